@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
 import { limits, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
 
 test('output that is copied by the log API is complete after a person removed its container', async () => {
   const scratch = await scratchDir();
@@ -42,5 +43,47 @@ test('a link or copy that an earlier agent process did not finish is removed, an
   new OutputStore(scratch.path, engine, () => {}, limits);
   expect(readdirSync(`${scratch.path}/1`)).toEqual(['1.log']);
   expect(readdirSync(`${scratch.path}/other`)).toEqual(['x.copy']);
+  await scratch.remove();
+});
+
+test('P5, P30, P60: a sync keeps the marks of its keys and of services that are left alone, for the next process, too', async () => {
+  const scratch = await scratchDir();
+  const engine = { outputFile: () => undefined, followOutput: () => expect.unreachable() };
+  const opened = () => new OutputStore(scratch.path, engine, () => {}, limits);
+  const keys = [1, 7, 9].map((service) => ({ service, generation: 1 }));
+  const store = opened();
+  for (const key of keys) store.markStarted(key);
+  store.retainMarks(new Set(['1.1']), (service) => service === 7);
+  for (const one of [store, opened()])
+    expect(keys.map((key) => one.wasStarted(key))).toEqual([true, true, false]);
+  await scratch.remove();
+});
+
+test('P10: the log of an earlier database under the same key is removed before the first start, and no other', async () => {
+  const scratch = await scratchDir();
+  mkdirSync(`${scratch.path}/1`);
+  for (const generation of [1, 2]) writeFileSync(`${scratch.path}/1/${generation}.log`, 'x');
+  const engine = { outputFile: () => undefined, followOutput: () => expect.unreachable() };
+  const store = new OutputStore(scratch.path, engine, () => {}, limits);
+  store.markStarted({ service: 1, generation: 1 });
+  expect(store.accept(assignment(), false)).toBe(true);
+  expect(store.accept(assignment({ generation: 2 }), true)).toBe(false);
+  expect(readdirSync(`${scratch.path}/1`)).toEqual(expect.arrayContaining(['1.log', '2.log']));
+  expect(store.accept(assignment({ generation: 2 }), false)).toBe(false);
+  expect(readdirSync(`${scratch.path}/1`)).not.toContain('2.log');
+  expect(readdirSync(`${scratch.path}/1`)).toContain('1.log');
+  await scratch.remove();
+});
+
+test('P33: the next process knows the keys that were given up, until they are unmarked', async () => {
+  const scratch = await scratchDir();
+  const engine = { outputFile: () => undefined, followOutput: () => expect.unreachable() };
+  const opened = () => new OutputStore(scratch.path, engine, () => {}, limits);
+  const key = { service: 1, generation: 1 };
+  opened().markLapsed(key);
+  const next = opened();
+  expect(next.lapsedKeys()).toEqual([key]);
+  next.unmark(key);
+  expect(opened().isLapsed(key)).toBe(false);
   await scratch.remove();
 });

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { Container } from '../../../../agent/engine/engine.ts';
 import type { OutputState } from '../../../../agent/logs/output-store.ts';
-import { observeService, planService, type ServiceView } from '../../../../agent/services/plan.ts';
+import {
+  inventoryOf,
+  observationOf,
+  observeService,
+  planService,
+  type ServiceView,
+  withLapsed,
+} from '../../../../agent/services/plan.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const key = { service: 1, generation: 2 };
@@ -120,5 +127,36 @@ describe('the observation', () => {
   });
   test('there is no observation of a service that is not assigned', () => {
     expect(observeService(view({ assignment: undefined, containers: [running] }))).toBeUndefined();
+  });
+});
+
+describe('the inventory of a hello', () => {
+  const failed = { ...key, state: 'failed', temporary: true, message: 'no' } as const;
+
+  test('P5: a failed start is in the inventory, in place of its container and after its removal', () => {
+    const start = { kind: 'failed', temporary: true, message: 'no' } as const;
+    expect(inventoryOf(view({ start }))).toEqual([failed]);
+    expect(inventoryOf(view({ start, containers: [created, older] }))).toEqual([
+      failed,
+      observationOf(older),
+    ]);
+  });
+  test('P5: a container whose start failed is no container that ended', () => {
+    const one: Container = { ...exited, startError: 'no such file' };
+    expect(observationOf(one)).toEqual({
+      ...key,
+      state: 'failed',
+      temporary: false,
+      message: 'no such file',
+    });
+  });
+  test('P33: a key that was given up is being stopped while its container exists, and then gone', () => {
+    const detail = expect.stringContaining('being stopped');
+    const others = [observationOf(older)];
+    expect(withLapsed([observationOf(running), ...others], [key])).toEqual([
+      ...others,
+      { ...key, state: 'preparing', detail },
+    ]);
+    expect(withLapsed(others, [key])).toEqual([...others, { ...key, state: 'gone', lapsed: true }]);
   });
 });

@@ -1,10 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { unauthorisedServices } from '../../../../control-plane/core/hosts/report-authorisation.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
+import type { Observation } from '../../../../shared/protocol/up.ts';
 import type { ModelAgent } from '../../../support/agents/model-agent.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
 import { CoordinatorRig, HOST_ID, seen } from '../../../support/rigs/coordinator-rig.ts';
-import { created, exited, failed, gone, running } from '../../../support/rigs/core-rig.ts';
+import {
+  CoreRig,
+  created,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  running,
+} from '../../../support/rigs/core-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const OTHER_ID = 2;
@@ -146,3 +158,22 @@ async function startedAt(agent: ModelAgent): Promise<Assignment> {
   await rig.submit();
   return agent.started();
 }
+
+test('P12: a report about the last start is only late while the service waits for its next start', () => {
+  const core = new CoreRig();
+  core.hello(hostFacts('one'));
+  const execution = core.submit(application(service(), service({ name: 'side', monitor: false })));
+  core.turn();
+  for (const each of execution.services) core.see(each, running);
+  const [side, second] = [named(execution, 'side0'), core.hello(hostFacts('two'))];
+  const key = { service: side.id, generation: 1 };
+  const report = { observations: [{ ...running, ...key } as Observation], forgotten: [] };
+  const refused = () => unauthorisedServices(core.cluster, second, report, new Set());
+  expect(refused()).toEqual([side.id]);
+  core.see(side, exited(1));
+  core.see(side, gone);
+  expect(refused()).toEqual([]);
+  core.advance(1_000);
+  expect(side.generation).toBe(2);
+  expect(refused()).toEqual([]);
+});

@@ -3,7 +3,7 @@ import type { OperationError } from '../../../../control-plane/core/model/errors
 import { waitingBytesOf } from '../../../../control-plane/core/model/execution.ts';
 import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig } from '../../../support/rigs/core-rig.ts';
+import { CoreRig, hostFacts } from '../../../support/rigs/core-rig.ts';
 
 const { bounds } = defaultSchedulerConfig;
 const bounded = (changes: Partial<typeof bounds>) => new CoreRig({ bounds: { ...bounds, ...changes } });
@@ -53,4 +53,16 @@ test('H356: the reserve is for users with fewer than 100 waiting, and a tenth of
   for (let count = 0; count < 10; count++) rig.submit(application(), 2);
   expect(refusal(() => rig.submit(application(), 2))).toContain('the queue holds 100, and 10 more');
   expect(rig.cluster.waiting.executions).toBe(110);
+});
+
+test('H355: an execution that has been placed, or was terminated before, no longer counts as waiting', () => {
+  const rig = bounded({ waitingPerUser: 2 });
+  const first = rig.submit();
+  rig.terminate(rig.submit());
+  expect(rig.cluster.waiting.of(1).executions).toBe(1);
+  rig.hello(hostFacts('one'));
+  rig.turn();
+  expect(first.status).toBe('starting');
+  expect(rig.cluster.waiting.of(1)).toEqual({ executions: 0, bytes: 0 });
+  expect(rig.cluster.waiting.executions).toBe(0);
 });

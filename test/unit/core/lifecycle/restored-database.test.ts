@@ -123,6 +123,16 @@ describe('C102: a container of a later start than the database has', () => {
     rig.report(rig.hostOf(elastic), inventory(elastic.id, 5, { state: 'gone' }));
     expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
   });
+  test('C102: a container of a later start is not adopted if its execution has ended and is being deleted', () => {
+    const { rig, execution } = copy();
+    rig.terminate(execution);
+    for (const one of execution.services) rig.see(one, { state: 'gone' });
+    expect(execution.status).toBe('terminated');
+    rig.remove(execution);
+    const side = named(execution, 'side0');
+    rig.hello(hostFacts('one'), inventory(side.id, 3));
+    expect(side).toMatchObject({ generation: 1, status: 'inactive' });
+  });
   test('C219: a container of a later start is not adopted if no service can have been started as often', () => {
     const { rig, execution } = copy();
     const side = named(execution, 'side0');
