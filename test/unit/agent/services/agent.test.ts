@@ -67,16 +67,6 @@ test('P5: a start that fails after its key was replaced is no failure of the new
   expect(statesOf(connection)).not.toContain('failed');
 });
 
-test('P5: an image that is missing even after its pull fails the start', async () => {
-  engine.images.clear();
-  engine.before = () => new Promise(setImmediate);
-  engine.pull = async () => {};
-  const connection = await begin();
-  connection.welcome([assignment()]);
-  expect(await connection.reported(1, 'failed')).toMatchObject({ message: expect.stringContaining('image') });
-  expect(callsOf('create 1.1')).toHaveLength(2);
-});
-
 test('P5: a stop ends the pull of an image that nothing else waits for', async () => {
   pullUntilAborted();
   const connection = await begin();
@@ -84,21 +74,6 @@ test('P5: a stop ends the pull of an image that nothing else waits for', async (
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.stop(key);
   await connection.reported(1, 'gone');
-});
-
-test('P5: a key whose gone is not acknowledged is not started, even if it never had a container', async () => {
-  pullUntilAborted();
-  const first = await begin();
-  first.welcome([assignment()]);
-  await eventually(() => callsOf('create 1.1').length === 1);
-  first.stop(key);
-  await first.reported(1, 'gone');
-  first.terminate();
-  engine.images.add('berth/busybox:1');
-  const second = await rig.peer.connection(2);
-  second.welcome([assignment(), assignment({ service: 2 })]);
-  await second.reported(2, 'running');
-  expect(callsOf('create 1.1')).toHaveLength(1);
 });
 
 test('P5: a container that vanishes is reported as gone at once, and its output is released', async () => {
