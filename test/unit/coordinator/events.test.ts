@@ -91,6 +91,17 @@ test('C140: the conditions of a host are sent, although they are in no row', asy
   await delivered(events, 'host 1 ready');
 });
 
+test('C83: a host whose agent connects again without its condition takes services again', async () => {
+  const agent = await rig.agent().join();
+  const events = await open();
+  agent.sendMessage({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
+  await delivered(events, 'host 1 paused');
+  await rig.submit();
+  expect(agent.socket.all('start')).toEqual([]);
+  const again = await rig.agent().join();
+  expect(again.socket.all('sync').flatMap(({ assignments }) => assignments)).toHaveLength(1);
+});
+
 const event = (id: number): ClusterEvent => ({
   ...{ kind: 'execution', id, name: 'run', userId: 1, userName: 'alice', status: 'queued' },
 });
