@@ -85,6 +85,8 @@ export class LogView {
 
   toEnd(): void {
     this.isFollowing = true;
+    // At once: a movement by a key that is still under way would otherwise count as the user's next one.
+    this.#moveBar();
     this.changed();
   }
 
