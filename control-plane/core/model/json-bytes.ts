@@ -32,7 +32,13 @@ function objectBytes(object: Readonly<Record<string, unknown>>): number {
   return bytes + BRACKETS + COMMA * Math.max(0, fields - 1);
 }
 
+/** ASCII that JSON needs no escapes for. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+/** An expression takes a quarter of the time of the loop for longer texts than this. */
+const SHORT_LENGTH = 100;
+
 function textBytes(text: string): number {
+  if (text.length > SHORT_LENGTH && PLAIN.test(text)) return QUOTES + text.length;
   let bytes = QUOTES;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
