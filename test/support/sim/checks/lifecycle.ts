@@ -204,8 +204,10 @@ export class LifecycleCheck {
     if (before.exit !== null || before.failure !== null) return;
     const exit = typeof after.exit === 'string' ? JSON.parse(after.exit) : null;
     if (!exit && after.failure === null) return;
+    const isStopped = before.status === 'terminating';
+    // What was to stop anyway may be reported as ended: a sync without it takes the agent's mark away.
     this.#demand(
-      !this.#starts.isGivenUp(after),
+      isStopped || !this.#starts.isGivenUp(after),
       execution,
       `${what} counts as ended although its agent gave it up without contact`,
     );
@@ -219,7 +221,6 @@ export class LifecycleCheck {
       execution,
       `${what} counts as vanished although nobody reported that`,
     );
-    const isStopped = before.status === 'terminating';
     this.#demand(
       !isStopped || (before.placed === 1 && after.failure === null),
       execution,
