@@ -149,7 +149,8 @@ interface LogLocation {
 export async function findLogLocation(db: Db, serviceId: number): Promise<LogLocation | null> {
   const [row] = await db.query(
     `SELECT s.execution_id, s.host_id, s.generation, COALESCE(h.removed_name, h.name) AS name, e.status,
-      h.id IS NOT NULL AND h.removed_ms IS NULL AS has_host FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
+        h.id IS NOT NULL AND h.removed_ms IS NULL AS has_host
+      FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
       WHERE s.id = ?`,
     [serviceId],
   );
@@ -157,11 +158,9 @@ export async function findLogLocation(db: Db, serviceId: number): Promise<LogLoc
   if (row) {
     const hostId = row.host_id === null ? null : Number(row.host_id);
     const { execution_id, name, generation, status, has_host } = row;
-    const place = {
-      ...{ hostId, hostName: String(name), hasHost: has_host === 1 },
-      generation: Number(generation),
-    };
-    return { executionId: Number(execution_id), ...place, hasEnded: hasEnded(status) };
+    const host = { hostId, hostName: String(name), hasHost: has_host === 1 };
+    const start = { executionId: Number(execution_id), generation: Number(generation) };
+    return { ...start, ...host, hasEnded: hasEnded(status) };
   }
   const [owner] = await db.query(OWNER_OF_SERVICE, [serviceId]);
   if (!owner || Number(owner.next) <= serviceId) return null;

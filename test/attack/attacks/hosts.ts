@@ -121,7 +121,7 @@ const flood: Attack = {
   },
 };
 
-/** Sends reports until they are no longer answered. Returns what stopped it. */
+/** Sends reports as long as they are answered. Returns what happened in the end. */
 async function send(target: Target, agent: ScriptedAgent | undefined): Promise<string> {
   for (let first = 1; first <= REPORTS; first += WINDOW) {
     const last = first + WINDOW - 1;

@@ -13,11 +13,21 @@ export class AgentMachine {
     this.engine = new FakeEngine(`${scratch.path}/engine`);
   }
 
+  /** A machine without an agent. */
+  static async make(): Promise<AgentMachine> {
+    return new AgentMachine(await scratchDir());
+  }
+
   /** A machine on which a first agent runs. */
   static async open(): Promise<AgentMachine> {
-    const machine = new AgentMachine(await scratchDir());
+    const machine = await AgentMachine.make();
     await machine.begin();
     return machine;
+  }
+
+  /** Where the engine and the agents store their files. */
+  get folder(): string {
+    return this.#scratch.path;
   }
 
   /** The latest agent. */

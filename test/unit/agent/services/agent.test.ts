@@ -1,32 +1,25 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const key = { service: 1, generation: 1 };
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let machine: AgentMachine;
 let engine: FakeEngine;
-let rig: AgentRig;
 
 beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
+  machine = await AgentMachine.make();
+  engine = machine.engine;
 });
 
-afterEach(async () => {
-  await rig.close();
-  await scratch.remove();
-});
+afterEach(() => machine.close());
 
-async function begin(): Promise<PeerConnection> {
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
-  return rig.peer.connection();
-}
+const begin = (): Promise<PeerConnection> => machine.begin();
 
-/** The engine takes the image of `pull` only when nobody wants it any longer. */
+/** A pull lasts until it is aborted. */
 function pullUntilAborted(): void {
   engine.images.clear();
   engine.pull = (_image, _progress, signal) =>
@@ -46,12 +39,12 @@ test('P5: a container that was started while a refresh listed the containers doe
     await listed.promise;
     return [];
   };
-  const refreshed = rig.agent.refresh();
+  const refreshed = machine.rig.agent.refresh();
   connection.start(assignment());
   await connection.reported(1, 'running');
   listed.resolve();
   await refreshed;
-  expect(rig.agent.inventory()).toEqual([expect.objectContaining({ ...key, state: 'running' })]);
+  expect(machine.rig.agent.inventory()).toEqual([expect.objectContaining({ ...key, state: 'running' })]);
 });
 
 test('P5: a start that fails after its key was replaced is no failure of the new key', async () => {
@@ -61,7 +54,7 @@ test('P5: a start that fails after its key was replaced is no failure of the new
   connection.welcome([assignment()]);
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.start(assignment({ generation: 2 }));
-  await eventually(() => rig.agent.mayWrite({ service: 1, generation: 2 }));
+  await eventually(() => machine.rig.agent.mayWrite({ service: 1, generation: 2 }));
   failure.reject(new EngineError('temporary', 'no address is free'));
   expect(await connection.reported(1, 'running')).toMatchObject({ generation: 2 });
   expect(statesOf(connection)).not.toContain('failed');
@@ -80,10 +73,10 @@ test('P5: a container that vanishes is reported as gone at once, and its output 
   const connection = await begin();
   connection.welcome([assignment()]);
   await connection.reported(1, 'running');
-  await eventually(() => rig.output.stateOf('c1') !== 'unknown');
+  await eventually(() => machine.rig.output.stateOf('c1') !== 'unknown');
   engine.vanish('c1');
   await connection.reported(1, 'gone');
-  expect(rig.output.stateOf('c1')).toBe('unknown');
+  expect(machine.rig.output.stateOf('c1')).toBe('unknown');
 });
 
 test('P5: a stop that failed is retried without waiting for the periodic refresh', async () => {
@@ -105,9 +98,9 @@ test('P33: a key that was given up is gone only when its container is, even if a
   const connection = await begin();
   connection.welcome([assignment()]);
   await connection.reported(1, 'running');
-  rig.agent.lapse([]);
-  await eventually(() => rig.log.some((line) => line.includes('step.failed')));
-  rig.agent.sync([assignment(), assignment({ service: 2 })]);
+  machine.rig.agent.lapse([]);
+  await eventually(() => machine.rig.log.some((line) => line.includes('step.failed')));
+  machine.rig.agent.sync([assignment(), assignment({ service: 2 })]);
   await connection.reported(2, 'running');
   expect(statesOf(connection)).not.toContain('gone');
 });
@@ -116,18 +109,18 @@ test('P30, P33: a lease that expires before the first sync leaves the services a
   const first = await begin();
   first.welcome([assignment(), assignment({ service: 7 })]);
   for (const service of [1, 7]) await first.reported(service, 'running');
-  await rig.close();
+  await machine.rig.close();
   await begin();
-  rig.agent.lapse([{ first: 7, last: 7 }]);
+  machine.rig.agent.lapse([{ first: 7, last: 7 }]);
   await eventually(() => engine.containers.size === 1);
   expect([...engine.containers.values()][0]?.service).toBe(7);
-  expect(rig.output.isLapsed({ service: 7, generation: 1 })).toBe(false);
+  expect(machine.rig.output.isLapsed({ service: 7, generation: 1 })).toBe(false);
 });
 
 test('P10: before the first sync any log may still grow, and after it only that of an assigned service', async () => {
   const connection = await begin();
-  expect(rig.agent.mayWrite(key)).toBe(true);
+  expect(machine.rig.agent.mayWrite(key)).toBe(true);
   connection.welcome([assignment({ service: 2 })]);
   await connection.reported(2, 'running');
-  expect(rig.agent.mayWrite(key)).toBe(false);
+  expect(machine.rig.agent.mayWrite(key)).toBe(false);
 });

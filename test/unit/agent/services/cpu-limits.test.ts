@@ -1,30 +1,23 @@
 /** CPU limits as services come and go: the agent divides two cores. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let machine: AgentMachine;
 let engine: FakeEngine;
-let rig: AgentRig;
 
 beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
+  machine = await AgentMachine.make();
+  engine = machine.engine;
 });
 
-afterEach(async () => {
-  await rig.close();
-  await scratch.remove();
-});
+afterEach(() => machine.close());
 
-async function begin(): Promise<PeerConnection> {
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
-  return rig.peer.connection();
-}
+const begin = (): Promise<PeerConnection> => machine.begin();
 
 /** Starts services 1 to `count` at once. Container c1 is service 1's. */
 async function beginWith(count: number): Promise<PeerConnection> {
@@ -51,8 +44,8 @@ describe('when services come', () => {
   test('C81: services that come together start with their final share, and count as one change for the others', async () => {
     const connection = await beginWith(3);
     expect(['c1', 'c2', 'c3'].map(limitOf)).toEqual([0.66, 0.66, 0.66]);
-    rig.agent.start(assignment({ service: 4 }));
-    rig.agent.start(assignment({ service: 5 }));
+    machine.rig.agent.start(assignment({ service: 4 }));
+    machine.rig.agent.start(assignment({ service: 5 }));
     await connection.reported(5, 'running');
     expect(limitOf('c5')).toBe(0.4);
     const others = ['c1', 'c2', 'c3', 'c4'];
@@ -99,7 +92,7 @@ describe('when services go', () => {
   });
   test('P15: a restarted agent reads the claims from the labels of the containers, before it has any assignment', async () => {
     await beginWith(2);
-    await rig.close();
+    await machine.rig.close();
     engine.exit('c2', 0);
     await begin();
     await eventually(() => limitOf('c1') === 2);
@@ -115,12 +108,16 @@ describe('failed updates', () => {
     connection.start(assignment({ service: 3 }));
     await connection.reported(3, 'running');
     await eventually(() => limitOf('c2') === 0.66);
-    expect(rig.log).toContainEqual(expect.stringContaining('"event":"cpu-limit.update-failed"'));
+    expect(machine.rig.log).toContainEqual(expect.stringContaining('"event":"cpu-limit.update-failed"'));
     expect(limitOf('c1')).toBe(1);
     engine.before = () => {};
     connection.stop(assignment({ service: 9 }));
     await eventually(() => limitOf('c1') === 0.66);
-    expect(rig.agent.inventory().map(({ state }) => state)).toEqual(['running', 'running', 'running']);
+    expect(machine.rig.agent.inventory().map(({ state }) => state)).toEqual([
+      'running',
+      'running',
+      'running',
+    ]);
   });
   test('C82: services start and stop while a slow update is in progress', async () => {
     const slow = Promise.withResolvers<void>();
@@ -144,8 +141,8 @@ describe('failed updates', () => {
     };
     await beginWith(2);
     engine.exit('c2', 0);
-    await eventually(() => rig.log.some((line) => line.includes('cpu-limit.update-failed')));
-    await rig.agent.refresh();
+    await eventually(() => machine.rig.log.some((line) => line.includes('cpu-limit.update-failed')));
+    await machine.rig.agent.refresh();
     await eventually(() => limitOf('c1') === 2);
   });
   test('C82: a container without CPU labels stays as it is', async () => {
@@ -172,13 +169,13 @@ describe('shares of users', () => {
     connection.welcome([mine, others]);
     for (const service of [1, 2]) await connection.reported(service, 'running');
     await eventually(() => limitOf('c1') === 1 && limitOf('c2') === 1);
-    rig.agent.cpuLimits.share([{ cores: 0.5, executions: [1] }]);
+    machine.rig.agent.cpuLimits.share([{ cores: 0.5, executions: [1] }]);
     await eventually(() => limitOf('c1') === 0.5 && limitOf('c2') === 1.5);
     connection.start(assignment({ service: 3, execution: 1 }));
     await connection.reported(3, 'running');
     expect(limitOf('c3')).toBe(0.25);
     await eventually(() => limitOf('c1') === 0.25 && limitOf('c2') === 1.5);
-    rig.agent.cpuLimits.share([]);
+    machine.rig.agent.cpuLimits.share([]);
     await eventually(() => ['c1', 'c2', 'c3'].every((id) => limitOf(id) === 0.66));
   });
 });

@@ -3,34 +3,21 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
 import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
 import { seenIds } from '../../../../agent/services/seen-ids.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
-let engine: FakeEngine;
-let rig: AgentRig;
+let machine: AgentMachine;
 
 beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
+  machine = await AgentMachine.make();
 });
-afterEach(async () => {
-  await rig?.close();
-  await scratch.remove();
-});
+afterEach(() => machine.close());
 
-async function begin(): Promise<PeerConnection> {
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
-  return rig.peer.connection();
-}
+const begin = (): Promise<PeerConnection> => machine.begin();
 
-async function restart(): Promise<PeerConnection> {
-  await rig.close();
-  return begin();
-}
+const restart = (): Promise<PeerConnection> => machine.restart();
 
 const ids = (service: number, execution: number, idProof: string) => ({ service, execution, idProof });
 const proven = (service: number, execution: number, proof: string) => ({ service, execution, proof });
@@ -72,8 +59,8 @@ test('P144: a proof is read from the label if the data folder was lost', async (
   const first = await begin();
   first.welcome([assignment(ids(9, 5, 'nine'))]);
   await first.reported(9, 'running');
-  await rig.close();
-  rmSync(`${scratch.path}/data`, { recursive: true });
+  await machine.rig.close();
+  rmSync(`${machine.folder}/data`, { recursive: true });
   expect((await (await begin()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
 });
 test('P144: a container from before gets its proof with the next sync', async () => {
@@ -116,7 +103,7 @@ test('P143: a label with anything but a proof counts as none', () => {
     expect(labelled(text)).toBeUndefined();
 });
 test('P143: the proof of another database for the same service is replaced', () => {
-  const dir = `${scratch.path}/logs`;
+  const dir = `${machine.folder}/logs`;
   const store = new StoredIds(dir, []);
   store.keep(ids(1, 1, 'former'));
   store.keep(ids(1, 2, 'present'));
