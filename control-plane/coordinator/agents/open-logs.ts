@@ -4,7 +4,7 @@
  * cause as for its own (P152).
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import type { LogChunk } from '../../../shared/protocol/codec.ts';
+import { LOG_WINDOW_BYTES, type LogChunk, MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { Down, LogFormat } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 
@@ -61,8 +61,9 @@ export class OpenLogs {
   /** Closes a log, with as much of its credit unused. */
   close(stream: number, creditBytes: number): void {
     if (!this.#sinks.delete(stream)) return;
-    this.#lateEnds += 1;
-    this.#lateBytes += creditBytes;
+    // No more can be under way than an agent may serve at once, however often readers come and go.
+    this.#lateEnds = Math.min(MAX_LOG_STREAMS, this.#lateEnds + 1);
+    this.#lateBytes = Math.min(MAX_LOG_STREAMS * LOG_WINDOW_BYTES, this.#lateBytes + creditBytes);
     this.#send({ type: 'logs.close', stream });
   }
 

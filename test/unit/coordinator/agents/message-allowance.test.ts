@@ -2,7 +2,13 @@ import { beforeEach, expect, test } from 'vitest';
 import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { HostConnections } from '../../../../control-plane/coordinator/agents/host-connections.ts';
 import { MessageAllowances } from '../../../../control-plane/coordinator/agents/message-allowance.ts';
-import { encode, encodeChunk } from '../../../../shared/protocol/codec.ts';
+import {
+  encode,
+  encodeChunk,
+  LOG_CHUNK_BYTES,
+  LOG_WINDOW_BYTES,
+  MAX_LOG_STREAMS,
+} from '../../../../shared/protocol/codec.ts';
 import { MemorySocket } from '../../../support/agents/model-agent.ts';
 
 const KIB = 1_024;
@@ -185,6 +191,22 @@ test('P152: readers cause the end of each log once', () => {
   end(second);
   session.receive(report);
   expect(requested).toEqual([true, false, true, false, false]);
+});
+
+test('P152: however many logs were closed, late messages count little only as long as one host can serve logs', () => {
+  const { session, requested } = excessive(true);
+  let stream = 0;
+  for (let n = 0; n < 2 * MAX_LOG_STREAMS; n++) {
+    stream = session.openLog(key, 0, LOG_WINDOW_BYTES, 'raw', noSink);
+    session.closeLog(stream, LOG_WINDOW_BYTES);
+  }
+  for (let n = 0; n <= MAX_LOG_STREAMS; n++)
+    session.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
+  expect(requested.filter(Boolean)).toHaveLength(MAX_LOG_STREAMS);
+  const payload = new Uint8Array(LOG_CHUNK_BYTES);
+  const chunks = (MAX_LOG_STREAMS * LOG_WINDOW_BYTES) / LOG_CHUNK_BYTES;
+  for (let n = 0; n <= chunks; n++) session.receive(encodeChunk({ stream, next: 1, payload }));
+  expect(requested.filter(Boolean)).toHaveLength(MAX_LOG_STREAMS + chunks);
 });
 
 test('P136: a long text frame with too many levels closes with 4400 before it is parsed', () => {
