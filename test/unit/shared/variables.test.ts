@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { substitute, unknownVariables, type Variables } from '../../../shared/variables.ts';
+import { referencesIn, substitute, unknownVariables, type Variables } from '../../../shared/variables.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 const variables: Variables = {
@@ -48,17 +48,31 @@ test('C24: names of properties that every object has are unknown variables', () 
 
 test('C24, H306: references are found exactly where the expression of their syntax finds them', () => {
   const syntax = /\{\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}\}|(?<!\$)\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}/g;
-  const pieces = fc.constantFrom('{', '{{', '}', '}}', '$', '#', 'a', 'b_c', 'user_name', 'A-1', ' ', '🚢');
+  const pieces = fc.constantFrom(
+    ...['{', '{{', '}', '}}', '$', '#', 'a', 'b_c', 'user_name', 'A-1', ' ', '🚢'],
+    ...['{a}', '{{a}}', '{b#A}'],
+  );
   fc.assert(
     fc.property(
       fc.array(pieces, { maxLength: 12 }).map((all) => all.join('')),
       (text) => {
         const known = new Set(['user_name']);
-        const expected = [...text.matchAll(syntax)].flatMap(([, , name]) => name ?? []);
+        const found = [...text.matchAll(syntax)];
+        const expected = found.flatMap(([, , name]) => name ?? []);
+        expect(referencesIn([text])).toBe(found.length);
         expect(unknownVariables([text], new Set())).toEqual([
           ...new Set(expected.filter((name) => !known.has(name))),
         ]);
+        const replaced = text.replace(syntax, (_, literal) => (literal === undefined ? '' : `{${literal}}`));
+        if (expected.every((name) => known.has(name)))
+          expect(substitute(text, { ...variables, user_name: '' })).toBe(replaced);
       },
     ),
   );
+});
+
+test('C24: a reference is one wherever it is repeated, but not after a dollar', () => {
+  const text = `{user_name}{user_name} \${user_name}{{user_name}}{{user_name}}{{user_name}{user_name}`;
+  expect(substitute(text, variables)).toBe(`alicealice \${user_name}{user_name}{user_name}{alicealice`);
+  expect(unknownVariables(['{a}{b}{a}', `{a}\${a}`], new Set())).toEqual(['a', 'b']);
 });
