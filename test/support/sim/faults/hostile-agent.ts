@@ -126,15 +126,18 @@ function lie({ id, generation }: Row, { world }: Simulation): Observation {
 type Hello = Extract<Up, { type: 'hello' }>;
 
 /** Changes a hello: it claims ids that were never given, without a proof or with a false one. */
-function falseIds({ world, network }: Simulation): (hello: string) => string {
+function falseIds({ world, network, ledger }: Simulation): (hello: string) => string {
   const beyond = world.pick([1, 5, 30, 1_000, 10 ** 9]);
   const kind = world.pick(['highest', 'inventory', 'a proof of other ids', 'a proof without sense'] as const);
   const proofs = [...network.links].flatMap(({ history }) => history).flatMap(proofsOf);
   const given = proofs.length > 0 ? world.pick(proofs) : undefined;
   return (text) => {
     const hello = JSON.parse(text) as Hello;
-    const { execution, service } = hello.highest ?? { execution: 0, service: 0 };
-    const highest = { execution: execution + beyond, service: service + beyond };
+    const { execution = 0, service = 0 } = hello.highest ?? {};
+    const highest = {
+      execution: Math.max(execution, ...ledger.executions.keys()) + beyond,
+      service: Math.max(service, ...ledger.services.keys()) + beyond,
+    };
     const forged = (proof: string) => ({ ...hello, highest, idProofs: [{ ...highest, proof }] });
     const changed: Record<typeof kind, Hello> = {
       highest: { ...hello, highest },
