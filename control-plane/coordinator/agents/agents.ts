@@ -12,15 +12,16 @@ import {
   leaseFor,
   markDisconnected,
 } from '../../core/hosts/host-liveness.ts';
-import { duplicateStarts, unauthorisedServices } from '../../core/hosts/report-authorisation.ts';
+import { unauthorisedServices } from '../../core/hosts/report-authorisation.ts';
 import {
+  lacksContainers,
   observe,
   observeConditions,
   observeForgotten,
   observeUsage,
   welcomeHost,
 } from '../../core/lifecycle/observations.ts';
-import { seenIds, unknownIn, waitingOwners } from '../../core/lifecycle/restored-database.ts';
+import { seenIds, waitingOwners } from '../../core/lifecycle/restored-database.ts';
 import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
 import { isAssigned } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
@@ -34,11 +35,9 @@ import { HostConnections } from './host-connections.ts';
 import { type AllowanceOptions, MessageAllowances } from './message-allowance.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
+import { logWelcome, type UnknownContainers } from './welcome-log.ts';
 
 type Hello = Extract<Up, { type: 'hello' }>;
-
-/** What agents do with containers whose services are not in the database (P30). */
-export type UnknownContainers = 'keep' | 'remove';
 
 export interface AgentsDeps {
   deploymentName: string;
@@ -118,10 +117,14 @@ export class Agents implements SessionEvents {
       return;
     }
     let host: Host | undefined;
+    const known = this.#turns.cluster;
     this.#turns.enqueue({
       requires: (cluster) => waitingOwners(cluster, hello.inventory),
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
+        // Another coordinator may have started it since, at a later connection (C221).
+        if (cluster !== known && lacksContainers(cluster, session.hostId, hello.inventory))
+          return session.close('resync', 'the hello is older than the state: send another');
         // A later coordinator may have registered the host, whose agent destroys its containers otherwise.
         if (!cluster.hosts.has(session.hostId)) cluster.changes.confirmsEpoch = true;
         const found = this.#hostOf(session, hello, cluster);
@@ -168,12 +171,7 @@ export class Agents implements SessionEvents {
     const unknown = this.#unknownContainers === 'keep' ? cluster.unknown : [];
     session.welcome(welcome, assignments, unknown);
     this.#overlays.changed(cluster, host);
-    this.#log('agent.connected', { host: host.name, containers: hello.inventory.length });
-    if (host.pending) this.#log('host.offer-pending', { host: host.name, offer: offerText(host.pending) });
-    this.#logUnknown(cluster, host, hello);
-    const duplicates = duplicateStarts(cluster, host, hello.inventory);
-    const first = duplicates.slice(0, 20).join(' ');
-    if (first) this.#log('agent.duplicate-starts', { host: host.name, services: first });
+    logWelcome(this.#log, cluster, host, hello.inventory, this.#unknownContainers);
   }
 
   #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
@@ -188,13 +186,6 @@ export class Agents implements SessionEvents {
     const { idKey } = this.#turns;
     const proofOf: DeploymentParts['proofOf'] = (ids) => this.#idCode.proofOf(idKey, ids);
     return { name: this.#deploymentName, isolation: this.#isolation, proofOf };
-  }
-
-  #logUnknown(cluster: Cluster, host: Host, { inventory }: Hello): void {
-    const services = unknownIn(cluster.unknown, inventory);
-    if (services.length === 0) return;
-    const fields = { host: host.name, services: services.length, first: services.slice(0, 20).join(' ') };
-    this.#log('agent.unknown-containers', { ...fields, decision: this.#unknownContainers });
   }
 
   /**
@@ -247,9 +238,7 @@ export class Agents implements SessionEvents {
     return this.#allowances.use(hostId, length, requested);
   }
 
-  #nameOf(hostId: number): string | number {
-    return this.#turns.cluster?.hosts.get(hostId)?.name ?? hostId;
-  }
+  #nameOf = (hostId: number): string | number => this.#turns.cluster?.hosts.get(hostId)?.name ?? hostId;
 
   bye(session: AgentSession): void {
     const { hostId } = session;

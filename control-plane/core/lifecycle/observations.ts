@@ -85,21 +85,31 @@ export function welcomeHost(
   Object.assign(host, { address, agentVersion, engineVersion, connected: true, lost: false, ...contact });
   cluster.changes.hosts.add(host);
   adopt(cluster, host, inventory);
-  const present = new Set<number>();
-  for (const observation of inventory) {
-    const service = cluster.services.get(observation.service);
-    if (service?.generation === observation.generation) present.add(observation.service);
-  }
-  for (const service of [...cluster.servicesAt(host.id)]) {
+  for (const service of cluster.servicesAt(host.id)) {
     if (service.logs === 'forgetting') service.logs = 'kept';
     cluster.dirty.add(service.executionId);
+  }
+  for (const { id, generation } of vanishedFrom(cluster, host.id, inventory))
+    observe(cluster, host, { state: 'gone', service: id, generation }, nowMs);
+  for (const observation of inventory) observe(cluster, host, observation, nowMs);
+}
+
+/** True if a container that the host has reported before is not in its complete inventory. */
+export const lacksContainers = (
+  cluster: Cluster,
+  hostId: number,
+  inventory: readonly Observation[],
+): boolean => vanishedFrom(cluster, hostId, inventory).length > 0;
+
+function vanishedFrom(cluster: Cluster, hostId: number, inventory: readonly Observation[]): Service[] {
+  const present = new Set<number>();
+  for (const { service, generation } of inventory)
+    if (cluster.services.get(service)?.generation === generation) present.add(service);
+  return [...cluster.servicesAt(hostId)].filter((service) => {
     const missing = !present.has(service.id) && service.status !== 'inactive';
     const seen = service.containerId !== null || service.status === 'terminating';
-    if (missing && seen) {
-      observe(cluster, host, { state: 'gone', service: service.id, generation: service.generation }, nowMs);
-    }
-  }
-  for (const observation of inventory) observe(cluster, host, observation, nowMs);
+    return missing && seen;
+  });
 }
 
 /** Replaces the conditions of a host. True if their kinds have changed. */

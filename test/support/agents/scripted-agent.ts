@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { type Assignment, keyOf, type ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { closeCodes } from '../../../shared/protocol/close.ts';
 import { decodeDown, encode } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
@@ -68,11 +69,15 @@ export class ScriptedAgent {
     return agent;
   }
 
-  /** Connects an agent, and waits for its welcome and its whole sync. */
+  /**
+   * Connects an agent, and waits for its welcome and its whole sync. As real agents do, it says hello again
+   * if the control plane asks for that.
+   */
   static async join(host: Host, options: AgentOptions = {}): Promise<ScriptedAgent> {
     const agent = await ScriptedAgent.greet(host, options);
-    await eventually(() => agent.all('sync').some(({ more }) => !more));
-    return agent;
+    const mustGreetAgain = () => agent.closeCode === closeCodes.resync.code;
+    await eventually(() => mustGreetAgain() || agent.all('sync').some(({ more }) => !more));
+    return mustGreetAgain() ? ScriptedAgent.join(host, options) : agent;
   }
 
   all<T extends Down['type']>(type: T): DownOf<T>[] {

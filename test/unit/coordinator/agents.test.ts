@@ -244,6 +244,27 @@ describe('starts and stops', () => {
     expect(old.socket.all('ack')).toEqual([]);
     expect(old.socket.closeCode).toBe(4503);
   });
+  test('C221: a hello from before the takeover that lacks a reported container closes with 4000, and the next one decides', async () => {
+    const agent = await rig.agent().join();
+    const id = await rig.submit();
+    await agent.reportAndWait(seen(await agent.started(), running));
+    rig.restart();
+    const early = rig.agent();
+    early.hello();
+    await eventually(() => early.socket.closeCode !== undefined);
+    expect([early.socket.closeCode, await rig.statusOf(id)]).toEqual([4000, 'running']);
+    await rig.agent().join();
+    expect(await rig.statusOf(id)).toBe('error');
+  });
+  test('C221: a hello from before the takeover that lacks none is welcome', async () => {
+    const agent = await rig.agent().join();
+    const id = await rig.submit();
+    const container = seen(await agent.started(), running);
+    await agent.reportAndWait(container);
+    rig.restart();
+    const early = await rig.agent().join([container]);
+    expect([early.socket.closeCode, await rig.statusOf(id)]).toEqual([undefined, 'running']);
+  });
   test('C218: the current coordinator acknowledges a report of a start that it does not know', async () => {
     const one = await rig.agent().join();
     await one.reportAndWait(seen(assignment({ service: 99 }), gone));

@@ -60,8 +60,8 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'treat services missing from a hello as still present',
     file: observe,
-    from: '    if (missing && seen) {',
-    to: '    if (missing && seen && false) {',
+    from: 'return missing && seen;',
+    to: 'return missing && seen && false;',
   },
   {
     name: 'ignore the quota',

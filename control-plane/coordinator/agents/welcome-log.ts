@@ -1,0 +1,31 @@
+/** Log lines about a host whose hello was accepted. */
+import type { Observation } from '../../../shared/protocol/up.ts';
+import { offerText } from '../../core/hosts/agreement.ts';
+import { duplicateStarts } from '../../core/hosts/report-authorisation.ts';
+import { unknownIn } from '../../core/lifecycle/restored-database.ts';
+import type { Host } from '../../core/model/host.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import type { Logger } from '../ports.ts';
+
+/** What agents do with containers whose services are not in the database (P30). */
+export type UnknownContainers = 'keep' | 'remove';
+
+/** Services that a line names; it has the number of all. */
+const MAX_NAMED = 20;
+
+export function logWelcome(
+  log: Logger,
+  cluster: Cluster,
+  host: Host,
+  inventory: readonly Observation[],
+  decision: UnknownContainers,
+): void {
+  log('agent.connected', { host: host.name, containers: inventory.length });
+  if (host.pending) log('host.offer-pending', { host: host.name, offer: offerText(host.pending) });
+  const unknown = unknownIn(cluster.unknown, inventory);
+  const first = unknown.slice(0, MAX_NAMED).join(' ');
+  const services = unknown.length;
+  if (first) log('agent.unknown-containers', { host: host.name, services, first, decision });
+  const duplicates = duplicateStarts(cluster, host, inventory).slice(0, MAX_NAMED).join(' ');
+  if (duplicates) log('agent.duplicate-starts', { host: host.name, services: duplicates });
+}
