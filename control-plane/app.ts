@@ -15,7 +15,7 @@ import type { ReadFile } from './http/files.ts';
 import { empty, errorResponse, json, toOperationError } from './http/json/render.ts';
 import type { InfoJson } from './http/json/schemas.ts';
 import { allowedMethods, UNSAFE_METHODS } from './http/methods.ts';
-import { authenticated, type Env } from './http/request.ts';
+import { type Authenticating, authenticated, claimed, type Env } from './http/request.ts';
 import { resourceRoutes } from './http/resources/resource.ts';
 import { agentRoutes } from './http/routes/agents.ts';
 import { DOCS_PATH, docsRoutes } from './http/routes/docs.ts';
@@ -29,6 +29,7 @@ import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import type { Accounts, Variant } from './http/variants/variant.ts';
+import { replacedCredentials } from './operations/access-review.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
 import type { ConfirmPassword } from './operations/accounts/users.ts';
 import type { Context } from './operations/context.ts';
@@ -75,14 +76,22 @@ export function createApp(settings: AppDeps): Hono<Env> {
     turns: new ReadTurns(settings.nowMs),
   };
   const fail = (error: OperationError | undefined) => errorResponse(error, deps.variant);
-  const authentication = new Authentication({ ...deps, tokenRules: deps.variant.tokens });
-  const web = webDeps(deps, authentication);
+  const authenticating = {
+    authentication: new Authentication({
+      ...deps,
+      tokenRules: deps.variant.tokens,
+      credentialsEnded: (userId) => replacedCredentials(deps, userId),
+    }),
+    addressOf: deps.addressOf,
+    anew: (c: HonoContext) => app.fetch(c.req.raw, c.env),
+  };
+  const web = webDeps(deps, authenticating);
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
   // Reads have no middleware on their way: it would take a tenth of the time of a short one.
   app.on(UNSAFE_METHODS, '*', fromThisSite(web));
   if (deps.prepare) app.use(prepared(deps.prepare, web));
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
-  app.route(`/api/${API_VERSION}`, userRoutes(deps, authentication));
+  app.route(`/api/${API_VERSION}`, userRoutes(deps, authenticating));
   app.route('/', healthRoutes(deps));
   app.route(
     '/',
@@ -118,9 +127,10 @@ export function createApp(settings: AppDeps): Hono<Env> {
   return app;
 }
 
-const webDeps = (deps: RouteDeps, authentication: Authentication): WebDeps => ({
+const webDeps = (deps: RouteDeps, { authentication, anew }: Authenticating): WebDeps => ({
   ...deps,
   authentication,
+  anew,
   refusals: { overQuota: deps.variant.overQuota, queueFull: 'too-many' },
   docsPath: deps.variant.documentedAs && DOCS_PATH,
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
@@ -172,11 +182,14 @@ function publicRoutes(deps: RouteDeps): Hono<Env> {
   return routes;
 }
 
-function userRoutes(deps: RouteDeps, authentication: Authentication): Hono<Env> {
+function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> {
   const routes = new Hono<Env>();
   const { variant } = deps;
+  const { authentication } = authenticating;
   // Hono's '/x/*' also matches '/x'.
-  const authenticate = authenticated(authentication, deps.addressOf);
+  const authenticate = authenticated(authenticating);
+  routes.post('/execution', claimed(authenticating));
+  routes.on('DELETE', ['/execution/:id', '/execution/delete/:id'], claimed(authenticating));
   for (const path of ['/login', '/execution/*', '/service/*', '/host/*', '/events'])
     routes.use(path, authenticate);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
@@ -193,7 +206,7 @@ function userRoutes(deps: RouteDeps, authentication: Authentication): Hono<Env> 
   }
   if (variant.tokens && authentication.tokens) {
     // A client that requests an access token has none yet, and sends the refresh token.
-    routes.use('/oauth/token', authenticated(authentication, deps.addressOf, 'refresh'));
+    routes.use('/oauth/token', authenticated(authenticating, 'refresh'));
     routes.use('/oauth/revoke/*', authenticate);
     routes.route('/oauth', tokenRoutes(deps, authentication.tokens, variant.tokens));
   }

@@ -40,7 +40,7 @@ import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
 import type { Db } from './store/db/db.ts';
-import { groupReads } from './store/db/grouped-reads.ts';
+import { groupAllReads } from './store/db/grouped-reads.ts';
 
 type App = ReturnType<typeof createApp>;
 
@@ -107,7 +107,7 @@ async function start(config: NodeConfig): Promise<void> {
 /** Opens the database, with the present schema. */
 async function openDb(config: NodeConfig, dataDir: string): Promise<Db> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
-  const db = groupReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
+  const db = groupAllReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
   await migrateDatabase(db, log);
   return db;
 }

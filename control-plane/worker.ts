@@ -14,6 +14,7 @@ import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
+import { groupReadsOfRequests, type RequestReads } from './request-reads.ts';
 
 export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 
@@ -23,7 +24,7 @@ interface WorkerEnv extends Record<string, unknown> {
   ASSETS: Fetcher;
 }
 
-interface Isolate extends Assembly {
+interface Isolate extends Assembly, Pick<RequestReads, 'serve'> {
   app: ReturnType<typeof createApp>;
 }
 
@@ -33,7 +34,8 @@ export default {
   async fetch(request: Request, env: WorkerEnv, ctx: ExecutionContext): Promise<Response> {
     isolate ??= assembleIsolate(env);
     if (new URL(request.url).pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
-    const response = isolate.app.fetch(request, env, ctx);
+    const { app, serve } = isolate;
+    const response = serve(() => app.fetch(request, env, ctx));
     // Completes even if the client leaves: a login that is cut off would keep its place in the concurrency
     // limit.
     ctx.waitUntil(Promise.resolve(response));
@@ -57,7 +59,8 @@ async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate):
 
 function assembleIsolate(env: WorkerEnv): Isolate {
   const assembly = assemble(env);
-  const { config, db, log, prepare } = assembly;
+  const { config, log, prepare } = assembly;
+  const { db, serve } = groupReadsOfRequests(assembly.db);
   const app = createApp({
     db,
     log,
@@ -78,7 +81,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     webFile: (name) => readAsset(env, `web/${name}`),
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   });
-  return { ...assembly, app };
+  return { ...assembly, app, serve };
 }
 
 function coordinatorOf(env: WorkerEnv) {

@@ -2,6 +2,7 @@
  * The coordinator's API for operations, whether the coordinator runs in this process or in a Durable Object.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import type { HostChanges } from '../core/hosts/drain.ts';
@@ -21,12 +22,15 @@ import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 export interface CoordinatorApi {
   /** Resolves once the coordinator has its state and accepts work. */
   ready(): Promise<void>;
-  /** Resolves to the id of the execution once it is committed. */
-  submit(submission: Submission): Promise<number>;
+  /**
+   * Resolves to the id of the execution once it is committed. It is authorised as of the commit, as are the
+   * next two; without `by`, it is Berth's own.
+   */
+  submit(submission: Submission, by?: Caller): Promise<number>;
   /** Resolves once the end is committed. Containers may still be stopping. */
-  terminate(executionId: number): Promise<void>;
+  terminate(executionId: number, by?: Caller): Promise<void>;
   /** Hides the execution at once, and terminates it if it has not ended. */
-  remove(executionId: number): Promise<void>;
+  remove(executionId: number, by?: Caller): Promise<void>;
   /**
    * Streams the output of a service from its first byte. The stream ends when no more output will come, and
    * is aborted if the subscriber loses access. With `from` it begins there, in frames
@@ -52,6 +56,11 @@ export interface CoordinatorApi {
    * closed and reconnect; log streams are aborted only if their subscriber has lost access.
    */
   reviewSubscriptions(userId: number | null): Promise<void>;
+  /**
+   * Call this after a session or token of a user (`null`: any user) has ended, or its rights have changed.
+   * From then on, no change is made by what the coordinator knew before.
+   */
+  forgetCredentials(userId: number | null): Promise<void>;
   /**
    * Changes a user or a quota. Resolves to the outcome once it is committed; every later decision uses the
    * new values.
@@ -107,6 +116,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   openEvents: true,
   lastEventId: true,
   reviewSubscriptions: true,
+  forgetCredentials: true,
   changeAccounts: true,
   registerHost: true,
   state: true,

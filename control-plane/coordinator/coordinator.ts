@@ -3,7 +3,7 @@
  * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
-import { noSuchExecution } from '../core/accounts/account.ts';
+import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import { changeHost, type HostChanges } from '../core/hosts/drain.ts';
@@ -14,11 +14,9 @@ import {
   register,
   type VerifiedProof,
 } from '../core/hosts/registration.ts';
-import { draft, submit } from '../core/lifecycle/admission.ts';
-import { requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
+import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
-import { type Execution, isEnded } from '../core/model/execution.ts';
 import type { Host } from '../core/model/host.ts';
 import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import { progressOf } from '../core/model/service.ts';
@@ -52,12 +50,13 @@ import {
 import { changeAccounts } from '../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 import { findRegistrationRecords } from '../store/accounts/join-tokens.ts';
-import { loadExecution } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
 import type { AgentSession } from './agents/agent-session.ts';
 import { Agents, type AgentsDeps } from './agents/agents.ts';
 import { ReplayGuard } from './agents/replay-guard.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
+import { Credentials } from './credentials.ts';
+import { ExecutionChanges } from './execution-changes.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
@@ -77,6 +76,8 @@ export class Coordinator implements CoordinatorApi {
   readonly #logs: Logs;
   readonly #events: Events;
   readonly #overview = new Overview();
+  readonly #credentials: Credentials;
+  readonly #executions: ExecutionChanges;
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling } = deps;
@@ -89,6 +90,7 @@ export class Coordinator implements CoordinatorApi {
         this.#logs.changed(cluster);
       },
       lost: (isRetired) => {
+        this.#credentials.forget(null);
         this.#agents.dropAll();
         this.#events.lost();
         if (isRetired) this.#logs.retired();
@@ -97,6 +99,8 @@ export class Coordinator implements CoordinatorApi {
     this.#agents = new Agents(this.#turns, deps);
     this.#logs = new Logs(db, this.#turns, this.#agents, clock);
     this.#events = new Events(this.#turns, clock);
+    this.#credentials = new Credentials(db);
+    this.#executions = new ExecutionChanges(db, this.#turns, this.#credentials, () => clock.nowMs());
   }
 
   /**
@@ -120,47 +124,16 @@ export class Coordinator implements CoordinatorApi {
     if (!this.#turns.cluster) await this.#turns.update(() => {});
   }
 
-  submit(submission: Submission): Promise<number> {
-    return this.#turns.update((cluster, nowMs) => {
-      const { id } = submit(cluster, submission, nowMs);
-      this.#turns.loader.submitted(cluster, id, submission.description);
-      return id;
-    });
+  submit(submission: Submission, by?: Caller): Promise<number> {
+    return this.#executions.submit(submission, by);
   }
 
-  terminate(executionId: number): Promise<void> {
-    return this.#turns.update((cluster, nowMs) => {
-      const execution = cluster.executions.get(executionId);
-      if (execution?.deleted) throw noSuchExecution();
-      // The caller has found the execution in the database, so one that is not live has ended.
-      if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
-      requestEnd(cluster, execution, nowMs);
-    });
+  terminate(executionId: number, by?: Caller): Promise<void> {
+    return this.#executions.terminate(executionId, by);
   }
 
-  remove(executionId: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      let ended: Execution | undefined;
-      this.#turns.enqueue({
-        // One that is not live has ended, and is in the database only. None ends between here and `run`.
-        read: async () => {
-          if (!this.#turns.cluster?.executions.has(executionId))
-            ended = await loadExecution(this.#db, executionId);
-        },
-        run: (cluster, nowMs) => {
-          const execution = cluster.executions.get(executionId) ?? ended;
-          if (!execution || execution.deleted) throw noSuchExecution();
-          if (!cluster.executions.has(execution.id)) {
-            if (!isEnded(execution))
-              throw new OperationError('unavailable', 'The execution is changing; try again.');
-            cluster.addExecution(execution);
-          }
-          requestDeletion(cluster, execution, nowMs);
-        },
-        done: () => resolve(),
-        fail: reject,
-      });
-    });
+  remove(executionId: number, by?: Caller): Promise<void> {
+    return this.#executions.remove(executionId, by);
   }
 
   openLog(
@@ -186,6 +159,10 @@ export class Coordinator implements CoordinatorApi {
     await this.#logs.review(userId);
   }
 
+  forgetCredentials(userId: number | null): Promise<void> {
+    return this.#turns.updateAsHolder(() => this.#credentials.forget(userId));
+  }
+
   /** For a process that stops: closes all event streams cleanly, so that their subscribers reconnect. */
   endEvents(): void {
     this.#events.end(null);
@@ -197,10 +174,12 @@ export class Coordinator implements CoordinatorApi {
       this.#turns.enqueue({
         prepare: async ({ epoch, cluster }) => {
           written = await changeAccounts(this.#db, epoch, cluster, change);
+          if (written.done && change.kind.endsWith('-user')) this.#credentials.forget(written.id);
         },
         run: () => {},
         done: () => resolve(written),
         fail: reject,
+        mayRunAgain: true,
       });
     });
   }

@@ -35,6 +35,11 @@ export interface Input {
   /** Called after the commit, in the order of the inputs, before the turn's decisions are sent. */
   done?(cluster: Cluster, nowMs: number): void;
   fail(error: unknown): void;
+  /**
+   * The input runs again on new state if the database refused what its turn wrote for it. Only for inputs
+   * that take everything from the state.
+   */
+  mayRunAgain?: boolean;
 }
 
 /** Awaits a query, and converts its errors: callers of the coordinator receive only OperationError. */
@@ -64,16 +69,14 @@ export function callAll(calls: readonly (() => void)[]): unknown {
  * nothing.
  */
 export async function readAll(inputs: readonly Input[]): Promise<Input[]> {
-  const readable: Input[] = [];
-  for (const input of inputs) {
-    try {
-      if (input.read) await readDatabase(input.read());
-      readable.push(input);
-    } catch (error) {
-      input.fail(error);
-    }
-  }
-  return readable;
+  const outcomes = await Promise.allSettled(
+    inputs.map((input) => (input.read ? readDatabase(input.read()) : undefined)),
+  );
+  return inputs.filter((input, at) => {
+    const outcome = outcomes[at];
+    if (outcome?.status === 'rejected') input.fail(outcome.reason);
+    return outcome?.status === 'fulfilled';
+  });
 }
 
 /**

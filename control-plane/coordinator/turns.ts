@@ -14,7 +14,7 @@ import type { Decision } from '../core/state/decision.ts';
 import { unloadWaiting } from '../core/state/loading.ts';
 import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
-import { type Epoch, fence, isStale } from '../store/db/epoch.ts';
+import { type Epoch, fence, hasOtherHolder, isStale, isSuperseded } from '../store/db/epoch.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
 import { callAll, decideAll, type Input, readAll, runAll, type State } from './turn-inputs.ts';
@@ -139,17 +139,36 @@ export class Turns {
    * Runs a turn that checks whether another coordinator has taken over, even if there is nothing to commit.
    */
   confirmEpoch(): void {
-    this.enqueue({
-      prepare: async ({ epoch }) => {
-        try {
-          await this.#db.batch([fence(epoch)]);
-        } catch (error) {
-          // Any other error, such as an unreachable database, does not show a takeover.
-          if (isStale(error)) throw error;
-        }
-      },
-      run: () => {},
-      fail: () => {},
+    // Any other error than a takeover, such as an unreachable database, shows nothing.
+    this.updateAsHolder(() => {}).catch(() => {});
+  }
+
+  /**
+   * Runs `change`, which needs no commit, once it is certain that no other coordinator has taken over: no one
+   * acts on what it changes here. Resolves after it.
+   */
+  updateAsHolder(change: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let problem: unknown;
+      this.enqueue({
+        prepare: async ({ epoch }) => {
+          try {
+            await this.#db.batch([fence(epoch)]);
+          } catch (error) {
+            if (isStale(error)) throw error;
+            problem = error;
+          }
+          change();
+        },
+        run: () => {
+          if (problem !== undefined)
+            throw new OperationError('unavailable', 'The database does not answer; try again.', {
+              cause: problem,
+            });
+        },
+        done: () => resolve(),
+        fail: reject,
+      });
     });
   }
 
@@ -172,7 +191,8 @@ export class Turns {
   }
 
   async #turn(inputs: readonly Input[]): Promise<void> {
-    let accepted: Input[];
+    let accepted: readonly Input[] = inputs;
+    const prepared = new Set<Input>();
     let decisions: Decision[];
     let changes: Changes;
     let state: State;
@@ -181,16 +201,19 @@ export class Turns {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#loadState(nowMs);
       if (inputs.length > 0) await this.#confirmEpoch(state.epoch, nowMs);
-      const readable = await readAll(inputs);
+      accepted = await readAll(inputs);
       this.#hasUncommittedChanges = true;
-      for (const input of readable) await input.prepare?.(state);
-      accepted = await runAll(readable, state.cluster, nowMs, this.#loader);
+      for (const input of accepted) {
+        await input.prepare?.(state);
+        if (input.prepare) prepared.add(input);
+      }
+      accepted = await runAll(accepted, state.cluster, nowMs, this.#loader);
       decisions = await decideAll(state.cluster, nowMs, this.#loader);
       changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
       this.#hasUncommittedChanges = false;
     } catch (error) {
-      this.#discardState(error, inputs);
+      this.#discardState(error, isStale(error) ? await this.#refused(accepted, prepared) : inputs);
       return;
     }
     const { cluster } = state;
@@ -203,6 +226,19 @@ export class Turns {
     unloadWaiting(cluster);
     // The turn is committed and cannot be undone, but it is unknown which clients have received it.
     if (fault !== undefined) this.#discardState(fault, []);
+  }
+
+  /**
+   * Another coordinator has taken over, or a program has written beside this one: the database has refused
+   * all of the turn but what `prepared` has written. Returns the inputs that can't run again.
+   */
+  async #refused(inputs: readonly Input[], prepared: ReadonlySet<Input>): Promise<readonly Input[]> {
+    // Without an answer, the next claim of an epoch shows which of the two it is.
+    this.#retired = await hasOtherHolder(this.#db, this.#name).catch(() => false);
+    const mayRun = (input: Input) => !this.#retired && input.mayRunAgain && !prepared.has(input);
+    this.#inputs.unshift(...inputs.filter(mayRun));
+    this.#due ||= !this.#retired;
+    return inputs.filter((input) => !mayRun(input));
   }
 
   async #loadState(nowMs: number): Promise<State> {
@@ -241,7 +277,7 @@ export class Turns {
     this.#state = undefined;
     this.#hasUncommittedChanges = false;
     this.#confirmedMs = 0;
-    if (isStale(error)) this.#retired = true;
+    if (isSuperseded(error)) this.#retired = true;
     this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
     const message = this.#retired
       ? 'Another control plane has taken over this database; use that one, or restart this one.'

@@ -2,33 +2,86 @@
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
 import { generateCookie, getCookie } from 'hono/cookie';
 import type * as z from 'zod';
-import type { Actor, Authenticated, TokenKind } from '../core/accounts/account.ts';
+import {
+  type Actor,
+  type Authenticated,
+  authorise,
+  type ExpectedActor,
+  type TokenKind,
+} from '../core/accounts/account.ts';
 import { OperationError } from '../core/model/errors.ts';
 import { type Authentication, type Credentials, SESSION_MS } from '../operations/accounts/authentication.ts';
 import { readInput } from '../operations/input.ts';
 import type { AddressOf } from './address.ts';
+import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
 import { maySetSession } from './cross-site.ts';
 
-export type Env = { Variables: { actor: Actor; proof: Authenticated } };
+export type Env = {
+  Variables: {
+    actor: Actor;
+    proof: Authenticated;
+    /** Set for changes of executions, in place of the actor. */
+    caller: Actor | ExpectedActor;
+  };
+};
 
 export const COOKIE = 'berth_session';
 
-/** Authenticates before the routes run. Anonymous requests pass: operations refuse them. */
+/** Authenticates for the routes after it. Anonymous requests pass: operations refuse them. */
 export function authenticated(
-  authentication: Authentication,
-  addressOf: AddressOf,
+  { authentication, addressOf, anew }: Authenticating,
   kind?: TokenKind,
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const proof = await authentication.authenticate(credentialsOf(c, addressOf), kind);
-    c.set('actor', proof.actor);
-    c.set('proof', proof);
-    await next();
-    if (proof.by === 'basic' && maySetSession(c)) {
-      // Not with Hono's setCookie, which copies the response: that takes a tenth of the request's time.
-      c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c)));
-    }
+    if (c.get('caller')) return next();
+    const claim = await authentication.claim(credentialsOf(c, addressOf), kind);
+    const answer = async (proof: Authenticated) => {
+      c.set('actor', proof.actor);
+      c.set('proof', proof);
+      await next();
+      setSession(c, proof);
+    };
+    await answerAhead(c, claim, answer, anew);
   };
+}
+
+/**
+ * The same for changes that the coordinator authorises itself: of a session or token that was seen before, it
+ * alone finds out whether that is still right (ACC-10).
+ */
+export function claimed({ authentication, addressOf }: Authenticating): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const claim = await authentication.claim(credentialsOf(c, addressOf));
+    const expected = expectedActor(claim.expected);
+    const proof = expected ? undefined : await claim.prove();
+    c.set('caller', expected ?? proof?.actor ?? { kind: 'anonymous' });
+    await next();
+    if (proof) setSession(c, proof);
+  };
+}
+
+/** Undefined if the change would be refused, since the rights may have changed. */
+function expectedActor(expected: Authenticated | undefined): ExpectedActor | undefined {
+  const actor = expected?.actor;
+  if (actor?.kind !== 'user' || actor.credential.by === 'password') return undefined;
+  try {
+    authorise(actor, { kind: 'submit-execution' });
+    return { ...actor, kind: 'expected', credential: actor.credential };
+  } catch {
+    return undefined;
+  }
+}
+
+function setSession(c: HonoContext, proof: Authenticated): void {
+  if (proof.by !== 'basic' || !maySetSession(c)) return;
+  // Not with Hono's setCookie, which copies the response: that takes a tenth of the request's time.
+  c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c)));
+}
+
+export interface Authenticating {
+  authentication: Authentication;
+  addressOf: AddressOf;
+  anew: AnswerAnew;
 }
 
 export const sessionCookie = (token: string, secure: boolean): string =>
@@ -76,9 +129,8 @@ export function bearerOf(authorization: string | null | undefined): string | und
 }
 
 function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
-  const sessionToken = getCookie(c, COOKIE);
   const proofs = {
-    sessionTokens: sessionToken === undefined ? [] : [sessionToken],
+    sessionToken: getCookie(c, COOKIE),
     addressOf: () => addressOf(c),
   };
   const header = c.req.header('authorization');

@@ -30,4 +30,6 @@ export const gzipped =
   };
 
 const isPage = ({ headers, body }: Response): boolean =>
-  body !== null && headers.get('content-type')?.startsWith('text/html') === true;
+  body !== null &&
+  headers.get('content-type')?.startsWith('text/html') === true &&
+  !headers.has('content-encoding');

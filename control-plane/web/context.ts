@@ -2,6 +2,7 @@
 import type { Context as HonoContext } from 'hono';
 import type { Account, Actor } from '../core/accounts/account.ts';
 import type { AddressOf } from '../http/address.ts';
+import type { AnswerAnew } from '../http/answer-ahead.ts';
 import type { BodyReader } from '../http/bodies/body-reader.ts';
 import type { ReadFile } from '../http/files.ts';
 import type { Authentication } from '../operations/accounts/authentication.ts';
@@ -12,6 +13,8 @@ import type { Gzip } from './compression.ts';
 
 export interface WebDeps extends Context {
   authentication: Authentication;
+  /** Answers a request from the beginning, when the answer that was made ahead can't be sent. */
+  anew: AnswerAnew;
   nowMs: () => number;
   addressOf: AddressOf;
   bodies: BodyReader;

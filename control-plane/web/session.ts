@@ -4,7 +4,8 @@
  */
 import type { MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { authorise } from '../core/accounts/account.ts';
+import { type Actor, authorise } from '../core/accounts/account.ts';
+import { answerAhead } from '../http/answer-ahead.ts';
 import { COOKIE } from '../http/request.ts';
 import { lastEventId } from '../operations/cluster/events.ts';
 import { redirectWith } from './components/notice.ts';
@@ -25,24 +26,34 @@ export const withContext =
 export const signedIn =
   (deps: WebDeps): MiddlewareHandler<WebEnv> =>
   async (c, next) => {
-    const { actor } = await deps.authentication.authenticate({
-      sessionTokens: sessionTokens(c),
+    const claim = await deps.authentication.claim({
+      sessionToken: sessionToken(c),
       addressOf: () => undefined,
     });
-    if (actor.kind === 'anonymous') {
-      // An event stream can't show the login page.
-      if (c.req.header('accept') === 'text/event-stream') authorise(actor, { kind: 'login' });
-      return isReading(c)
-        ? c.redirect(loginPath(c), 303)
-        : redirectWith(c, loginPath(c), { kind: 'failed', text: NOT_DONE });
-    }
-    c.set('actor', actor);
-    c.set('account', actor);
-    authorise(actor, { kind: 'login' });
-    // Before the page is rendered, so that no later event is missed.
-    if (isVisit(c)) c.set('lastEventId', await lastEventId(deps, actor));
-    return next();
+    return answerAhead(c, claim, ({ actor }) => admit(deps, c, actor, next), deps.anew);
   };
+
+async function admit(
+  deps: WebDeps,
+  c: WebContext,
+  actor: Actor,
+  next: () => Promise<void>,
+): Promise<Response | undefined> {
+  if (actor.kind === 'anonymous') {
+    // An event stream can't show the login page.
+    if (c.req.header('accept') === 'text/event-stream') authorise(actor, { kind: 'login' });
+    return isReading(c)
+      ? c.redirect(loginPath(c), 303)
+      : redirectWith(c, loginPath(c), { kind: 'failed', text: NOT_DONE });
+  }
+  c.set('actor', actor);
+  c.set('account', actor);
+  authorise(actor, { kind: 'login' });
+  // Before the page is rendered, so that no later event is missed.
+  if (isVisit(c)) c.set('lastEventId', await lastEventId(deps, actor));
+  await next();
+  return undefined;
+}
 
 const NOT_DONE = 'Your session has ended, so nothing was changed. Log in and send the form again.';
 
@@ -54,10 +65,7 @@ const isVisit = (c: WebContext): boolean =>
   c.req.header('berth-refresh') === undefined &&
   (c.req.header('accept') ?? '').includes('text/html');
 
-export function sessionTokens(c: WebContext): string[] {
-  const token = getCookie(c, COOKIE);
-  return token === undefined ? [] : [token];
-}
+export const sessionToken = (c: WebContext): string | undefined => getCookie(c, COOKIE);
 
 function loginPath(c: WebContext): string {
   const { pathname, search } = new URL(c.req.url);

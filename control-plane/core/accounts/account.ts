@@ -65,7 +65,16 @@ export type Credential =
   | { by: 'session'; tokenHash: string }
   | { by: 'token'; idHash: string };
 
+/** A credential that a program uses for a while in place of the password. */
+export type LastingCredential = Exclude<Credential, { by: 'password' }>;
+
 export type KnownActor = { kind: 'user'; credential: Credential } & Account;
+
+/** Whom a session or token admitted when it was last read. The coordinator checks it before any change. */
+export type ExpectedActor = { kind: 'expected'; credential: LastingCredential } & Account;
+
+/** Who requests a change of the coordinator. */
+export type Caller = KnownActor | ExpectedActor;
 
 /** The source of a request: unauthenticated, or a user whose credentials were verified in this request. */
 export type Actor = { kind: 'anonymous' } | KnownActor;
@@ -104,7 +113,10 @@ const OWN_FIELDS: readonly string[] = ['password', 'email'];
  * Returns the account if it may do `action`. Otherwise it throws `unauthenticated`, `forbidden`, or
  * `not-found` for another user's object, so that the answer does not reveal that the object exists.
  */
-export function authorise(actor: Actor, action: Action): KnownActor {
+export function authorise<A extends Actor | ExpectedActor>(
+  actor: A,
+  action: Action,
+): Exclude<A, { kind: 'anonymous' }> {
   if (actor.kind === 'anonymous') {
     throw new OperationError(
       'unauthenticated',
@@ -121,7 +133,24 @@ export function authorise(actor: Actor, action: Action): KnownActor {
     throw lacking(role, '"Change the configuration" (can_change_config).');
   // Checked last, so that a missing permission gives the same answer whether or not the execution exists.
   if ('ownerId' in action && action.ownerId !== user.id && !role.canOperateOthers) throw noSuchExecution();
-  return actor;
+  return actor as Exclude<A, { kind: 'anonymous' }>;
+}
+
+type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
+
+/**
+ * Authorises an action on an object of `ownerId`, which is undefined if the object does not exist. The role
+ * is checked first.
+ */
+export function authoriseOwned(
+  actor: Actor,
+  kind: OwnedAction,
+  ownerId: number | undefined,
+): { account: KnownActor; ownerId: number } {
+  const account = authorise(actor, { kind: 'list-executions' });
+  authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
+  if (ownerId === undefined) throw noSuchExecution();
+  return { account, ownerId };
 }
 
 /** `permission` has its label in the web interface, its flag in the API and, if there is one, the remedy. */
@@ -136,4 +165,9 @@ function needsNoConfig(action: Action, user: User): boolean {
 }
 
 export const noSuchExecution = () => new OperationError('not-found', 'There is no such execution.');
+export const tokenNotValid = () =>
+  new OperationError(
+    'bad-token',
+    'The token is not valid: it has expired, was revoked or was not issued here.',
+  );
 export const noSuchService = () => new OperationError('not-found', 'There is no such service.');

@@ -26,7 +26,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   const { bodies } = context;
   routes.post('/', async (c) => {
     const input = () => bodies.jsonInSteps(c, submissionSteps);
-    const execution_id = await submitExecution(context, c.get('actor'), input, variant);
+    const execution_id = await submitExecution(context, c.get('caller'), input, variant);
     return json({ execution_id }, variant.created);
   });
   routes.get('/', async (c) => {
@@ -47,7 +47,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     });
   }
   routes.delete('/delete/:id', async (c) => {
-    await deleteExecution(context, c.get('actor'), pathId(c, 'id'));
+    await deleteExecution(context, c.get('caller'), pathId(c, 'id'));
     return empty(variant.removed);
   });
   if (variant.explains) {
@@ -64,7 +64,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     return jsonText(variant.executionText(await getExecution(context, c.get('actor'), pathId(c, 'id'))));
   });
   routes.delete('/:id', async (c) => {
-    await terminateExecution(context, c.get('actor'), pathId(c, 'id'));
+    await terminateExecution(context, c.get('caller'), pathId(c, 'id'));
     return empty(variant.removed);
   });
   return routes;

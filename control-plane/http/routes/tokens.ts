@@ -1,8 +1,8 @@
 /** Routes of tokens: parse, call the operation, render. */
 import { Hono } from 'hono';
+import { reviewAccess } from '../../operations/access-review.ts';
 import type { Granted, Tokens } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
-import { reviewSubscriptions } from '../../operations/stream-access.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import { json } from '../json/render.ts';
 import { grantSchema } from '../json/request-schemas.ts';
@@ -22,7 +22,7 @@ export function tokenRoutes(
   });
   routes.delete('/revoke/:token', async (c) => {
     const userId = await tokens.revoke(c.get('actor'), c.req.param('token'));
-    await reviewSubscriptions(context, userId);
+    await reviewAccess(context, userId);
     return json(variant.revokedResult('Revoked token.'));
   });
   return routes;

@@ -29,11 +29,12 @@ import {
 } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { digest } from './digest.ts';
+import { type Claim, ExpectedProofs } from './expected-proofs.ts';
 import { FamiliarAddresses } from './familiar-addresses.ts';
 import { beginAttempt } from './login-throttle.ts';
 import { PasswordChecks } from './password-checks.ts';
 import { verifyPassword } from './passwords.ts';
-import { type TokenRules, Tokens } from './tokens.ts';
+import { type TokenDeps, type TokenRules, Tokens } from './tokens.ts';
 
 export const SESSION_MS = 12 * 60 * 60_000;
 const REMEMBER_MS = 60_000;
@@ -47,16 +48,13 @@ export interface BasicCredentials {
 export interface Credentials {
   basic?: BasicCredentials;
   bearer?: string;
-  /** Session tokens from the request's cookies; the first valid one counts. */
-  sessionTokens: readonly string[];
+  /** From the request's cookie. */
+  sessionToken?: string | undefined;
   /** The address of the client. It is evaluated only when a login is counted. */
   addressOf: () => string | undefined;
 }
 
-export interface AuthenticationDeps {
-  db: Db;
-  nowMs: () => number;
-  deploymentName: string;
+export interface AuthenticationDeps extends TokenDeps {
   /** Null if the variant has no tokens. */
   tokenRules: TokenRules | null;
   /** Limit for logins that wait for their password check, and for those of familiar clients. */
@@ -73,7 +71,9 @@ interface Remembered {
 export class Authentication {
   readonly tokens: Tokens | null;
   readonly #db: Db;
+  readonly #expected = new ExpectedProofs();
   readonly #nowMs: () => number;
+  readonly #credentialsEnded: TokenDeps['credentialsEnded'];
   readonly #maxSessionsPerUser: number;
   readonly #key = randomBytes(32).toString('base64url');
   readonly #passwordChecks: PasswordChecks;
@@ -85,6 +85,7 @@ export class Authentication {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
+    this.#credentialsEnded = (userId) => deps.credentialsEnded(userId);
     this.#maxSessionsPerUser = deps.maxSessionsPerUser;
     this.#passwordChecks = new PasswordChecks(deps.nowMs, { maxWaiting: deps.maxWaitingLogins });
     this.#familiarAddresses = new FamiliarAddresses(deps.nowMs);
@@ -94,18 +95,24 @@ export class Authentication {
    * Basic credentials or a Bearer token of `kind` take precedence over cookies. If they are wrong, it throws;
    * a stale cookie only makes the actor anonymous.
    */
-  async authenticate(
-    { basic, bearer, sessionTokens, addressOf }: Credentials,
+  async authenticate(credentials: Credentials, kind?: TokenKind): Promise<Authenticated> {
+    return (await this.claim(credentials, kind)).prove();
+  }
+
+  /** Reads the credentials without the database. Throws if they can't be right. */
+  async claim(
+    { basic, bearer, sessionToken, addressOf }: Credentials,
     kind: TokenKind = 'access',
-  ): Promise<Authenticated> {
-    if (basic) return this.#basic(basic, addressOf);
+  ): Promise<Claim> {
+    if (basic) return { prove: () => this.#basic(basic, addressOf) };
     if (bearer !== undefined) return this.#bearer(bearer, kind);
-    for (const token of sessionTokens.slice(0, 4)) {
-      const tokenHash = digest(token);
+    if (sessionToken === undefined) return { prove: async () => ANONYMOUS };
+    const tokenHash = digest(sessionToken);
+    return this.#expected.claim(`session ${tokenHash}`, async () => {
       const account = await findAccountBySession(this.#db, tokenHash, this.#nowMs());
-      if (account) return { by: 'cookie', actor: actorOf(account, { by: 'session', tokenHash }) };
-    }
-    return { by: 'none', actor: { kind: 'anonymous' } };
+      if (!account) return ANONYMOUS;
+      return { by: 'cookie', actor: actorOf(account, { by: 'session', tokenHash }) };
+    });
   }
 
   /** Opens a separate session for a browser. Its end affects no other client of the user. */
@@ -138,8 +145,9 @@ export class Authentication {
     // The hash is keyed, because passwords can be guessed. It is not an HMAC, whose key objects cost a fifth
     // of the request. The key never leaves this process.
     const cacheKey = digest(this.#key + JSON.stringify([username, password]));
-    const account = await findAccountByName(this.#db, username);
-    const known = this.#recall(cacheKey, account);
+    const known = this.#remembered.has(cacheKey)
+      ? this.#recall(cacheKey, await findAccountByName(this.#db, username))
+      : undefined;
     if (known?.fresh) return known.fresh;
     const address = addressOf();
     const login = {
@@ -157,11 +165,15 @@ export class Authentication {
     cacheKey: string,
     address: string | undefined,
   ): Promise<AuthenticatedByBasic> {
-    const account = await findAccountByName(this.#db, username);
+    const begin = () => beginAttempt(this.#db, this.#nowMs, username, address);
+    const [account, begun] = await Promise.all([
+      findAccountByName(this.#db, username),
+      this.#remembered.has(cacheKey) ? undefined : begin(),
+    ]);
     const known = this.#recall(cacheKey, account);
     if (known?.fresh) return known.fresh;
     // Failed guesses of others must not delay a client that has logged in here with this password before.
-    const attempt = known ? undefined : await beginAttempt(this.#db, this.#nowMs, username, address);
+    const attempt = begun ?? (known ? undefined : await begin());
     const right = await verifyPassword(password, account?.passwordHash ?? null);
     if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
       await attempt?.failed();
@@ -177,15 +189,19 @@ export class Authentication {
     return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
   }
 
-  async #bearer(token: string, kind: TokenKind): Promise<Authenticated> {
-    if (!this.tokens) {
+  async #bearer(token: string, kind: TokenKind): Promise<Claim> {
+    const { tokens } = this;
+    if (!tokens) {
       throw new OperationError(
         'unauthenticated',
         'This release of the API has no tokens: send a user name and password (HTTP Basic) or the session cookie.',
       );
     }
-    const { account, idHash } = await this.tokens.find(token, kind);
-    return { by: 'token', actor: actorOf(account, { by: 'token', idHash }), tokenHash: idHash };
+    const idHash = await tokens.read(token, kind);
+    return this.#expected.claim(`${kind} ${idHash}`, async () => {
+      const account = await tokens.find(idHash, kind);
+      return { by: 'token', actor: actorOf(account, { by: 'token', idHash }), tokenHash: idHash };
+    });
   }
 
   /**
@@ -206,7 +222,8 @@ export class Authentication {
     const nowMs = this.#nowMs();
     const expiresMs = nowMs + SESSION_MS;
     const session = { tokenHash: digest(token), userId, credentialVersion, expiresMs, openedFrom };
-    await insertSession(this.#db, session, { nowMs, maxPerUser: this.#maxSessionsPerUser });
+    const limits = { nowMs, maxPerUser: this.#maxSessionsPerUser };
+    if (await insertSession(this.#db, session, limits)) await this.#credentialsEnded(userId);
     return token;
   }
 
@@ -243,6 +260,7 @@ export const endSession = ({ db }: { db: Db }, token: string): Promise<void> =>
   deleteSession(db, digest(token));
 
 const BY_PASSWORD: Credential = { by: 'password' };
+const ANONYMOUS: Authenticated = { by: 'none', actor: { kind: 'anonymous' } };
 
 const actorOf = ({ user, role }: Account, credential: Credential): Actor => ({
   kind: 'user',

@@ -9,7 +9,7 @@ import { addFailure, deleteFailures, findFailures } from '../../store/accounts/l
 import type { Db } from '../../store/db/db.ts';
 import { digest } from './digest.ts';
 
-/** One login attempt. The caller must call exactly one of the two methods once the result is known. */
+/** One login attempt. The caller calls one of the two methods once the result is known. */
 export interface Attempt {
   failed(): Promise<void>;
   succeeded(): Promise<void>;

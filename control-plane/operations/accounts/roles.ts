@@ -3,8 +3,8 @@ import { type Actor, ADMIN_ROLE, authorise, type Role } from '../../core/account
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import * as store from '../../store/accounts/roles.ts';
+import { reviewAccess } from '../access-review.ts';
 import type { Context } from '../context.ts';
-import { reviewSubscriptions } from '../stream-access.ts';
 import { existing, type Input, idOf, referencesText } from './write-outcome.ts';
 
 const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
@@ -34,7 +34,7 @@ export async function updateRole(
   const changes = await input();
   mutable(await store.findRole(context.db, id));
   idOf(await store.updateRole(context.db, id, changes), 'role', IMMUTABLE);
-  await reviewSubscriptions(context, null);
+  await reviewAccess(context, null);
 }
 
 export async function deleteRole({ db }: Context, actor: Actor, id: number): Promise<void> {

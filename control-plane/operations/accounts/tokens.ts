@@ -13,6 +13,7 @@ import {
   type Authenticated,
   authorise,
   type TokenKind,
+  tokenNotValid,
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
@@ -35,6 +36,8 @@ export interface TokenRules {
 
 export interface TokenDeps {
   db: Db;
+  /** Called after a session or token of the user has ended because another one was issued. */
+  credentialsEnded(userId: number): Promise<void>;
   nowMs: () => number;
   deploymentName: string;
 }
@@ -56,25 +59,22 @@ export class Tokens {
     this.#rules = rules;
   }
 
-  /**
-   * Returns the account of the token and the hash of its id. Throws `bad-token` if the token is not valid or
-   * of another kind.
-   */
-  async find(token: string, kind: TokenKind): Promise<{ account: Account; idHash: string }> {
+  /** The hash of the id of a token that Berth issued. Throws `bad-token` for others, and for another kind. */
+  async read(token: string, kind: TokenKind): Promise<string> {
     const read = await this.#read(token);
-    if (read && read.kind !== kind) {
-      throw new OperationError(
-        'bad-token',
-        `This is a token of the kind ${read.kind}: send the ${kind} token.`,
-      );
-    }
-    const account = read && (await findAccountByToken(this.#deps.db, read.idHash, kind, this.#deps.nowMs()));
-    if (!account)
-      throw new OperationError(
-        'bad-token',
-        'The token is not valid: it has expired, was revoked or was not issued here.',
-      );
-    return { account, idHash: read.idHash };
+    if (!read) throw tokenNotValid();
+    if (read.kind === kind) return read.idHash;
+    throw new OperationError(
+      'bad-token',
+      `This is a token of the kind ${read.kind}: send the ${kind} token.`,
+    );
+  }
+
+  /** The account of the token. Throws `bad-token` if the token has ended. */
+  async find(idHash: string, kind: TokenKind): Promise<Account> {
+    const account = await findAccountByToken(this.#deps.db, idHash, kind, this.#deps.nowMs());
+    if (!account) throw tokenNotValid();
+    return account;
   }
 
   /**
@@ -108,14 +108,24 @@ export class Tokens {
       this.#make('refresh', userId),
       this.#make('access', userId),
     ]);
-    await insertPair(this.#deps.db, { userId, credentialVersion }, { refresh, access }, this.#limits());
+    const owner = { userId, credentialVersion };
+    if (await insertPair(this.#deps.db, owner, { refresh, access }, this.#limits()))
+      await this.#deps.credentialsEnded(userId);
     return { ...this.#granted(access), refreshToken: refresh.token };
   }
 
   async #grantAccess(userId: number, refreshHash: string): Promise<Granted> {
     const access = await this.#make('access', userId);
-    if (!(await insertAccess(this.#deps.db, userId, refreshHash, access, this.#limits())))
-      throw new OperationError('bad-token', 'The refresh token was revoked.');
+    const limits = this.#limits();
+    const { isInserted, hasEndedOther } = await insertAccess(
+      this.#deps.db,
+      userId,
+      refreshHash,
+      access,
+      limits,
+    );
+    if (hasEndedOther) await this.#deps.credentialsEnded(userId);
+    if (!isInserted) throw new OperationError('bad-token', 'The refresh token was revoked.');
     return this.#granted(access);
   }
 

@@ -1,10 +1,10 @@
 /** Opens several logs of one execution. */
-import { type Actor, noSuchService } from '../../core/accounts/account.ts';
+import { type Actor, authoriseOwned, noSuchService } from '../../core/accounts/account.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
-import { findOwner, listServices } from '../../store/executions/executions.ts';
+import { findState } from '../../store/executions/executions.ts';
+import { logSubscriber } from '../access-review.ts';
 import type { Context } from '../context.ts';
-import { logSubscriber } from '../stream-access.ts';
-import { authoriseOwned, getExecution } from './reads.ts';
+import { getServices } from './reads.ts';
 
 /** Opens the output of a service from a position on, as frames with times (core/streams/log-frames.ts). */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
@@ -19,10 +19,10 @@ export async function openExecutionLogs(
   executionId: number,
   positions: ReadonlyMap<number, LogPosition>,
 ): Promise<Map<number, OpenLog>> {
-  const owner = await findOwner(context.db, executionId);
-  const { account, ownerId } = authoriseOwned(actor, 'read-execution', owner);
+  const state = await findState(context.db, executionId);
+  const { account, ownerId } = authoriseOwned(actor, 'read-execution', state?.userId);
   const subscriber = logSubscriber(account, ownerId);
-  const services = await listServices(context.db, await getExecution(context, actor, executionId));
+  const services = await getServices(context, actor, executionId);
   const known = new Set(services.map(({ id }) => id));
   if ([...positions.keys()].some((id) => !known.has(id))) throw noSuchService();
   return new Map(

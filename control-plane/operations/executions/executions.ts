@@ -1,5 +1,12 @@
 /** Use cases on executions. Each one authorises before it reports or changes anything. */
-import { type Account, type Actor, authorise, type User } from '../../core/accounts/account.ts';
+import {
+  type Account,
+  type Actor,
+  authorise,
+  authoriseOwned,
+  type ExpectedActor,
+  type User,
+} from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type ExecutionStatus, isEnded } from '../../core/model/execution.ts';
 import { type ExecutionFilter, isOwner } from '../../core/views/execution-filter.ts';
@@ -9,12 +16,11 @@ import { findQuota } from '../../store/accounts/quotas.ts';
 import { countExecutions, listExecutionLines } from '../../store/executions/execution-lines.ts';
 import {
   countUnended,
-  findOwner,
-  listServices,
+  findState,
   listExecutions as readExecutions,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
-import { authoriseOwned, getExecution } from './reads.ts';
+import { getServices } from './reads.ts';
 import type { SubmissionInput } from './submission-input.ts';
 
 /** Parses the body. Called after authorisation, so that a caller without permission costs no work. */
@@ -36,15 +42,16 @@ export interface Refusals {
 /** Queues an application. Resolves to the id of its execution once that is durable. */
 export async function submitExecution(
   context: Context,
-  actor: Actor,
+  actor: Actor | ExpectedActor,
   input: ReadSubmission,
   { overQuota, queueFull }: Refusals,
 ): Promise<number> {
-  const { user } = authorise(actor, { kind: 'submit-execution' });
+  const caller = authorise(actor, { kind: 'submit-execution' });
+  const { user } = caller;
   const { name, application, description } = await input();
   if (overQuota === 'refuse') await checkConcurrency(context, user);
   try {
-    return await context.coordinator.submit({ userId: user.id, name, application, description });
+    return await context.coordinator.submit({ userId: user.id, name, application, description }, caller);
   } catch (error) {
     if (queueFull === 'too-many' || !(error instanceof OperationError) || error.code !== 'too-many')
       throw error;
@@ -65,11 +72,17 @@ export async function explainApplication(
 
 /** Explains the state of an execution; for an ended one, why it ended. */
 export async function explainExecution(context: Context, actor: Actor, id: number): Promise<Explanation> {
-  authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
-  const explanation = await context.coordinator.explain(id);
-  if (explanation) return explanation;
-  const ended = await getExecution(context, actor, id);
-  if (!isEnded(ended)) throw new OperationError('unavailable', 'The execution is changing; try again.');
+  authorise(actor, { kind: 'list-executions' });
+  const explaining = context.coordinator.explain(id);
+  const [found, explained] = await Promise.allSettled([findState(context.db, id), explaining]);
+  if (found.status === 'rejected') throw found.reason;
+  const state = found.value;
+  authoriseOwned(actor, 'read-execution', state?.userId);
+  if (explained.status === 'rejected') throw explained.reason;
+  if (explained.value) return explained.value;
+  const ended = state && isEnded(state) ? state : await findState(context.db, id);
+  if (!ended || !isEnded(ended))
+    throw new OperationError('unavailable', 'The execution is changing; try again.');
   return explainEnd(ended);
 }
 
@@ -122,20 +135,27 @@ function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionF
   return { ...filter, owner: { id: user.id } };
 }
 
-export async function terminateExecution(context: Context, actor: Actor, id: number): Promise<void> {
-  authoriseOwned(actor, 'terminate-execution', await findOwner(context.db, id));
-  await context.coordinator.terminate(id);
+/** The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass. */
+export async function terminateExecution(
+  { coordinator }: Context,
+  actor: Actor | ExpectedActor,
+  id: number,
+): Promise<void> {
+  await coordinator.terminate(id, authorise(actor, { kind: 'list-executions' }));
 }
 
-export async function deleteExecution(context: Context, actor: Actor, id: number): Promise<void> {
-  authoriseOwned(actor, 'delete-execution', await findOwner(context.db, id));
-  await context.coordinator.remove(id);
+/** Authorised as `terminateExecution`. */
+export async function deleteExecution(
+  { coordinator }: Context,
+  actor: Actor | ExpectedActor,
+  id: number,
+): Promise<void> {
+  await coordinator.remove(id, authorise(actor, { kind: 'list-executions' }));
 }
 
 /** [name, URL] of each port that the execution exposes now. */
 export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {
-  const execution = await getExecution(context, actor, id);
-  return endpointsOf(await listServices(context.db, execution));
+  return endpointsOf(await getServices(context, actor, id));
 }
 
 /** Concurrent submissions may all pass this check; the queue limits what really runs. */

@@ -1,8 +1,8 @@
 /** Reads of single executions and services. Each one authorises; long descriptions are read in turns. */
 import {
-  type Action,
   type Actor,
   authorise,
+  authoriseOwned,
   type KnownActor,
   noSuchExecution,
   noSuchService,
@@ -12,8 +12,10 @@ import type { ExecutionView, ServiceView } from '../../core/views/execution-view
 import {
   findExecution,
   findService,
+  findServiceRows,
   findShortExecution,
   findShortService,
+  servicesOf,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 import { LONG_READ } from '../read-turns.ts';
@@ -31,6 +33,20 @@ export async function getExecution({ db, turns }: Context, actor: Actor, id: num
       : found;
   if (!execution) throw noSuchExecution();
   return execution;
+}
+
+/** The services of an execution, in the order of its description. */
+export async function getServices(
+  context: Context,
+  actor: Actor,
+  executionId: number,
+): Promise<ServiceView[]> {
+  authorise(actor, { kind: 'list-executions' });
+  const [execution, rows] = await Promise.all([
+    getExecution(context, actor, executionId),
+    findServiceRows(context.db, executionId),
+  ]);
+  return servicesOf(execution, rows);
 }
 
 /**
@@ -60,21 +76,4 @@ export async function readableService(
       : found;
   if (!service) throw noSuchService();
   return { account, service };
-}
-
-type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
-
-/**
- * Authorises an action on an object of `ownerId`, which is undefined if the object does not exist. The role
- * is checked first.
- */
-export function authoriseOwned(
-  actor: Actor,
-  kind: OwnedAction,
-  ownerId: number | undefined,
-): { account: KnownActor; ownerId: number } {
-  const account = authorise(actor, { kind: 'list-executions' });
-  authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
-  if (ownerId === undefined) throw noSuchExecution();
-  return { account, ownerId };
 }

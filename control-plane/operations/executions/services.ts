@@ -7,10 +7,10 @@ import type { LogFormat } from '../../../shared/protocol/down.ts';
 import { type Actor, noSuchExecution } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
-import { listActiveInstances, listServices } from '../../store/executions/executions.ts';
+import { listActiveInstances } from '../../store/executions/executions.ts';
+import { logSubscriber } from '../access-review.ts';
 import type { Context } from '../context.ts';
-import { logSubscriber } from '../stream-access.ts';
-import { getExecution, readableService } from './reads.ts';
+import { getServices, readableService } from './reads.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const { service } = await readableService(context, actor, id);
@@ -30,8 +30,7 @@ export async function listExecutionServices(
   actor: Actor,
   executionId: number,
 ): Promise<ServiceView[]> {
-  const execution = await getExecution(context, actor, executionId);
-  return withProgress(context, await listServices(context.db, execution));
+  return withProgress(context, await getServices(context, actor, executionId));
 }
 
 /** Leaves the progress out if the coordinator is not available. */

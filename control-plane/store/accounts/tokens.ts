@@ -9,16 +9,16 @@ export interface NewToken {
 
 /**
  * Inserts a pair of tokens, unless the user was removed. Deletes all but the user's newest `maxPerKind` of
- * each kind.
+ * each kind. Resolves to whether such an older token has ended.
  */
 export async function insertPair(
   db: Db,
   owner: { userId: number; credentialVersion: number },
   { refresh, access }: { refresh: NewToken; access: NewToken },
   limits: { maxPerKind: number; nowMs: number },
-): Promise<void> {
+): Promise<boolean> {
   const { userId, credentialVersion } = owner;
-  await db.batch([
+  const [, , , refreshBeyond = 0, accessBeyond = 0] = await db.batch([
     purge(limits.nowMs),
     {
       sql: `INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
@@ -29,22 +29,23 @@ export async function insertPair(
     trim('refresh', userId, limits.maxPerKind),
     trim('access', userId, limits.maxPerKind),
   ]);
+  return refreshBeyond + accessBeyond > 0;
 }
 
-/** Inserts an access token for a refresh token. Resolves to false if that was revoked meanwhile. */
+/** Inserts an access token for a refresh token, unless that was revoked meanwhile. */
 export async function insertAccess(
   db: Db,
   userId: number,
   refreshHash: string,
   access: NewToken,
   limits: { maxPerKind: number; nowMs: number },
-): Promise<boolean> {
-  const [, inserted] = await db.batch([
+): Promise<{ isInserted: boolean; hasEndedOther: boolean }> {
+  const [, inserted, beyond = 0] = await db.batch([
     purge(limits.nowMs),
     accessFrom(refreshHash, access),
     trim('access', userId, limits.maxPerKind),
   ]);
-  return inserted === 1;
+  return { isInserted: inserted === 1, hasEndedOther: beyond > 0 };
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { Account, Credential, TokenKind } from '../../core/accounts/account.ts';
 import type { Db, Row } from '../db/db.ts';
+import { outdateCoordinator } from '../db/epoch.ts';
 import { roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';
 
@@ -24,6 +25,8 @@ const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u
 /** An account with the hash of its password; null if no password is set. */
 export interface StoredAccount extends Account {
   passwordHash: string | null;
+  /** When the session or token that was looked up expires. */
+  expiresMs?: number;
 }
 
 export async function findAccountByName(db: Db, username: string): Promise<StoredAccount | undefined> {
@@ -85,15 +88,16 @@ export interface NewSession {
 
 /**
  * Inserts a session in place of the earlier one by Basic credentials from the same address. Then deletes all
- * but `maxPerUser` sessions of the user: those by Basic first, of equals the oldest.
+ * but `maxPerUser` sessions of the user: those by Basic first, of equals the oldest. Resolves to whether a
+ * session of the user has ended.
  */
 export async function insertSession(
   db: Db,
   session: NewSession,
   { nowMs, maxPerUser }: { nowMs: number; maxPerUser: number },
-): Promise<void> {
+): Promise<boolean> {
   const { tokenHash, userId, credentialVersion, expiresMs, openedFrom } = session;
-  await db.batch([
+  const [, replaced = 0, , beyond = 0] = await db.batch([
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
     { sql: 'DELETE FROM sessions WHERE user_id = ? AND opened_from = ?', args: [userId, openedFrom] },
     {
@@ -108,6 +112,7 @@ export async function insertSession(
       args: [userId, userId, maxPerUser],
     },
   ]);
+  return replaced + beyond > 0;
 }
 
 /** Resolves to false if the session has ended. */
@@ -124,7 +129,7 @@ export async function deleteSession(db: Db, tokenHash: string): Promise<void> {
 
 /**
  * Sets the password of a user and ends all sessions, tokens and remembered credentials. Written beside a
- * coordinator, which holds neither passwords nor sessions (ACC-6).
+ * coordinator, which forgets what it knew of them (ACC-6, ACC-10).
  */
 export async function replacePassword(db: Db, userId: number, passwordHash: string): Promise<void> {
   await db.batch([
@@ -134,6 +139,7 @@ export async function replacePassword(db: Db, userId: number, passwordHash: stri
     },
     { sql: 'DELETE FROM sessions WHERE user_id = ?', args: [userId] },
     { sql: 'DELETE FROM tokens WHERE user_id = ?', args: [userId] },
+    outdateCoordinator,
   ]);
 }
 
@@ -163,4 +169,5 @@ const accountOf = (row: Row): StoredAccount => ({
   user: userOf(row),
   role: roleOf({ ...row, id: row.role_id ?? null, name: row.role_name ?? null }),
   passwordHash: row.password_hash === null ? null : String(row.password_hash),
+  ...(row.expires_ms !== undefined && { expiresMs: Number(row.expires_ms) }),
 });

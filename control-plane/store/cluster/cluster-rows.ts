@@ -119,14 +119,13 @@ export async function loadExecution(db: Db, id: number): Promise<Execution | und
 
 async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
   const args = [JSON.stringify(ids)];
-  const executions = await db.query(
-    'SELECT * FROM executions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
-    args,
-  );
-  const services = await db.query(
-    'SELECT * FROM services WHERE execution_id IN (SELECT value FROM json_each(?)) ORDER BY id',
-    args,
-  );
+  const [executions, services] = await Promise.all([
+    db.query('SELECT * FROM executions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id', args),
+    db.query(
+      'SELECT * FROM services WHERE execution_id IN (SELECT value FROM json_each(?)) ORDER BY id',
+      args,
+    ),
+  ]);
   const byExecution = Map.groupBy(services, (row) => Number(row.execution_id));
   return executions.map((row) => executionOf(row, byExecution.get(Number(row.id)) ?? []));
 }

@@ -25,6 +25,11 @@ export interface Db {
    * the statements (STORE-1).
    */
   batch(statements: readonly Statement[]): Promise<number[]>;
+  /**
+   * Runs reads in one request to a server, and resolves to the rows of each. If one of them fails, all fail.
+   * Absent where a read alone costs no round trip.
+   */
+  readTogether?(reads: readonly Statement[]): Promise<Row[][]>;
   /** Waits for pending calls and refuses later ones. May be called twice. */
   close(): Promise<void>;
 }

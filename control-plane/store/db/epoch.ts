@@ -21,8 +21,7 @@ export interface Claimant {
  */
 export async function claimEpoch(db: Db, { name, hasHeld }: Claimant): Promise<Epoch> {
   const [held] = await db.query('SELECT epoch, holder FROM coordinator');
-  if (hasHeld && held?.holder !== name)
-    throw new DatabaseError('constraint', `${STALE}: it has another holder`);
+  if (hasHeld && held?.holder !== name) throw new DatabaseError('constraint', SUPERSEDED);
   const epoch = Number(held?.epoch) + 1;
   const claimed = await db.query(
     'UPDATE coordinator SET epoch = ?, writer = ?, holder = ? WHERE epoch = ? RETURNING epoch',
@@ -39,9 +38,31 @@ export const fence = (epoch: Epoch): Statement => ({
   args: [epoch],
 });
 
-/** True if the error means that a later coordinator has taken over. */
+/**
+ * Makes the coordinator read its state again before its next commit, for a program that writes beside it. The
+ * holder stays.
+ */
+export const outdateCoordinator: Statement = {
+  sql: 'UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1',
+  args: [],
+};
+
+/** Whether a coordinator other than `name` has claimed the latest epoch. */
+export async function hasOtherHolder(db: Db, name: string): Promise<boolean> {
+  const [held] = await db.query('SELECT holder FROM coordinator');
+  return held?.holder !== name;
+}
+
+/** True if a claim found that a later coordinator has taken over. */
+export const isSuperseded = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.message === SUPERSEDED;
+
+/**
+ * True if the database refused a transaction because its epoch is not the latest. Nothing of it was written.
+ */
 export const isStale = (error: unknown): boolean =>
   error instanceof DatabaseError && error.message.includes(STALE);
 
 /** Name of the constraint that refuses statements of an earlier epoch. */
 const STALE = 'stale_coordinator';
+const SUPERSEDED = 'the coordinator has another holder';

@@ -6,12 +6,12 @@ import type { BackendStatus, ServiceStatus } from '../../core/model/service.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { definitionOf, type ExecutionView, type ServiceView } from '../../core/views/execution-views.ts';
 import type { Db, Row } from '../db/db.ts';
-import { pagedIds } from '../db/pages.ts';
+import { firstPage, pagedIds } from '../db/pages.ts';
 import { filterCondition } from './execution-filter-sql.ts';
 
 const executionColumns = (
-  description: string,
-) => `SELECT e.id, e.name, e.user_id, u.username, e.status, ${description}, e.error_message,
+  ...further: string[]
+) => `SELECT e.id, e.name, e.user_id, u.username, e.status, ${further.join(', ')}, e.error_message,
   e.time_submit_ms, e.time_place_ms, e.time_start_ms, e.time_stop_ms, e.time_end_ms,
   e.first_service_id, e.service_count,
   (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
@@ -46,10 +46,18 @@ export async function findShortExecution(
 
 const longOf = (row: Row): Long => ({ userId: Number(row.user_id), isLong: true });
 
-/** Matching executions, oldest first, in pages. */
+/** Matching executions, oldest first, in pages. The first one takes one round trip. */
 export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGenerator<ExecutionView[]> {
   const { sql, args } = filterCondition(filter);
-  for (const ids of await pagedIds(db, sql, args)) {
+  const first = await db.query(
+    `${firstPage(sql)} ${executionColumns('e.description', '(SELECT more FROM rest) AS more')}
+      WHERE e.id IN (SELECT id FROM page) ORDER BY e.id`,
+    args,
+  );
+  yield first.map(executionView);
+  const last = first.at(-1);
+  if (last?.more !== 1) return;
+  for (const ids of await pagedIds(db, `id > ? AND ${sql}`, [Number(last.id), ...args])) {
     const rows = await db.query(
       `${EXECUTION_VIEW} WHERE e.id IN (SELECT value FROM json_each(?)) AND e.deleted = 0 ORDER BY e.id`,
       [JSON.stringify(ids)],
@@ -58,20 +66,30 @@ export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGen
   }
 }
 
-/** The user id of an execution's owner, for authorisation without reading the whole execution. */
-export async function findOwner(db: Db, executionId: number): Promise<number | undefined> {
-  const [row] = await db.query('SELECT user_id FROM executions WHERE id = ? AND deleted = 0 LIMIT 1', [
-    executionId,
-  ]);
-  return row && Number(row.user_id);
+/** Owner and state of an execution. */
+export type ExecutionState = Pick<ExecutionView, 'userId' | 'status' | 'errorMessage'>;
+
+/** For authorisation, without the description, which may be long. */
+export async function findState(db: Db, executionId: number): Promise<ExecutionState | undefined> {
+  const [row] = await db.query(STATE_BY_ID, [executionId]);
+  return (
+    row && {
+      userId: Number(row.user_id),
+      status: String(row.status) as ExecutionStatus,
+      errorMessage: row.error_message === null ? null : String(row.error_message),
+    }
+  );
 }
+
+const STATE_BY_ID =
+  'SELECT user_id, status, error_message FROM executions WHERE id = ? AND deleted = 0 LIMIT 1';
 
 const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status, s.ip_address,
   s.backend_id, s.error_message, s.exit, s.deaths_ms, s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address`;
 const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
-const SERVICE_BY_ID = `SELECT ${SERVICE_COLUMNS}, ${SHORT_DESCRIPTION} ${SERVICES} AND s.id = ?`;
+const SERVICE_BY_ID = `SELECT ${SERVICE_COLUMNS}, ${SHORT_DESCRIPTION} ${SERVICES} AND s.id = ? LIMIT 1`;
 
 export async function findService(db: Db, id: number): Promise<ServiceView | undefined> {
   const found = await findShortService(db, id, Number.MAX_SAFE_INTEGER);
@@ -84,38 +102,37 @@ export async function findShortService(
   id: number,
   maxLength: number,
 ): Promise<ServiceView | Long | undefined> {
-  const [row] = await db.query(SERVICE_BY_ID, [maxLength, id]);
+  // At once, for one round trip.
+  const [[row], [owner]] = await Promise.all([
+    db.query(SERVICE_BY_ID, [maxLength, id]),
+    db.query(UNPLACED_BY_SERVICE, [maxLength, id, id]),
+  ]);
   if (row)
     return row.description === null
       ? longOf(row)
       : serviceView(row, JSON.parse(String(row.description)) as Application);
-  const execution = await findUnplaced(db, id, maxLength);
-  return (
-    execution &&
-    ('isLong' in execution ? execution : unplacedViews(execution).find((service) => service.id === id))
-  );
+  if (!owner) return undefined;
+  if (owner.description === null) return longOf(owner);
+  return unplacedViews(executionView(owner)).find((service) => service.id === id);
 }
 
 /** The execution of a service that has no row, because none of its execution was placed so far. */
-async function findUnplaced(
-  db: Db,
-  serviceId: number,
-  maxLength: number,
-): Promise<ExecutionView | Long | undefined> {
-  const [owner] = await db.query(OWNER_OF_SERVICE, [serviceId]);
-  if (!owner || Number(owner.next) <= serviceId) return undefined;
-  return findShortExecution(db, Number(owner.id), maxLength);
-}
+const UNPLACED_BY_SERVICE = `${executionColumns(SHORT_DESCRIPTION)} WHERE e.deleted = 0
+  AND e.id = (SELECT id FROM executions WHERE first_service_id <= ? ORDER BY first_service_id DESC LIMIT 1)
+  AND e.first_service_id + e.service_count > ? LIMIT 1`;
 
 const OWNER_OF_SERVICE = `SELECT id, first_service_id + service_count AS next, status FROM executions
   WHERE first_service_id <= ? ORDER BY first_service_id DESC LIMIT 1`;
 
-/** Reads the description once, not once for each service, because it may be long. */
-export async function listServices(db: Db, execution: ExecutionView): Promise<ServiceView[]> {
+/** The rows of an execution's services: none before its first placement. */
+export const findServiceRows = (db: Db, executionId: number): Promise<Row[]> =>
+  db.query(`SELECT ${SERVICE_COLUMNS} ${SERVICES} AND s.execution_id = ? ORDER BY s.id`, [executionId]);
+
+/** The services of `findServiceRows`. Reads the description once, since it may be long. */
+export function servicesOf(execution: ExecutionView, rows: readonly Row[]): ServiceView[] {
+  if (rows.length === 0) return unplacedViews(execution);
   const application = JSON.parse(execution.description) as Application;
-  const sql = `SELECT ${SERVICE_COLUMNS} ${SERVICES} AND s.execution_id = ? ORDER BY s.id`;
-  const rows = await db.query(sql, [execution.id]);
-  return rows.length > 0 ? rows.map((row) => serviceView(row, application)) : unplacedViews(execution);
+  return rows.map((row) => serviceView(row, application));
 }
 
 /** Names of the active instances of a group, in order; undefined if there is no such execution. */
@@ -124,7 +141,7 @@ export async function listActiveInstances(
   executionId: number,
   group: string,
 ): Promise<string[] | undefined> {
-  if ((await findOwner(db, executionId)) === undefined) return undefined;
+  if ((await findState(db, executionId)) === undefined) return undefined;
   const rows = await db.query(
     `SELECT name FROM services WHERE execution_id = ? AND service_group = ? AND status = 'active' ORDER BY id`,
     [executionId, group],

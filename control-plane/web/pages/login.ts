@@ -4,8 +4,8 @@ import { deleteCookie } from 'hono/cookie';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
+import { reviewAccess } from '../../operations/access-review.ts';
 import { endSession } from '../../operations/accounts/authentication.ts';
-import { reviewSubscriptions } from '../../operations/stream-access.ts';
 import { formOf } from '../components/form.ts';
 import { html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
@@ -13,7 +13,7 @@ import { page } from '../components/page.ts';
 import { field } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
-import { safePath, sessionTokens, withContext } from '../session.ts';
+import { safePath, sessionToken, withContext } from '../session.ts';
 
 interface Attempt {
   next: string;
@@ -37,7 +37,7 @@ export function loginPages(deps: WebDeps): Hono<WebEnv> {
 
 async function actorOf({ authentication }: WebDeps, c: WebContext): Promise<Actor> {
   const { actor } = await authentication.authenticate({
-    sessionTokens: sessionTokens(c),
+    sessionToken: sessionToken(c),
     addressOf: () => undefined,
   });
   return actor;
@@ -49,7 +49,7 @@ async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Pro
   const username = form.get('username') ?? '';
   const basic = { username, password: form.get('password') ?? '' };
   try {
-    const token = await authentication.logIn({ basic, sessionTokens: [], addressOf: () => addressOf(c) });
+    const token = await authentication.logIn({ basic, addressOf: () => addressOf(c) });
     c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
     return c.redirect(next, 303);
   } catch (error) {
@@ -60,9 +60,10 @@ async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Pro
 
 async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
   const actor = await actorOf(deps, c);
-  for (const token of sessionTokens(c)) await endSession(deps, token);
+  const token = sessionToken(c);
+  if (token !== undefined) await endSession(deps, token);
   // Closes the streams of this session. Streams of other sessions reconnect.
-  if (actor.kind === 'user') await reviewSubscriptions(deps, actor.user.id);
+  if (actor.kind === 'user') await reviewAccess(deps, actor.user.id);
   deleteCookie(c, COOKIE, { path: '/' });
   return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
 }

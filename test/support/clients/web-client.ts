@@ -33,6 +33,11 @@ export class WebClient {
     return new WebClient(anyone, cookie);
   }
 
+  /** The same session for requests to the API. */
+  get cookie(): string {
+    return this.#cookie;
+  }
+
   get(path: string): Promise<Reply> {
     return this.#http.get(path);
   }

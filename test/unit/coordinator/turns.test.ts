@@ -82,7 +82,7 @@ test('C132: an input that cannot read what it requires is answered, and does not
   });
   rig.turns.enqueue({ ...rig.submission('c'), read: async () => void rig.events.push('read c') });
   await rig.happened(5);
-  expect(rig.events).toEqual(['fail b unavailable', 'read c', 'done a', 'done c', 'sent ']);
+  expect(rig.events).toEqual(['read c', 'fail b unavailable', 'done a', 'done c', 'sent ']);
   expect(await rig.stored()).toBe(2);
 });
 

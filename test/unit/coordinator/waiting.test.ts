@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   findExecution,
   findService,
-  listServices,
+  findServiceRows,
+  servicesOf,
 } from '../../../control-plane/store/executions/executions.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
@@ -23,7 +24,7 @@ test('C174, H362: an execution that waits has no rows of services, and is shown 
   const [one, other] = [await rig.submit(two), await rig.submit(two)];
   expect(await serviceRows()).toEqual([]);
   const execution = await findExecution(rig.memory, other);
-  const shown = execution ? await listServices(rig.memory, execution) : [];
+  const shown = execution ? servicesOf(execution, await findServiceRows(rig.memory, other)) : [];
   expect(shown).toMatchObject([
     { id: 3, name: 'web0', executionId: other, status: 'inactive', backendStatus: 'undefined', starts: 0 },
     { id: 4, name: 'web1', executionId: other, status: 'inactive', backendStatus: 'undefined', starts: 0 },

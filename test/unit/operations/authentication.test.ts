@@ -21,6 +21,7 @@ afterEach(() => db.close());
 
 const open = (maxWaitingLogins = 512) =>
   new Authentication({
+    credentialsEnded: async () => {},
     db,
     nowMs: () => nowMs,
     deploymentName: 'test',
@@ -44,7 +45,7 @@ const logIn = (
   password: string,
   { username = 'alice', at = authentication, address = ADDRESS } = {},
 ): Promise<string> =>
-  at.authenticate({ basic: { username, password }, sessionTokens: [], addressOf: () => address }).then(
+  at.authenticate({ basic: { username, password }, addressOf: () => address }).then(
     (proof) => (proof.by === 'basic' ? proof.sessionToken : proof.by),
     (error) => {
       if (error instanceof OperationError) return error.code;
@@ -57,13 +58,12 @@ const fail = async (times: number) => {
 };
 
 const isOpen = async (token: string): Promise<boolean> =>
-  (await authentication.authenticate({ sessionTokens: [token], addressOf: () => ADDRESS })).by === 'cookie';
+  (await authentication.authenticate({ sessionToken: token, addressOf: () => ADDRESS })).by === 'cookie';
 
 /** A login by the form. */
 const logInByForm = (): Promise<string> =>
   authentication.logIn({
     basic: { username: 'alice', password: 'secret' },
-    sessionTokens: [],
     addressOf: () => ADDRESS,
   });
 

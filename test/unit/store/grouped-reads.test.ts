@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { groupReads } from '../../../control-plane/store/db/grouped-reads.ts';
+import { groupAllReads } from '../../../control-plane/store/db/grouped-reads.ts';
 
 const READ = 'SELECT number FROM numbers WHERE id = ? LIMIT 1';
 const RAISE = 'UPDATE numbers SET number = number + 1 RETURNING number';
@@ -19,7 +19,7 @@ beforeEach(async () => {
     { sql: 'INSERT INTO numbers VALUES (1, 10), (2, 20)', args: [] },
   ]);
   queries = 0;
-  db = groupReads({
+  db = groupAllReads({
     query: (sql, args) => {
       queries += 1;
       return database.query(sql, args);

@@ -1,0 +1,90 @@
+/**
+ * The sessions and tokens that the coordinator has seen: it authorises changes by them without asking the
+ * database each time (ACC-10). Whatever ends a credential or changes the rights of its user is forgotten
+ * before it is answered.
+ */
+import {
+  type Caller,
+  type KnownActor,
+  type LastingCredential,
+  tokenNotValid,
+} from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { findAccountByCredential } from '../store/accounts/users.ts';
+import type { Db } from '../store/db/db.ts';
+
+/** The coordinator asks the database again after this time. */
+const SEEN_MS = 60_000;
+const MAX_SEEN = 10_000;
+
+/** A credential as the database had it; without an actor, it admits nobody. */
+interface Seen {
+  actor?: KnownActor;
+  untilMs: number;
+}
+
+/** The credential was forgotten after it had been read: read it again. */
+export class ForgottenError extends OperationError {
+  constructor() {
+    super('unavailable', 'The rights of the user are changing; try again.');
+  }
+}
+
+export class Credentials {
+  readonly #db: Db;
+  /** By kind and hash; the oldest first. */
+  readonly #seen = new Map<string, Seen>();
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** Reads the caller's credential from the database, unless it is known or was proved to the caller. */
+  async read({ kind, credential, user }: Caller, nowMs: number): Promise<void> {
+    if (kind === 'user' || this.#find(credential, nowMs)) return;
+    const account = await findAccountByCredential(this.#db, user.id, credential, nowMs);
+    const oldest = this.#seen.keys().next().value;
+    if (this.#seen.size >= MAX_SEEN && oldest !== undefined) this.#seen.delete(oldest);
+    if (!account) this.#seen.set(keyOf(credential), { untilMs: nowMs + SEEN_MS });
+    else {
+      const actor: KnownActor = { kind: 'user', credential, user: account.user, role: account.role };
+      const untilMs = Math.min(nowMs + SEEN_MS, account.expiresMs ?? nowMs);
+      this.#seen.set(keyOf(credential), { actor, untilMs });
+    }
+  }
+
+  /**
+   * The actor of a caller whose credential was read. Throws ForgottenError, and `unauthenticated` or
+   * `bad-token` if the credential has ended.
+   */
+  actorOf(caller: Caller, nowMs: number): KnownActor {
+    if (caller.kind === 'user') return caller;
+    const seen = this.#find(caller.credential, nowMs);
+    if (!seen) throw new ForgottenError();
+    if (seen.actor) return seen.actor;
+    this.#seen.delete(keyOf(caller.credential));
+    if (caller.credential.by === 'token') throw tokenNotValid();
+    throw new OperationError('unauthenticated', 'The session has ended: log in again.');
+  }
+
+  has(credential: LastingCredential): boolean {
+    return this.#seen.has(keyOf(credential));
+  }
+
+  /** Forgets the credentials of a user; null: of all users. */
+  forget(userId: number | null): void {
+    for (const [key, { actor }] of this.#seen)
+      if (userId === null || !actor || actor.user.id === userId) this.#seen.delete(key);
+  }
+
+  #find(credential: LastingCredential, nowMs: number): Seen | undefined {
+    const key = keyOf(credential);
+    const seen = this.#seen.get(key);
+    if (!seen || nowMs < seen.untilMs) return seen;
+    this.#seen.delete(key);
+    return undefined;
+  }
+}
+
+const keyOf = (credential: LastingCredential): string =>
+  credential.by === 'session' ? `session ${credential.tokenHash}` : `token ${credential.idHash}`;

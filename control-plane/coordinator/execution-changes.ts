@@ -1,0 +1,128 @@
+/** Changes of executions that callers request. Each one authorises its caller in the turn that decides. */
+import {
+  authorise,
+  authoriseOwned,
+  type Caller,
+  type KnownActor,
+  noSuchExecution,
+} from '../core/accounts/account.ts';
+import { submit } from '../core/lifecycle/admission.ts';
+import { requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
+import type { Submission } from '../core/lifecycle/submission.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { type Execution, isEnded } from '../core/model/execution.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import { loadExecution } from '../store/cluster/cluster-rows.ts';
+import type { Db } from '../store/db/db.ts';
+import { type ExecutionState, findState } from '../store/executions/executions.ts';
+import { type Credentials, ForgottenError } from './credentials.ts';
+import type { Turns } from './turns.ts';
+
+interface Change<T> {
+  read?(): Promise<void>;
+  /** `actor` is undefined for changes of Berth's own. */
+  run(actor: KnownActor | undefined, cluster: Cluster, nowMs: number): T;
+}
+
+export class ExecutionChanges {
+  readonly #db: Db;
+  readonly #turns: Turns;
+  readonly #credentials: Credentials;
+  readonly #nowMs: () => number;
+
+  constructor(db: Db, turns: Turns, credentials: Credentials, nowMs: () => number) {
+    this.#db = db;
+    this.#turns = turns;
+    this.#credentials = credentials;
+    this.#nowMs = nowMs;
+  }
+
+  submit(submission: Submission, by?: Caller): Promise<number> {
+    return this.#change(by, {
+      run: (actor, cluster, nowMs) => {
+        if (actor) authorise(actor, { kind: 'submit-execution' });
+        const { id } = submit(cluster, submission, nowMs);
+        this.#turns.loader.submitted(cluster, id, submission.description);
+        return id;
+      },
+    });
+  }
+
+  terminate(executionId: number, by?: Caller): Promise<void> {
+    let ended: ExecutionState | undefined;
+    return this.#change(by, {
+      ...(by && {
+        read: async () => {
+          if (!this.#isLive(executionId)) ended = await findState(this.#db, executionId);
+        },
+      }),
+      run: (actor, cluster, nowMs) => {
+        const execution = cluster.executions.get(executionId);
+        if (actor) authoriseOwned(actor, 'terminate-execution', ownerOf(execution ?? ended));
+        if (execution?.deleted) throw noSuchExecution();
+        if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
+        requestEnd(cluster, execution, nowMs);
+      },
+    });
+  }
+
+  remove(executionId: number, by?: Caller): Promise<void> {
+    let ended: Execution | undefined;
+    return this.#change(by, {
+      // One that is not live has ended, and is in the database only. None ends between here and `run`.
+      read: async () => {
+        if (!this.#isLive(executionId)) ended = await loadExecution(this.#db, executionId);
+      },
+      run: (actor, cluster, nowMs) => {
+        const execution = cluster.executions.get(executionId) ?? ended;
+        if (actor) authoriseOwned(actor, 'delete-execution', ownerOf(execution));
+        if (!execution || execution.deleted) throw noSuchExecution();
+        if (!cluster.executions.has(execution.id)) {
+          if (!isEnded(execution))
+            throw new OperationError('unavailable', 'The execution is changing; try again.');
+          cluster.addExecution(execution);
+        }
+        requestDeletion(cluster, execution, nowMs);
+      },
+    });
+  }
+
+  #isLive(executionId: number): boolean {
+    return this.#turns.cluster?.executions.has(executionId) ?? false;
+  }
+
+  /** Reads a credential that somebody else has proved, so that the next change by it takes one round trip. */
+  #learn({ kind, credential, user, role }: Caller): void {
+    if (kind === 'expected' || credential.by === 'password' || this.#credentials.has(credential)) return;
+    const nothing = () => {};
+    const read = () => this.#credentials.read({ kind: 'expected', credential, user, role }, this.#nowMs());
+    this.#turns.enqueue({ read, run: nothing, fail: nothing });
+  }
+
+  #change<T>(by: Caller | undefined, { read, run }: Change<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let result: T;
+      const readCaller =
+        by?.kind === 'expected' ? () => this.#credentials.read(by, this.#nowMs()) : undefined;
+      const reads = [readCaller ?? [], read ?? []].flat();
+      const input = {
+        ...(reads.length > 0 && { read: async () => void (await Promise.all(reads.map((one) => one()))) }),
+        run: (cluster: Cluster, nowMs: number) => {
+          result = run(by && this.#credentials.actorOf(by, nowMs), cluster, nowMs);
+        },
+        done: () => {
+          resolve(result);
+          if (by) this.#learn(by);
+        },
+        fail: (error: unknown) =>
+          error instanceof ForgottenError ? this.#turns.enqueue(input) : reject(error),
+        mayRunAgain: true,
+      };
+      this.#turns.enqueue(input);
+    });
+  }
+}
+
+/** Undefined if users do not see the execution. */
+const ownerOf = (execution: { userId: number; deleted?: boolean } | undefined): number | undefined =>
+  execution?.deleted ? undefined : execution?.userId;

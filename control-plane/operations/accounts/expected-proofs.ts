@@ -1,0 +1,49 @@
+/**
+ * What sessions and tokens proved when they were last read. A hint, never a proof: it only lets a request
+ * begin with its work while the database is asked who it is (ACC-9).
+ */
+import type { Authenticated } from '../../core/accounts/account.ts';
+
+/** The credentials of a request, before the database has been asked. */
+export interface Claim {
+  /** What `prove` will most likely resolve to; undefined if that is not known. */
+  expected?: Authenticated | undefined;
+  /** Asks the database. Rejects if the credentials are wrong. */
+  prove(): Promise<Authenticated>;
+}
+
+const MAX_REMEMBERED = 10_000;
+
+export class ExpectedProofs {
+  /** By kind and hash of the credential; oldest first. */
+  readonly #proofs = new Map<string, Authenticated>();
+
+  /** A claim by the credential `key`, which `find` looks up. */
+  claim(key: string, find: () => Promise<Authenticated>): Claim {
+    return {
+      expected: this.#proofs.get(key),
+      prove: async () => {
+        try {
+          const proof = await find();
+          this.#remember(key, proof);
+          return proof;
+        } catch (error) {
+          this.#proofs.delete(key);
+          throw error;
+        }
+      },
+    };
+  }
+
+  #remember(key: string, proof: Authenticated): void {
+    this.#proofs.delete(key);
+    if (proof.by === 'none') return;
+    const oldest = this.#proofs.keys().next().value;
+    if (this.#proofs.size >= MAX_REMEMBERED && oldest !== undefined) this.#proofs.delete(oldest);
+    this.#proofs.set(key, proof);
+  }
+}
+
+/** Whether two proofs admit the same: the same credential of the same user, with the same rights. */
+export const isSameProof = (one: Authenticated, other: Authenticated): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);

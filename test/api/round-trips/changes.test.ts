@@ -1,0 +1,113 @@
+/** Round trips of changes to a libSQL server far away, and what ends a session or token meanwhile. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { type DistantDatabase, startDistantDatabase } from '../../support/hosts/distant-database.ts';
+import { ADMIN_PASSWORD, everySetup, type Host, startHost } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+const DELAY_MS = 50;
+const PASSWORD = 'a fair password';
+const submission = { name: 'x', application: application(service()) };
+
+describe.each(everySetup)('$kind, group $variant', (setup) => {
+  let database: DistantDatabase;
+  let host: Host;
+  const anonymous = new HttpClient(() => host.url());
+  const byPassword = anonymous.with(basic('admin', ADMIN_PASSWORD));
+
+  beforeAll(async () => {
+    database = await startDistantDatabase(DELAY_MS);
+    host = await startHost(setup, { BERTH_DATABASE_URL: database.url });
+  });
+  afterAll(async () => {
+    await host.stop();
+    await database.stop();
+  });
+
+  /** A client by a new session or token, and what ends that credential. */
+  interface Bearer {
+    client: HttpClient;
+    end(): Promise<boolean>;
+  }
+  const newSession = async (username = 'admin', password = ADMIN_PASSWORD): Promise<Bearer> => {
+    const { cookie } = await WebClient.logIn(() => host, username, password);
+    const client = anonymous.with({ cookie });
+    return { client, end: async () => (await client.send('POST', '/logout')).status === 303 };
+  };
+  const newToken = async (): Promise<Bearer> => {
+    const { access_token } = (await byPassword.post('oauth/token', { grant_type: 'password' })).json<{
+      access_token: string;
+    }>();
+    const client = anonymous.with({ authorization: `Bearer ${access_token}` });
+    return { client, end: async () => (await client.delete(`oauth/revoke/${access_token}`)).status === 200 };
+  };
+  const credentials: readonly (() => Promise<Bearer>)[] =
+    setup.variant === 'A' ? [() => newSession(), newToken] : [() => newSession()];
+
+  const submit = async (client: HttpClient) => {
+    const reply = await client.post('execution', submission);
+    expect(reply.status, reply.text).toBe(200);
+    return reply.json<{ execution_id: number }>().execution_id;
+  };
+  /** Submits until the coordinator knows the credential of the client. */
+  const makeKnown = (client: HttpClient) =>
+    eventually(async () => (await database.roundTripsOf(() => submit(client))) === 1);
+
+  test('H383: a change takes one round trip, and two by a session or token that is new to Berth', async () => {
+    for (const credential of credentials) {
+      const { client } = await credential();
+      expect(await database.roundTripsOf(() => submit(client))).toBe(2);
+      await makeKnown(client);
+      const removal = (path: string) =>
+        database.roundTripsOf(async () => expect((await client.delete(path)).status).toBe(200));
+      const [ended, waiting] = [await submit(client), await submit(client)];
+      expect(await removal(`execution/${ended}`)).toBe(1);
+      expect(await removal(`execution/delete/${waiting}`)).toBe(1);
+      // What has ended is in the database alone.
+      expect(await removal(`execution/delete/${ended}`)).toBe(2);
+    }
+  });
+
+  test('H383: a login takes two round trips beside its password check', async () => {
+    expect(await database.roundTripsOf(() => newSession())).toBe(2);
+  });
+
+  test('C222: once the end of a session or token is answered, no change is made by it', async () => {
+    for (const credential of [...credentials, ...credentials]) {
+      const { client, end } = await credential();
+      await makeKnown(client);
+      let hasEnded = false;
+      const late: number[] = [];
+      const submitting = [1, 2, 3, 4].map(async () => {
+        for (let isLate = false; !isLate; ) {
+          isLate = hasEnded;
+          const { status } = await client.post('execution', submission);
+          if (isLate) late.push(status);
+        }
+      });
+      const isAnswered = await end();
+      hasEnded = true;
+      await Promise.all(submitting);
+      expect([isAnswered, ...late]).toEqual([true, 401, 401, 401, 401]);
+    }
+  });
+
+  if (setup.variant === 'B') {
+    test('C222: a user who is disabled or whose role changes makes no change by earlier rights', async () => {
+      const made = await byPassword.post('role', { name: 'submitter', can_access_api: true });
+      const role = made.json<{ role_id: number }>().role_id;
+      const user = await new AccountClient(() => host).addUser('alice', { role_id: role }, PASSWORD);
+      const { client } = await newSession('alice', PASSWORD);
+      await makeKnown(client);
+      expect((await byPassword.post(`role/${role}`, { can_access_api: false })).status).toBe(200);
+      expect((await client.post('execution', submission)).status).toBe(403);
+      expect((await byPassword.post(`role/${role}`, { can_access_api: true })).status).toBe(200);
+      await makeKnown(client);
+      expect((await byPassword.post(`user/${user}`, { enabled: false })).status).toBe(200);
+      expect((await client.post('execution', submission)).status).toBe(401);
+    });
+  }
+});

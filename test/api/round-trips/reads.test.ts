@@ -1,0 +1,68 @@
+/** Round trips of reads to a libSQL server far away. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { type DistantDatabase, startDistantDatabase } from '../../support/hosts/distant-database.ts';
+import { ADMIN_PASSWORD, everySetup, type Host, startHost } from '../../support/hosts/hosts.ts';
+
+const DELAY_MS = 50;
+
+describe.each(everySetup)('$kind, group $variant', (setup) => {
+  let database: DistantDatabase;
+  let host: Host;
+  let id: number;
+  let serviceId: number;
+  const anonymous = new HttpClient(() => host.url());
+  const byPassword = anonymous.with(basic('admin', ADMIN_PASSWORD));
+  let bySession: HttpClient;
+
+  beforeAll(async () => {
+    database = await startDistantDatabase(DELAY_MS);
+    host = await startHost(setup, { BERTH_DATABASE_URL: database.url });
+    bySession = anonymous.with({ cookie: sessionOf(await byPassword.get('login')) });
+    const submission = { name: 'x', application: application(service()) };
+    id = (await bySession.post('execution', submission)).json<{ execution_id: number }>().execution_id;
+    const { services } = (await bySession.get(`execution/${id}`)).json<{ services: number[] }>();
+    serviceId = services[0] ?? 0;
+  });
+  afterAll(async () => {
+    await host.stop();
+    await database.stop();
+  });
+
+  const tripsOf = async (client: HttpClient, path: string, status = 200) => {
+    const read = async () => expect((await client.get(path)).status, path).toBe(status);
+    await read();
+    return database.roundTripsOf(read);
+  };
+  const paths = () => [
+    `execution/${id}`,
+    `service/${serviceId}`,
+    ...(setup.variant === 'B' ? [`execution/endpoints/${id}`] : []),
+    'execution',
+    'execution?status=running',
+    'execution?limit=20',
+    ...(setup.variant === 'B' ? [`execution/${id}/explain`, 'user', 'user/1', 'quota/1'] : []),
+    'login',
+  ];
+
+  test('H382: a read by cookie takes one round trip', async () => {
+    for (const path of paths()) expect([path, await tripsOf(bySession, path)]).toEqual([path, 1]);
+  });
+
+  test('H382: a page of the list of executions takes one round trip', async () => {
+    const browser = await WebClient.logIn(() => host);
+    await browser.get('/executions');
+    expect(await database.roundTripsOf(() => browser.get('/executions'))).toBe(1);
+  });
+
+  if (setup.variant === 'A') {
+    test('H382: a read by token takes one round trip', async () => {
+      const granted = await byPassword.post('oauth/token', { grant_type: 'password' });
+      const { access_token } = granted.json<{ access_token: string }>();
+      const byToken = anonymous.with({ authorization: `Bearer ${access_token}` });
+      for (const path of paths()) expect([path, await tripsOf(byToken, path)]).toEqual([path, 1]);
+    });
+  }
+});

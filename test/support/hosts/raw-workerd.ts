@@ -1,0 +1,64 @@
+/** workerd itself, without wrangler, with a configuration of the test. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { residentBytes } from './memory.ts';
+import { freePort } from './port.ts';
+import { type Program, startCommand } from './process.ts';
+
+const MAX_START_MS = 30_000;
+
+export interface RawWorkerd {
+  /** Base URL of each socket of the configuration. They change with each start. */
+  urls(): readonly string[];
+  program(): Program;
+  /** The process of workerd, which may be a child of the program. */
+  pid(): Promise<number>;
+  residentMb(): Promise<number>;
+  /** Sends SIGKILL. */
+  kill(): Promise<void>;
+  /** Starts it again. Resolves once the first socket answers `readyPath` with success. */
+  start(): Promise<void>;
+}
+
+export interface RawWorkerdOptions {
+  /** Has what the configuration embeds. */
+  folder: string;
+  sockets: number;
+  /** The configuration, in Cap'n Proto's text form, for the ports of the sockets. */
+  configOf(ports: readonly number[]): string;
+  readyPath: string;
+  args?: readonly string[];
+}
+
+export async function startRawWorkerd(options: RawWorkerdOptions): Promise<RawWorkerd> {
+  const { folder, sockets, configOf, readyPath, args = [] } = options;
+  let program: Program;
+  let urls: readonly string[] = [];
+  const start = async () => {
+    const ports: number[] = [];
+    for (let n = 0; n < sockets; n++) ports.push(await freePort());
+    urls = ports.map((port) => `http://127.0.0.1:${port}`);
+    await writeFile(join(folder, 'config.capnp'), configOf(ports));
+    program = startCommand(['workerd', 'serve', 'config.capnp', '--experimental', ...args], { cwd: folder });
+    await program.waitUntil(async () => {
+      if (program.ended !== undefined) return undefined;
+      const response = await fetch(`${urls[0]}${readyPath}`);
+      if (!response.ok) throw new Error(await response.text());
+      return response;
+    }, MAX_START_MS);
+    if (program.ended !== undefined) throw new Error(`workerd has ended:\n${program.output}`);
+  };
+  const kill = async () => {
+    // The program that npm installs is a script, whose child would outlive it.
+    if (program.ended === undefined) process.kill(-program.pid, 'SIGKILL');
+    await program.waitForEnd();
+  };
+  const pid = async () => {
+    const { pid } = program;
+    const child = Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ')[0]);
+    return child || pid;
+  };
+  await start();
+  const residentMb = async () => (await residentBytes(await pid())) / 2 ** 20;
+  return { urls: () => urls, program: () => program, pid, residentMb, kill, start };
+}
