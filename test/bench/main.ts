@@ -11,8 +11,8 @@ import { ensureImage } from '../../examples/image.ts';
 import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
 import { measureAgents } from './groups/agents.ts';
 import { measureConnections } from './groups/connections.ts';
+import { measureEdge } from './groups/edge.ts';
 import { measureHostile } from './groups/hostile.ts';
-
 import { measureHttp } from './groups/http.ts';
 import { measureList } from './groups/list.ts';
 import { measureLogs } from './groups/logs.ts';
@@ -34,6 +34,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   agents: measureAgents,
   storm: measureStorm,
   web: measureWeb,
+  edge: measureEdge,
 };
 
 const words = process.argv.slice(2);
