@@ -41,6 +41,7 @@ const OUTPUT_LIMIT_MS = 2_000;
 const VOLUME_ROOT_CHECK_MS = 60_000;
 const LOG_EXPIRY_MS = 3_600_000;
 const NETWORK_REMOVAL_MS = 15_000;
+const IMAGE_REMOVAL_MS = 60_000;
 const FIREWALL_MS = 60_000;
 const LOCK_WAIT_MS = 2_000;
 
@@ -68,7 +69,7 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
     });
     const identity = await HostIdentity.open(settings, log, Date.now);
     const config = { ...settings, name: identity.name };
-    const engine = dockerEngine(config, env);
+    const engine = dockerEngine(config, env, log);
     const firewall = config.firewall ? hostFirewall(socketOf(config.dockerHost) !== undefined) : undefined;
     const parts = { engine, identity, log, probeDisk, punchHole, firewall, stopSignal: stop.signal };
     await serveAgent(config, parts).catch(async (error) => {
@@ -108,12 +109,12 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   const facts = await waitForFacts(engine, log, stopSignal);
   if (!facts) return;
   const assembly = assemble(config, facts, parts);
-  const { agent, watch, output, conditions, lease } = assembly;
+  const { agent, watch, output, lease, conditions } = assembly;
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
   // The signal may have aborted during `waitForFacts`; no further abort event follows.
   if (stopSignal.aborted) watch.close();
   const cleanups = [
-    await startDiskWatch(config, facts, parts, conditions),
+    await startDiskWatch(config, facts, parts, assembly),
     await startVolumeRootWatch(config, conditions),
     await startFirewall(parts, conditions),
   ];
@@ -156,13 +157,16 @@ function startDiskWatch(
   config: Config,
   { dataDir }: EngineFacts,
   { probeDisk: probe }: AgentParts,
-  conditions: Conditions,
+  { conditions, images }: Assembly,
 ): Promise<() => void> {
   return watchDisk({
     folders: [...(dataDir === undefined ? [] : [dataDir]), resolve(config.dataDir)],
     minBytes: config.minDiskBytes,
     probe,
-    found: (low) => conditions.set('low-disk', low),
+    found: (low) => {
+      conditions.set('low-disk', low);
+      if (low !== undefined) void images.round();
+    },
     everyMs: DISK_CHECK_MS,
   });
 }
@@ -172,7 +176,7 @@ async function guardDisk(
   { criticalDiskBytes: minBytes, dataDir }: Config,
   facts: EngineFacts,
   { engine, probeDisk: probe, log }: AgentParts,
-  { agent, output }: Assembly,
+  { agent, output, images }: Assembly,
 ): Promise<() => void> {
   if (facts.dataDir === undefined) return () => {};
   // The data folder of an agent in a container is on a volume of the engine.
@@ -184,6 +188,7 @@ async function guardDisk(
     engine,
     running: () => agent.running(),
     isThere: (id) => agent.hasContainer(id),
+    removeImage: () => images.removeForDisk(),
     end: (container, reason) => endForDisk({ agent, engine, output }, container, reason, KEPT_OUTPUT_BYTES),
     log,
     nowMs: () => performance.now(),
@@ -210,17 +215,19 @@ async function startFirewall({ firewall }: AgentParts, conditions: Conditions): 
 function scheduleHousekeeping(
   { logDays }: Config,
   { engine, log }: AgentParts,
-  { output, agent }: Assembly,
+  { output, agent, images }: Assembly,
 ): () => void {
   return startHousekeeping({
     engine,
     output,
     agent,
+    images,
     logDays,
     log,
     nowMs: Date.now,
     logsEveryMs: LOG_EXPIRY_MS,
     networksEveryMs: NETWORK_REMOVAL_MS,
+    imagesEveryMs: IMAGE_REMOVAL_MS,
   });
 }
 
@@ -242,8 +249,8 @@ function connect(
   });
 }
 
-function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
-  const { dockerHost, deployment, name, reserve } = config;
+function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): DockerEngine {
+  const { dockerHost, deployment, name, reserve, dataDir } = config;
   return new DockerEngine(connectEngine(dockerHost, ENGINE_TIMEOUT_MS), connectEngine(dockerHost), {
     deployment,
     host: name,
@@ -267,6 +274,7 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
       progressEveryMs: PULL_PROGRESS_MS,
       retryMs: PULL_RETRY_MS,
     },
+    images: { file: `${dataDir}/${deployment}/images.json`, log, nowMs: Date.now },
   });
 }
 

@@ -8,8 +8,9 @@ import { ControlPlaneSession, type SessionSocket } from './connection/session.ts
 import type { Engine, EngineFacts } from './engine/engine.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
-import type { DiskProbe } from './host/disk.ts';
+import { type DiskProbe, isDiskLow } from './host/disk.ts';
 import type { Firewall } from './host/firewall.ts';
+import { ImageRemoval } from './host/image-removal.ts';
 import { runningContainerOf } from './host/usage.ts';
 import { UsageMeter } from './host/usage-meter.ts';
 import { type Logger, messageOf } from './logger.ts';
@@ -48,10 +49,11 @@ export interface Assembly {
   agent: Agent;
   watch: EngineWatcher;
   lease: Lease;
+  images: ImageRemoval;
 }
 
 export function assemble(config: Config, facts: EngineFacts, parts: AgentParts): Assembly {
-  const { engine, log, punchHole, uptimeMs = () => 1000 * uptime() } = parts;
+  const { engine, log, punchHole, probeDisk, uptimeMs = () => 1000 * uptime() } = parts;
   const folder = `${config.dataDir}/${config.deployment}`;
   const output = new OutputStore(`${folder}/logs`, engine, log, {
     maxBytes: config.logMaxBytes,
@@ -78,7 +80,14 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     log,
   });
   const begin = sessionFactory(config, facts, parts, { agent, reporter, output, conditions, lease });
-  return { begin, output, conditions, agent, watch, lease };
+  const images = new ImageRemoval({
+    engine,
+    wanted: () => agent.images(),
+    keepDays: config.keepImagesDays,
+    isLow: isDiskLow(facts.dataDir, config.minDiskBytes, probeDisk),
+    log,
+  });
+  return { begin, output, conditions, agent, watch, lease, images };
 }
 
 function engineWatcher(
@@ -107,7 +116,13 @@ function sessionFactory(
   config: Config,
   facts: EngineFacts,
   { engine, log }: AgentParts,
-  { agent, reporter, output, conditions, lease }: Omit<Assembly, 'begin' | 'watch'> & { reporter: Reporter },
+  {
+    agent,
+    reporter,
+    output,
+    conditions,
+    lease,
+  }: Omit<Assembly, 'begin' | 'watch' | 'images'> & { reporter: Reporter },
 ): Assembly['begin'] {
   const meter = new UsageMeter({
     engine,

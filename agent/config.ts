@@ -49,6 +49,8 @@ export interface Config {
   logDays: number;
   /** Most bytes of one service's stored output. */
   logMaxBytes: number;
+  /** Images that Berth pulled and nobody has used for so many days are removed. 0: they stay for ever. */
+  keepImagesDays: number;
   /**
    * Minimum of free disk space for containers, images and logs; below it the host takes no new services. 0:
    * no minimum.
@@ -166,6 +168,10 @@ const settingsSchema = z.object({
       context.addIssue('must be a size of at least 1MiB, like 256MiB');
       return z.NEVER;
     }),
+  BERTH_AGENT_KEEP_IMAGES: z.coerce
+    .number('must be a number of days, or 0')
+    .min(0, 'must be a number of days, or 0')
+    .default(14),
   BERTH_AGENT_MIN_DISK: z
     .string()
     .default('1GiB')
@@ -224,6 +230,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     overlay: settings.BERTH_AGENT_OVERLAY === 'on',
     logDays: settings.BERTH_AGENT_LOG_DAYS,
     logMaxBytes: settings.BERTH_AGENT_LOG_MAX,
+    keepImagesDays: settings.BERTH_AGENT_KEEP_IMAGES,
     minDiskBytes: settings.BERTH_AGENT_MIN_DISK,
     criticalDiskBytes: Math.min(settings.BERTH_AGENT_CRITICAL_DISK, settings.BERTH_AGENT_MIN_DISK),
     dataDir: settings.BERTH_AGENT_DATA_DIR ?? `${settings.BERTH_DATA_DIR}/agent`,

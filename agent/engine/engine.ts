@@ -77,6 +77,22 @@ export interface DiskUse {
   isComplete: boolean;
 }
 
+/** An image that was removed. */
+export interface RemovedImage {
+  image: string;
+  /** What only this image had on the disk. Older engines report what all its layers had. */
+  bytes: number;
+  /** Time since it was last seen in use. */
+  unusedMs: number;
+}
+
+export interface UnusedImageOptions {
+  /** Images that may be about to start. They count as used. */
+  wanted(): readonly string[];
+  /** An image that was used since is not removed. */
+  unusedMs: number;
+}
+
 /** A subscription to changes. `ended` settles when the engine ends it or `close` is called. */
 export interface Watch {
   ended: Promise<void>;
@@ -132,6 +148,11 @@ export interface Engine {
   /** Succeeds if the container does not exist. */
   remove(id: string): Promise<void>;
   pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void>;
+  /**
+   * Notes which of the pulled images are in use, and removes the one that nobody has used for longest (P182).
+   * Undefined if there is none.
+   */
+  removeUnusedImage(options: UnusedImageOptions): Promise<RemovedImage | undefined>;
   /**
    * Calls `changed` with the id of each container that may have changed. The call only means: inspect again.
    */

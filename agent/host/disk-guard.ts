@@ -1,10 +1,12 @@
 /**
- * Disk guard: ends the services that hold most of the engine's disk before it is full (P145). It looks at the
- * free space all the time, and measures services only during a shortage. No start or stop waits for it.
+ * Disk guard: removes unused images, and then ends the services that hold most of the engine's disk, before
+ * it is full (P145, P184). It looks at the free space all the time, and measures services only during a
+ * shortage. No start or stop waits for it.
  */
 import type { Container, DiskUse, Engine } from '../engine/engine.ts';
 import { Lane } from '../engine/lane.ts';
 import { type Logger, messageOf } from '../logger.ts';
+import { sleep } from '../sleep.ts';
 import type { DiskProbe, DiskSpace } from './disk.ts';
 import {
   endText,
@@ -26,6 +28,8 @@ export interface DiskGuardOptions {
   running(): readonly Container[];
   /** Whether a container is still there, running or not. */
   isThere(containerId: string): boolean;
+  /** Removes an image that nobody uses. False if there is none. */
+  removeImage(): Promise<boolean>;
   /** Ends a service at once, and removes what it holds. */
   end(container: Container, reason: string): Promise<void>;
   log: Logger;
@@ -59,6 +63,8 @@ const REMOVAL_LIMIT_MS = 30_000;
 const SETTLE_MS = 5000;
 /** When only this share of the free space is left, others are writing, too. */
 const FALLEN_SHARE = 0.75;
+/** The engine has this long to remove images. A service that fills the disk must not outrun it. */
+const IMAGES_LIMIT_MS = 2000;
 /** After a round that found no service to end, the next one comes after this time or this much less space. */
 const REPEAT_MS = 10_000;
 const REPEAT_BYTES = 64 * 2 ** 20;
@@ -123,6 +129,7 @@ export class DiskGuard {
 
   async #round(before: DiskSpace): Promise<void> {
     const { probe, folder, minBytes, log, nowMs } = this.#options;
+    if (await this.#removeImages(before)) return;
     const holders = await this.#measure();
     // Measuring takes a while.
     const space = (await probe(folder)) ?? before;
@@ -150,6 +157,24 @@ export class DiskGuard {
     if ((await Promise.all(ends)).includes(false)) return;
     const { freeBytes } = (await probe(folder)) ?? space;
     ended.fallenBytes = FALLEN_SHARE * freeBytes;
+  }
+
+  /**
+   * Removes unused images; true once enough is free. Services may write meanwhile: it stops once a quarter of
+   * the free space is gone, or if the engine is slow.
+   */
+  async #removeImages({ freeBytes }: DiskSpace): Promise<boolean> {
+    const { probe, folder, minBytes, removeImage } = this.#options;
+    const ended = new AbortController();
+    const late = sleep(IMAGES_LIMIT_MS, ended.signal).then(() => false);
+    let isEnough = false;
+    while (!isEnough && (await Promise.race([late, removeImage()]))) {
+      const space = await probe(folder);
+      if (!space || space.freeBytes < FALLEN_SHARE * freeBytes) break;
+      isEnough = !shortageOf(space, minBytes);
+    }
+    ended.abort();
+    return isEnough;
   }
 
   /** Measures all services that may be ended. Those that the engine does not measure in time are left out. */

@@ -66,6 +66,23 @@ export async function watchDisk(options: DiskWatchOptions): Promise<() => void> 
 }
 
 /**
+ * Returns a function that checks one folder in the same way. Always false if there is no folder on this
+ * machine.
+ */
+export function isDiskLow(
+  folder: string | undefined,
+  minBytes: number,
+  probe: DiskProbe,
+): () => Promise<boolean> {
+  let isLow = false;
+  return async () => {
+    const space = folder === undefined || minBytes === 0 ? undefined : await probe(folder);
+    isLow = space !== undefined && lowText(folder ?? '', space, minBytes, isLow) !== undefined;
+    return isLow;
+  };
+}
+
+/**
  * The reason why a folder is low, e.g. `0.4 GiB free at /var/lib/docker`, or undefined. `wasLow`: it was low
  * before.
  */

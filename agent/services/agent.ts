@@ -97,6 +97,11 @@ export class Agent {
     return this.#synced ? this.#registry.running() : [];
   }
 
+  /** Images of all assignments. Undefined before the first sync. */
+  images(): string[] | undefined {
+    return this.#synced ? this.#registry.images() : undefined;
+  }
+
   /** The highest ids on this host, with their proofs (P31, P144). */
   seenIds(): SeenIds {
     return seenIds(this.#registry.containers(), this.#options.output.seenIds);
@@ -133,8 +138,7 @@ export class Agent {
     const since = this.#registry.clock;
     const found = await findContainers(this.#options.engine, this.#registry, this.#concurrencyLimits);
     let corrections = 0;
-    const known = this.#registry.all().map(({ service }) => service);
-    for (const service of new Set([...found.keys(), ...known])) {
+    for (const service of new Set([...found.keys(), ...this.#registry.services()])) {
       const tracked = this.#registry.getOrCreate(service);
       tracked.blocked = false;
       if (!tracked.work && tracked.touched <= since)
@@ -231,10 +235,9 @@ export class Agent {
     this.#run(tracked, step.kind, async (signal) => {
       const progress = (detail: string) => {
         tracked.detail = detail;
-        const { assignment } = tracked;
+        const { service, assignment } = tracked;
         if (!assignment) return;
-        const { service, generation } = assignment;
-        reporter.observe({ service, generation, state: 'preparing', detail });
+        reporter.observe({ service, generation: assignment.generation, state: 'preparing', detail });
       };
       try {
         this.#apply(tracked, await execute(step, { engine, output, cpuLimit, progress, lowDisk, signal }));
@@ -281,11 +284,6 @@ export class Agent {
     tracked.work = { kind, abort };
     this.#registry.touch(tracked);
     const lane = this.#concurrencyLimits.laneFor(kind);
-    const done = () => {
-      tracked.work = undefined;
-      this.#registry.touch(tracked);
-      this.#advance(tracked);
-    };
     lane
       .run(() => work(abort.signal))
       .catch((error: unknown) => {
@@ -293,6 +291,10 @@ export class Agent {
         tracked.blocked = true;
         this.#options.onEngineFailure();
       })
-      .then(done);
+      .then(() => {
+        tracked.work = undefined;
+        this.#registry.touch(tracked);
+        this.#advance(tracked);
+      });
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Housekeeping: periodically removes logs beyond their age, whether or not their services are known, and
- * networks that nothing uses. Never removes images (CONT-16).
+ * networks and images that nothing uses.
  */
 import type { Engine } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
@@ -10,11 +10,13 @@ export interface HousekeepingOptions {
   engine: Pick<Engine, 'removeUnused'>;
   output: Pick<OutputStore, 'expire'>;
   agent: { isKnown(service: number): boolean };
+  images: { round(): Promise<void> };
   logDays: number;
   log: Logger;
   nowMs(): number;
   logsEveryMs: number;
   networksEveryMs: number;
+  imagesEveryMs: number;
 }
 
 const DAY_MS = 86_400_000;
@@ -27,6 +29,7 @@ export function startHousekeeping(options: HousekeepingOptions): () => void {
   const timers = [
     setInterval(() => void expireLogs(options), options.logsEveryMs),
     setInterval(() => void removeNetworks(), options.networksEveryMs),
+    setInterval(() => void options.images.round(), options.imagesEveryMs),
   ];
   void expireLogs(options);
   void removeNetworks();

@@ -155,6 +155,10 @@ export class ServiceRegistry {
     return [...this.#tracked.values()];
   }
 
+  services(): number[] {
+    return [...this.#tracked.keys()];
+  }
+
   /** Removes all assignments except those with these keys. */
   unassignAllExcept(wanted: ReadonlySet<string>): void {
     for (const tracked of this.all()) {
@@ -193,6 +197,11 @@ export class ServiceRegistry {
 
   containers(): Container[] {
     return this.all().flatMap((tracked) => [...tracked.containers.values()]);
+  }
+
+  /** Images of all assignments. */
+  images(): string[] {
+    return this.all().flatMap(({ assignment }) => (assignment ? [assignment.image] : []));
   }
 
   withContainer(containerId: string): TrackedService | undefined {

@@ -2,11 +2,13 @@
 import { EventEmitter, once } from 'node:events';
 import type Docker from 'dockerode';
 import { engineError, wrapErrors } from '../docker-error.ts';
-import type { Watch } from '../engine.ts';
+import type { Container, Watch } from '../engine.ts';
 import { jsonLines } from './json-lines.ts';
 
 /** Maximum delay of the event after the container's end. Measured: up to half a second on a busy machine. */
 const MAX_DELAY_MS = 1000;
+/** Exit code after SIGKILL, of the process or of the init process's only child. */
+const KILLED = 137;
 
 /** Subscribes to events of the containers with `labels`. Out-of-memory events go to `oomEvents` only. */
 export async function watchContainers(
@@ -56,6 +58,13 @@ export class OomEvents {
 
   forget(id: string): void {
     this.#ids.delete(id);
+  }
+
+  /** Waits no longer than the event can take. If the event is lost, only the signal is known (CONT-18). */
+  async ranOutOfMemory(container: Extract<Container, { state: 'exited' }>): Promise<boolean> {
+    const { id, outOfMemory, exitCode, finishedAtMs } = container;
+    if (outOfMemory || exitCode !== KILLED) return outOfMemory;
+    return await this.arrived(id, Date.now() - finishedAtMs);
   }
 
   /**

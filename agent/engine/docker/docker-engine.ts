@@ -16,6 +16,8 @@ import {
   EngineError,
   type EngineFacts,
   type OutputRecord,
+  type RemovedImage,
+  type UnusedImageOptions,
   type UsageSample,
   type Watch,
 } from '../engine.ts';
@@ -23,6 +25,7 @@ import { type EngineFiles, filesIn } from '../engine-files.ts';
 import { closeFolders, type MountRules } from '../folders/allowed-folders.ts';
 import { containerUser, type RunAs } from '../folders/container-user.ts';
 import { HostFolders } from '../folders/host-folders.ts';
+import type { ImageRecordOptions } from '../images/image-record.ts';
 import { label } from '../labels.ts';
 import { ContainerNetworks, type NetworkOptions } from '../networks/container-networks.ts';
 import { readDiskUse } from './container-disk-use.ts';
@@ -33,6 +36,7 @@ import { containerOptions, type DockerInfo, nanoCpus, STOP_GRACE_SECONDS } from 
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
 import { followOutput } from './output-stream.ts';
+import { OwnImages } from './own-images.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
 import { startErrorOf } from './start-error.ts';
 
@@ -46,10 +50,8 @@ export interface DockerEngineOptions extends MountRules, NetworkOptions, Contain
   /** The user of a container with host folders. */
   runAs: RunAs;
   pull: PullOptions;
+  images: ImageRecordOptions;
 }
-
-/** Exit code after SIGKILL, of the process or of the init process's only child. */
-const KILLED = 137;
 
 const MAY_HAVE_RUN = 'the container may have run before, and cannot start again as it was created';
 
@@ -61,6 +63,7 @@ export class DockerEngine implements Engine {
   readonly #options: DockerEngineOptions;
   readonly #networks: ContainerNetworks;
   readonly #folders: HostFolders;
+  readonly #images: OwnImages;
   readonly #pulls: Pulls;
   readonly #oomEvents = new OomEvents();
   #info: Promise<DockerInfo> | undefined;
@@ -79,7 +82,8 @@ export class DockerEngine implements Engine {
     this.#networks = new ContainerNetworks(docker, options, engineId);
     const labels = { [label.deployment]: options.deployment, [label.folders]: options.host };
     this.#folders = new HostFolders(docker, options, labels, { [label.host]: '' });
-    this.#pulls = new Pulls(streams, options.pull);
+    this.#images = new OwnImages(docker, options.images, engineId);
+    this.#pulls = new Pulls(streams, this.#images, options.pull);
   }
 
   async facts(): Promise<EngineFacts> {
@@ -117,7 +121,7 @@ export class DockerEngine implements Engine {
       const info = await this.#docker.getContainer(id).inspect();
       const container = this.#isOurs(info) ? readContainer(info) : undefined;
       if (container?.state !== 'exited') return container;
-      const outOfMemory = await this.#ranOutOfMemory(container);
+      const outOfMemory = await this.#oomEvents.ranOutOfMemory(container);
       const { Init } = info.HostConfig;
       const startError = Init ? await startErrorOf(this.#docker, id, container.exitCode) : undefined;
       return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
@@ -213,6 +217,10 @@ export class DockerEngine implements Engine {
     return this.#pulls.pull(image, progress, signal);
   }
 
+  removeUnusedImage(options: UnusedImageOptions): Promise<RemovedImage | undefined> {
+    return this.#images.removeUnused(options);
+  }
+
   watch(changed: (id: string) => void): Promise<Watch> {
     this.#folders.forgetProof();
     return watchContainers(this.#streams, this.#labels(), this.#oomEvents, changed);
@@ -247,13 +255,6 @@ export class DockerEngine implements Engine {
   #isOurs({ Config }: ContainerInspectInfo): boolean {
     const { deployment, host } = this.#options;
     return Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;
-  }
-
-  /** Waits no longer than the event can take. If the event is lost, only the signal is known (CONT-18). */
-  async #ranOutOfMemory(container: Extract<Container, { state: 'exited' }>): Promise<boolean> {
-    const { id, outOfMemory, exitCode, finishedAtMs } = container;
-    if (outOfMemory || exitCode !== KILLED) return outOfMemory;
-    return await this.#oomEvents.arrived(id, Date.now() - finishedAtMs);
   }
 
   async #start(assignment: Assignment, id: string): Promise<void> {

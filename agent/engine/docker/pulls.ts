@@ -12,6 +12,7 @@ import { type PullEvent, PullProgress } from '../images/pull-progress.ts';
 import { assertAllowed } from '../images/registries.ts';
 import { findLogin } from '../images/registry-auth.ts';
 import { jsonLines } from './json-lines.ts';
+import type { OwnImages } from './own-images.ts';
 
 export interface PullOptions {
   /** Determines where Docker's config file and its credential helpers are found. */
@@ -42,11 +43,13 @@ const TRANSIENT =
 
 export class Pulls {
   readonly #docker: Docker;
+  readonly #images: OwnImages;
   readonly #options: PullOptions;
   readonly #running = new Map<string, Pull>();
 
-  constructor(docker: Docker, options: PullOptions) {
+  constructor(docker: Docker, images: OwnImages, options: PullOptions) {
     this.#docker = docker;
+    this.#images = images;
     this.#options = options;
   }
 
@@ -76,7 +79,7 @@ export class Pulls {
   #begin(image: string): Pull {
     const listeners: Pull['listeners'] = new Set();
     const abort = new AbortController();
-    const done = this.#run(image, listeners, abort.signal);
+    const done = this.#images.whilePulled(image, () => this.#run(image, listeners, abort.signal));
     const pull = { done, listeners, abort };
     this.#running.set(image, pull);
     const forget = () => {

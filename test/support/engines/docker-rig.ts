@@ -48,6 +48,7 @@ export const engineOptions = {
   runAs: 'image',
   subnets: [{ first: 0xc6120000, bits: 15 }],
   pull: { env: {}, registries: [], stallMs: 1, progressEveryMs: 1, retryMs: 1 },
+  images: { file: '/dev/null/images.json', log: () => {}, nowMs: Date.now },
 } satisfies Omit<DockerEngineOptions, 'deployment'>;
 
 /** CPU limit of containers in tests that do not concern the limit. */
@@ -79,6 +80,7 @@ export function dockerRig(name: string): DockerRig {
         progressEveryMs: 0,
         retryMs: 1,
       },
+      images: { file: `${scratch.path}/images.json`, log: () => {}, nowMs: Date.now },
       ...changes,
     });
   const assignment = (changes: Partial<Assignment> = {}) =>

@@ -12,6 +12,8 @@ import {
   EngineError,
   type EngineFacts,
   type OutputRecord,
+  type RemovedImage,
+  type UnusedImageOptions,
   type UsageSample,
   type Watch,
 } from '../../../agent/engine/engine.ts';
@@ -28,6 +30,8 @@ export class FakeEngine implements Engine {
   readonly mayReplace: boolean[] = [];
   /** Usage samples of containers. Other containers have none. */
   readonly used = new Map<string, UsageSample>();
+  /** Pulled images that no container uses, the least recently used first. */
+  unusedImages: RemovedImage[] = [];
   /** What containers hold on the disk. Other containers hold nothing that is measured. */
   readonly diskUses = new Map<string, DiskUse>();
   readonly #dir: string;
@@ -133,6 +137,13 @@ export class FakeEngine implements Engine {
     await this.#call(`pull ${image}`);
     if (signal.aborted) throw new EngineError('temporary', 'no longer wanted');
     this.images.add(image);
+  }
+
+  async removeUnusedImage({ wanted, unusedMs }: UnusedImageOptions): Promise<RemovedImage | undefined> {
+    const found = this.unusedImages.find((one) => one.unusedMs >= unusedMs && !wanted().includes(one.image));
+    if (found) await this.#call(`remove image ${found.image}`);
+    this.unusedImages = this.unusedImages.filter((one) => one !== found);
+    return found;
   }
 
   async watch(changed: (id: string) => void): Promise<Watch> {

@@ -31,6 +31,7 @@ describe('settings', () => {
       registries: ['public'],
       logDays: 30,
       logMaxBytes: 2 ** 30,
+      keepImagesDays: 14,
       minDiskBytes: 2 ** 30,
       criticalDiskBytes: 2 ** 29,
       dataDir: '.berth/agent',
@@ -137,6 +138,14 @@ describe('settings', () => {
     for (const text of ['5%', '1GB', '-1', 'much'])
       expect(problemsOf({ BERTH_AGENT_MIN_DISK: text })).toContain(
         'BERTH_AGENT_MIN_DISK must be a size like 2GiB, or 0',
+      );
+  });
+  test('P182: the days for which images stay can be any number from 0', () => {
+    const days = (text: string) => read({ BERTH_AGENT_KEEP_IMAGES: text }).keepImagesDays;
+    expect([days('0'), days('0.5'), days('90')]).toEqual([0, 0.5, 90]);
+    for (const text of ['-1', 'a week'])
+      expect(problemsOf({ BERTH_AGENT_KEEP_IMAGES: text })).toContain(
+        'BERTH_AGENT_KEEP_IMAGES must be a number of days, or 0',
       );
   });
   test('P145: the free space below which services are ended is at most the minimum', () => {

@@ -72,7 +72,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   },
   'control-plane/local': { assets: ['shop-folder.ts'] },
   agent: {
-    engine: ['sleep.ts', 'system-programs.ts', 'with-resolvers.ts'],
+    engine: ['logger.ts', 'sleep.ts', 'system-programs.ts', 'with-resolvers.ts'],
     host: ['config.ts', 'logger.ts', 'sleep.ts', 'system-programs.ts', 'engine'],
     logs: ['logger.ts', 'sleep.ts', 'engine'],
     services: ['logger.ts', 'sleep.ts', 'engine', 'logs'],

@@ -13,6 +13,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'control-plane/http/',
     'control-plane/web/',
     'agent/config.ts',
+    'agent/engine/images/image-record.ts',
     'agent/engine/images/registry-auth.ts',
     'agent/connection/key-file.ts',
     'agent/services/lease.ts',

@@ -246,6 +246,9 @@ export class SimEngine implements Engine {
     }
   }
 
+  /** Images go by a fault (`forgetImages`). */
+  async removeUnusedImage(): Promise<undefined> {}
+
   removeUnused(): Promise<void> {
     return this.#call('networks', () => {});
   }

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { DiskGuard } from '../../../../agent/host/disk-guard.ts';
+import { ImageRemoval } from '../../../../agent/host/image-removal.ts';
 import { endForDisk } from '../../../../agent/services/output-limit.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
@@ -29,6 +30,14 @@ beforeEach(async () => {
   engine = new FakeEngine(`${scratch.path}/engine`);
   rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
   const { agent, output } = rig;
+  const log = (event: string) => lines.push(event);
+  const images = new ImageRemoval({
+    engine,
+    wanted: () => agent.images(),
+    keepDays: 14,
+    isLow: async () => true,
+    log,
+  });
   guard = new DiskGuard({
     folder: '/engine',
     minBytes: LIMIT,
@@ -36,8 +45,9 @@ beforeEach(async () => {
     engine,
     running: () => agent.running(),
     isThere: (id) => agent.hasContainer(id),
+    removeImage: () => images.removeForDisk(),
     end: (container, reason) => endForDisk({ agent, engine, output }, container, reason, MIB),
-    log: (event) => lines.push(event),
+    log,
     nowMs: () => nowMs,
   });
   connection = await rig.peer.connection();
@@ -73,6 +83,39 @@ test('P145: the largest service is killed, removed and reported as failed for go
   expect(engine.calls).not.toContain('create 2.2');
   expect(rig.agent.running().map(({ id }) => id)).toEqual(['c1', 'c3']);
   expect(lines).toEqual(['service.ended-for-disk']);
+});
+
+const unused = (image: string) => ({ image, bytes: 100 * MIB, unusedMs: 1 });
+
+test('P184: unused images go before any service ends, until enough is free', async () => {
+  await begin(300);
+  engine.unusedImages = [unused('a:1'), unused('b:1'), unused('c:1')];
+  engine.before = (call) => {
+    if (call.startsWith('remove image')) freeBytes += MIB / 2;
+  };
+  freeBytes = LIMIT - MIB;
+  await guard.check();
+  expect(lines).toEqual(['image.removed', 'image.removed']);
+  expect(killed()).toEqual([]);
+});
+
+test('P184: if the images are not enough, services end', async () => {
+  await begin(300);
+  engine.unusedImages = [unused('a:1'), unused('b:1')];
+  await guard.check();
+  expect(lines).toEqual(['image.removed', 'image.removed', 'service.ended-for-disk']);
+  expect(killed()).toEqual(['kill c1']);
+});
+
+test('P184: if services fill the disk while images go, services end', async () => {
+  await begin(300);
+  engine.unusedImages = [unused('a:1'), unused('b:1')];
+  engine.before = (call) => {
+    if (call.startsWith('remove image')) freeBytes /= 2;
+  };
+  await guard.check();
+  expect(lines).toEqual(['image.removed', 'service.ended-for-disk']);
+  expect(killed()).toEqual(['kill c1']);
 });
 
 test('P145: with enough free space nothing is measured or ended', async () => {

@@ -36,11 +36,13 @@ function options({ removeUnused = async (_: number) => {}, inUse = 0 } = {}) {
     engine: { removeUnused },
     output,
     agent: { isKnown: (service: number) => service === inUse },
+    images: { round: async () => {} },
     logDays: 30,
     log: (event: string) => log.push(event),
     nowMs: Date.now,
     logsEveryMs: 1,
     networksEveryMs: 1,
+    imagesEveryMs: 60_000,
   };
 }
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { dockerRig, errorOf } from '../support/engines/docker-rig.ts';
+import { dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
 
 const { engine, makeEngine } = dockerRig('registries');
 const SECRET = 'the secret of a service inside';

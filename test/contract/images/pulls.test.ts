@@ -1,9 +1,9 @@
 /** Pulls of the real engine from a real registry that requires credentials. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { dockerRig, errorOf } from '../support/engines/docker-rig.ts';
-import { LOGIN, type RealRegistry, startRealRegistry } from '../support/registries/real-registry.ts';
-import { eventually } from '../support/tools/eventually.ts';
+import { dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
+import { LOGIN, type RealRegistry, startRealRegistry } from '../../support/registries/real-registry.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const { docker, makeEngine, scratch } = dockerRig('pulls');
 let registry: RealRegistry;

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { canonicalName } from '../../../../agent/engine/images/image-name.ts';
+import {
+  type EngineImage,
+  type RecordedImage,
+  standingOf,
+  type Uses,
+} from '../../../../agent/engine/images/unused-images.ts';
+
+const DIGEST = `sha256:${'d'.repeat(64)}`;
+const NOW_MS = 1e12;
+const own: RecordedImage = { image: 'web:1', id: 'sha256:aaa', usedMs: 0 };
+const seen: EngineImage = { id: 'sha256:aaa', parentId: '', names: ['web:1', `web@${DIGEST}`] };
+
+const uses = (changes: Partial<Uses> = {}): Uses => ({
+  images: [seen],
+  ofContainers: new Set(),
+  wanted: new Set(),
+  pulling: new Set(),
+  ...changes,
+});
+const standing = (changes: Partial<Uses> = {}, one = own, recorded = [one]) =>
+  standingOf(one, recorded, uses(changes), NOW_MS);
+
+test.each([
+  ['nginx', 'nginx:latest'],
+  ['docker.io/library/nginx:1.25', 'nginx:1.25'],
+  ['index.docker.io/bob/app', 'bob/app:latest'],
+  ['library/a/b', 'library/a/b:latest'],
+  ['localhost:5000/app', 'localhost:5000/app:latest'],
+  ['localhost:5000/app:2', 'localhost:5000/app:2'],
+  [`nginx:1@${DIGEST}`, `nginx@${DIGEST}`],
+  [`reg.example:5000/a@${DIGEST}`, `reg.example:5000/a@${DIGEST}`],
+])('P183: %s counts as the image that the engine lists as %s', (image, canonical) => {
+  expect(canonicalName(image)).toBe(canonical);
+});
+
+describe('P181: an image counts as pulled by this deployment', () => {
+  test('while its name belongs to the image that was pulled', () => {
+    expect(standing()).toBe('unused');
+    expect(standing({ images: [] })).toBe('absent');
+    expect(standing({ images: [{ ...seen, id: 'sha256:bbb' }] })).toBe('foreign');
+  });
+  test('if the agent was killed during the pull, and finds the image within an hour', () => {
+    const begun = (agoMs: number) => ({ ...own, id: null, usedMs: NOW_MS - agoMs });
+    expect(standing({}, begun(3_599_999))).toBe('new');
+    expect(standing({}, begun(3_600_000))).toBe('foreign');
+    expect(standing({ images: [] }, begun(0))).toBe('absent');
+    expect(standing({ images: [], pulling: new Set(['web:1']) }, begun(0))).toBe('used');
+  });
+});
+
+describe('P183: an image counts as used', () => {
+  test('while a container has it, whoever made the container', () => {
+    expect(standing({ ofContainers: new Set(['sha256:aaa']) })).toBe('used');
+  });
+  test.each(['web:1', `web@${DIGEST}`, 'sha256:aaa', 'aaa:latest'])(
+    'while a start wants it as %s',
+    (name) => {
+      expect(standing({ wanted: new Set([name]) })).toBe('used');
+    },
+  );
+  test('while it is pulled again', () => {
+    expect(standing({ pulling: new Set(['web:1']) })).toBe('used');
+  });
+  test('while it has a name that this deployment did not pull', () => {
+    expect(standing({ images: [{ ...seen, names: [...seen.names, 'mine:1'] }] })).toBe('used');
+    expect(standing({ images: [{ ...seen, names: [...seen.names, `mine@${DIGEST}`] }] })).toBe('used');
+  });
+  test('while another image was built from it', () => {
+    const built = { id: 'sha256:ccc', parentId: 'sha256:aaa', names: [] };
+    expect(standing({ images: [seen, built] })).toBe('used');
+  });
+  test('but not for a second name that this deployment pulled, too', () => {
+    const second = { ...own, image: 'web:latest' };
+    const images = [{ ...seen, names: [...seen.names, 'web:latest'] }];
+    expect(standing({ images }, own, [own, second])).toBe('unused');
+  });
+});

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { EngineError } from '../../../../agent/engine/engine.ts';
+import { isDiskLow } from '../../../../agent/host/disk.ts';
+import { ImageRemoval } from '../../../../agent/host/image-removal.ts';
+import { scratchDir } from '../../../support/agents/agent-rig.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+
+const DAY_MS = 86_400_000;
+const GIB = 2 ** 30;
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let wanted: string[] | undefined;
+let freeBytes: number;
+const lines: unknown[] = [];
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(scratch.path);
+  wanted = [];
+  freeBytes = 2 * GIB;
+  lines.length = 0;
+});
+afterEach(() => scratch.remove());
+
+const probe = async () => ({ freeBytes, freeInodesShare: 1 });
+const removal = (keepDays = 14, minBytes = GIB) =>
+  new ImageRemoval({
+    engine,
+    wanted: () => wanted,
+    keepDays,
+    isLow: isDiskLow('/engine', minBytes, probe),
+    log: (event, fields) => lines.push({ event, ...fields }),
+  });
+const unused = (image: string, days: number) => ({ image, bytes: 1000, unusedMs: days * DAY_MS });
+const removed = () => engine.calls.map((call) => call.replace('remove image ', ''));
+
+test('P182: images that nobody has used for 14 days go, the least recently used first, and the log names them', async () => {
+  engine.unusedImages = [unused('a:1', 20.5), unused('b:1', 14), unused('c:1', 13.9)];
+  await removal().round();
+  expect(removed()).toEqual(['a:1', 'b:1']);
+  expect(lines).toEqual([
+    { event: 'image.removed', image: 'a:1', bytes: 1000, unusedDays: 20, cause: 'unused' },
+    { event: 'image.removed', image: 'b:1', bytes: 1000, unusedDays: 14, cause: 'unused' },
+  ]);
+});
+
+test('P182: with 0 days no image is removed, not even for the disk', async () => {
+  engine.unusedImages = [unused('a:1', 1000)];
+  freeBytes = 0;
+  await removal(0).round();
+  expect(await removal(0).removeForDisk()).toBe(false);
+  expect(removed()).toEqual([]);
+});
+
+test('P183: no image is removed before the first sync, nor one that an assignment wants', async () => {
+  engine.unusedImages = [unused('a:1', 20), unused('b:1', 20)];
+  wanted = undefined;
+  await removal().round();
+  expect(removed()).toEqual([]);
+  wanted = ['a:1'];
+  await removal().round();
+  expect(removed()).toEqual(['b:1']);
+});
+
+test('P184: on a low disk images go, the least recently used first, until a quarter more than the minimum is free', async () => {
+  engine.unusedImages = [unused('a:1', 3), unused('b:1', 2), unused('c:1', 1)];
+  freeBytes = GIB - 1;
+  engine.before = () => {
+    freeBytes += GIB / 8 + 1;
+  };
+  await removal().round();
+  expect(removed()).toEqual(['a:1', 'b:1']);
+  expect(lines).toContainEqual(expect.objectContaining({ image: 'a:1', cause: 'disk', unusedDays: 3 }));
+  await removal().round();
+  expect(removed()).toHaveLength(2);
+});
+
+test('P184: with enough space, with no minimum, or with the engine elsewhere, only the age counts', async () => {
+  engine.unusedImages = [unused('a:1', 13)];
+  await removal().round();
+  freeBytes = 0;
+  await removal(14, 0).round();
+  expect(removed()).toEqual([]);
+  expect(await isDiskLow(undefined, GIB, probe)()).toBe(false);
+});
+
+test('P182: a failed removal is tried again in the next round, and a repeated failure is logged once', async () => {
+  engine.unusedImages = [unused('a:1', 20)];
+  engine.before = () => {
+    throw new EngineError('unreachable', 'no engine');
+  };
+  const rounds = removal();
+  await rounds.round();
+  await rounds.round();
+  expect(lines).toEqual([{ event: 'image.removal-failed', reason: 'no engine' }]);
+  engine.before = () => {};
+  await rounds.round();
+  expect(engine.unusedImages).toEqual([]);
+});
