@@ -1,18 +1,16 @@
 import { expect, test } from 'vitest';
 import { forwardUpgrade } from '../../../../control-plane/coordinator/runtime/forward-upgrade.ts';
 import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/object-alarm.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 /** An alarm at second 100, with a record of its settings, its log lines and the number of wakes. */
 function alarmClock() {
-  const seen = { set: [] as (number | null)[], logged: [] as string[], woken: 0 };
-  const storage = {
-    setAlarm: async (timeMs: number) => void seen.set.push(timeMs),
-    deleteAlarm: async () => void seen.set.push(null),
-  };
+  const seen = { set: [] as number[], logged: [] as string[], woken: 0, nowMs: 100_000 };
+  const storage = { setAlarm: async (timeMs: number) => void seen.set.push(timeMs) };
   const alarm = new ObjectAlarm(
     storage,
     (event) => seen.logged.push(event),
-    () => 100_000,
+    () => seen.nowMs,
   );
   const ring = (prepare: () => Promise<void>) =>
     alarm.ring(prepare, () => {
@@ -46,8 +44,8 @@ test('C131: a next alarm is set while the turn is under way', async () => {
   const { alarm, ring, seen } = alarmClock();
   await ring(there);
   expect([seen.set, seen.woken]).toEqual([[130_000], 1]);
-  alarm.set(null);
-  expect(seen.set).toEqual([130_000, null]);
+  alarm.set(190_000);
+  expect(seen.set).toEqual([130_000, 190_000]);
 });
 
 test('C131: an alarm that a turn has set meanwhile stays', async () => {
@@ -57,6 +55,82 @@ test('C131: an alarm that a turn has set meanwhile stays', async () => {
     await away();
   });
   expect(seen.set).toEqual([100_200]);
+});
+
+test('H402: an alarm that rings before the new time is not set again, and one that rings after it is', () => {
+  const { alarm, seen } = alarmClock();
+  for (const timeMs of [190_000, 191_000, 200_000, 190_000, 189_000, 189_001]) alarm.set(timeMs);
+  expect(seen.set).toEqual([190_000, 189_000]);
+});
+
+test('H402: an alarm that rings too early wakes nobody, needs no database, and is set to the time that is due', async () => {
+  const { alarm, ring, seen } = alarmClock();
+  alarm.set(110_000);
+  alarm.set(150_000);
+  seen.nowMs = 110_000;
+  await ring(away);
+  expect(seen).toMatchObject({ set: [110_000, 150_000], woken: 0, logged: [] });
+  seen.nowMs = 150_000;
+  await ring(there);
+  expect(seen).toMatchObject({ set: [110_000, 150_000, 180_000], woken: 1 });
+});
+
+test('H402: when nothing is due any longer the alarm rings once more at most, and wakes nobody', async () => {
+  const { alarm, ring, seen } = alarmClock();
+  alarm.set(110_000);
+  alarm.set(null);
+  seen.nowMs = 110_000;
+  await ring(away);
+  expect(seen).toMatchObject({ set: [110_000], woken: 0, logged: [] });
+  alarm.set(200_000);
+  expect(seen.set).toEqual([110_000, 200_000]);
+});
+
+test('H402: a new object, which does not have the time that is due, wakes the coordinator', async () => {
+  const { ring, seen } = alarmClock();
+  await ring(there);
+  expect(seen.woken).toBe(1);
+});
+
+/** A delay in ms until the next thing is due, or nothing. */
+const dueIn = fc.option(fc.integer({ min: 1, max: 60_000 }));
+/** A turn sets what is due next, and then time passes. `onWake`: what the turn of the alarm sets. */
+const turns = fc.array(fc.record({ due: dueIn, onWake: dueIn, passMs: fc.integer({ min: 0, max: 40_000 }) }));
+
+test('H402: whatever turns set and whenever, nothing due is ever late', async () => {
+  await fc.assert(
+    fc.asyncProperty(turns, async (all) => {
+      let nowMs = 100_000;
+      let alarmMs: number | null = null;
+      let dueMs: number | null = null;
+      const storage = {
+        setAlarm: async (timeMs: number) => {
+          alarmMs = timeMs;
+        },
+      };
+      const alarm = new ObjectAlarm(
+        storage,
+        () => {},
+        () => nowMs,
+      );
+      const turn = (delayMs: number | null) => {
+        dueMs = delayMs === null ? null : nowMs + delayMs;
+        alarm.set(dueMs);
+      };
+      for (const { due, onWake, passMs } of all) {
+        turn(due);
+        const untilMs = nowMs + passMs;
+        while (alarmMs !== null && alarmMs <= untilMs) {
+          nowMs = alarmMs;
+          alarmMs = null;
+          await alarm.ring(there, () => turn(onWake));
+          expect(dueMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(nowMs);
+        }
+        nowMs = untilMs;
+        expect(dueMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(nowMs);
+      }
+    }),
+  );
 });
 
 test('P71: a coordinator that fails at a connection is unavailable, without fault of the agent', async () => {
