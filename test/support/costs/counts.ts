@@ -1,0 +1,38 @@
+/**
+ * What the program sends, as `test/unit/costs/` and `test/contract/cloud-costs.test.ts` count it. A change of
+ * what is sent changes these numbers, and then the tables of docs/cloudflare.md, which the tests print.
+ */
+
+/** A cluster at rest, with the default settings. */
+export const idle = {
+  /** Reports of one host, whatever runs there: signs of life with the usage. */
+  messagesPerHostMinute: 6,
+  /** Alarms of the object that ring, for all hosts together. Each sets the next. */
+  alarmsPerMinute: 0.75,
+  databaseRequestsPerMinute: 0,
+  /** With `BERTH_HOST_LOSS=requeue`, for all hosts together (C108). */
+  requeueDatabaseRequestsPerMinute: 6,
+  /** Objects that hold the sockets of agents. */
+  objects: 1,
+  /** Share of the time for which such an object is active, or could not hibernate. */
+  awakeShare: 1,
+};
+
+/**
+ * One execution of one service that ends by itself: it is submitted, read three times and deleted, by a client
+ * with a cookie.
+ */
+export const execution = {
+  requests: 5,
+  /** Calls from the Worker to the object. */
+  objectCalls: 2,
+  /** Reports of the agent. */
+  messages: 5,
+  /** Of Worker and object together. */
+  databaseRequests: 17,
+  rowsRead: 100,
+  rowsWritten: 43,
+};
+
+/** Assumed, and above what a request took in the measurements, except for a password. */
+export const CPU_MS_PER_REQUEST = 5;

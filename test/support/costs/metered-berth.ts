@@ -1,0 +1,203 @@
+/**
+ * The control plane as the Worker assembles it, and real agents, in one process: counts what Cloudflare
+ * charges for. Calls between Worker and object pass through the code of the remote calls; only the network
+ * between the parts is missing.
+ */
+import { type Assembly, assemble } from '../../../agent/assembly.ts';
+import { readConfig as readAgentConfig } from '../../../agent/config.ts';
+import { punchHole } from '../../../agent/host/punch-hole.ts';
+import { createApp } from '../../../control-plane/app.ts';
+import { firstPasswordOf, readConfig, schedulerConfigOf } from '../../../control-plane/config.ts';
+import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import type { CoordinatorVerb } from '../../../control-plane/coordinator/coordinator-api.ts';
+import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
+import { ObjectAlarm } from '../../../control-plane/coordinator/runtime/object-alarm.ts';
+import {
+  callVerb,
+  coordinatorClient,
+  outcomeOf,
+} from '../../../control-plane/coordinator/runtime/remote-call.ts';
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import { cloudflareAddress } from '../../../control-plane/http/address.ts';
+import { chooseVariant } from '../../../control-plane/http/variants/choose.ts';
+import { prepareDatabase } from '../../../control-plane/prepare.ts';
+import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
+import type { Argument, Db, Row, Statement } from '../../../control-plane/store/db/db.ts';
+import { FakeEngine } from '../engines/fake-engine.ts';
+
+/** What was used so far. */
+export interface Metered {
+  /** Requests to the Worker. */
+  requests: number;
+  /** Calls from the Worker to the object. */
+  objectCalls: number;
+  /** Messages of agents to the object. */
+  messages: number;
+  alarms: number;
+  alarmSettings: number;
+  /** Requests to the database, of Worker and object. */
+  databaseRequests: number;
+}
+
+const PASSWORD = 'secret words';
+const noFile = () => Promise.reject(new Error('no files'));
+
+export class MeteredBerth {
+  readonly metered: Metered = {
+    ...{ requests: 0, objectCalls: 0, messages: 0 },
+    ...{ alarms: 0, alarmSettings: 0, databaseRequests: 0 },
+  };
+  readonly coordinator: Coordinator;
+  readonly #app: ReturnType<typeof createApp>;
+  readonly #db: Db;
+  readonly #dataDir: string;
+  readonly #agents: Assembly[] = [];
+  #cookie = '';
+  #alarm: NodeJS.Timeout | undefined;
+
+  /** Opens a control plane on a database without tables, and logs in. */
+  static async open(db: Db, dataDir: string, settings: NodeJS.ProcessEnv = {}): Promise<MeteredBerth> {
+    const config = readConfig({ BERTH_ADMIN_PASSWORD: PASSWORD, ...settings });
+    await prepareDatabase(db, () => {}, firstPasswordOf(config));
+    const berth = new MeteredBerth(db, dataDir, config);
+    const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
+    const reply = await berth.#app.request('/api/0.7/login', { headers: { authorization } });
+    berth.#cookie = reply.headers.get('set-cookie')?.split(';')[0] ?? '';
+    if (berth.#cookie === '') throw new Error(`the login failed: ${reply.status} ${await reply.text()}`);
+    return berth;
+  }
+
+  constructor(db: Db, dataDir: string, config: ReturnType<typeof readConfig>) {
+    this.#db = this.#counted(db);
+    this.#dataDir = dataDir;
+    const nowMs = () => Date.now();
+    const log = () => {};
+    const alarm = new ObjectAlarm({ setAlarm: async (timeMs) => this.#setAlarm(timeMs, ring) }, log, nowMs);
+    const ring = () =>
+      alarm.ring(
+        async () => {},
+        () => this.coordinator.wake(),
+      );
+    this.coordinator = new Coordinator({
+      db: this.#db,
+      log,
+      idCode,
+      deploymentName: config.BERTH_DEPLOYMENT_NAME,
+      scheduling: schedulerConfigOf(config),
+      clock: {
+        nowMs,
+        wakeAt: (timeMs) => alarm.set(timeMs),
+        defer: (turn) => setTimeout(turn, 0),
+        after: (delayMs, run) => setTimeout(run, delayMs),
+      },
+    });
+    const call = (verb: string, args: readonly unknown[]) => {
+      this.metered.objectCalls += 1;
+      return outcomeOf(() => callVerb(this.coordinator, verb as CoordinatorVerb, args as never));
+    };
+    this.#app = createApp({
+      db: this.#db,
+      log,
+      deploymentName: config.BERTH_DEPLOYMENT_NAME,
+      minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
+      coordinator: coordinatorClient(() => ({ call })),
+      nowMs,
+      addressOf: cloudflareAddress,
+      maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+      bodyMemoryBytes: 2 ** 30,
+      maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
+      variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
+      ...{ swaggerFile: noFile, agentFile: noFile, webFile: noFile },
+      shopFiles: { list: noFile, read: noFile } as never,
+    });
+  }
+
+  /** Sends a request of the API as the administrator, by cookie. Throws unless it succeeds. */
+  async request(method: string, path: string, body?: unknown): Promise<unknown> {
+    this.metered.requests += 1;
+    const reply = await this.#app.request(`/api/0.7/${path}`, {
+      method,
+      headers: { cookie: this.#cookie, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await reply.text();
+    if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** Adds a host with a real agent on an engine in memory, and connects it. */
+  async addHost(name: string): Promise<FakeEngine> {
+    const hostId = this.#agents.length + 1;
+    const engine = new FakeEngine(`${this.#dataDir}/${name}`);
+    await this.#db.batch([insertHost(newHost(hostId, name, Date.now()))]);
+    const env = { BERTH_AGENT_NAME: name, BERTH_AGENT_DATA_DIR: `${this.#dataDir}/${name}/agent` };
+    const machine = { hostname: name, routedAddress: undefined, addresses: [], dockerHost: 'unix:///none' };
+    const parts = {
+      engine,
+      identity: { headers: async () => ({}) },
+      log: () => {},
+      probeDisk: async () => undefined,
+      punchHole,
+      stopSignal: new AbortController().signal,
+    };
+    const assembly = assemble(readAgentConfig(env, machine), await engine.facts(), parts);
+    this.#agents.push(assembly);
+    void assembly.watch.run(() => {});
+    this.#connect(assembly, hostId);
+    return engine;
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#alarm);
+    for (const { watch, agent, output } of this.#agents) {
+      watch.close();
+      agent.close();
+      await output.close();
+    }
+  }
+
+  #counted(db: Db): Db {
+    const count = () => {
+      this.metered.databaseRequests += 1;
+    };
+    return {
+      query: (sql: string, args?: readonly Argument[]): Promise<Row[]> => {
+        count();
+        return db.query(sql, args);
+      },
+      batch: (statements: readonly Statement[]): Promise<number[]> => {
+        // The remote database sends nothing for an empty batch.
+        if (statements.length > 0) count();
+        return db.batch(statements);
+      },
+      close: () => db.close(),
+    };
+  }
+
+  #connect({ begin }: Assembly, hostId: number): void {
+    const close = (code: number, reason: string) => {
+      throw new Error(`the connection of host ${hostId} was closed with ${code}: ${reason}`);
+    };
+    const send = (data: string | Uint8Array) => {
+      queueMicrotask(() => session.receive(String(data)));
+    };
+    const server = this.coordinator.connect({ send, close }, hostId);
+    const receive = (data: string | Uint8Array) => {
+      this.metered.messages += 1;
+      server.receive(data);
+    };
+    const session = begin({ send: receive, sendBytes: async (bytes) => receive(bytes), close });
+  }
+
+  #setAlarm(timeMs: number, ring: () => Promise<void>): void {
+    this.metered.alarmSettings += 1;
+    clearTimeout(this.#alarm);
+    this.#alarm = setTimeout(
+      () => {
+        this.metered.alarms += 1;
+        void ring();
+      },
+      Math.max(0, timeMs - Date.now()),
+    );
+  }
+}

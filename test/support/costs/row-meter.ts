@@ -1,0 +1,38 @@
+/** A proxy before a libSQL server that adds up the rows that the server says it has read and written. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+export interface RowMeter {
+  url: string;
+  rows: { read: number; written: number };
+  close(): void;
+}
+
+export async function startRowMeter(target: string): Promise<RowMeter> {
+  const rows = { read: 0, written: 0 };
+  const server = createServer(async (request, response) => {
+    const { method = 'GET', url = '/', headers } = request;
+    const body = await buffer(request);
+    const { authorization, 'content-type': type = 'application/json' } = headers;
+    const answer = await fetch(`${target}${url}`, {
+      method,
+      headers: { 'content-type': type, ...(authorization === undefined ? {} : { authorization }) },
+      ...(body.length > 0 ? { body } : {}),
+    });
+    const text = await answer.text();
+    rows.read += sumOf(text, 'rows_read');
+    rows.written += sumOf(text, 'rows_written');
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, rows, close };
+}
+
+const sumOf = (text: string, name: string): number =>
+  [...text.matchAll(new RegExp(`"${name}":(\\d+)`, 'g'))].reduce((sum, [, count]) => sum + Number(count), 0);

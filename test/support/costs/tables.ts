@@ -1,0 +1,93 @@
+/** The tables of docs/cloudflare.md that the formula gives, as Markdown. */
+import { CPU_MS_PER_REQUEST, execution, idle } from './counts.ts';
+import { costOfUsage, type Load, usageOf } from './formula.ts';
+import { cloudflare, MILLION, type Price, tursoPlans } from './prices.ts';
+
+const LOADS: readonly Load[] = [0, 10].flatMap((submissionsPerMinute) =>
+  [10, 100, 1000].map((hosts) => ({ hosts, submissionsPerMinute })),
+);
+
+export const countsTable = (): string =>
+  table(
+    ['', 'count'],
+    [
+      ['messages of one idle host, a minute', String(idle.messagesPerHostMinute)],
+      ['alarms of an idle cluster of any size, a minute', String(idle.alarmsPerMinute)],
+      ['requests to the database by an idle cluster, a minute', String(idle.databaseRequestsPerMinute)],
+      ['the same with `BERTH_HOST_LOSS=requeue`', String(idle.requeueDatabaseRequestsPerMinute)],
+      ['requests for one execution', String(execution.requests)],
+      ['calls from the Worker to the object for it', String(execution.objectCalls)],
+      ['messages of its agent', String(execution.messages)],
+      ['requests to the database for it', String(execution.databaseRequests)],
+      ['rows of the database read for it', String(execution.rowsRead)],
+      ['rows written, with those of indexes', String(execution.rowsWritten)],
+      ['processor time of a request (assumed)', `${CPU_MS_PER_REQUEST} ms`],
+      ['share of the month for which the object is active (assumed)', percent(idle.awakeShare)],
+    ],
+  );
+
+export const pricesTable = (): string =>
+  table(
+    ['', 'included in a month', 'beyond that'],
+    [
+      ['Workers Paid', '', `$${cloudflare.plan.toFixed(2)}, the least for an account`],
+      priceRow('requests to the Worker', cloudflare.requests),
+      priceRow('processor time, ms', cloudflare.cpuMs),
+      priceRow('requests to objects', cloudflare.objectRequests),
+      priceRow('active time of objects, GB-s', cloudflare.gbSeconds),
+      priceRow('rows written by objects', cloudflare.rowsWritten),
+      ...tursoPlans.map(({ name, price, rowsRead, rowsWritten }) => [
+        `Turso ${name}, $${price.toFixed(2)}`,
+        `${amount(rowsRead)} rows read, ${amount(rowsWritten)} written`,
+        'the next plan',
+      ]),
+    ],
+  );
+
+export const usageTable = (): string =>
+  table(
+    ['load', 'requests', 'requests to objects', 'GB-s', 'alarms', 'rows written', 'rows read'],
+    LOADS.map((load) => {
+      const usage = usageOf(load);
+      return [
+        loadText(load),
+        amount(usage.requests),
+        amount(usage.objectRequests),
+        amount(usage.gbSeconds),
+        amount(usage.rowsWritten),
+        amount(usage.databaseRowsWritten),
+        amount(usage.databaseRowsRead),
+      ];
+    }),
+  );
+
+export const costTable = (): string =>
+  table(
+    ['load', 'Worker', 'object', 'Turso', 'sum'],
+    LOADS.map((load) => {
+      const { workers, objects, turso, total } = costOfUsage(usageOf(load));
+      const plan = `${dollars(turso.price)} (${turso.plan})`;
+      return [loadText(load), dollars(workers), dollars(objects), plan, dollars(total)];
+    }),
+  );
+
+const loadText = ({ hosts, submissionsPerMinute }: Load): string =>
+  `${hosts.toLocaleString('en')} hosts, ${submissionsPerMinute === 0 ? 'idle' : `${submissionsPerMinute} submissions a minute`}`;
+
+const priceRow = (name: string, { included, unit, price }: Price): string[] => [
+  name,
+  amount(included),
+  `$${price.toFixed(2)} for ${amount(unit)}`,
+];
+
+const dollars = (value: number): string => `$${value.toFixed(2)}`;
+const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
+
+/** Three digits are enough. */
+function amount(value: number): string {
+  if (value < MILLION) return Number(value.toPrecision(3)).toLocaleString('en');
+  return `${Number((value / MILLION).toPrecision(3)).toLocaleString('en')} million`;
+}
+
+const table = (head: string[], rows: string[][]): string =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');

@@ -1,0 +1,73 @@
+/** What an idle cluster sends: the real coordinator and real agents, ten minutes of virtual time. */
+import { rm } from 'node:fs/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { idle } from '../../support/costs/counts.ts';
+import { type Metered, MeteredBerth } from '../../support/costs/metered-berth.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
+
+const MINUTES = 10;
+const MINUTE_MS = 60_000;
+const description = application(service());
+
+/** What a cluster of these hosts, each with a running service, uses in a minute. */
+async function idleMinute(hosts: readonly string[], settings: NodeJS.ProcessEnv = {}): Promise<Metered> {
+  const folder = await scratchFolder('berth-idle-');
+  const db = await openEmbedded(':memory:');
+  const berth = await MeteredBerth.open(db, folder, settings);
+  vi.useFakeTimers();
+  onTestFinished(async () => {
+    vi.useRealTimers();
+    await berth.close();
+    await db.close();
+    await rm(folder, { recursive: true });
+  });
+  const engines = [];
+  for (const name of hosts) engines.push(await berth.addHost(name));
+  await vi.advanceTimersByTimeAsync(1000);
+  for (const name of hosts) {
+    const text = JSON.stringify(description);
+    const submitted = berth.coordinator.submit({
+      userId: 1,
+      name,
+      application: description,
+      description: text,
+    });
+    await vi.advanceTimersByTimeAsync(100);
+    await submitted;
+  }
+  await vi.advanceTimersByTimeAsync(2 * MINUTE_MS);
+  const running = engines.flatMap(({ containers }) => [...containers.values()]);
+  expect(running.map(({ state }) => state)).toEqual(hosts.map(() => 'running'));
+  const before = { ...berth.metered };
+  await vi.advanceTimersByTimeAsync(MINUTES * MINUTE_MS);
+  const spent = Object.entries(berth.metered).map(([name, count]) => [
+    name,
+    (count - before[name as keyof Metered]) / MINUTES,
+  ]);
+  return Object.fromEntries(spent);
+}
+
+test('H401: an idle host sends as many messages as the formula counts, and the database gets none', async () => {
+  expect(await idleMinute(['one', 'two', 'three'])).toMatchObject({
+    messages: 3 * idle.messagesPerHostMinute,
+    databaseRequests: idle.databaseRequestsPerMinute,
+    objectCalls: 0,
+  });
+});
+
+test('H401, H402: the alarm rings and is set as often as the formula counts, however many hosts report', async () => {
+  for (const hosts of [['one'], ['one', 'two', 'three', 'four']]) {
+    const { alarms, alarmSettings } = await idleMinute(hosts);
+    expect(alarms).toBeGreaterThan(0);
+    expect(alarms).toBeLessThanOrEqual(idle.alarmsPerMinute);
+    expect(alarmSettings).toBeLessThanOrEqual(idle.alarmsPerMinute);
+  }
+});
+
+test('H401: with requeue the coordinator also confirms its epoch, as often as the formula counts', async () => {
+  const { databaseRequests } = await idleMinute(['one', 'two'], { BERTH_HOST_LOSS: 'requeue' });
+  expect(databaseRequests).toBeGreaterThan(0);
+  expect(databaseRequests).toBeLessThanOrEqual(idle.requeueDatabaseRequestsPerMinute);
+});
