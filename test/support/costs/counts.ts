@@ -19,8 +19,8 @@ export const idle = {
 };
 
 /**
- * One execution of one service that ends by itself: it is submitted, read three times and deleted, by a client
- * with a cookie.
+ * One execution of one service that ends by itself: it is submitted, read three times and deleted, by a
+ * client with a cookie.
  */
 export const execution = {
   requests: 5,
