@@ -79,7 +79,7 @@ export class Pulls {
   #begin(image: string): Pull {
     const listeners: Pull['listeners'] = new Set();
     const abort = new AbortController();
-    const done = this.#images.whilePulled(image, () => this.#run(image, listeners, abort.signal));
+    const done = this.#run(image, listeners, abort.signal);
     const pull = { done, listeners, abort };
     this.#running.set(image, pull);
     const forget = () => {
@@ -89,9 +89,13 @@ export class Pulls {
     return pull;
   }
 
-  /** An unreachable registry is tried twice; then its name counts as wrong (CONT-14). */
   async #run(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
     await assertAllowed(image, this.#options.registries);
+    await this.#images.whilePulled(image, () => this.#twice(image, listeners, signal));
+  }
+
+  /** An unreachable registry is tried twice; then its name counts as wrong (CONT-14). */
+  async #twice(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
     try {
       await this.#once(image, listeners, signal);
     } catch (error) {
