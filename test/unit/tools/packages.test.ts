@@ -26,7 +26,6 @@ const OWNERS: Record<string, readonly string[]> = {
   '@hono/node-server': ['control-plane/server/node-server.ts'],
   'hono-openapi': ['control-plane/http/openapi/document.ts'],
   libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
-  '@libsql/client': ['control-plane/store/db/remote.ts'],
   'cloudflare:workers': ['control-plane/coordinator/runtime/durable-object.ts'],
   jose: [
     'control-plane/operations/accounts/tokens.ts',

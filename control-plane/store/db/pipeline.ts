@@ -1,0 +1,144 @@
+/**
+ * The HTTP protocol of libSQL servers (Hrana 2, `POST v2/pipeline`): one request carries any number of reads,
+ * or one transaction (STORE-14).
+ */
+import {
+  type Argument,
+  bound,
+  DatabaseError,
+  errorKind,
+  type Row,
+  type Statement,
+  type Value,
+} from './db.ts';
+
+type WireValue =
+  | { type: 'null' }
+  | { type: 'integer'; value: string }
+  | { type: 'float'; value: number }
+  | { type: 'text'; value: string }
+  | { type: 'blob'; base64: string };
+
+interface WireError {
+  message: string;
+  code?: string | null;
+}
+
+interface StatementResult {
+  cols: { name: string | null }[];
+  rows: WireValue[][];
+  affected_row_count: number;
+}
+
+interface BatchResult {
+  step_results: (StatementResult | null)[];
+  step_errors: (WireError | null)[];
+}
+
+type WireResult =
+  | { type: 'ok'; response: { type: string; result?: unknown } }
+  | { type: 'error'; error: WireError };
+
+const CLOSE = { type: 'close' };
+
+/** Request for the rows of each statement. Each runs by itself. */
+export const readRequest = (statements: readonly Statement[]): string =>
+  JSON.stringify({
+    requests: [...statements.map((one) => ({ type: 'execute', stmt: wireStatement(one, true) })), CLOSE],
+  });
+
+/** The rows of each statement of a `readRequest`. Throws DatabaseError if one of them failed. */
+export const readAnswer = (answer: string, statements: readonly Statement[]): Row[][] => {
+  const results = resultsOf(answer);
+  return statements.map((_, at) => rowsOf(responseOf(results[at], 'execute') as StatementResult));
+};
+
+/** Request for one write transaction. */
+export function batchRequest(statements: readonly Statement[]): string {
+  const begun = { stmt: { sql: 'BEGIN IMMEDIATE' } };
+  const steps = [...statements.map((one) => wireStatement(one, false)), { sql: 'COMMIT' }].map(
+    (stmt, at) => ({
+      stmt,
+      // Each step runs only after the one before it.
+      condition: { type: 'ok', step: at },
+    }),
+  );
+  const failed = { type: 'not', cond: { type: 'ok', step: steps.length } };
+  const rolledBack = { stmt: { sql: 'ROLLBACK' }, condition: failed };
+  return JSON.stringify({
+    requests: [{ type: 'batch', batch: { steps: [begun, ...steps, rolledBack] } }, CLOSE],
+  });
+}
+
+/** Rows that each statement of a `batchRequest` affected. Throws DatabaseError if nothing was committed. */
+export function batchAnswer(answer: string, statements: readonly Statement[]): number[] {
+  const result = responseOf(resultsOf(answer)[0], 'batch') as BatchResult;
+  const error = result.step_errors.slice(0, statements.length + 2).find((one) => one !== null);
+  if (error) throw errorOf(error);
+  return statements.map((_, at) => result.step_results[at + 1]?.affected_row_count ?? 0);
+}
+
+const wireStatement = ({ sql, args }: Statement, want_rows: boolean) => ({
+  sql,
+  args: args.map(encoded),
+  want_rows,
+});
+
+function resultsOf(answer: string): WireResult[] {
+  let parsed: { results?: WireResult[] } | null = null;
+  try {
+    parsed = JSON.parse(answer);
+  } catch {
+    // Handled below.
+  }
+  if (!Array.isArray(parsed?.results)) throw notUnderstood();
+  return parsed.results;
+}
+
+function responseOf(result: WireResult | undefined, type: 'execute' | 'batch'): unknown {
+  if (result?.type === 'error') throw errorOf(result.error);
+  if (result?.response.type !== type) throw notUnderstood();
+  return result.response.result;
+}
+
+function rowsOf({ cols, rows }: StatementResult): Row[] {
+  return rows.map((values) => {
+    const row: Row = {};
+    for (const [at, { name }] of cols.entries()) row[name ?? ''] = decoded(values[at]);
+    return row;
+  });
+}
+
+function decoded(value: WireValue | undefined): Value {
+  switch (value?.type) {
+    case 'text':
+    case 'float':
+      return value.value;
+    case 'null':
+      return null;
+    case 'integer': {
+      const number = Number(value.value);
+      if (Number.isSafeInteger(number)) return number;
+      throw new DatabaseError('other', `the database holds an integer beyond 2^53: ${value.value}`);
+    }
+    default:
+      throw new DatabaseError('other', `the database sent a value of the type ${value?.type}`);
+  }
+}
+
+function encoded(argument: Argument): WireValue {
+  const value = bound(argument);
+  if (value === null) return { type: 'null' };
+  if (typeof value === 'string') return { type: 'text', value };
+  if (typeof value === 'bigint') return { type: 'integer', value: String(value) };
+  if (typeof value === 'number') return { type: 'float', value };
+  return { type: 'blob', base64: Buffer.from(value).toString('base64') };
+}
+
+/** Each layer of the server puts its code in front of the message. */
+const errorOf = ({ code, message }: WireError): DatabaseError =>
+  new DatabaseError(errorKind(code ?? ''), message.replace(/^SQLite error: /, ''), {
+    cause: new Error(`${code}: ${message}`),
+  });
+
+const notUnderstood = () => new DatabaseError('other', 'the answer is not one of a libSQL server');
