@@ -1,7 +1,7 @@
 /**
  * Hashes secrets that are looked up but never read back: session tokens, token ids, names in failed logins.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Not for passwords without a secret prefix, because guessable text can be found by trial. */
-export const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
+export const digest = (text: string): string => hash('sha256', text, 'base64url');
