@@ -5,6 +5,7 @@ import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { type DistantDatabase, startDistantDatabase } from '../../support/hosts/distant-database.ts';
 import { ADMIN_PASSWORD, everySetup, type Host, startHost } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const DELAY_MS = 50;
 
@@ -31,10 +32,12 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
     await database.stop();
   });
 
-  const tripsOf = async (client: HttpClient, path: string, status = 200) => {
-    const read = async () => expect((await client.get(path)).status, path).toBe(status);
-    await read();
-    return database.roundTripsOf(read);
+  /** Passes once a read has taken one round trip: what Berth does beside it may add some. */
+  const takesOne = (read: () => Promise<unknown>) =>
+    eventually(async () => (await database.roundTripsOf(read)) === 1);
+  const eachTakesOne = async (client: HttpClient) => {
+    for (const path of paths())
+      await takesOne(async () => expect((await client.get(path)).status, path).toBe(200));
   };
   const paths = () => [
     `execution/${id}`,
@@ -48,13 +51,12 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
   ];
 
   test('H382: a read by cookie takes one round trip', async () => {
-    for (const path of paths()) expect([path, await tripsOf(bySession, path)]).toEqual([path, 1]);
+    await eachTakesOne(bySession);
   });
 
   test('H382: a page of the list of executions takes one round trip', async () => {
     const browser = await WebClient.logIn(() => host);
-    await browser.get('/executions');
-    expect(await database.roundTripsOf(() => browser.get('/executions'))).toBe(1);
+    await takesOne(() => browser.get('/executions'));
   });
 
   if (setup.variant === 'A') {
@@ -62,7 +64,7 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
       const granted = await byPassword.post('oauth/token', { grant_type: 'password' });
       const { access_token } = granted.json<{ access_token: string }>();
       const byToken = anonymous.with({ authorization: `Bearer ${access_token}` });
-      for (const path of paths()) expect([path, await tripsOf(byToken, path)]).toEqual([path, 1]);
+      await eachTakesOne(byToken);
     });
   }
 });
