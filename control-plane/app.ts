@@ -58,6 +58,8 @@ export interface AppDeps extends Omit<Context, 'turns'> {
   log: Logger;
   /** Undefined if clients never use https, or browsers must not remember it. */
   strictTransport?: StrictTransport | undefined;
+  /** Throws StandbyError while this control plane waits. Undefined if it never does. */
+  assertActive?: (() => void) | undefined;
   /** Migrates the database. Set where that is not done before the app starts; called for each request. */
   prepare?: () => Promise<void>;
 }
@@ -89,6 +91,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
   // Reads have no middleware on their way: it would take a tenth of the time of a short one.
   app.on(UNSAFE_METHODS, '*', fromThisSite(web));
+  if (deps.assertActive) app.on(UNSAFE_METHODS, '*', changesWhenActive(deps.assertActive, deps, web));
   if (deps.prepare) app.use(prepared(deps.prepare, web));
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   app.route(`/api/${API_VERSION}`, userRoutes(deps, authenticating));
@@ -148,6 +151,27 @@ const fromThisSite =
     }
     return next();
   };
+
+/**
+ * Refuses changes while this control plane waits (H411). A login and a validation change nothing that another
+ * control plane holds in memory; the registration of a host answers agents by itself.
+ */
+function changesWhenActive(
+  assertActive: () => void,
+  { variant }: AppDeps,
+  web: WebDeps,
+): MiddlewareHandler<Env> {
+  const harmless = ['/login', `/api/${API_VERSION}${variant.validatePath}`, REGISTER_PATH];
+  return (c, next) => {
+    try {
+      if (!harmless.includes(c.req.path)) assertActive();
+    } catch (error) {
+      if (isBrowser(c)) return errorPageWith(c, web, error);
+      throw error;
+    }
+    return next();
+  };
+}
 
 /** Prepares the database before any request that needs it. */
 const prepared =

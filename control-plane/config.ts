@@ -115,6 +115,7 @@ const nodeSettings = settings.extend({
   BERTH_MAX_PIPELINED_REQUESTS: bound(16, 'requests', 1_000),
   BERTH_MAX_UNREAD_MIB: bound(256, 'MiB', MAX_BODY_MEMORY_MIB),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
+  BERTH_STANDBY: z.enum(['on', 'off']).default('off'),
   BERTH_SHOP: z.string().min(1).optional(),
   ...boundSettings(defaultBounds),
   BERTH_MAX_BODY_MEMORY_MIB: bound(64, 'MiB', MAX_BODY_MEMORY_MIB),
@@ -133,7 +134,25 @@ type Environment = Record<string, unknown>;
 const renamed: Record<string, string> = { BERTH_HOLD_AFTER: 'BERTH_BACKFILL_RESERVE_AFTER' };
 
 export const readConfig = (env: Environment): Config => read(settings, env);
-export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
+export function readNodeConfig(env: Environment): NodeConfig {
+  const config = read(nodeSettings, env);
+  const problems = config.BERTH_STANDBY === 'on' ? standbyProblems(config) : [];
+  if (problems.length > 0) throw new ConfigError(`Invalid settings. ${problems.join('; ')}`);
+  return config;
+}
+
+/** True if the database is a libSQL server, which other control planes may use as well. */
+export const isServer = (databaseUrl: string | undefined): boolean =>
+  /^(https?|libsql|wss?):/.test(databaseUrl ?? '');
+
+const standbyProblems = ({ BERTH_DATABASE_URL, BERTH_LOCAL_AGENT }: NodeConfig): string[] => [
+  ...(isServer(BERTH_DATABASE_URL)
+    ? []
+    : ['BERTH_DATABASE_URL: must be the URL of a libSQL server if BERTH_STANDBY is on']),
+  ...(BERTH_LOCAL_AGENT === 'on'
+    ? ['BERTH_LOCAL_AGENT: must be off if BERTH_STANDBY is on: start an agent of its own on this machine']
+    : []),
+];
 
 /** At least half of all connections are left to others than agents. */
 export const connectionLimitsOf = (config: NodeConfig): ConnectionLimits => ({

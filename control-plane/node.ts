@@ -13,13 +13,8 @@ import {
   firstPasswordOf,
   type NodeConfig,
   readNodeConfig,
-  schedulerConfigOf,
   strictTransportOf,
 } from './config.ts';
-import { Coordinator } from './coordinator/coordinator.ts';
-import type { Clock } from './coordinator/ports.ts';
-import { idCode } from './coordinator/runtime/id-code.ts';
-import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { MIB } from './core/model/bounds.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
@@ -35,6 +30,7 @@ import { openDatabase } from './local/open-database.ts';
 import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { logTo } from './logger.ts';
+import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
 import { ensureAdministrator } from './operations/accounts/first-administrator.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { migrateDatabase } from './prepare.ts';
@@ -60,9 +56,8 @@ try {
 
 async function start(config: NodeConfig): Promise<void> {
   const dataDir = dataFolder(config.BERTH_DATA_DIR);
-  const db = await openDb(config, dataDir);
-  const clock = nodeClock(() => coordinator.wake());
-  const coordinator = newCoordinator(config, db, clock);
+  const { db, isUpgrade } = await openDb(config, dataDir);
+  const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
   const { serve, open } = holdRequests(newApp(config, { dataDir, db, coordinator, variant }));
   const { server, connections } = httpServer(serve, {
@@ -74,9 +69,12 @@ async function start(config: NodeConfig): Promise<void> {
   });
   const port = await listen(server, config);
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
-  const endAgents = serveAgents(server, coordinator, {
+  const endAgents = serveAgents(server, coordinator.sessions, {
     maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
-    admit: (authorization) => admitAgent({ db, deploymentName, nowMs }, authorization),
+    admit: async (authorization) => {
+      coordinator.assertActive?.();
+      return admitAgent({ db, deploymentName, nowMs }, authorization);
+    },
     admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
@@ -84,7 +82,7 @@ async function start(config: NodeConfig): Promise<void> {
   const password = await ensureAdministrator(db, firstPasswordOf(config));
   if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
   open();
-  coordinator.wake();
+  coordinator.begin();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
   print(`Berth listens on ${url} (deployment ${deploymentName}).`);
 
@@ -94,7 +92,7 @@ async function start(config: NodeConfig): Promise<void> {
     await agent?.stop();
     endAgents();
     await served;
-    clock.stop();
+    coordinator.stop();
     await db.close();
   });
   const joinToken = async () => (await makeJoinToken(db, nowMs())).token;
@@ -104,38 +102,24 @@ async function start(config: NodeConfig): Promise<void> {
   process.on('SIGINT', () => end(0));
 }
 
-/** Opens the database, with the present schema. */
-async function openDb(config: NodeConfig, dataDir: string): Promise<Db> {
+/** Opens the database, with the present schema. `isUpgrade`: this program has changed the schema. */
+async function openDb(config: NodeConfig, dataDir: string): Promise<{ db: Db; isUpgrade: boolean }> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
   const db = groupAllReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
-  await migrateDatabase(db, log);
-  return db;
-}
-
-function newCoordinator(config: NodeConfig, db: Db, clock: Clock): Coordinator {
-  return new Coordinator({
-    db,
-    clock,
-    log,
-    idCode,
-    deploymentName: config.BERTH_DEPLOYMENT_NAME,
-    scheduling: schedulerConfigOf(config),
-    unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
-    isolation: config.BERTH_NETWORK_ISOLATION,
-    messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB },
-  });
+  return { db, isUpgrade: await migrateDatabase(db, log) };
 }
 
 function newApp(
   config: NodeConfig,
-  parts: { dataDir: string; db: Db; coordinator: Coordinator; variant: Variant },
+  parts: { dataDir: string; db: Db; coordinator: NodeCoordinator; variant: Variant },
 ): App {
   const { dataDir, db, coordinator, variant } = parts;
   const behindProxy = config.BERTH_TRUST_PROXY === 'on';
   return createApp({
     db,
     log,
-    coordinator,
+    coordinator: coordinator.api,
+    assertActive: coordinator.assertActive,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
     nowMs,

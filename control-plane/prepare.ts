@@ -5,8 +5,11 @@ import type { Db } from './store/db/db.ts';
 import { migrate } from './store/schema/migrate.ts';
 import { migrations } from './store/schema/migrations.ts';
 
-export async function migrateDatabase(db: Db, log: Logger): Promise<void> {
-  for (const { version, name } of await migrate(db, migrations)) log('database.migrated', { version, name });
+/** Resolves to true if this call changed the schema. */
+export async function migrateDatabase(db: Db, log: Logger): Promise<boolean> {
+  const applied = await migrate(db, migrations);
+  for (const { version, name } of applied) log('database.migrated', { version, name });
+  return applied.length > 0;
 }
 
 /**

@@ -18,7 +18,6 @@ import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { Host } from '../core/model/host.ts';
-import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import { progressOf } from '../core/model/service.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
@@ -52,20 +51,16 @@ import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 import { findRegistrationRecords } from '../store/accounts/join-tokens.ts';
 import type { Db } from '../store/db/db.ts';
 import type { AgentSession } from './agents/agent-session.ts';
-import { Agents, type AgentsDeps } from './agents/agents.ts';
+import { Agents } from './agents/agents.ts';
 import { ReplayGuard } from './agents/replay-guard.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
+import type { CoordinatorDeps } from './coordinator-deps.ts';
 import { Credentials } from './credentials.ts';
 import { ExecutionChanges } from './execution-changes.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
-import { Turns } from './turns.ts';
-
-export interface CoordinatorDeps extends AgentsDeps {
-  db: Db;
-  scheduling: SchedulerConfig;
-}
+import { type TurnEvents, Turns } from './turns.ts';
 
 export class Coordinator implements CoordinatorApi {
   readonly #db: Db;
@@ -80,10 +75,10 @@ export class Coordinator implements CoordinatorApi {
   readonly #executions: ExecutionChanges;
 
   constructor(deps: CoordinatorDeps) {
-    const { db, clock, log, scheduling } = deps;
+    const { db, clock, log, scheduling, claim } = deps;
     this.#db = db;
     this.#clock = clock;
-    this.#turns = new Turns(db, clock, log, scheduling, {
+    const events: TurnEvents = {
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
       changed: (changes, cluster) => {
         this.#events.changed(changes, cluster);
@@ -94,8 +89,10 @@ export class Coordinator implements CoordinatorApi {
         this.#agents.dropAll();
         this.#events.lost();
         if (isRetired) this.#logs.retired();
+        if (isRetired) deps.retired?.();
       },
-    });
+    };
+    this.#turns = new Turns(db, clock, log, scheduling, events, claim);
     this.#agents = new Agents(this.#turns, deps);
     this.#logs = new Logs(db, this.#turns, this.#agents, clock);
     this.#events = new Events(this.#turns, clock);

@@ -14,7 +14,15 @@ import type { Decision } from '../core/state/decision.ts';
 import { unloadWaiting } from '../core/state/loading.ts';
 import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
-import { type Epoch, fence, hasOtherHolder, isStale, isSuperseded } from '../store/db/epoch.ts';
+import {
+  type ClaimTerms,
+  type Epoch,
+  fence,
+  hasOtherHolder,
+  isStale,
+  isSuperseded,
+} from '../store/db/epoch.ts';
+import { Heartbeat } from './heartbeat.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
 import { callAll, decideAll, type Input, readAll, runAll, type State } from './turn-inputs.ts';
@@ -43,6 +51,8 @@ export class Turns {
   readonly #log: Logger;
   readonly #scheduling: SchedulerConfig;
   readonly #events: TurnEvents;
+  readonly #terms: ClaimTerms;
+  readonly #heartbeat: Heartbeat;
   readonly #loader: Loader;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
@@ -57,13 +67,22 @@ export class Turns {
   /** True once a later coordinator has taken over. This one can never commit again. */
   #retired = false;
 
-  constructor(db: Db, clock: Clock, log: Logger, scheduling: SchedulerConfig, events: TurnEvents) {
+  constructor(
+    db: Db,
+    clock: Clock,
+    log: Logger,
+    scheduling: SchedulerConfig,
+    events: TurnEvents,
+    terms: ClaimTerms = {},
+  ) {
     this.#db = db;
     this.#loader = new Loader(db);
     this.#clock = clock;
     this.#log = log;
     this.#scheduling = scheduling;
     this.#events = events;
+    this.#terms = terms;
+    this.#heartbeat = new Heartbeat(db, clock, () => this.confirmEpoch());
   }
 
   /**
@@ -243,11 +262,15 @@ export class Turns {
 
   async #loadState(nowMs: number): Promise<State> {
     if (!this.#state) {
-      const claimant = { name: this.#name, hasHeld: this.#hasHeld };
-      this.#state = await takeOver(this.#db, this.#scheduling, claimant);
-      this.#hasHeld = true;
+      const claimant = { ...this.#terms, name: this.#name, hasHeld: this.#hasHeld };
+      // Another machine's clock may have recorded the silence of hosts (C257).
+      const clock = this.#terms.seen && !this.#hasHeld ? 'another' : 'same';
+      this.#state = await takeOver(this.#db, this.#scheduling, claimant, (epoch) => {
+        this.#hasHeld = true;
+        if (this.#terms.isBeating) this.#heartbeat.start(epoch);
+      });
       const { epoch, cluster } = this.#state;
-      resumeTimeouts(cluster, nowMs);
+      resumeTimeouts(cluster, nowMs, clock);
       this.#log('coordinator.ready', {
         epoch,
         executions: cluster.executions.size,
@@ -274,6 +297,7 @@ export class Turns {
 
   #discardState(error: unknown, inputs: readonly Input[]): void {
     this.#loader.clear();
+    this.#heartbeat.stop();
     this.#state = undefined;
     this.#hasUncommittedChanges = false;
     this.#confirmedMs = 0;

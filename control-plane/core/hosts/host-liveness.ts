@@ -92,13 +92,15 @@ export function markDisconnected(cluster: Cluster, host: Host): void {
 /**
  * For a new coordinator, which has not heard from any host yet. Recorded silence continues, and silence that
  * was not recorded starts now. If a deadline passed while no coordinator ran, that timeout starts again
- * (C105).
+ * (C105). Silence that `another` clock may have recorded starts again as well: the times of two clocks are
+ * not compared (C257).
  */
-export function resumeTimeouts(cluster: Cluster, nowMs: number): void {
+export function resumeTimeouts(cluster: Cluster, nowMs: number, clock: 'same' | 'another' = 'same'): void {
   for (const host of cluster.hosts.values()) {
     const { lost, silentSinceMs } = host;
     const isUnrecorded = silentSinceMs === null && (!lost || servicesLeftAt(cluster, host).length > 0);
-    const wasMissed = silentSinceMs !== null && missedItsDeadline(cluster, host, nowMs);
-    if (isUnrecorded || wasMissed) restartTimeout(cluster, host, nowMs);
+    const isMeaningless =
+      silentSinceMs !== null && (clock === 'another' || missedItsDeadline(cluster, host, nowMs));
+    if (isUnrecorded || isMeaningless) restartTimeout(cluster, host, nowMs);
   }
 }

@@ -38,3 +38,14 @@ export class OperationError extends Error {
     this.retryAfterS = options.retryAfterS;
   }
 }
+
+const STANDBY_RETRY_S = 5;
+
+/** A standby cannot do this while another control plane is active. */
+export class StandbyError extends OperationError {
+  override name = 'StandbyError';
+
+  constructor(message: string) {
+    super('unavailable', message, { retryAfterS: STANDBY_RETRY_S });
+  }
+}

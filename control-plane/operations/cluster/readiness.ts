@@ -1,5 +1,5 @@
 /** Checks whether requests can be served now. Public; the answer holds no secrets. */
-import { OperationError } from '../../core/model/errors.ts';
+import { OperationError, StandbyError } from '../../core/model/errors.ts';
 import type { Context } from '../context.ts';
 
 /** Shorter than the timeout of most probes. */
@@ -7,28 +7,30 @@ const LIMIT_MS = 4_000;
 
 /** Rejects with `unavailable` and the names of what is missing. */
 export async function checkReadiness({ db, coordinator }: Context, limitMs = LIMIT_MS): Promise<void> {
-  const [isDatabaseUp, isCoordinatorReady] = await Promise.all([
-    succeeds(db.query('SELECT 1 AS ready LIMIT 1'), limitMs),
-    succeeds(coordinator.ready(), limitMs),
+  const [database, state] = await Promise.all([
+    failureOf(db.query('SELECT 1 AS ready LIMIT 1'), limitMs),
+    failureOf(coordinator.ready(), limitMs),
   ]);
+  const isStandby = state instanceof StandbyError;
   const missing = [
-    ...(isDatabaseUp ? [] : ['the database does not answer']),
-    ...(isCoordinatorReady ? [] : ['the coordinator has not loaded its state']),
+    ...(database === undefined ? [] : ['the database does not answer']),
+    ...(isStandby ? ['this control plane is a standby, and another one is active'] : []),
+    ...(state === undefined || isStandby ? [] : ['the coordinator has not loaded its state']),
   ];
   if (missing.length > 0) throw new OperationError('unavailable', `Not ready: ${missing.join('; ')}.`);
 }
 
-/** False on failure or timeout. The failed part logs its own reason. */
-function succeeds(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+/** Resolves to the error or timeout of the work, or to undefined. The failed part logs its own reason. */
+function failureOf(work: Promise<unknown>, limitMs: number): Promise<unknown> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), limitMs);
-    const settle = (success: boolean) => {
+    const timer = setTimeout(() => resolve(new Error('timeout')), limitMs);
+    const settle = (failure: unknown) => {
       clearTimeout(timer);
-      resolve(success);
+      resolve(failure);
     };
     work.then(
-      () => settle(true),
-      () => settle(false),
+      () => settle(undefined),
+      (error: unknown) => settle(error),
     );
   });
 }

@@ -25,15 +25,17 @@ import { insertService, updateService } from './service-rows.ts';
 import { loadWaiting, WAITS } from './waiting-rows.ts';
 
 /**
- * Takes the next epoch and reads all live state, and the key of the proofs of ids. Earlier coordinators
- * cannot commit afterwards.
+ * Takes the next epoch, calls `claimed` with it, and reads all live state and the key of the proofs of ids.
+ * Earlier coordinators cannot commit afterwards.
  */
 export async function takeOver(
   db: Db,
   scheduling: SchedulerConfig,
   claimant: Claimant,
+  claimed: (epoch: Epoch) => void = () => {},
 ): Promise<{ epoch: Epoch; cluster: Cluster; idKey: string }> {
   const epoch = await claimEpoch(db, claimant);
+  claimed(epoch);
   return { epoch, cluster: await loadCluster(db, epoch, scheduling), idKey: await loadIdKey(db) };
 }
 

@@ -2,12 +2,22 @@
  * The coordinator's epoch: the database accepts writes with the latest claimed epoch, and refuses those with
  * an earlier one (COORD-3).
  */
-import { DatabaseError, type Db, type Statement } from './db.ts';
+
+import { isSameSighting, type Sighting } from '../../core/state/takeover-watch.ts';
+import { DatabaseError, type Db, type Row, type Statement } from './db.ts';
 
 /** Number of a claim. The database refuses transactions with an earlier one. */
 export type Epoch = number;
 
-export interface Claimant {
+/** How a coordinator claims its epochs. */
+export interface ClaimTerms {
+  /** True if the holder moves the counter even if it has nothing to commit (coordinator/heartbeat.ts). */
+  isBeating?: boolean;
+  /** What a standby saw last of the earlier coordinator. The first claim fails if it has moved since. */
+  seen?: Sighting;
+}
+
+export interface Claimant extends ClaimTerms {
   /** Unique: each coordinator generates its own. */
   name: string;
   /** True if this coordinator held an epoch before, and lost its state. */
@@ -19,22 +29,27 @@ export interface Claimant {
  * late, after its answer was lost. Each claim therefore names the epoch before it, and fails if a later one
  * exists.
  */
-export async function claimEpoch(db: Db, { name, hasHeld }: Claimant): Promise<Epoch> {
-  const [held] = await db.query('SELECT epoch, holder FROM coordinator');
-  if (hasHeld && held?.holder !== name) throw new DatabaseError('constraint', SUPERSEDED);
-  const epoch = Number(held?.epoch) + 1;
+export async function claimEpoch(db: Db, claimant: Claimant): Promise<Epoch> {
+  const { name, hasHeld, isBeating, seen } = claimant;
+  const [held = {}] = await db.query('SELECT epoch, holder, beats, beating_epoch FROM coordinator');
+  const hasMoved = seen !== undefined && !isSameSighting(sightingOf(held), seen);
+  if (hasHeld ? held.holder !== name : hasMoved) throw new DatabaseError('constraint', SUPERSEDED);
+  const epoch = Number(held.epoch) + 1;
   const claimed = await db.query(
-    'UPDATE coordinator SET epoch = ?, writer = ?, holder = ? WHERE epoch = ? RETURNING epoch',
-    [epoch, epoch, name, epoch - 1],
+    'UPDATE coordinator SET epoch = ?, writer = ?, holder = ?, beating_epoch = ? WHERE epoch = ? RETURNING epoch',
+    [epoch, epoch, name, isBeating ? epoch : null, epoch - 1],
   );
   if (claimed.length === 0)
     throw new DatabaseError('unavailable', 'another control plane has taken over at the same moment');
   return epoch;
 }
 
-/** First statement of a transaction: the transaction fails if a later coordinator has taken over. */
+/**
+ * First statement of a transaction: the transaction fails if a later coordinator has taken over. It moves the
+ * counter that a standby watches.
+ */
 export const fence = (epoch: Epoch): Statement => ({
-  sql: 'UPDATE coordinator SET writer = ?',
+  sql: 'UPDATE coordinator SET writer = ?, beats = beats + 1',
   args: [epoch],
 });
 
@@ -43,7 +58,8 @@ export const fence = (epoch: Epoch): Statement => ({
  * holder stays.
  */
 export const outdateCoordinator: Statement = {
-  sql: 'UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1',
+  sql: `UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1,
+    beating_epoch = iif(beating_epoch = epoch, epoch + 1, NULL)`,
   args: [],
 };
 
@@ -56,6 +72,18 @@ export async function hasOtherHolder(db: Db, name: string): Promise<boolean> {
 /** True if a claim found that a later coordinator has taken over. */
 export const isSuperseded = (error: unknown): boolean =>
   error instanceof DatabaseError && error.message === SUPERSEDED;
+
+/** What a standby sees of the coordinator that holds the epoch. */
+export async function readSighting(db: Db): Promise<Sighting> {
+  const [held = {}] = await db.query('SELECT epoch, beats, beating_epoch FROM coordinator');
+  return sightingOf(held);
+}
+
+const sightingOf = ({ epoch, beats, beating_epoch }: Row): Sighting => ({
+  epoch: Number(epoch),
+  beats: Number(beats),
+  isBeating: epoch === beating_epoch,
+});
 
 /**
  * True if the database refused a transaction because its epoch is not the latest. Nothing of it was written.

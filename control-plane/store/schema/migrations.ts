@@ -123,4 +123,14 @@ export const migrations: readonly Migration[] = [
       'ALTER TABLE coordinator ADD COLUMN unproven_ids INTEGER NOT NULL DEFAULT 0',
     ],
   },
+  {
+    version: 16,
+    name: 'heartbeat of the coordinator',
+    statements: [
+      // Moved by each transaction of the coordinator; a standby watches it.
+      'ALTER TABLE coordinator ADD COLUMN beats INTEGER NOT NULL DEFAULT 0',
+      // The last epoch whose holder moves the counter even if it has nothing to commit.
+      'ALTER TABLE coordinator ADD COLUMN beating_epoch INTEGER',
+    ],
+  },
 ];

@@ -108,3 +108,18 @@ describe('BERTH_MAX_CONNECTIONS', () => {
     expect(() => limits({ BERTH_MAX_CONNECTIONS: '0' })).toThrow('BERTH_MAX_CONNECTIONS: must be at least 1');
   });
 });
+
+describe('BERTH_STANDBY', () => {
+  const server = { BERTH_DATABASE_URL: 'http://127.0.0.1:8080', BERTH_LOCAL_AGENT: 'off' };
+
+  test('C251: it is off by default', () => {
+    expect(readNodeConfig({}).BERTH_STANDBY).toBe('off');
+    expect(readNodeConfig({ ...server, BERTH_STANDBY: 'on' }).BERTH_STANDBY).toBe('on');
+  });
+  test('C251: it requires a libSQL server and no local agent, and the message names both', () => {
+    expect(() => readNodeConfig({ BERTH_STANDBY: 'on' })).toThrow(
+      /BERTH_DATABASE_URL: must be the URL of a libSQL server.*; BERTH_LOCAL_AGENT: must be off/,
+    );
+    expect(() => readNodeConfig({ ...server, BERTH_STANDBY: 'yes' })).toThrow('BERTH_STANDBY: must be');
+  });
+});

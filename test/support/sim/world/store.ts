@@ -69,7 +69,9 @@ async function empty(db: Db): Promise<void> {
   await db.query(`DELETE FROM sqlite_sequence WHERE name IN ('executions', 'services', 'hosts')`);
   await db.query('DELETE FROM users WHERE id > 1');
   await db.query('DELETE FROM quotas WHERE id > 1');
-  await db.query('UPDATE coordinator SET epoch = 0, writer = 0, holder = NULL, unproven_ids = 0');
+  await db.query(
+    'UPDATE coordinator SET epoch = 0, writer = 0, holder = NULL, unproven_ids = 0, beats = 0, beating_epoch = NULL',
+  );
 }
 
 export class Store {

@@ -172,13 +172,13 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
 });
 
 describe('C105: a new coordinator', () => {
-  const resume = (change: (host: Host, nowMs: number) => void) => {
+  const resume = (change: (host: Host, nowMs: number) => void, clock: 'same' | 'another' = 'same') => {
     const { rig, execution } = spread();
     const host = rig.hostOf(named(execution, 'web0'));
     host.connected = false;
     change(host, rig.nowMs);
     rig.cluster.takeChanges();
-    resumeTimeouts(rig.cluster, rig.nowMs);
+    resumeTimeouts(rig.cluster, rig.nowMs, clock);
     return { host, nowMs: rig.nowMs, isWritten: rig.cluster.changes.hosts.has(host) };
   };
   test('C105: a new coordinator counts silence from its own start if none was recorded, and records that', () => {
@@ -212,4 +212,16 @@ describe('C105: a new coordinator', () => {
       expect(isWritten).toBe(true);
     },
   );
+  test.each([
+    ['a silence', false, -80_000],
+    ['a lease', true, -REQUEUED_MS + 1_000],
+    ['a silence from the future', false, 3_600_000],
+  ])('C257: a standby counts %s anew that another clock may have recorded', (_, lost, sinceMs) => {
+    const { host, nowMs, isWritten } = resume(
+      (one, at) => Object.assign(one, { lost, silentSinceMs: at + sinceMs }),
+      'another',
+    );
+    expect(host.silentSinceMs).toBe(nowMs);
+    expect(isWritten).toBe(true);
+  });
 });

@@ -1,0 +1,13 @@
+/** The parts of a coordinator: its database, clock and log, its configuration, and how it claims epochs. */
+import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
+import type { Db } from '../store/db/db.ts';
+import type { ClaimTerms } from '../store/db/epoch.ts';
+import type { AgentsDeps } from './agents/agents.ts';
+
+export interface CoordinatorDeps extends AgentsDeps {
+  db: Db;
+  scheduling: SchedulerConfig;
+  claim?: ClaimTerms;
+  /** Called once another coordinator has taken over. */
+  retired?: (() => void) | undefined;
+}

@@ -1,0 +1,145 @@
+/**
+ * A standby: a control plane that waits while another one is active on the same database, and then takes over
+ * (C251 to C257, COORD-6). It waits again once a later one has taken over from it.
+ */
+import type { VerifiedProof } from '../core/hosts/registration.ts';
+import { StandbyError } from '../core/model/errors.ts';
+import {
+  type Sighting,
+  type Verdict,
+  verdictOf,
+  WATCH_PERIOD_MS,
+  type Watch,
+  watch,
+} from '../core/state/takeover-watch.ts';
+import type { Db } from '../store/db/db.ts';
+import { readSighting } from '../store/db/epoch.ts';
+import type { AgentSession } from './agents/agent-session.ts';
+import type { Coordinator } from './coordinator.ts';
+import { type CoordinatorApi, coordinatorVerbs } from './coordinator-api.ts';
+import type { AgentSocket, Clock, Logger } from './ports.ts';
+
+export interface StandbyDeps {
+  db: Db;
+  clock: Pick<Clock, 'after'>;
+  log: Logger;
+  /** A clock of this machine that is never set, in milliseconds. */
+  monotonicMs(): number;
+  /** Rejects if this program must not use the database any more. Called before each takeover. */
+  checkSchema(): Promise<void>;
+  /**
+   * Makes a coordinator for one takeover, which calls `retired` once it was superseded. With `seen` it takes
+   * over only if the other one has not moved since.
+   */
+  newCoordinator(seen: Sighting | undefined, retired: () => void): Coordinator;
+}
+
+const WAITS =
+  'This control plane is a standby: another control plane is active. Send the request to that one, or try again: this one takes over once the other does not answer.';
+const CANNOT_WATCH =
+  'This control plane is a standby: another control plane holds the database and moves no counter that can be watched, as a Worker does. If it has ended, restart this one once without BERTH_STANDBY.';
+
+export class Standby {
+  /** The API of the coordinator. Rejects with StandbyError while this control plane waits. */
+  readonly api: CoordinatorApi;
+  readonly #deps: StandbyDeps;
+  /** Undefined while this control plane waits. */
+  #active: Coordinator | undefined;
+  #watch: Watch | undefined;
+  #verdict: Verdict = 'wait';
+  #isFailing = false;
+
+  constructor(deps: StandbyDeps) {
+    this.#deps = deps;
+    const methods = coordinatorVerbs.map((verb) => [
+      verb,
+      async (...args: unknown[]) => {
+        const active = this.#assertActive();
+        return Reflect.apply(active[verb], active, args);
+      },
+    ]);
+    this.api = Object.fromEntries(methods);
+  }
+
+  /** Begins to watch, or takes over `atOnce` (C256). Call it once. */
+  start(atOnce = false): void {
+    if (atOnce) {
+      this.#takeOver(undefined);
+      return;
+    }
+    this.#deps.log('standby.waiting');
+    void this.#look();
+  }
+
+  /** Throws StandbyError while this control plane waits. */
+  assertActive(): void {
+    this.#assertActive();
+  }
+
+  /** See Coordinator. */
+  admit(proof: VerifiedProof): void {
+    this.#assertActive().admit(proof);
+  }
+
+  /** See Coordinator. */
+  connect(socket: AgentSocket, hostId: number): AgentSession {
+    return this.#assertActive().connect(socket, hostId);
+  }
+
+  /** See Coordinator. */
+  endEvents(): void {
+    this.#active?.endEvents();
+  }
+
+  #assertActive(): Coordinator {
+    if (this.#active) return this.#active;
+    throw new StandbyError(this.#verdict === 'cannot-watch' ? CANNOT_WATCH : WAITS);
+  }
+
+  async #look(): Promise<void> {
+    const { clock, log, checkSchema } = this.#deps;
+    try {
+      const { verdict, seen } = await this.#judge();
+      this.#isFailing = false;
+      if (verdict === 'take-over') {
+        await checkSchema();
+        return this.#takeOver(seen);
+      }
+    } catch (error) {
+      // The active control plane may have no answer of the database either, and so move no counter.
+      this.#watch = undefined;
+      if (!this.#isFailing) log('standby.failed', { error: String(error) });
+      this.#isFailing = true;
+    }
+    clock.after(WATCH_PERIOD_MS, () => void this.#look());
+  }
+
+  async #judge(): Promise<{ verdict: Verdict; seen: Sighting }> {
+    const { db, log, monotonicMs } = this.#deps;
+    const sentMs = monotonicMs();
+    const seen = await readSighting(db);
+    this.#watch = watch(this.#watch, seen, { sentMs, receivedMs: monotonicMs() });
+    const verdict = verdictOf(this.#watch);
+    if (verdict === 'cannot-watch' && verdict !== this.#verdict)
+      log('standby.cannot-watch', { epoch: seen.epoch });
+    this.#verdict = verdict;
+    return { verdict, seen };
+  }
+
+  #takeOver(seen: Sighting | undefined): void {
+    const { log, newCoordinator } = this.#deps;
+    log('standby.takes-over', { epoch: seen?.epoch });
+    const coordinator = newCoordinator(seen, () => this.#retire(coordinator));
+    this.#active = coordinator;
+    coordinator.wake();
+  }
+
+  /** Called for each turn of a coordinator that was superseded. */
+  #retire(coordinator: Coordinator): void {
+    if (this.#active !== coordinator) return;
+    this.#active = undefined;
+    this.#watch = undefined;
+    this.#verdict = 'wait';
+    this.start();
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The coordinator of a self-hosted control plane: active from the start, or behind a standby
+ * (`BERTH_STANDBY`). Only assembles the parts.
+ */
+import { isServer, type NodeConfig, schedulerConfigOf } from './config.ts';
+import { Coordinator } from './coordinator/coordinator.ts';
+import type { CoordinatorApi } from './coordinator/coordinator-api.ts';
+import type { Logger } from './coordinator/ports.ts';
+import { idCode } from './coordinator/runtime/id-code.ts';
+import { nodeClock } from './coordinator/runtime/node-clock.ts';
+import { Standby } from './coordinator/standby.ts';
+import { MIB } from './core/model/bounds.ts';
+import { migrateDatabase } from './prepare.ts';
+import type { Db } from './store/db/db.ts';
+import type { ClaimTerms } from './store/db/epoch.ts';
+
+export interface NodeCoordinator {
+  api: CoordinatorApi;
+  /** What the sockets of agents require. */
+  sessions: Pick<Coordinator, 'admit' | 'connect'>;
+  /** Throws StandbyError while this control plane waits. Undefined if it never does. */
+  assertActive: (() => void) | undefined;
+  /** Call it once there is an administrator. */
+  begin(): void;
+  endEvents(): void;
+  /** Stops all timers. */
+  stop(): void;
+}
+
+/** `isUpgrade`: this program has just migrated the database. As a standby it then does not wait (C256). */
+export function nodeCoordinator(
+  config: NodeConfig,
+  { db, log, isUpgrade }: { db: Db; log: Logger; isUpgrade: boolean },
+): NodeCoordinator {
+  const clocks: { stop(): void }[] = [];
+  // A clock for each coordinator: one that was superseded must not stop the timer of the next.
+  const coordinatorOf = (claim: ClaimTerms, retired?: () => void) => {
+    const clock = nodeClock(() => coordinator.wake());
+    clocks.push(clock);
+    const coordinator = new Coordinator({ ...coordinatorSettings(config), db, log, clock, claim, retired });
+    return coordinator;
+  };
+  const stop = () => {
+    for (const clock of clocks) clock.stop();
+  };
+  // An embedded database has no other process that could watch.
+  const isBeating = isServer(config.BERTH_DATABASE_URL);
+  if (config.BERTH_STANDBY === 'off') {
+    const coordinator = coordinatorOf({ isBeating });
+    return {
+      ...{ api: coordinator, sessions: coordinator, assertActive: undefined, stop },
+      begin: () => coordinator.wake(),
+      endEvents: () => coordinator.endEvents(),
+    };
+  }
+  const standby = new Standby({
+    ...{ db, log, clock: nodeClock(() => {}), monotonicMs: () => performance.now() },
+    checkSchema: () => migrateDatabase(db, log).then(() => {}),
+    newCoordinator: (seen, retired) => coordinatorOf({ isBeating, ...(seen && { seen }) }, retired),
+  });
+  return {
+    ...{ api: standby.api, sessions: standby, assertActive: () => standby.assertActive(), stop },
+    begin: () => standby.start(isUpgrade),
+    endEvents: () => standby.endEvents(),
+  };
+}
+
+const coordinatorSettings = (config: NodeConfig) => ({
+  idCode,
+  deploymentName: config.BERTH_DEPLOYMENT_NAME,
+  scheduling: schedulerConfigOf(config),
+  unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
+  isolation: config.BERTH_NETWORK_ISOLATION,
+  messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB },
+});

@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
+import { Standby } from '../../../control-plane/coordinator/standby.ts';
+import { StandbyError } from '../../../control-plane/core/model/errors.ts';
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { readSighting } from '../../../control-plane/store/db/epoch.ts';
+import { application } from '../../support/fixtures/applications.ts';
+import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { TestClock } from '../../support/rigs/test-clock.ts';
+
+/** A control plane with BERTH_STANDBY=on, which may stop without notice. */
+class Plane {
+  readonly db: FaultyDb;
+  readonly clock = new TestClock();
+  readonly logged: string[] = [];
+  readonly standby: Standby;
+
+  constructor(memory: Db) {
+    this.db = new FaultyDb(memory);
+    const { db, clock } = this;
+    const log = (event: string) => void this.logged.push(event);
+    this.standby = new Standby({
+      ...{ db, clock, log, monotonicMs: () => clock.nowMs(), checkSchema: async () => {} },
+      newCoordinator: (seen, retired) =>
+        new Coordinator({
+          ...{ db, clock, log, idCode, deploymentName: 'test', scheduling: defaultSchedulerConfig, retired },
+          claim: { isBeating: true, ...(seen && { seen }) },
+        }),
+    });
+  }
+
+  get isActive(): boolean {
+    try {
+      this.standby.assertActive();
+      return true;
+    } catch (error) {
+      expect(error).toBeInstanceOf(StandbyError);
+      return false;
+    }
+  }
+
+  submit(name: string): Promise<number> {
+    const description = application();
+    return this.standby.api.submit({
+      ...{ userId: 1, name, application: description, description: JSON.stringify(description) },
+    });
+  }
+}
+
+let memory: Db;
+beforeEach(async () => {
+  memory = await memoryDatabase();
+});
+afterEach(() => memory.close());
+
+/** Lets the planes that have not stopped run for this long. */
+async function pass(ms: number, ...planes: Plane[]): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += 500) {
+    for (const { clock } of planes) clock.pass(500);
+    await settle();
+  }
+}
+
+/** Lets everything finish that waits for no timer. */
+async function settle(): Promise<void> {
+  for (let round = 0; round < 30; round++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function started(): Promise<Plane> {
+  const plane = new Plane(memory);
+  plane.standby.start();
+  await settle();
+  return plane;
+}
+
+test('C251: the first standby on a new database is active at once, and a second one waits for as long as it lives', async () => {
+  const first = await started();
+  expect(first.isActive).toBe(true);
+  const second = await started();
+  await pass(120_000, first, second);
+  expect([first.isActive, second.isActive]).toEqual([true, false]);
+  await expect(second.submit('a')).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 5 });
+  expect(await first.submit('a')).toBe(1);
+});
+
+test('C252: an active control plane moves the counter every 2 s, with nothing to commit', async () => {
+  const first = await started();
+  const { beats, ...rest } = await readSighting(memory);
+  expect(rest).toEqual({ epoch: 1, isBeating: true });
+  await pass(10_000, first);
+  expect(await readSighting(memory)).toEqual({ ...rest, beats: beats + 5 });
+});
+
+test('C252: it moves the counter while it still reads its state', async () => {
+  const first = new Plane(memory);
+  const read = Promise.withResolvers<void>();
+  const query = first.db.query.bind(first.db);
+  first.db.query = async (sql, args) => {
+    if (sql.includes('FROM hosts')) await read.promise;
+    return query(sql, args);
+  };
+  first.standby.start();
+  await settle();
+  const second = await started();
+  await pass(30_000, first, second);
+  expect(second.isActive).toBe(false);
+  read.resolve();
+  await settle();
+  expect(await first.submit('a')).toBe(1);
+});
+
+test('C253: a standby is active within 12 s after the active one has stopped, with everything that was acknowledged', async () => {
+  const first = await started();
+  const second = await started();
+  const id = await first.submit('a');
+  await pass(7_000, second);
+  expect(second.isActive).toBe(false);
+  await pass(5_000, second);
+  expect(second.isActive).toBe(true);
+  expect((await second.standby.api.summary()).queue.executions).toBe(1);
+  expect(await second.submit('b')).toBe(id + 1);
+});
+
+describe('C254: a database that does not answer', () => {
+  test('C254: shows no standby that the active one has stopped', async () => {
+    const first = await started();
+    const second = await started();
+    for (const { db } of [first, second]) db.failing = 'unreachable';
+    await pass(60_000, first, second);
+    for (const { db } of [first, second]) db.failing = 'no';
+    await pass(20_000, first, second);
+    expect([first.isActive, second.isActive]).toEqual([true, false]);
+    expect(second.logged.filter((event) => event === 'standby.failed')).toHaveLength(1);
+  });
+});
+
+test('C255: of two standbys only one takes over, and the other one waits', async () => {
+  const first = await started();
+  const others = [await started(), await started()];
+  await first.submit('a');
+  await pass(12_000, ...others);
+  await pass(30_000, ...others);
+  expect(others.filter(({ isActive }) => isActive)).toHaveLength(1);
+  expect((await readSighting(memory)).epoch).toBe(2);
+});
+
+test('C255: a standby does not take over from one that moves the counter at the last moment', async () => {
+  const first = await started();
+  const second = await started();
+  // The claim reads the row once more; the first one comes back right before.
+  let looks = 0;
+  const query = second.db.query.bind(second.db);
+  second.db.query = async (sql, args) => {
+    if (sql.startsWith('SELECT epoch, holder')) {
+      looks += 1;
+      await first.submit('a');
+    }
+    return query(sql, args);
+  };
+  await pass(10_000, second);
+  await pass(500, first, second);
+  expect(looks).toBe(1);
+  expect((await readSighting(memory)).epoch).toBe(1);
+  expect([first.isActive, second.isActive]).toEqual([true, false]);
+  expect(await first.submit('b')).toBe(2);
+});
+
+test('C256: an active control plane that was only slow commits nothing after the takeover, and becomes a standby', async () => {
+  const first = await started();
+  const second = await started();
+  await pass(12_000, second);
+  expect(second.isActive).toBe(true);
+  await expect(first.submit('late')).rejects.toMatchObject({ code: 'unavailable' });
+  await settle();
+  expect([first.isActive, second.isActive]).toEqual([false, true]);
+  expect((await second.standby.api.summary()).queue.executions).toBe(0);
+  // And it takes over again once the second one has stopped.
+  await pass(12_000, first);
+  expect(first.isActive).toBe(true);
+  expect(await first.submit('a')).toBe(1);
+});
+
+test('C256: an idle one notices the takeover by its next beat', async () => {
+  const first = await started();
+  const second = await started();
+  await pass(12_000, second);
+  await pass(2_500, first, second);
+  expect([first.isActive, second.isActive]).toEqual([false, true]);
+});
+
+test('C257: a standby counts the silence of a lost host anew, since the clock of the other machine may be ahead', async () => {
+  await memory.batch([insertHost(newHost(1, 'one', 0))]);
+  const first = await started();
+  await first.submit('a');
+  const second = await started();
+  await memory.query('UPDATE hosts SET lost = 1, lease_ms = 90000, silent_since_ms = 3000000000000');
+  await pass(12_000, second);
+  const [row] = await memory.query('SELECT silent_since_ms FROM hosts');
+  expect(Number(row?.silent_since_ms)).toBeLessThanOrEqual(second.clock.nowMs());
+});
