@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import { type AgentParts, type Assembly, assemble } from './assembly.ts';
 import { type Config, readConfig } from './config.ts';
+import { Addresses } from './connection/addresses.ts';
 import { HostIdentity } from './connection/identity.ts';
 import { RefusedError } from './connection/refused-error.ts';
 import { stayConnected } from './connection/socket.ts';
@@ -233,12 +234,12 @@ function scheduleHousekeeping(
 
 /** Stays connected. Each connection has its own session. */
 function connect(
-  { url }: Config,
+  { urls }: Config,
   { identity, log, stopSignal }: AgentParts,
   { begin }: Assembly,
 ): Promise<void> {
   return stayConnected({
-    url,
+    addresses: new Addresses(urls),
     identity,
     begin,
     log,

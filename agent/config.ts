@@ -8,8 +8,8 @@ import { parseSubnet, type Subnet } from './engine/networks/subnets.ts';
 import { parseReserve, type Reserve } from './reserve.ts';
 
 export interface Config {
-  /** Address of the control plane, `http(s)://`. */
-  url: URL;
+  /** Addresses of the control planes, `http(s)://`, of which one is active. At least one. */
+  urls: URL[];
   /** Registers this machine as a host. Used once. */
   joinToken: string | undefined;
   deployment: string;
@@ -94,12 +94,20 @@ const nameSchema = z
 const REGISTRY = /^(\[[0-9a-f:]+\]|[a-z0-9][a-z0-9.-]*)(:\d+)?$/;
 const registryForm = 'must be a list of "public" and registries such as docker.io,registry.example:5000';
 
+const MAX_URLS = 8;
+const urlForm = `must be a URL like http://host:5001, or up to ${MAX_URLS} of them, comma-separated`;
+
 const MIN_LOG_BYTES = 2 ** 20;
 
 const settingsSchema = z.object({
-  BERTH_URL: z
-    .url({ protocol: /^https?$/, error: 'must be a URL like http://host:5001' })
-    .default('http://127.0.0.1:5001'),
+  BERTH_URL: list
+    .pipe(
+      z
+        .array(z.url({ protocol: /^https?$/, error: urlForm }))
+        .min(1, urlForm)
+        .max(MAX_URLS, urlForm),
+    )
+    .default(['http://127.0.0.1:5001']),
   BERTH_AGENT_INSECURE: z.enum(['on', 'off'], 'must be on or off').default('off'),
   BERTH_JOIN_TOKEN: z.string().optional(),
   BERTH_DEPLOYMENT_NAME: nameSchema.default('local'),
@@ -203,19 +211,19 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     throw new ConfigError(`The agent's settings are invalid: ${[...new Set(problems)].join('; ')}.`);
   }
   const settings = result.data;
-  const url = new URL(settings.BERTH_URL);
-  if (url.protocol === 'http:' && !isLoopback(url.hostname) && settings.BERTH_AGENT_INSECURE === 'off')
-    throw new ConfigError(insecureUrl(url));
+  const urls = settings.BERTH_URL.map((url) => new URL(url));
+  const insecure = urls.find((url) => url.protocol === 'http:' && !isLoopback(url.hostname));
+  if (insecure && settings.BERTH_AGENT_INSECURE === 'off') throw new ConfigError(insecureUrl(insecure));
   const dockerHost = settings.DOCKER_HOST ?? machine.dockerHost;
   return {
-    url,
+    urls,
     joinToken: settings.BERTH_JOIN_TOKEN,
     deployment: settings.BERTH_DEPLOYMENT_NAME,
     dockerHost,
     name: settings.BERTH_AGENT_NAME ?? machine.hostname,
     isNameGiven: settings.BERTH_AGENT_NAME !== undefined,
     labels: settings.BERTH_AGENT_LABELS,
-    ...publishedAt(settings, url, dockerHost, machine),
+    ...publishedAt(settings, urls, dockerHost, machine),
     reserve: settings.BERTH_AGENT_RESERVE,
     volumeRoots: settings.BERTH_AGENT_VOLUME_ROOTS,
     workspaceRoot: settings.BERTH_AGENT_WORKSPACE_ROOT ?? null,
@@ -243,7 +251,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
  */
 function publishedAt(
   { BERTH_AGENT_ADDRESS: given, BERTH_AGENT_BIND: bind }: z.infer<typeof settingsSchema>,
-  url: URL,
+  urls: readonly URL[],
   dockerHost: string,
   { routedAddress, addresses }: Machine,
 ): Pick<Config, 'address' | 'bind'> {
@@ -259,7 +267,7 @@ function publishedAt(
       );
     return { address, bind };
   }
-  const routed = isLoopback(url.hostname) ? undefined : routedAddress;
+  const routed = urls.every(({ hostname }) => isLoopback(hostname)) ? undefined : routedAddress;
   const address = given ?? routed ?? '127.0.0.1';
   return { address, bind: !isAll && isOwn(address) ? address : null };
 }

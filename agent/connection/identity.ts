@@ -10,7 +10,7 @@ import { type Config, ConfigError } from '../config.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { addKey, newKey, readKey, removeKey, type StoredKey, writeKey } from './key-file.ts';
 import { RefusedError } from './refused-error.ts';
-import { RegistrationRefusedError, register } from './registration.ts';
+import { RegistrationRefusedError, registerAtAny } from './registration.ts';
 
 /** The control plane's answer to a refused connection. */
 export interface ConnectionRefusal {
@@ -153,11 +153,11 @@ export class HostIdentity implements Identity {
   }
 
   async #register(): Promise<number> {
-    const { url, joinToken, deployment } = this.#config;
+    const { urls, joinToken, deployment } = this.#config;
     if (joinToken === undefined) throw new ConfigError(noToken(this.#folder));
     const { name, privateKey } = this.#stored;
     const { kty, crv, x } = privateKey;
-    const hostId = await register(url, joinToken, { deployment, name, publicKey: { kty, crv, x } });
+    const hostId = await registerAtAny(urls, joinToken, { deployment, name, publicKey: { kty, crv, x } });
     const key = { ...this.#stored, hostId };
     // Stored first: an id known only to this process would be lost with it, and the token is valid for one
     // hour.

@@ -19,6 +19,29 @@ const MAX_ANSWER_BYTES = 64 * 2 ** 10;
 /** 4xx statuses that are temporary: timeout, too early, too many requests. */
 const TEMPORARY_STATUSES = new Set([408, 425, 429]);
 
+/**
+ * Tries one control plane after the other, since only the active one registers hosts (P191). Resolves to the
+ * host's id. Throws RegistrationRefusedError, or another error with all reasons if retrying may help.
+ */
+export async function registerAtAny(
+  urls: readonly URL[],
+  joinToken: string,
+  body: RegistrationBody,
+): Promise<number> {
+  const failures: Error[] = [];
+  for (const url of urls) {
+    try {
+      return await register(url, joinToken, body);
+    } catch (error) {
+      if (!(error instanceof Error) || error instanceof RegistrationRefusedError) throw error;
+      failures.push(error);
+    }
+  }
+  const [first, ...others] = failures;
+  if (first && others.length === 0) throw first;
+  throw new AggregateError(failures, failures.map(({ message }) => message).join(' '));
+}
+
 /** Resolves to the host's id. Throws RegistrationRefusedError, or another error if retrying may help. */
 export async function register(url: URL, joinToken: string, body: RegistrationBody): Promise<number> {
   const target = endpoint(url, REGISTER_PATH);

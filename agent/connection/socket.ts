@@ -1,6 +1,6 @@
 /**
- * The agent's WebSocket: dials, detects a peer that has disappeared silently, and dials again with growing
- * pauses until a close code forbids it. Never reads messages.
+ * The agent's WebSocket: dials one control plane after the other, detects a peer that has disappeared
+ * silently, and dials again with growing pauses until a close code forbids it. Never reads messages.
  */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -10,6 +10,7 @@ import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol
 import { backoffMs } from '../backoff.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
+import type { Addresses } from './addresses.ts';
 import type { ConnectionRefusal, Identity } from './identity.ts';
 import { RefusedError } from './refused-error.ts';
 import { endpoint } from './registration.ts';
@@ -24,8 +25,7 @@ export interface Receiver {
 }
 
 export interface ConnectionOptions {
-  /** Address of the control plane, `http(s)://`. */
-  url: URL;
+  addresses: Addresses;
   identity: Identity;
   begin(socket: SessionSocket): Receiver;
   log: Logger;
@@ -53,10 +53,11 @@ interface Ending {
 
 /** Stays connected until `signal` aborts. Throws RefusedError if the control plane permits no retry. */
 export async function stayConnected(options: ConnectionOptions): Promise<void> {
-  const { signal, log, random } = options;
+  const { signal, log, random, addresses } = options;
   let attempt = 0;
   let spreadMs = 0;
   while (!signal.aborted) {
+    const url = addresses.current.origin;
     const { code, reason, lastedMs, ...rest } = await connectOnce(options);
     if (signal.aborted) return;
     const retry = retryAfter(code);
@@ -67,12 +68,17 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
         revoked,
       });
     }
+    if (rest.spreadMs !== undefined) addresses.accepted();
+    else if (addresses.next()) {
+      log('connection.closed', { url, code, reason, waitMs: 0 });
+      continue;
+    }
     if (lastedMs >= STABLE_MS) attempt = 0;
     spreadMs = rest.spreadMs ?? spreadMs;
     const isImmediate = retry === 'now' && attempt === 0;
     const waitMs = isImmediate ? Math.round(random() * spreadMs) : backoffMs(attempt, random(), spreadMs);
     attempt += 1;
-    log('connection.closed', { code, reason, waitMs });
+    log('connection.closed', { url, code, reason, waitMs });
     await sleep(waitMs, signal);
   }
 }
@@ -84,7 +90,7 @@ export function connectUrl(url: URL): string {
 }
 
 async function connectOnce(options: ConnectionOptions): Promise<Ending> {
-  const { url, identity, signal } = options;
+  const { addresses, identity, signal } = options;
   let headers: Record<string, string>;
   try {
     headers = await identity.headers();
@@ -94,7 +100,7 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
   }
   // The signal may have aborted meanwhile; an aborted signal sends no further event.
   if (signal.aborted) return { code: 1001, reason: '', lastedMs: 0 };
-  const ws = new WebSocket(connectUrl(url), {
+  const ws = new WebSocket(connectUrl(addresses.current), {
     headers,
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxPayload: MAX_MESSAGE_BYTES,

@@ -38,7 +38,7 @@ const MIN_API_VERSION = '1.41';
 const TOLERATED_CLOCK_MS = 30_000;
 const NOTABLE_CLOCK_MS = 5_000;
 
-type Settings = Pick<Config, 'url' | 'dockerHost' | 'dataDir' | 'minDiskBytes'>;
+type Settings = Pick<Config, 'urls' | 'dockerHost' | 'dataDir' | 'minDiskBytes'>;
 
 /**
  * Returns the findings, one per line. Throws ConfigError with all of them if this machine cannot be a host.
@@ -53,7 +53,7 @@ export async function checkHost(env: NodeJS.ProcessEnv): Promise<string> {
 async function checkMachine(config: Settings, anyClock: boolean): Promise<Finding[]> {
   const [engine, controlPlane] = await Promise.all([
     checkEngine(config),
-    checkControlPlane(config, anyClock),
+    checkControlPlanes(config, anyClock),
   ]);
   return [...engine, ...controlPlane];
 }
@@ -119,7 +119,18 @@ async function diskFindings(folders: readonly string[], minBytes: number): Promi
   ];
 }
 
-async function checkControlPlane({ url }: Settings, anyClock: boolean): Promise<Finding[]> {
+/** One of several control planes may be away, as long as another one answers. */
+async function checkControlPlanes({ urls }: Settings, anyClock: boolean): Promise<Finding[]> {
+  const all = await Promise.all(urls.map((url) => checkControlPlane(url, anyClock)));
+  const isOneReached = all.some(([first]) => first?.level === 'ok');
+  return all.flatMap((findings) =>
+    isOneReached && findings[0]?.level === 'problem'
+      ? findings.map(({ text }): Finding => ({ level: 'warning', text }))
+      : findings,
+  );
+}
+
+async function checkControlPlane(url: URL, anyClock: boolean): Promise<Finding[]> {
   const address = `${url.href.replace(/\/$/, '')}/healthz`;
   try {
     const sentMs = Date.now();

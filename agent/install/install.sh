@@ -20,7 +20,8 @@
 #   BERTH_JOIN_TOKEN        a token that an administrator created with POST /api/0.7/host/token
 #   BERTH_BUNDLE_SHA256     the checksum of the agent that came with the token; by default the one that lies
 #                           beside the agent at the control plane, which finds damage only
-#   BERTH_URL               the control plane; by default the one that served this script
+#   BERTH_URL               the control plane, or several, comma-separated; by default the one that served
+#                           this script
 #   BERTH_AGENT_NAME, BERTH_AGENT_ADDRESS, BERTH_AGENT_LABELS and all other BERTH_AGENT_*, DOCKER_HOST
 #                           stored in agent.env, and used again by the next run
 #   BERTH_ANY_CLOCK=1       join although the clocks of this machine and the control plane differ by over 30 s
@@ -60,15 +61,15 @@ install() {
   unset BERTH_JOIN_TOKEN BERTH_BUNDLE_SHA256 BERTH_DEPLOYMENT_NAME
   check_user
   check_node
-  url=${BERTH_URL:-$(setting BERTH_URL)}
-  url=${url:-$served_by}
-  url=${url%/}
+  urls=${BERTH_URL:-$(setting BERTH_URL)}
+  urls=${urls:-$served_by}
   command="$node --max-semi-space-size=1 --env-file=$settings $bundle"
-  [ -n "$url" ] || fail 'The address of the control plane is unknown.' 'Set BERTH_URL to it, for example https://berth.example.org.'
+  [ -n "$urls" ] || fail 'The address of the control plane is unknown.' 'Set BERTH_URL to it, for example https://berth.example.org.'
 
   trap undo EXIT
   trap 'exit 130' HUP INT TERM
   work=$(mktemp -d)
+  choose_url
   say "Fetching the agent from $url"
   fetch_agent
   make_settings
@@ -101,6 +102,34 @@ check_node() {
   esac
   "$node" -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 11) ? 0 : 1)' ||
     fail "$node has version $("$node" --version); the agent requires 20.11 or newer." 'Install a newer Node and put it first on PATH: see https://nodejs.org/en/download.'
+}
+
+# Sets url to the first control plane that answers, and urls to all of them without a final slash.
+choose_url() {
+  set -f
+  given=$(printf '%s' "$urls" | tr ',' ' ')
+  urls=
+  url=
+  for one in $given; do
+    urls=${urls:+$urls,}${one%/}
+  done
+  case $urls in
+    *,*)
+      for one in $given; do
+        [ -n "$url" ] || ! answers "${one%/}" || url=${one%/}
+      done
+      ;;
+  esac
+  url=${url:-${urls%%,*}}
+  set +f
+}
+
+# answers URL: whether a control plane, active or a standby, answers there.
+answers() {
+  "$node" -e '
+    fetch(process.argv[1] + "/healthz", { signal: AbortSignal.timeout(10_000) })
+      .then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1));
+  ' "$1"
 }
 
 fetch_agent() {
@@ -151,7 +180,7 @@ make_settings() {
     eval "value=\${$name:-}"
     [ -z "$value" ] || add_setting "$name" "$value"
   done
-  add_setting BERTH_URL "$url"
+  add_setting BERTH_URL "$urls"
   add_setting BERTH_DEPLOYMENT_NAME "$deployment"
   if [ -f "$settings" ]; then
     cp "$work/agent.env" "$work/given"

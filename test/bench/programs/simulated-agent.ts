@@ -3,6 +3,7 @@
  * an engine. Every service that it starts runs at once and, if `ends` is set, exits at once. It retains
  * nothing about ended services, so that thousands of agents fit into a process.
  */
+import { Addresses } from '../../../agent/connection/addresses.ts';
 import type { SessionSocket } from '../../../agent/connection/session.ts';
 import { type Receiver, stayConnected } from '../../../agent/connection/socket.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
@@ -46,7 +47,7 @@ export function simulateAgent(
   const { url, hostId, deployment, key } = options;
   const assignments = new Map<string, Assignment>();
   return stayConnected({
-    url: new URL(url),
+    addresses: new Addresses([new URL(url)]),
     identity: { headers: async () => ({ Authorization: proofOf(hostId, deployment, key) }) },
     begin: (socket) => new SimulatedSession(socket, options, events, assignments),
     log: () => {},

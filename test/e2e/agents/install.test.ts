@@ -111,6 +111,18 @@ test('H263: a second run replaces the settings in its environment and leaves the
   expect(settings.match(/LABELS/g)).toHaveLength(1);
 });
 
+test('P191: the script installs from the first control plane of a list that answers, and the agent gets the list', async () => {
+  const output = await install({
+    BERTH_JOIN_TOKEN: await joinToken(),
+    BERTH_URL: `http://127.0.0.1:1/, ${berth.url}/`,
+  });
+  expect(output).toContain(`Fetching the agent from ${berth.url}`);
+  expect(output).toMatch(/warning +http:\/\/127\.0\.0\.1:1\/healthz cannot be reached/);
+  expect(await machine.read('/etc/berth/agent.env')).toContain(
+    `BERTH_URL='http://127.0.0.1:1,${berth.url}'\n`,
+  );
+});
+
 describe('H264: a failed installation names the cause and the remedy, and changes nothing', () => {
   /** Runs the script, which must fail and leave nothing; resolves to its output. */
   async function failure(env: NodeJS.ProcessEnv): Promise<string> {

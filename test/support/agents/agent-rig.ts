@@ -1,6 +1,7 @@
 /** A complete agent for tests, on any engine, connected to a peer that plays the control plane. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { Addresses } from '../../../agent/connection/addresses.ts';
 import type { Identity } from '../../../agent/connection/identity.ts';
 import { ControlPlaneSession } from '../../../agent/connection/session.ts';
 import { stayConnected } from '../../../agent/connection/socket.ts';
@@ -118,7 +119,7 @@ export async function agentRig(
     engineVersion: '0',
   };
   const connected = stayConnected({
-    url: peer.url,
+    addresses: new Addresses([peer.url]),
     identity,
     begin: (socket) =>
       new ControlPlaneSession(socket, {

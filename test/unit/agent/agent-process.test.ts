@@ -66,7 +66,9 @@ test('P141: an agent connects to another machine by http only if its settings al
     ['http://[::1]:5001', 'off'],
     ['http://localhost:5001', 'off'],
   ])
-    expect(readConfig({ BERTH_URL: url, BERTH_AGENT_INSECURE: insecure }, machine).url.href).toContain(url);
+    expect(readConfig({ BERTH_URL: url, BERTH_AGENT_INSECURE: insecure }, machine).urls.join()).toContain(
+      url,
+    );
 });
 
 // Three processes, one after the other, on a machine that may be busy.

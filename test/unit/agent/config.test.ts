@@ -16,7 +16,7 @@ const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);
 describe('settings', () => {
   test('every setting has a default', () => {
     expect(read()).toMatchObject({
-      url: new URL('http://127.0.0.1:5001'),
+      urls: [new URL('http://127.0.0.1:5001')],
       deployment: 'local',
       dockerHost: 'unix:///run/d.sock',
       name: 'node1',
@@ -184,6 +184,23 @@ describe('settings', () => {
   });
   test('the default data folder lies in that of the control plane', () => {
     expect(read({ BERTH_DATA_DIR: '/data' }).dataDir).toBe('/data/agent');
+  });
+  test('P191: BERTH_URL may list several control planes, and each must be a URL', () => {
+    const BERTH_URL = 'https://one.example, https://two.example:5001/berth';
+    expect(read({ BERTH_URL }).urls.map(({ href }) => href)).toEqual([
+      'https://one.example/',
+      'https://two.example:5001/berth',
+    ]);
+    expect(problemsOf({ BERTH_URL: 'https://one.example,nonsense' })).toContain(
+      'BERTH_URL must be a URL like',
+    );
+    expect(problemsOf({ BERTH_URL: ',' })).toContain('BERTH_URL must be a URL like');
+    expect(problemsOf({ BERTH_URL: Array(9).fill('https://one.example').join() })).toContain(
+      'up to 8 of them',
+    );
+    expect(problemsOf({ BERTH_URL: 'https://one.example,http://two.example' })).toMatch(
+      /BERTH_URL=http:\/\/two\.example\/ is on another machine and not encrypted/,
+    );
   });
   test('one message names all invalid settings', () => {
     const env = {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { joinCluster } from '../../../../agent/agent-process.ts';
 import { ConfigError, readConfig } from '../../../../agent/config.ts';
+import { Addresses } from '../../../../agent/connection/addresses.ts';
 import { HostIdentity } from '../../../../agent/connection/identity.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
@@ -61,7 +62,7 @@ async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Pro
 /** Tries to connect until the control plane refuses the agent, or `stop` aborts. */
 function connect(identity: HostIdentity): Promise<void> {
   const connected = stayConnected({
-    url: new URL(url),
+    addresses: new Addresses([new URL(url)]),
     identity,
     begin: () => ({ receive: () => {}, closed: () => {} }),
     log: (event, fields = {}) => log.push(JSON.stringify({ event, ...fields })),

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Addresses } from '../../../../agent/connection/addresses.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
@@ -86,7 +87,7 @@ describe('connecting', () => {
     const stop = new AbortController();
     let nowMs = 1e12;
     const connected = stayConnected({
-      url: peer.url,
+      addresses: new Addresses([peer.url]),
       identity: { headers: async () => ({}) },
       begin: () => ({ receive: () => {}, closed: () => {} }),
       log: () => {},
@@ -123,7 +124,7 @@ describe('connecting', () => {
     const stop = new AbortController();
     const peer = await ControlPlanePeer.open();
     const connected = stayConnected({
-      url: peer.url,
+      addresses: new Addresses([peer.url]),
       identity: { headers: () => proof.promise },
       begin: () => ({ receive: () => {}, closed: () => {} }),
       log: () => {},
