@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'v
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
 import { type LoneEngine, startLoneEngine } from '../../support/chaos/engine.ts';
-import { SteadyLoad } from '../../support/chaos/load.ts';
+import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
 import {
   killAtRandom,
   nodeControlPlane,
@@ -18,7 +18,6 @@ import { RestClient } from '../../support/clients/rest-client.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { startSqld } from '../../support/hosts/sqld.ts';
-import { eventually } from '../../support/tools/eventually.ts';
 import { seededRandom } from '../../support/tools/random.ts';
 
 const CHAOS_MS = 60_000;
@@ -107,7 +106,7 @@ async function chaos(
     expect(load.accepted.size).toBeGreaterThan(10);
     expect(new Set(kills).size, 'every part was killed').toBe(parts.length);
 
-    await endAll(api);
+    await endAll(api, SETTLE_MS);
     const executions = Object.values(await api.executions());
     const db = openRemote(database.url);
     const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
@@ -157,16 +156,4 @@ async function evidenceOf(
 async function agentOf(api: RestClient, settings: Settings): Promise<ProgramPart> {
   const env = { ...settings, BERTH_JOIN_TOKEN: await api.joinToken(), DOCKER_HOST: engine.dockerHost };
   return new ProgramPart('agent', () => startProgram(['agent/main.ts'], { env }), /session\.synced/);
-}
-
-/** Terminates all executions until all have ended. */
-async function endAll(api: RestClient): Promise<void> {
-  await eventually(async () => {
-    const live = Object.values(await api.executions()).filter(
-      ({ status }) => status !== 'terminated' && status !== 'error',
-    );
-    for (const { id, status } of live) if (status !== 'cleaning up') await api.terminate(id).catch(() => {});
-    expect(live.map(({ id, status }) => `${id} ${status}`)).toEqual([]);
-    return true;
-  }, SETTLE_MS);
 }

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { RestClient } from '../clients/rest-client.ts';
 import { script } from '../fixtures/descriptions.ts';
+import { eventually } from '../tools/eventually.ts';
 import { pickOne } from '../tools/random.ts';
 
 const PERIOD_MS = 400;
@@ -80,4 +81,16 @@ export class SteadyLoad {
       // The test terminates all executions again at its end.
     }
   }
+}
+
+/** Terminates all executions until all have ended. */
+export async function endAll(api: RestClient, timeoutMs: number): Promise<void> {
+  await eventually(async () => {
+    const live = Object.values(await api.executions()).filter(
+      ({ status }) => status !== 'terminated' && status !== 'error',
+    );
+    for (const { id, status } of live) if (status !== 'cleaning up') await api.terminate(id).catch(() => {});
+    if (live.length > 0) throw new Error(live.map(({ id, status }) => `${id} is ${status}`).join());
+    return true;
+  }, timeoutMs);
 }
