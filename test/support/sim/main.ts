@@ -1,7 +1,8 @@
 /**
  * Entry point of a simulation process. `main.ts FIRST COUNT` runs COUNT seeds from FIRST on, until one fails,
  * and prints a summary as one line of JSON. `FAULTS` is a list of faults, separated by commas, that every run
- * includes besides those that its seed draws.
+ * includes besides those that its seed draws. `STANDBY` (`on` or `off`) states whether the worlds have
+ * standbys; by default each seed decides.
  */
 import './hooks.ts';
 import { faultNames } from './faults/fault-names.ts';
@@ -21,11 +22,13 @@ export interface Outcome {
 
 const [first = 1, count = 1] = process.argv.slice(2).map(Number);
 const always = faultNames.filter((name) => (process.env.FAULTS ?? '').split(',').includes(name));
+const { STANDBY } = process.env;
+const standby = STANDBY === undefined ? undefined : STANDBY === 'on';
 const lastLines = Number(process.env.TRACE_LINES ?? 200);
 const began = process.cpuUsage();
 const outcome: Outcome = { runs: 0, counts: {}, virtualMs: 0, cpuMs: 0, failed: null, traceHash: '' };
 for (let seed = first; seed < first + count && !outcome.failed; seed++) {
-  const { counts, failure, trace, virtualMs, traceHash } = await simulate(seed, always);
+  const { counts, failure, trace, virtualMs, traceHash } = await simulate(seed, always, standby);
   outcome.runs += 1;
   outcome.virtualMs += virtualMs;
   outcome.traceHash = traceHash;

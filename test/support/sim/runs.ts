@@ -15,10 +15,12 @@ export interface RunOptions {
 /** Runs seeds from `first` on, until one fails. */
 export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
   const { mutant, traceLines = process.env.TRACE_LINES ?? 200 } = options;
-  const faults = mutants.find(({ name }) => name === mutant)?.faults ?? [];
+  const { faults = [], standby = false } = mutants.find(({ name }) => name === mutant) ?? {};
   const env = {
     TRACE_LINES: String(traceLines),
-    ...(mutant === undefined ? {} : { MUTANT: mutant, FAULTS: faults.join(',') }),
+    ...(mutant === undefined
+      ? {}
+      : { MUTANT: mutant, FAULTS: faults.join(','), STANDBY: standby ? 'on' : 'off' }),
   };
   const program = startProgram(['test/support/sim/main.ts', String(first), String(count)], { env });
   const end = await program.waitForEnd(MAX_DURATION_MS);

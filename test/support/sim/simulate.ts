@@ -1,6 +1,7 @@
 /** Runs the simulation of one seed from an empty world to its result. */
 import { createHash } from 'node:crypto';
 import type { FaultName } from './faults/fault-names.ts';
+import { hasStandby, StandbyFaults } from './faults/standby-faults.ts';
 import { Simulation } from './simulation.ts';
 import { resetDisks } from './world/disk.ts';
 import { inWorld, World } from './world/time.ts';
@@ -15,12 +16,20 @@ export interface Run {
   traceHash: string;
 }
 
-/** `always` names faults that the run includes besides those that the seed draws. */
-export async function simulate(seed: number, always: readonly FaultName[] = []): Promise<Run> {
+/**
+ * `always` names faults that the run includes besides those that the seed draws. `standby` states whether the
+ * world has standbys; by default the seed decides.
+ */
+export async function simulate(
+  seed: number,
+  always: readonly FaultName[] = [],
+  standby = hasStandby(seed),
+): Promise<Run> {
   resetDisks();
   const world = new World(seed);
   let failure: string | undefined;
-  await inWorld(world, () => new Simulation(world, always).run()).catch((error: unknown) => {
+  const standbyFaults = standby ? new StandbyFaults(seed) : undefined;
+  await inWorld(world, () => new Simulation(world, always, standbyFaults).run()).catch((error: unknown) => {
     failure =
       error instanceof Error
         ? error.name === 'Violation'

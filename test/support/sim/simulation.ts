@@ -22,12 +22,14 @@ import { QueueBoundsCheck } from './checks/queue-bounds.ts';
 import { ReportedStarts } from './checks/reported-starts.ts';
 import { FaultInjector } from './faults/fault-injector.ts';
 import type { FaultName } from './faults/fault-names.ts';
+import type { StandbyFaults } from './faults/standby-faults.ts';
 import type { SimContainer } from './machine/container.ts';
 import type { OutputLocation } from './machine/engine.ts';
 import { Machine } from './machine/machine.ts';
 import { ControlPlane } from './plane/control-plane.ts';
 import { addAccounts, randomSchedulerConfig, registerHosts } from './plane/initial-state.ts';
 import { Requests } from './plane/requests.ts';
+import { TakeoverCheck } from './plane/takeover-check.ts';
 import { Administrator } from './workload/administrator.ts';
 import { endlessScript, randomScript } from './workload/container-scripts.ts';
 import { Users } from './workload/users.ts';
@@ -72,10 +74,14 @@ export class Simulation {
   readonly #queueBounds: QueueBoundsCheck;
   readonly #givenIds: GivenIdsCheck;
   readonly #hostOffers: HostOffersCheck;
+  readonly #takeovers: TakeoverCheck;
+  readonly #standby: StandbyFaults | undefined;
   #controlPlanes = 0;
 
-  constructor(world: World, alwaysFaults: readonly FaultName[] = []) {
+  constructor(world: World, alwaysFaults: readonly FaultName[] = [], standby?: StandbyFaults) {
     this.world = world;
+    this.#standby = standby;
+    this.#takeovers = new TakeoverCheck(world, () => this.store);
     this.faults = new FaultInjector(this, alwaysFaults);
     const { ledger } = this;
     const starts = this.#starts;
@@ -134,7 +140,8 @@ export class Simulation {
     for (const name of MACHINES.slice(0, world.between(requeues ? 2 : 1, 3))) this.#addMachine(name);
     await registerHosts(this.store, this.machines);
     this.containers.engines = this.machines.map(({ engine }) => engine);
-    this.startControlPlane();
+    for (let missing = this.#standby?.planes ?? 1; missing > 0; missing--) this.startControlPlane();
+    this.#standby?.begin(this);
     for (const machine of this.machines) world.after(world.between(0, 3_000), () => machine.startAgent());
     await this.faults.run();
     this.faults.stop();
@@ -156,19 +163,32 @@ export class Simulation {
     const { world, network, store, scheduling, ledger } = this;
     const options = {
       ...{ store, scheduling, isRemoved: (hostId: number) => ledger.isRemoved(hostId) },
+      standby: this.#standby?.place(this.controlPlanes),
       retired: () => world.after(0, () => this.#restartRetired()),
+      takesOver: () => this.#takeovers.began(),
+      ready: (one: ControlPlane) => {
+        if (!this.#standby) return;
+        if (one.process.skewMs !== 0) this.clockJumpsMs.push(world.nowMs);
+        this.#takeovers.ready(one);
+      },
+      killed: (one: ControlPlane) =>
+        this.#takeovers.killed(
+          one,
+          this.controlPlanes.filter(({ isWaiting }) => isWaiting),
+        ),
     };
     this.controlPlanes.push(new ControlPlane(`cp${++this.#controlPlanes}`, world, network, options));
   }
 
-  /** Kills a control plane and starts another after `afterMs`. */
-  restart(controlPlane = this.controlPlanes.at(-1), afterMs = this.world.between(10, 5_000)): void {
+  /** Kills a control plane, by default the latest that is active, and starts another after `afterMs`. */
+  restart(
+    controlPlane = this.controlPlanes.findLast(({ isWaiting }) => !isWaiting) ?? this.controlPlanes.at(-1),
+    afterMs = this.world.between(10, 5_000),
+  ): void {
     if (controlPlane && controlPlane.process.skewMs !== 0) this.clockJumpsMs.push(this.world.nowMs);
     controlPlane?.kill(this.world.chance(0.2));
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
-    this.world.after(afterMs, () => {
-      if (this.controlPlanes.length === 0) this.startControlPlane();
-    });
+    this.world.after(afterMs, () => this.#startMissing());
   }
 
   /**
@@ -178,8 +198,12 @@ export class Simulation {
   end(controlPlane: ControlPlane): void {
     controlPlane.kill();
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
-    if (this.controlPlanes.length === 0) this.startControlPlane();
+    this.#startMissing();
     this.#restartRetired();
+  }
+
+  #startMissing(): void {
+    if (this.controlPlanes.length < (this.#standby?.planes ?? 1)) this.startControlPlane();
   }
 
   /** The last control plane may find out that it has retired only after the other one was killed. */
@@ -244,6 +268,7 @@ export class Simulation {
       machine: name,
       hostId: 1 + MACHINES.indexOf(name),
       labels: name === 'two' ? ['ssd'] : [],
+      urls: this.#standby?.urls,
       facts: { memoryBytes: world.pick([60, 100]), cores: world.pick([2, 3]), version: 'simulated' },
       output: world.pick<OutputLocation>(['linked', 'linked', 'elsewhere', 'unreachable']),
       events: {

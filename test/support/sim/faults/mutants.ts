@@ -3,5 +3,11 @@ import { agentMutants } from './agent-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { planeMutants } from './plane-mutants.ts';
 import { schedulingMutants } from './scheduling-mutants.ts';
+import { standbyMutants } from './standby-mutants.ts';
 
-export const mutants: readonly Mutant[] = [...planeMutants, ...schedulingMutants, ...agentMutants];
+export const mutants: readonly Mutant[] = [
+  ...planeMutants,
+  ...schedulingMutants,
+  ...agentMutants,
+  ...standbyMutants,
+];

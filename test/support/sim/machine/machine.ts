@@ -14,6 +14,8 @@ import { dialling, WebSocket } from './ws.ts';
 export interface MachineOptions extends SimEngineOptions {
   network: Network;
   labels: readonly string[];
+  /** The setting BERTH_URL; undefined for its default. */
+  urls: string | undefined;
   /** Id with which the host is registered from the start. */
   hostId: number;
   /** Called when the agent logs that it lost output of a service, or that a start failed. */
@@ -75,6 +77,7 @@ export class Machine {
       BERTH_AGENT_NAME: this.name,
       BERTH_AGENT_LABELS: options.labels.join(','),
       BERTH_AGENT_DATA_DIR: `/${this.name}/agent`,
+      ...(options.urls === undefined ? {} : { BERTH_URL: options.urls }),
     };
     const machine = {
       hostname: this.name,

@@ -12,8 +12,11 @@ export class WebSocket extends EventEmitter {
   readyState = 0;
   link: Link | undefined;
 
-  constructor(_url: string, _options: object) {
+  readonly url: string;
+
+  constructor(url: string, _options: object) {
     super();
+    this.url = url;
     const owner = currentProcess();
     if (owner) dialling.get(owner)?.(this);
   }

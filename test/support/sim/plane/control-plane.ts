@@ -1,55 +1,92 @@
 /**
- * A simulated control plane: the real coordinator on the simulated database and network, until it is killed.
+ * A simulated control plane: the real coordinator on the simulated database and network, perhaps behind a
+ * standby, until it is killed.
  */
 
 import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
+import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
+import { Standby } from '../../../../control-plane/coordinator/standby.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
-import type { Link, Network, Server } from '../world/network.ts';
+import type { ClaimTerms } from '../../../../control-plane/store/db/epoch.ts';
+import type { Link, Network, Refusal, Server } from '../world/network.ts';
 import type { Store } from '../world/store.ts';
 import { Process, type World } from '../world/time.ts';
 
 export const DEPLOYMENT = 'sim';
 
+/** Where a control plane with BERTH_STANDBY=on listens, and how wrong its clock is. */
+export interface StandbyPlace {
+  port: number;
+  skewMs: number;
+}
+
 export interface ControlPlaneOptions {
   store: Store;
   scheduling: SchedulerConfig;
+  /** Set for a control plane that waits while another one is active. */
+  standby: StandbyPlace | undefined;
   /** True if the host's row is marked as removed. */
   isRemoved(hostId: number): boolean;
-  /** Called whenever this control plane finds that another has taken over. */
+  /** Called whenever this control plane finds that another has taken over, unless it waits then. */
   retired(controlPlane: ControlPlane): void;
+  /** Called when a standby begins to take over. */
+  takesOver(): void;
+  /** Called when it has read its state. */
+  ready(controlPlane: ControlPlane): void;
+  killed(controlPlane: ControlPlane): void;
 }
 
 export class ControlPlane implements Server {
   readonly name: string;
+  readonly port: number | undefined;
   /** A quiet control plane receives only log requests from users. Agents may be connected to it. */
   isQuiet = false;
   /** True once another control plane has taken over. Only a restart lets this one take over again. */
   isRetired = false;
   readonly process: Process;
-  readonly coordinator: Coordinator;
+  readonly coordinator: CoordinatorApi;
+  readonly #sessions: Pick<Coordinator, 'connect'>;
+  readonly #standby: Standby | undefined;
   readonly #world: World;
   readonly #network: Network;
-  readonly #isRemoved: (hostId: number) => boolean;
+  readonly #options: ControlPlaneOptions;
 
   constructor(name: string, world: World, network: Network, options: ControlPlaneOptions) {
     this.name = name;
+    this.port = options.standby?.port;
     this.process = new Process(name);
+    this.process.skewMs = options.standby?.skewMs ?? 0;
     this.#world = world;
     this.#network = network;
-    this.#isRemoved = options.isRemoved;
-    this.coordinator = world.enter(this.process, () => this.#begin(options));
+    this.#options = options;
+    const begun = world.enter(this.process, () => (options.standby ? this.#wait() : this.#begin()));
+    this.#standby = begun instanceof Standby ? begun : undefined;
+    this.#sessions = begun;
+    this.coordinator = begun instanceof Standby ? begun.api : begun;
     network.servers.unshift(this);
   }
 
-  accept(link: Link): AgentSession | undefined {
-    if (this.#isRemoved(link.hostId)) return undefined;
+  /** True for a standby that waits. */
+  get isWaiting(): boolean {
+    try {
+      this.#standby?.assertActive();
+      return false;
+    } catch {
+      return true;
+    }
+  }
+
+  accept(link: Link): AgentSession | Refusal {
+    if (this.isWaiting) return { status: 503, body: { message: 'This control plane is a standby.' } };
+    if (this.#options.isRemoved(link.hostId))
+      return { status: 403, body: { message: 'It was removed.', reason: 'revoked' } };
     const socket = {
       send: (data: string | Uint8Array) => link.sendDown(data),
       close: (code: number, reason: string) => link.closeDown(code, reason),
     };
-    return this.coordinator.connect(socket, link.hostId);
+    return this.#sessions.connect(socket, link.hostId);
   }
 
   /** `silently` means without closing its connections, as after a power failure. */
@@ -59,24 +96,56 @@ export class ControlPlane implements Server {
     this.process.alive = false;
     this.#network.servers = this.#network.servers.filter((one) => one !== this);
     this.#network.ended(this.process, silently);
+    this.#options.killed(this);
   }
 
-  #begin({ store, scheduling, retired }: ControlPlaneOptions): Coordinator {
+  #begin(): Coordinator {
+    const coordinator = this.#coordinator();
+    coordinator.wake();
+    return coordinator;
+  }
+
+  #wait(): Standby {
     const world = this.#world;
     const { process } = this;
+    const beganMs = world.nowMs;
+    const standby = new Standby({
+      db: this.#options.store.connect(process),
+      clock: { after: (delayMs, run) => void world.after(delayMs, run, process) },
+      log: (event, fields = {}) => this.#log(event, fields),
+      monotonicMs: () => world.nowMs - beganMs,
+      checkSchema: async () => {},
+      newCoordinator: (seen, retired) =>
+        this.#coordinator({ isBeating: true, ...(seen && { seen }) }, retired),
+    });
+    standby.start();
+    return standby;
+  }
+
+  #log(event: string, fields: Record<string, unknown>): void {
+    const world = this.#world;
+    world.count(`log: ${event}`);
+    world.note(`${this.name} ${event} ${JSON.stringify(fields)}`);
+    if (event === 'standby.takes-over') this.#options.takesOver();
+    if (event === 'coordinator.ready') this.#options.ready(this);
+    if (event !== 'coordinator.lost' || fields.retired !== true || this.#options.standby) return;
+    this.isRetired = true;
+    this.#options.retired(this);
+  }
+
+  #coordinator(claim: ClaimTerms = {}, retired?: () => void): Coordinator {
+    const world = this.#world;
+    const { process } = this;
+    const { store, scheduling } = this.#options;
     let timer: { cancelled: boolean } | undefined;
     const coordinator = new Coordinator({
       db: store.connect(process),
-      log: (event, fields = {}) => {
-        world.count(`log: ${event}`);
-        world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
-        if (event !== 'coordinator.lost' || fields.retired !== true) return;
-        this.isRetired = true;
-        retired(this);
-      },
+      log: (event, fields = {}) => this.#log(event, fields),
       idCode,
       deploymentName: DEPLOYMENT,
       scheduling,
+      claim,
+      retired,
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
         wakeAt: (timeMs) => {
@@ -92,7 +161,6 @@ export class ControlPlane implements Server {
         after: (delayMs, run) => void world.after(delayMs, run, process),
       },
     });
-    coordinator.wake();
     return coordinator;
   }
 }

@@ -1,5 +1,5 @@
 /** Requests of users to control planes, which may be killed before they answer. */
-import type { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
+import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import type { World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
@@ -23,7 +23,7 @@ export class Requests {
   /** Sends one request. `answered` is called when the answer leaves a control plane that is still alive. */
   async send<T>(
     what: string,
-    call: (coordinator: Coordinator) => Promise<T>,
+    call: (coordinator: CoordinatorApi) => Promise<T>,
     answered: (value: T, server: ControlPlane) => void,
     { changes = true, refused }: RequestOptions = {},
   ): Promise<void> {
@@ -31,7 +31,8 @@ export class Requests {
     const all = this.#servers().filter(({ isQuiet }) => !isQuiet || !changes);
     world.note(`${what}, to ${all.map(({ name }) => name).join(' or ') || 'no control plane'}`);
     if (all.length === 0) return world.count('request: no control plane');
-    const server = world.pick(all);
+    const active = all.filter(({ isWaiting }) => !isWaiting);
+    const server = world.pick(active.length > 0 ? active : all);
     await world.pause(world.between(1, 10));
     const { process, coordinator } = server;
     if (!process.alive) return;

@@ -15,8 +15,15 @@ export type Direction = 'up' | 'down';
 export interface Server {
   readonly name: string;
   readonly process: Process;
-  /** Returns undefined if the host was removed. */
-  accept(link: Link): AgentSession | undefined;
+  /** Agents dial it at this port; undefined if they dial any server. */
+  readonly port: number | undefined;
+  accept(link: Link): AgentSession | Refusal;
+}
+
+/** The answer to an upgrade that is not accepted. */
+export interface Refusal {
+  status: number;
+  body: object;
 }
 
 /** The connecting side. */
@@ -65,7 +72,7 @@ export class Network {
       world.after(HANDSHAKE_MS, () => socket.fail('Opening handshake has timed out'), process);
       return;
     }
-    const server = this.servers.length > 0 ? world.pick(this.servers) : undefined;
+    const server = this.#serverAt(socket.url);
     if (!server) {
       world.after(world.between(1, 5), () => socket.fail('connect ECONNREFUSED'), process);
       return;
@@ -79,6 +86,12 @@ export class Network {
       () => socket.readyState === 0 && socket.fail('Opening handshake has timed out'),
       process,
     );
+  }
+
+  #serverAt(url: string): Server | undefined {
+    const [first] = this.servers;
+    if (first?.port === undefined) return first && this.world.pick(this.servers);
+    return this.servers.find(({ port }) => port === Number(new URL(url).port));
   }
 
   /**
@@ -158,14 +171,13 @@ export class Link {
         return;
       }
       world.note(`${this.name} opens`);
-      this.#session = this.server.accept(this);
-      if (!this.#session) {
-        this.#pipes.down.send(() =>
-          this.#socket.refuse(403, { message: 'It was removed.', reason: 'revoked' }),
-        );
+      const accepted = this.server.accept(this);
+      if ('status' in accepted) {
+        this.#pipes.down.send(() => this.#socket.refuse(accepted.status, accepted.body));
         this.#network.links.delete(this);
         return;
       }
+      this.#session = accepted;
       this.#pipes.down.send(() => {
         if (this.#isCut || this.#socket.readyState !== 0) return;
         this.#socket.readyState = 1;

@@ -78,8 +78,13 @@ export class Store {
   readonly db: Db;
   /** Called after each commit. */
   readonly #changed: (changes: Change[]) => void;
+  /** When a call last had trouble, of any process and of each disturbed one. */
+  #troubledMs = 0;
+  readonly #troubledMsOf = new WeakMap<Process, number>();
   unavailable = false;
   slowMs = 0;
+  /** Processes that cannot reach the database, or whose calls take this many milliseconds to reach it. */
+  readonly disturbed = new Map<Process, 'cut off' | number>();
   /** Faults of the next commits, in this order. */
   readonly faults: CommitFault[] = [];
 
@@ -106,6 +111,16 @@ export class Store {
         row: typeof data === 'string' ? (JSON.parse(data) as Row) : undefined,
       })),
     );
+  }
+
+  noteTrouble(process?: Process): void {
+    if (process) this.#troubledMsOf.set(process, world().nowMs);
+    else this.#troubledMs = world().nowMs;
+  }
+
+  /** When a call of the process may last have failed or been slow. */
+  troubledMs(process: Process): number {
+    return Math.max(this.#troubledMs, this.#troubledMsOf.get(process) ?? 0);
   }
 
   connect(process: Process): Db {
@@ -140,18 +155,32 @@ class Connection implements Db {
 
   async #answer<T>(label: string, isRead: boolean, effect: () => Promise<T>): Promise<T> {
     const store = this.#store;
+    if (store.disturbed.size > 0) await this.#disturb();
+    if (store.slowMs > 0) store.noteTrouble();
     await world().pause(store.slowMs > 0 ? world().between(1, store.slowMs) : world().random());
     if (store.unavailable) {
+      store.noteTrouble();
       await world().pause(world().pick([1, TIMEOUT_MS]));
+      store.noteTrouble();
       throw unavailableError();
     }
     const fault = isRead ? undefined : store.faults.shift();
+    if (fault) store.noteTrouble();
     if (fault) return this.#fail(label, fault, effect);
     const result = await effect();
     if (!isRead) await store.publish();
     // A process that is killed here has committed but receives no answer.
     world().step(this.#process, `${label}, done`);
     return result;
+  }
+
+  async #disturb(): Promise<void> {
+    const how = this.#store.disturbed.get(this.#process);
+    if (how === undefined) return;
+    this.#store.noteTrouble(this.#process);
+    await world().pause(how === 'cut off' ? 1 : how);
+    this.#store.noteTrouble(this.#process);
+    if (how === 'cut off') throw unavailableError();
   }
 
   async #fail(label: string, fault: CommitFault, effect: () => Promise<unknown>): Promise<never> {

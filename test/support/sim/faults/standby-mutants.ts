@@ -1,0 +1,57 @@
+/** Mutants of standbys. Only worlds with standbys reveal them. */
+import type { Mutant } from './mutant.ts';
+
+const watch = 'control-plane/core/state/takeover-watch.ts';
+const standby = 'control-plane/coordinator/standby.ts';
+const heartbeat = 'control-plane/coordinator/heartbeat.ts';
+const epoch = 'control-plane/store/db/epoch.ts';
+
+const mutantsOfStandbys: readonly Mutant[] = [
+  {
+    name: 'take over although the counter moves',
+    file: watch,
+    from: 'isSameSighting(before.seen, seen) &&',
+    to: '',
+  },
+  {
+    name: 'never take over',
+    file: watch,
+    from: "  return sentMs - sinceMs >= SILENCE_MS ? 'take-over' : 'wait';",
+    to: "  return sentMs - sinceMs < 0 && seen.epoch < 0 ? 'take-over' : 'wait';",
+  },
+  {
+    name: 'take over without a look at what has happened since',
+    file: epoch,
+    from: '  if (!hasHeld && seen && !isSameSighting(sightingOf(held), seen))',
+    to: '  if (!hasHeld && seen && Number(held.epoch) < 0)',
+  },
+  {
+    name: 'move the counter only with commits',
+    file: heartbeat,
+    from: '    this.#clock.after(BEAT_PERIOD_MS, () => this.#beat(epoch));',
+    to: '',
+  },
+  {
+    name: 'move the counter of a later coordinator',
+    file: heartbeat,
+    from: '    this.#db.batch([fence(epoch)]).catch(',
+    to: "    this.#db.batch([{ sql: 'UPDATE coordinator SET beats = beats + 1', args: [] }]).catch(",
+  },
+  {
+    name: 'watch no more after a takeover by another one',
+    file: standby,
+    from: "    this.#verdict = 'wait';\n    this.start();",
+    to: "    this.#verdict = 'wait';",
+  },
+  {
+    name: 'dial the same control plane for ever',
+    file: 'agent/connection/addresses.ts',
+    from: '    this.#current = (this.#current + 1) % this.#urls.length;',
+    to: '    this.#current = this.#preferred;',
+  },
+];
+
+export const standbyMutants: readonly Mutant[] = mutantsOfStandbys.map((mutant) => ({
+  ...mutant,
+  standby: true,
+}));
