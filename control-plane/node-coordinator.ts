@@ -56,7 +56,8 @@ export function nodeCoordinator(
   const standby = new Standby({
     ...{ db, log, clock: nodeClock(() => {}), monotonicMs: () => performance.now() },
     checkSchema: () => migrateDatabase(db, log).then(() => {}),
-    newCoordinator: (seen, retired) => coordinatorOf({ isBeating, ...(seen && { seen }) }, retired),
+    newCoordinator: (seen, retired) =>
+      coordinatorOf({ isBeating, yields: true, ...(seen && { seen }) }, retired),
   });
   return {
     ...{ api: standby.api, sessions: standby, assertActive: () => standby.assertActive(), stop },

@@ -2,27 +2,35 @@
  * Heartbeat: while a coordinator holds the epoch, it moves the counter that a standby watches, also while it
  * reads its state and while it has nothing to commit (C252, COORD-6).
  */
-import { BEAT_PERIOD_MS } from '../core/state/takeover-watch.ts';
+import { BEAT_PERIOD_MS, SILENCE_MS } from '../core/state/takeover-watch.ts';
 import type { Db } from '../store/db/db.ts';
 import { type Epoch, fence, isStale } from '../store/db/epoch.ts';
 import type { Clock } from './ports.ts';
 
+/** After so many beats without an answer a standby may have taken over. */
+const MAX_UNANSWERED = SILENCE_MS / BEAT_PERIOD_MS;
+
 export class Heartbeat {
   readonly #db: Db;
   readonly #clock: Clock;
-  readonly #superseded: () => void;
+  readonly #doubt: () => void;
   #epoch: Epoch | undefined;
+  #unanswered = 0;
 
-  /** `superseded` is called when the database shows that a later coordinator has taken over. */
-  constructor(db: Db, clock: Clock, superseded: () => void) {
+  /**
+   * `doubt` is called when a later coordinator has taken over, and when one may have done so because the
+   * database does not answer.
+   */
+  constructor(db: Db, clock: Clock, doubt: () => void) {
     this.#db = db;
     this.#clock = clock;
-    this.#superseded = superseded;
+    this.#doubt = doubt;
   }
 
   /** Begins at once. A heartbeat of an earlier epoch ends. */
   start(epoch: Epoch): void {
     this.#epoch = epoch;
+    this.#unanswered = 0;
     this.#beat(epoch);
   }
 
@@ -34,9 +42,15 @@ export class Heartbeat {
   #beat(epoch: Epoch): void {
     if (this.#epoch !== epoch) return;
     this.#clock.after(BEAT_PERIOD_MS, () => this.#beat(epoch));
-    this.#db.batch([fence(epoch)]).catch((error: unknown) => {
-      // Any other error, such as an unreachable database, shows no takeover, and the turns meet it as well.
-      if (isStale(error) && this.#epoch === epoch) this.#superseded();
-    });
+    if (this.#unanswered >= MAX_UNANSWERED) this.#doubt();
+    this.#unanswered += 1;
+    this.#db.batch([fence(epoch)]).then(
+      () => {
+        this.#unanswered = 0;
+      },
+      (error: unknown) => {
+        if (isStale(error) && this.#epoch === epoch) this.#doubt();
+      },
+    );
   }
 }

@@ -93,7 +93,9 @@ export class Standby {
 
   #assertActive(): Coordinator {
     if (this.#active) return this.#active;
-    throw new StandbyError(this.#verdict === 'cannot-watch' ? CANNOT_WATCH : WAITS);
+    throw this.#verdict === 'cannot-watch'
+      ? new StandbyError(CANNOT_WATCH, 'cannot see whether another one is active')
+      : new StandbyError(WAITS, 'another one is active');
   }
 
   async #look(): Promise<void> {

@@ -82,7 +82,9 @@ export class Turns {
     this.#scheduling = scheduling;
     this.#events = events;
     this.#terms = terms;
-    this.#heartbeat = new Heartbeat(db, clock, () => this.confirmEpoch());
+    this.#heartbeat = new Heartbeat(db, clock, () =>
+      terms.yields ? this.requireEpoch() : this.confirmEpoch(),
+    );
   }
 
   /**
@@ -160,6 +162,12 @@ export class Turns {
   confirmEpoch(): void {
     // Any other error than a takeover, such as an unreachable database, shows nothing.
     this.updateAsHolder(() => {}).catch(() => {});
+  }
+
+  /** Like `confirmEpoch`, but if the database does not answer, the state is discarded and read again. */
+  requireEpoch(): void {
+    const prepare = async ({ epoch }: State) => void (await this.#db.batch([fence(epoch)]));
+    this.enqueue({ prepare, run: () => {}, fail: () => {} });
   }
 
   /**

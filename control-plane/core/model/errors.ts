@@ -45,7 +45,11 @@ const STANDBY_RETRY_S = 5;
 export class StandbyError extends OperationError {
   override name = 'StandbyError';
 
-  constructor(message: string) {
+  /** Completes "this control plane is a standby, and". */
+  readonly why: string;
+
+  constructor(message: string, why: string) {
     super('unavailable', message, { retryAfterS: STANDBY_RETRY_S });
+    this.why = why;
   }
 }

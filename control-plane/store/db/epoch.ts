@@ -13,6 +13,8 @@ export type Epoch = number;
 export interface ClaimTerms {
   /** True if the holder moves the counter even if it has nothing to commit (coordinator/heartbeat.ts). */
   isBeating?: boolean;
+  /** True if the holder gives up its state, and so its agents, when a standby may have taken over. */
+  yields?: boolean;
   /** What a standby saw last of the earlier coordinator. The first claim fails if it has moved since. */
   seen?: Sighting;
 }

@@ -1,10 +1,12 @@
 /** Two control planes on Node with one libSQL server: what the one that waits serves, and its takeover. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { enrol, newAgentKey, proofOf, refusalOf } from '../../support/agents/enrolment.ts';
+import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
+import { askToRegister, enrol, newAgentKey, proofOf, refusalOf } from '../../support/agents/enrolment.ts';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
 import { openDatabase } from '../../support/hosts/databases.ts';
 import { startNodeHost } from '../../support/hosts/host-node.ts';
 import { ADMIN_PASSWORD, type Host } from '../../support/hosts/hosts.ts';
@@ -53,10 +55,12 @@ test('H411: a standby serves what comes from the database alone', async () => {
     const [one, other] = [await at(active).get(path), await at(waiting).get(path)];
     expect([path, other.status, other.text]).toEqual([path, 200, one.text]);
   }
-  const [service] = (await at(waiting).get(`execution/${id}`)).json<{ services: number[] }>().services;
-  expect((await at(waiting).get(`service/${service}`)).status).toBe(200);
-  const page = await (await WebClient.logIn(() => waiting)).get(`/executions/${id}`);
-  expect(page.status).toBe(200);
+  const [first] = (await at(waiting).get(`execution/${id}`)).json<{ services: number[] }>().services;
+  expect((await at(waiting).get(`service/${first}`)).status).toBe(200);
+  const visitor = await WebClient.logIn(() => waiting);
+  for (const path of ['/executions', `/executions/${id}`])
+    expect([path, (await visitor.get(path)).status]).toEqual([path, 200]);
+  expect((await at(waiting).post('app_validate', application(service()))).status).toBe(200);
 });
 
 test.each([
@@ -96,7 +100,14 @@ test('P192: a standby refuses agents with 503 and its reason, whatever they send
   const db = await active.openDb();
   const key = newAgentKey();
   const id = await enrol({ url: active.url(), deployment: 'test' }, db, 'one', key);
+  const { token } = await makeJoinToken(db, Date.now());
   await db.close();
+  const body = { deployment: 'test', name: 'three', publicKey: newAgentKey().publicKey };
+  const registration = await askToRegister({ url: waiting.url() }, token, body);
+  expect([registration.status, await registration.text()]).toEqual([
+    503,
+    expect.stringContaining('This control plane is a standby'),
+  ]);
   for (const authorization of [proofOf(id, 'test', key), 'Bearer nonsense']) {
     const response = await refusalOf(waiting.url(), authorization);
     expect(response.status).toBe(503);
@@ -117,4 +128,20 @@ test('C253, C256: a standby is active within 15 s after the other one was killed
   await active.start();
   expect(await isReady(active)).toBe(false);
   await agent.close();
+});
+
+test('C256: a program that changes the schema of the database does not wait', async () => {
+  await Promise.all([active.crash(), waiting.crash()]);
+  const db = await active.openDb();
+  await db.batch(
+    [
+      'ALTER TABLE coordinator DROP COLUMN beats',
+      'ALTER TABLE coordinator DROP COLUMN beating_epoch',
+      'DELETE FROM schema_migrations WHERE version = (SELECT max(version) FROM schema_migrations)',
+    ].map((sql) => ({ sql, args: [] })),
+  );
+  await db.close();
+  await active.start();
+  await eventually(() => isReady(active), 5_000);
+  expect(active.output()).toContain('"event":"standby.takes-over"');
 });

@@ -5,6 +5,7 @@ import { Standby } from '../../../control-plane/coordinator/standby.ts';
 import { StandbyError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import { checkReadiness } from '../../../control-plane/operations/cluster/readiness.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { readSighting } from '../../../control-plane/store/db/epoch.ts';
@@ -18,6 +19,7 @@ class Plane {
   readonly clock = new TestClock();
   readonly logged: string[] = [];
   readonly standby: Standby;
+  #coordinator: Coordinator | undefined;
 
   constructor(memory: Db) {
     this.db = new FaultyDb(memory);
@@ -25,12 +27,21 @@ class Plane {
     const log = (event: string) => void this.logged.push(event);
     this.standby = new Standby({
       ...{ db, clock, log, monotonicMs: () => clock.nowMs(), checkSchema: async () => {} },
-      newCoordinator: (seen, retired) =>
-        new Coordinator({
+      newCoordinator: (seen, retired) => {
+        this.#coordinator = new Coordinator({
           ...{ db, clock, log, idCode, deploymentName: 'test', scheduling: defaultSchedulerConfig, retired },
-          claim: { isBeating: true, ...(seen && { seen }) },
-        }),
+          claim: { isBeating: true, yields: true, ...(seen && { seen }) },
+        });
+        return this.#coordinator;
+      },
     });
+  }
+
+  /** Moves its clock on by half a second. */
+  tick(): void {
+    const { clock } = this;
+    clock.pass(500);
+    if (clock.alarmMs !== null && clock.alarmMs <= clock.nowMs()) this.#coordinator?.wake();
   }
 
   get isActive(): boolean {
@@ -60,7 +71,7 @@ afterEach(() => memory.close());
 /** Lets the planes that have not stopped run for this long. */
 async function pass(ms: number, ...planes: Plane[]): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 500) {
-    for (const { clock } of planes) clock.pass(500);
+    for (const plane of planes) plane.tick();
     await settle();
   }
 }
@@ -190,6 +201,45 @@ test('C256: an idle one notices the takeover by its next beat', async () => {
   await pass(12_000, second);
   await pass(2_500, first, second);
   expect([first.isActive, second.isActive]).toEqual([false, true]);
+});
+
+test('C256: one that cannot reach the database for 8 s disconnects its agents, although it has nothing to commit', async () => {
+  const first = await started();
+  const second = await started();
+  first.db.failing = 'unreachable';
+  await pass(7_500, first, second);
+  expect(first.logged).not.toContain('coordinator.lost');
+  await pass(5_000, first, second);
+  expect(first.logged).toContain('coordinator.lost');
+  expect(second.isActive).toBe(true);
+  first.db.failing = 'no';
+  await pass(3_000, first, second);
+  expect([first.isActive, second.isActive]).toEqual([false, true]);
+});
+
+test('C256: a program that has just changed the schema takes over at once, and the other one waits', async () => {
+  const first = await started();
+  const newer = new Plane(memory);
+  newer.standby.start(true);
+  await settle();
+  await pass(2_500, first, newer);
+  expect([first.isActive, newer.isActive]).toEqual([false, true]);
+  expect(await newer.submit('a')).toBe(1);
+});
+
+test('C255: a standby never takes over from a holder that moves no counter, and its readiness states that', async () => {
+  await memory.query('UPDATE coordinator SET epoch = 4, writer = 4');
+  const plane = await started();
+  await pass(60_000, plane);
+  expect(plane.isActive).toBe(false);
+  expect(plane.logged.filter((event) => event === 'standby.cannot-watch')).toHaveLength(1);
+  await expect(plane.submit('a')).rejects.toThrow(
+    /moves no counter.*restart this one once without BERTH_STANDBY/,
+  );
+  const { api: coordinator } = plane.standby;
+  await expect(checkReadiness({ db: memory, coordinator })).rejects.toThrow(
+    'Not ready: this control plane is a standby, and cannot see whether another one is active.',
+  );
 });
 
 test('C257: a standby counts the silence of a lost host anew, since the clock of the other machine may be ahead', async () => {

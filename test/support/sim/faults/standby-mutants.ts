@@ -22,8 +22,8 @@ const mutantsOfStandbys: readonly Mutant[] = [
   {
     name: 'take over without a look at what has happened since',
     file: epoch,
-    from: '  if (!hasHeld && seen && !isSameSighting(sightingOf(held), seen))',
-    to: '  if (!hasHeld && seen && Number(held.epoch) < 0)',
+    from: '  const hasMoved = seen !== undefined && !isSameSighting(sightingOf(held), seen);',
+    to: '  const hasMoved = seen !== undefined && Number(held.epoch) < 0;',
   },
   {
     name: 'move the counter only with commits',

@@ -116,7 +116,7 @@ export class ControlPlane implements Server {
       monotonicMs: () => world.nowMs - beganMs,
       checkSchema: async () => {},
       newCoordinator: (seen, retired) =>
-        this.#coordinator({ isBeating: true, ...(seen && { seen }) }, retired),
+        this.#coordinator({ isBeating: true, yields: true, ...(seen && { seen }) }, retired),
     });
     standby.start();
     return standby;

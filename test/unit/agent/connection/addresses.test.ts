@@ -67,7 +67,8 @@ afterEach(() => {
   peer.close();
 });
 
-const refusal = () => refuseAgent(new StandbyError('This is a standby.'), () => {}).text();
+const refusal = () =>
+  refuseAgent(new StandbyError('This is a standby.', 'another one is active'), () => {}).text();
 const standbyUrl = () => new URL(`http://127.0.0.1:${(standby.address() as AddressInfo).port}`);
 
 function connect(urls: readonly URL[]): Promise<void> {
