@@ -60,7 +60,8 @@ import { ExecutionChanges } from './execution-changes.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
-import { type TurnEvents, Turns } from './turns.ts';
+import type { TurnEvents } from './turn-events.ts';
+import { Turns } from './turns.ts';
 
 export class Coordinator implements CoordinatorApi {
   readonly #db: Db;

@@ -22,21 +22,12 @@ import {
   isStale,
   isSuperseded,
 } from '../store/db/epoch.ts';
+import { epochCheck, holderInput } from './epoch-inputs.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
+import type { TurnEvents } from './turn-events.ts';
 import { callAll, decideAll, type Input, readAll, runAll, type State } from './turn-inputs.ts';
-
-export interface TurnEvents {
-  /** The turn is committed; its decisions may be sent to the agents. */
-  committed(decisions: readonly Decision[], cluster: Cluster): void;
-  /** Called after `committed`, with the objects that the turn has changed. */
-  changed(changes: Changes, cluster: Cluster): void;
-  /**
-   * The state was discarded, so clients may have received wrong data. Retired: there will be no other state.
-   */
-  lost(isRetired: boolean): void;
-}
 
 /** Inputs per commit. A burst is split into several transactions. */
 const MAX_INPUTS = 500;
@@ -166,37 +157,12 @@ export class Turns {
 
   /** Like `confirmEpoch`, but if the database does not answer, the state is discarded and read again. */
   requireEpoch(): void {
-    const prepare = async ({ epoch }: State) => void (await this.#db.batch([fence(epoch)]));
-    this.enqueue({ prepare, run: () => {}, fail: () => {} });
+    this.enqueue(epochCheck(this.#db));
   }
 
-  /**
-   * Runs `change`, which needs no commit, once it is certain that no other coordinator has taken over: no one
-   * acts on what it changes here. Resolves after it.
-   */
+  /** Runs `change` in a turn that confirms the epoch, and resolves after it (see `holderInput`). */
   updateAsHolder(change: () => void): Promise<void> {
-    return new Promise((resolve, reject) => {
-      let problem: unknown;
-      this.enqueue({
-        prepare: async ({ epoch }) => {
-          try {
-            await this.#db.batch([fence(epoch)]);
-          } catch (error) {
-            if (isStale(error)) throw error;
-            problem = error;
-          }
-          change();
-        },
-        run: () => {
-          if (problem !== undefined)
-            throw new OperationError('unavailable', 'The database does not answer; try again.', {
-              cause: problem,
-            });
-        },
-        done: () => resolve(),
-        fail: reject,
-      });
-    });
+    return new Promise((done, fail) => this.enqueue(holderInput(this.#db, change, { done, fail })));
   }
 
   /** Runs a turn even without input: time alone may change the state. */

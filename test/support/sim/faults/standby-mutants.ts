@@ -34,8 +34,8 @@ const mutantsOfStandbys: readonly Mutant[] = [
   {
     name: 'move the counter of a later coordinator',
     file: heartbeat,
-    from: '    this.#db.batch([fence(epoch)]).catch(',
-    to: "    this.#db.batch([{ sql: 'UPDATE coordinator SET beats = beats + 1', args: [] }]).catch(",
+    from: '    this.#db.batch([fence(epoch)]).then(',
+    to: "    this.#db.batch([{ sql: 'UPDATE coordinator SET beats = beats + 1', args: [] }]).then(",
   },
   {
     name: 'watch no more after a takeover by another one',

@@ -1,0 +1,15 @@
+/** What a turn reports to the rest of the coordinator. */
+import type { Changes } from '../core/state/changes.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import type { Decision } from '../core/state/decision.ts';
+
+export interface TurnEvents {
+  /** The turn is committed; its decisions may be sent to the agents. */
+  committed(decisions: readonly Decision[], cluster: Cluster): void;
+  /** Called after `committed`, with the objects that the turn has changed. */
+  changed(changes: Changes, cluster: Cluster): void;
+  /**
+   * The state was discarded, so clients may have received wrong data. Retired: there will be no other state.
+   */
+  lost(isRetired: boolean): void;
+}
