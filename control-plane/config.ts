@@ -24,6 +24,8 @@ const MAX_HSTS_AGE_S = 2 * YEAR_S;
 const MAX_MIN_PASSWORD_LENGTH = 128;
 const MAX_RESERVE_AFTER_S = 366 * 86_400;
 
+const MAX_KEEP_DAYS = 36_500;
+
 const MAX_BOUND = 10_000_000;
 const MAX_UNPROVEN_IDS = 1_000_000_000;
 const MAX_BODY_MEMORY_MIB = 65_536;
@@ -96,6 +98,11 @@ const settings = z.object({
     .refine((text) => isMemoryLimit(parseBytes(text)), 'must be a size of at least 6MiB, like 512MiB')
     .default('512MiB'),
   BERTH_UNKNOWN_CONTAINERS: z.enum(['keep', 'remove']).default('keep'),
+  BERTH_KEEP_ENDED: z.coerce
+    .number('must be a number of days')
+    .min(0, 'must be at least 0 days')
+    .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
+    .optional(),
   BERTH_MAX_UNPROVEN_IDS: bound(defaultBounds.unprovenIds, 'ids', MAX_UNPROVEN_IDS, 0),
   BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
   BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),

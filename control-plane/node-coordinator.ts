@@ -72,5 +72,6 @@ const coordinatorSettings = (config: NodeConfig) => ({
   scheduling: schedulerConfigOf(config),
   unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
   isolation: config.BERTH_NETWORK_ISOLATION,
+  ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
   messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB },
 });

@@ -37,6 +37,7 @@ import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
 import type { Db } from './store/db/db.ts';
 import { groupAllReads } from './store/db/grouped-reads.ts';
+import { compact } from './store/schema/compaction.ts';
 
 type App = ReturnType<typeof createApp>;
 
@@ -106,7 +107,10 @@ async function start(config: NodeConfig): Promise<void> {
 async function openDb(config: NodeConfig, dataDir: string): Promise<{ db: Db; isUpgrade: boolean }> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
   const db = groupAllReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
-  return { db, isUpgrade: await migrateDatabase(db, log) };
+  const isUpgrade = await migrateDatabase(db, log);
+  const compaction = await compact(db);
+  if (compaction) log('database.compaction', { ...compaction });
+  return { db, isUpgrade };
 }
 
 function newApp(

@@ -15,7 +15,7 @@ import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import type { Explanation } from '../core/views/explanation.ts';
 import type { HostDetail, HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
-import type { SchedulerSnapshot, SchedulerSummary } from '../core/views/statistics.ts';
+import type { SchedulerSnapshot, SchedulerStatistics } from '../core/views/statistics.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 
 /** Every method rejects with OperationError and no other error. */
@@ -73,8 +73,8 @@ export interface CoordinatorApi {
   registerHost(registration: Registration): Promise<number>;
   /** The queue, the running and ending executions, and the load of the hosts. */
   state(): Promise<SchedulerSnapshot>;
-  /** Counts of what `state` lists. */
-  summary(): Promise<SchedulerSummary>;
+  /** Counts of what `state` lists, and of what was removed from the history. */
+  summary(): Promise<SchedulerStatistics>;
   /** Why an execution has its present state; null if it has ended. */
   explain(executionId: number): Promise<Explanation | null>;
   /** What would happen to the submission if it were made now. */

@@ -7,6 +7,8 @@ import type { AgentsDeps } from './agents/agents.ts';
 export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
   scheduling: SchedulerConfig;
+  /** Days for which ended executions are kept; 0: for ever. Absent: what the database records (C243). */
+  keepEndedDays?: number;
   claim?: ClaimTerms;
   /** Called once another coordinator has taken over. */
   retired?: (() => void) | undefined;

@@ -42,7 +42,7 @@ import {
 } from '../core/views/overview.ts';
 import {
   type SchedulerSnapshot,
-  type SchedulerSummary,
+  type SchedulerStatistics,
   schedulerSnapshotOf,
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
@@ -57,6 +57,7 @@ import type { CoordinatorApi } from './coordinator-api.ts';
 import type { CoordinatorDeps } from './coordinator-deps.ts';
 import { Credentials } from './credentials.ts';
 import { ExecutionChanges } from './execution-changes.ts';
+import { HistoryReview } from './history-review.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
@@ -74,6 +75,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #overview = new Overview();
   readonly #credentials: Credentials;
   readonly #executions: ExecutionChanges;
+  readonly #history: HistoryReview;
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling, claim } = deps;
@@ -92,6 +94,7 @@ export class Coordinator implements CoordinatorApi {
         if (isRetired) this.#logs.retired();
         if (isRetired) deps.retired?.();
       },
+      nextReviewMs: () => this.#history.dueMs,
     };
     this.#turns = new Turns(db, clock, log, scheduling, events, claim);
     this.#agents = new Agents(this.#turns, deps);
@@ -99,6 +102,7 @@ export class Coordinator implements CoordinatorApi {
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
     this.#executions = new ExecutionChanges(db, this.#turns, this.#credentials, () => clock.nowMs());
+    this.#history = new HistoryReview(this.#turns, deps);
   }
 
   /**
@@ -204,8 +208,11 @@ export class Coordinator implements CoordinatorApi {
     return this.#turns.query(schedulerSnapshotOf);
   }
 
-  summary(): Promise<SchedulerSummary> {
-    return this.#turns.query(schedulerSummaryOf);
+  summary(): Promise<SchedulerStatistics> {
+    return this.#turns.query((cluster) => ({
+      ...schedulerSummaryOf(cluster),
+      history: this.#history.summary(),
+    }));
   }
 
   explain(executionId: number): Promise<Explanation | null> {
@@ -272,6 +279,7 @@ export class Coordinator implements CoordinatorApi {
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
     this.#agents.sendDecisions(decisions, cluster);
     this.#logs.update();
+    this.#history.committed(decisions);
     this.#overview.note(cluster, this.#clock.nowMs());
   }
 }

@@ -7,7 +7,7 @@ import {
   noSuchExecution,
 } from '../core/accounts/account.ts';
 import { submit } from '../core/lifecycle/admission.ts';
-import { requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
+import { deleteEnded, requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
 import type { Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
 import { type Execution, isEnded } from '../core/model/execution.ts';
@@ -74,15 +74,13 @@ export class ExecutionChanges {
         if (!this.#isLive(executionId)) ended = await loadExecution(this.#db, executionId);
       },
       run: (actor, cluster, nowMs) => {
-        const execution = cluster.executions.get(executionId) ?? ended;
+        const live = cluster.executions.get(executionId);
+        const execution = live ?? ended;
         if (actor) authoriseOwned(actor, 'delete-execution', ownerOf(execution));
         if (!execution || execution.deleted) throw noSuchExecution();
-        if (!cluster.executions.has(execution.id)) {
-          if (!isEnded(execution))
-            throw new OperationError('unavailable', 'The execution is changing; try again.');
-          cluster.addExecution(execution);
-        }
-        requestDeletion(cluster, execution, nowMs);
+        if (live) requestDeletion(cluster, live, nowMs);
+        else if (isEnded(execution)) deleteEnded(cluster, execution, nowMs);
+        else throw new OperationError('unavailable', 'The execution is changing; try again.');
       },
     });
   }

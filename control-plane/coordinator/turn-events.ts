@@ -12,4 +12,6 @@ export interface TurnEvents {
    * The state was discarded, so clients may have received wrong data. Retired: there will be no other state.
    */
   lost(isRetired: boolean): void;
+  /** When the next review of the history is due. Any turn from then on begins it. */
+  nextReviewMs(): number;
 }

@@ -4,6 +4,7 @@ import { OperationError } from '../core/model/errors.ts';
 import type { Execution } from '../core/model/execution.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
+import type { ReviewRecord } from '../store/cluster/history-rows.ts';
 import type { Epoch } from '../store/db/epoch.ts';
 import type { Loader } from './loader.ts';
 
@@ -12,6 +13,7 @@ export interface State {
   cluster: Cluster;
   /** The key that proofs of ids are made with (ports.ts). */
   idKey: string;
+  reviewRecord: ReviewRecord;
 }
 
 /**

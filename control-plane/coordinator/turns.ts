@@ -13,6 +13,7 @@ import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import { unloadWaiting } from '../core/state/loading.ts';
 import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
+import type { ReviewRecord } from '../store/cluster/history-rows.ts';
 import type { Db } from '../store/db/db.ts';
 import {
   type ClaimTerms,
@@ -95,6 +96,12 @@ export class Turns {
   get idKey(): string {
     if (!this.#state) throw new Error('there is no state');
     return this.#state.idKey;
+  }
+
+  /** What the database recorded about the history when the state was loaded. Throws if no state is loaded. */
+  get reviewRecord(): ReviewRecord {
+    if (!this.#state) throw new Error('there is no state');
+    return this.#state.reviewRecord;
   }
 
   get loader(): Loader {
@@ -289,8 +296,11 @@ export class Turns {
   }
 
   #setAlarm(): void {
-    const nowMs = this.#clock.nowMs();
     if (this.#retired) this.#clock.wakeAt(null);
-    else this.#clock.wakeAt(this.#state ? nextDeadline(this.#state.cluster) : nowMs + RELOAD_DELAY_MS);
+    else if (!this.#state) this.#clock.wakeAt(this.#clock.nowMs() + RELOAD_DELAY_MS);
+    else {
+      const reviewMs = this.#events.nextReviewMs();
+      this.#clock.wakeAt(Math.min(nextDeadline(this.#state.cluster) ?? reviewMs, reviewMs));
+    }
   }
 }

@@ -41,6 +41,7 @@ export class CoordinatorObject extends DurableObject<Environment> {
       scheduling,
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,
+      ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
       messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB, costs: MESSAGE_COSTS },
       clock: {
         nowMs: () => Date.now(),

@@ -77,6 +77,12 @@ export function requestDeletion(cluster: Cluster, execution: Execution, nowMs: n
   cluster.touch(execution);
 }
 
+/** Deletes an ended execution that is not live: its logs on the hosts first, then its rows. */
+export function deleteEnded(cluster: Cluster, execution: Execution, nowMs: number): void {
+  cluster.addExecution(execution);
+  requestDeletion(cluster, execution, nowMs);
+}
+
 /** Resets the service for the start of a generation. */
 export function startGeneration(cluster: Cluster, service: Service, generation: number): void {
   service.status = 'starting';
@@ -110,7 +116,7 @@ function place(
 
 function markRunning(cluster: Cluster, execution: Execution, nowMs: number): void {
   cluster.setStatus(execution, 'running');
-  execution.timeStartMs = nowMs;
+  execution.timeStartMs = Math.max(nowMs, execution.timeSubmitMs);
   cluster.touch(execution);
 }
 
@@ -167,7 +173,8 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
   }
   cluster.setStatus(execution, ending.status);
   execution.errorMessage = ending.message;
-  execution.timeEndMs = nowMs;
+  // The clock may have been set back meanwhile (C246).
+  execution.timeEndMs = Math.max(nowMs, execution.timeStartMs ?? execution.timeSubmitMs);
   // A deleted execution stays until its logs are gone.
   if (!execution.deleted) cluster.dropExecution(execution);
 }

@@ -2,6 +2,11 @@
 import type { User } from '../accounts/account.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
 
+/** Executions of a status are counted up to here. */
+export const MAX_COUNT = 10_000;
+/** The names of so many executions are searched for a part of a name, from the newest on. */
+export const SEARCHED_NAMES = 25_000;
+
 export const executionTimes = ['submit', 'start', 'end'] as const;
 export type ExecutionTime = (typeof executionTimes)[number];
 

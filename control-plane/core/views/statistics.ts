@@ -65,6 +65,20 @@ export interface SchedulerSummary {
   };
 }
 
+/** What reviews of the history do (coordinator/history-review.ts). */
+export interface HistorySummary {
+  /** 0: for ever. */
+  keepEndedDays: number;
+  /** Executions that reviews have removed since the coordinator started. */
+  removed: number;
+  /** The end of the last complete review; null if there was none. */
+  reviewedMs: number | null;
+}
+
+export interface SchedulerStatistics extends SchedulerSummary {
+  history: HistorySummary;
+}
+
 export function schedulerSummaryOf(cluster: Cluster): SchedulerSummary {
   const { queue, running, cleaningUp } = countExecutions(cluster);
   const hosts = [...cluster.hosts.values()].filter(isReachable);

@@ -4,7 +4,7 @@
  */
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
-import type { SchedulerSummary } from '../../core/views/statistics.ts';
+import type { SchedulerStatistics } from '../../core/views/statistics.ts';
 import { DatabaseError } from '../../store/db/db.ts';
 import type { Statuses, Words } from '../words.ts';
 import type { ExecutionJson, ServiceJson, StatisticsJson } from './schemas.ts';
@@ -49,7 +49,13 @@ export const serviceJson = (service: ServiceView): ServiceJson => ({
   ...(service.progress === undefined ? {} : { progress: service.progress }),
 });
 
-export const schedulerJson = ({ queue, running, cleaningUp, hosts }: SchedulerSummary): StatisticsJson => ({
+export const schedulerJson = ({
+  queue,
+  running,
+  cleaningUp,
+  hosts,
+  history,
+}: SchedulerStatistics): StatisticsJson => ({
   termination_threads_count: cleaningUp,
   queue_length: queue.executions,
   queue: { executions: queue.executions, oldest_submit: seconds(queue.oldestSubmitMs) },
@@ -62,6 +68,11 @@ export const schedulerJson = ({ queue, running, cleaningUp, hosts }: SchedulerSu
     memory_reserved: hosts.reservedMemoryBytes,
     cores_total: hosts.cores,
     cores_reserved: hosts.reservedCores,
+  },
+  history: {
+    keep_ended_days: history.keepEndedDays,
+    removed: history.removed,
+    reviewed: seconds(history.reviewedMs),
   },
 });
 

@@ -47,6 +47,13 @@ export const statisticsSchema = z
         cores_reserved: z.number().nonnegative(),
       })
       .describe('Hosts of the cluster; amounts are sums over the connected ones'),
+    history: z
+      .strictObject({
+        keep_ended_days: z.number().nonnegative().describe('0: for ever'),
+        removed: z.int().nonnegative().describe('Executions removed after these days, since the start'),
+        reviewed: seconds('When the history was last reviewed to its end').nullable(),
+      })
+      .describe('How long ended executions are kept'),
   })
   .meta({ id: 'SchedulerStatistics' });
 

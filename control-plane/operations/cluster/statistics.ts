@@ -1,9 +1,9 @@
 /** Use cases that show the scheduler's state. Public (api: statistics/scheduler). */
-import type { SchedulerSnapshot, SchedulerSummary } from '../../core/views/statistics.ts';
+import type { SchedulerSnapshot, SchedulerStatistics } from '../../core/views/statistics.ts';
 import type { Context } from '../context.ts';
 
 /** A few numbers; the cost does not depend on the length of the queue. */
-export const schedulerSummary = ({ coordinator }: Context): Promise<SchedulerSummary> =>
+export const schedulerSummary = ({ coordinator }: Context): Promise<SchedulerStatistics> =>
   coordinator.summary();
 
 /** Every live execution by state, and every host, as the coordinator holds them. */

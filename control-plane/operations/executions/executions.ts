@@ -9,11 +9,15 @@ import {
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type ExecutionStatus, isEnded } from '../../core/model/execution.ts';
-import { type ExecutionFilter, isOwner } from '../../core/views/execution-filter.ts';
+import { type ExecutionFilter, isOwner, type Position } from '../../core/views/execution-filter.ts';
 import { type ExecutionLine, type ExecutionView, endpointsOf } from '../../core/views/execution-views.ts';
 import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
-import { countExecutions, listExecutionLines } from '../../store/executions/execution-lines.ts';
+import {
+  countExecutions,
+  findSearchEnd,
+  listExecutionLines,
+} from '../../store/executions/execution-lines.ts';
 import {
   countUnended,
   findState,
@@ -99,12 +103,15 @@ export function listExecutions(
   return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter)) };
 }
 
-/** One page of the list, newest first. `counts` ignores the status filter. */
+/** One page of the list, newest first. */
 export interface ExecutionPage {
   lines: ExecutionLine[];
   /** Whether there are older executions. */
   hasMore: boolean;
+  /** Ignores the status filter. MAX_COUNT + 1 means more than MAX_COUNT. */
   counts: ReadonlyMap<ExecutionStatus, number>;
+  /** The last execution that was searched for a part of a name, if there may be older matches (H393). */
+  searchEnd?: Position | undefined;
 }
 
 /** Like `listExecutions`, but without descriptions, and at most `size` executions. */
@@ -116,11 +123,12 @@ export async function pageExecutions(
 ): Promise<ExecutionPage> {
   const visible = visibleTo(authorise(actor, { kind: 'list-executions' }), filter);
   const { status: _, olderThan: __, ...all } = visible;
-  const [lines, counts] = await Promise.all([
+  const [lines, counts, searchEnd] = await Promise.all([
     listExecutionLines(db, { ...visible, limit: size + 1 }),
     countExecutions(db, all),
+    visible.nameContains === undefined ? undefined : findSearchEnd(db, visible),
   ]);
-  return { lines: lines.slice(0, size), hasMore: lines.length > size, counts };
+  return { lines: lines.slice(0, size), hasMore: lines.length > size, counts, searchEnd };
 }
 
 /** Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user. */

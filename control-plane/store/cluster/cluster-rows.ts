@@ -11,15 +11,9 @@ import { loadUsers, purgeUsers } from '../accounts/user-rows.ts';
 import type { Db, Statement } from '../db/db.ts';
 import { type Claimant, claimEpoch, type Epoch, fence } from '../db/epoch.ts';
 import { pagedIds } from '../db/pages.ts';
-import {
-  loadIdKey,
-  loadUnknown,
-  loadUnprovenIds,
-  raiseIds,
-  writeUnknown,
-  writeUnprovenIds,
-} from '../schema/id-sequences.ts';
+import { loadIdKey, loadUnknown, raiseIds, writeUnknown, writeUnprovenIds } from '../schema/id-sequences.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
+import type { ReviewRecord } from './history-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { insertService, updateService } from './service-rows.ts';
 import { loadWaiting, WAITS } from './waiting-rows.ts';
@@ -33,10 +27,15 @@ export async function takeOver(
   scheduling: SchedulerConfig,
   claimant: Claimant,
   claimed: (epoch: Epoch) => void = () => {},
-): Promise<{ epoch: Epoch; cluster: Cluster; idKey: string }> {
+): Promise<{ epoch: Epoch; cluster: Cluster; idKey: string; reviewRecord: ReviewRecord }> {
   const epoch = await claimEpoch(db, claimant);
   claimed(epoch);
-  return { epoch, cluster: await loadCluster(db, epoch, scheduling), idKey: await loadIdKey(db) };
+  const cluster = await loadCluster(db, epoch, scheduling);
+  const idKey = await loadIdKey(db);
+  const [row] = await db.query('SELECT unproven_ids, keep_ended_days, reviewed_ms FROM coordinator LIMIT 1');
+  cluster.unprovenIds = Number(row?.unproven_ids);
+  const reviewRecord = { keepDays: Number(row?.keep_ended_days), reviewedMs: Number(row?.reviewed_ms) };
+  return { epoch, cluster, idKey, reviewRecord };
 }
 
 /** Writes all changes in one transaction. Rejects if a later coordinator has taken over. */
@@ -90,7 +89,6 @@ async function loadCluster(db: Db, epoch: Epoch, scheduling: SchedulerConfig): P
   const nextIds = { execution: next('executions'), service: next('services'), host: next('hosts') };
   const cluster = new Cluster(nextIds, scheduling);
   for (const range of await loadUnknown(db)) cluster.unknown.push(range);
-  cluster.unprovenIds = await loadUnprovenIds(db);
   for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
   for (const user of await loadUsers(db)) cluster.setUser(user);
   for (const row of await db.query('SELECT * FROM hosts WHERE removed_ms IS NULL'))
@@ -119,7 +117,8 @@ export async function loadExecution(db: Db, id: number): Promise<Execution | und
   return execution;
 }
 
-async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
+/** The executions of these ids that exist, with their services, ended or not. */
+export async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
   const args = [JSON.stringify(ids)];
   const [executions, services] = await Promise.all([
     db.query('SELECT * FROM executions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id', args),

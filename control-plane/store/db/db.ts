@@ -30,6 +30,11 @@ export interface Db {
    * Absent where a read alone costs no round trip.
    */
   readTogether?(reads: readonly Statement[]): Promise<Row[][]>;
+  /**
+   * Gives up to that many unused pages of the file back to the file system, and resolves to their number. A
+   * twentieth of the file stays for later rows. Absent on a server, which uses such pages again.
+   */
+  shrink?(maxPages: number): Promise<number>;
   /** Waits for pending calls and refuses later ones. May be called twice. */
   close(): Promise<void>;
 }

@@ -1,9 +1,20 @@
 /** Queries for the web page of executions: one page of lines, and the number of executions in each state. */
-import type { ExecutionStatus } from '../../core/model/execution.ts';
-import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
+import { type ExecutionStatus, executionStatuses } from '../../core/model/execution.ts';
+import {
+  type ExecutionFilter,
+  MAX_COUNT,
+  type Position,
+  SEARCHED_NAMES,
+} from '../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../core/views/execution-views.ts';
-import type { Db, Row } from '../db/db.ts';
-import { filterCondition } from './execution-filter-sql.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
+import {
+  conditionOf,
+  filterCondition,
+  likePattern,
+  NAME_CONTAINS,
+  searchedBy,
+} from './execution-filter-sql.ts';
 
 /** Length of an error in the list; the page of the execution shows all of it. */
 const MAX_ERROR_LENGTH = 200;
@@ -25,17 +36,47 @@ export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promi
   return rows.map(lineOf);
 }
 
-/** Number of matching executions in each status. A status without executions is absent. */
+/**
+ * Number of matching executions in each status, up to MAX_COUNT + 1. A status without executions is absent. A
+ * part of a name is searched as in `filterCondition`.
+ */
 export async function countExecutions(
   db: Db,
   filter: ExecutionFilter,
 ): Promise<ReadonlyMap<ExecutionStatus, number>> {
-  const { sql, args } = filterCondition(filter);
-  const rows = await db.query(
-    `SELECT status, count(*) AS executions FROM executions WHERE ${sql} GROUP BY status`,
-    args,
+  const { sql, args } = filter.nameContains === undefined ? countsOf(filter) : countsOfNames(filter);
+  const rows = await db.query(sql, args);
+  return new Map(
+    rows
+      .map(({ status, executions }) => [status as ExecutionStatus, Number(executions)] as const)
+      .filter(([, executions]) => executions > 0),
   );
-  return new Map(rows.map((row) => [String(row.status) as ExecutionStatus, Number(row.executions)]));
+}
+
+function countsOf(filter: ExecutionFilter): Statement {
+  const counts = executionStatuses.map((status) => {
+    const { sql, args } = conditionOf({ ...filter, status });
+    const matches = `SELECT 1 FROM executions WHERE ${sql} LIMIT ${MAX_COUNT + 1}`;
+    return { sql: `SELECT '${status}' AS status, count(*) AS executions FROM (${matches})`, args };
+  });
+  return { sql: counts.map(({ sql }) => sql).join(' UNION ALL '), args: counts.flatMap(({ args }) => args) };
+}
+
+function countsOfNames({ nameContains = '', ...filter }: ExecutionFilter): Statement {
+  const { sql, args } = searchedBy(filter);
+  return {
+    sql: `SELECT status, min(count(*), ${MAX_COUNT + 1}) AS executions FROM (${sql}) WHERE ${NAME_CONTAINS}
+      GROUP BY status`,
+    args: [...args, likePattern(nameContains)],
+  };
+}
+
+/** The last execution whose name the search reads; undefined if it reads all that pass the other filters. */
+export async function findSearchEnd(db: Db, filter: ExecutionFilter): Promise<Position | undefined> {
+  const { nameContains: _, limit: __, ...rest } = filter;
+  const { sql, args } = searchedBy(rest);
+  const [row] = await db.query(`SELECT * FROM (${sql}) LIMIT 1 OFFSET ${SEARCHED_NAMES - 1}`, args);
+  return row && { timeSubmitMs: Number(row.time_submit_ms), id: Number(row.id) };
 }
 
 const lineOf = (row: Row): ExecutionLine => ({

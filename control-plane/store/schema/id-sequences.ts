@@ -33,12 +33,6 @@ export const writeIdKey = (key: string): Statement => ({
   args: [key],
 });
 
-/** Ids that were skipped without a proof. */
-export async function loadUnprovenIds(db: Db): Promise<number> {
-  const [row] = await db.query('SELECT unproven_ids FROM coordinator LIMIT 1');
-  return Number(row?.unproven_ids);
-}
-
 export const writeUnprovenIds = (count: number): Statement => ({
   sql: 'UPDATE coordinator SET unproven_ids = ?',
   args: [count],

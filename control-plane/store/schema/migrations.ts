@@ -133,4 +133,27 @@ export const migrations: readonly Migration[] = [
       'ALTER TABLE coordinator ADD COLUMN beating_epoch INTEGER',
     ],
   },
+  {
+    version: 17,
+    name: 'retention of ended executions',
+    statements: [
+      // Days for which ended executions are kept without a setting; 0: for ever. A database that no control
+      // plane has used is new.
+      'ALTER TABLE coordinator ADD COLUMN keep_ended_days REAL NOT NULL DEFAULT 0',
+      'UPDATE coordinator SET keep_ended_days = 90 WHERE epoch = 0',
+      // The last complete review of the history.
+      'ALTER TABLE coordinator ADD COLUMN reviewed_ms INTEGER NOT NULL DEFAULT 0',
+      // Not written before the end, so that a submission costs no more.
+      `CREATE INDEX executions_by_end ON executions (time_end_ms, id, time_submit_ms, user_id, status, time_start_ms,
+        name) WHERE deleted = 0 AND time_end_ms IS NOT NULL`,
+      `CREATE INDEX executions_ended_by_user ON executions (user_id, status, time_submit_ms, id, time_start_ms,
+        time_end_ms, name) WHERE deleted = 0 AND status IN ('terminated', 'error')`,
+      // A clock may have been set back meanwhile (SPEC.md C246).
+      'UPDATE executions SET time_start_ms = time_submit_ms WHERE time_start_ms < time_submit_ms',
+      `UPDATE executions SET time_end_ms = COALESCE(time_start_ms, time_submit_ms)
+        WHERE time_end_ms < COALESCE(time_start_ms, time_submit_ms)`,
+      // Without it, the removal of a host's row would read all services.
+      'CREATE INDEX services_by_host ON services (host_id) WHERE host_id IS NOT NULL',
+    ],
+  },
 ];

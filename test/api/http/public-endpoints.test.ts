@@ -3,6 +3,8 @@ import { HttpClient } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 
+const isTimeOrNull = (value: unknown) => value === null || typeof value === 'number';
+
 onHosts(everySetup, (host) => {
   const client = new HttpClient(() => host().url());
 
@@ -18,7 +20,7 @@ onHosts(everySetup, (host) => {
     });
   });
 
-  test('H13, H217: the scheduler statistics are numbers, and are public', async () => {
+  test('H13, H217, H392: the scheduler statistics are numbers, and are public', async () => {
     const reply = await client.get('statistics/scheduler');
     expect(reply.status).toBe(200);
     const amounts = { memory_total: 0, memory_reserved: 0, cores_total: 0, cores_reserved: 0 };
@@ -27,6 +29,7 @@ onHosts(everySetup, (host) => {
       queue: { executions: 0, oldest_submit: null },
       running: { executions: 0, starting: 0, containers: 0 },
       hosts: { known: 0, connected: 0, schedulable: 0, ...amounts },
+      history: { keep_ended_days: 90, removed: 0, reviewed: expect.toSatisfy(isTimeOrNull) },
     });
   });
 

@@ -40,18 +40,24 @@ export class CoordinatorRig {
   coordinator: Coordinator;
 
   readonly #scheduling: Partial<SchedulerConfig>;
+  /** Days for which ended executions are kept; undefined: what the database records. */
+  readonly #keepEndedDays: number | undefined;
 
-  constructor(memory: Db, scheduling: Partial<SchedulerConfig> = {}) {
+  constructor(memory: Db, scheduling: Partial<SchedulerConfig> = {}, keepEndedDays?: number) {
     this.memory = memory;
     this.#scheduling = scheduling;
+    this.#keepEndedDays = keepEndedDays;
     this.db = new FaultyDb(memory);
     this.coordinator = this.#make();
   }
 
-  static async open(scheduling: Partial<SchedulerConfig> = {}): Promise<CoordinatorRig> {
+  static async open(
+    scheduling: Partial<SchedulerConfig> = {},
+    keepEndedDays?: number,
+  ): Promise<CoordinatorRig> {
     const memory = await memoryDatabase();
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
-    return new CoordinatorRig(memory, scheduling);
+    return new CoordinatorRig(memory, scheduling, keepEndedDays);
   }
 
   /** A new coordinator takes over; the old one is left unchanged. */
@@ -90,6 +96,7 @@ export class CoordinatorRig {
       idCode,
       deploymentName: 'test',
       scheduling: { ...defaultSchedulerConfig, ...this.#scheduling },
+      ...(this.#keepEndedDays !== undefined && { keepEndedDays: this.#keepEndedDays }),
     });
   }
 }

@@ -27,7 +27,7 @@ import type { SimContainer } from './machine/container.ts';
 import type { OutputLocation } from './machine/engine.ts';
 import { Machine } from './machine/machine.ts';
 import { ControlPlane } from './plane/control-plane.ts';
-import { addAccounts, randomSchedulerConfig, registerHosts } from './plane/initial-state.ts';
+import { addAccounts, randomKeepMs, randomSchedulerConfig, registerHosts } from './plane/initial-state.ts';
 import { Requests } from './plane/requests.ts';
 import { TakeoverCheck } from './plane/takeover-check.ts';
 import { Administrator } from './workload/administrator.ts';
@@ -54,6 +54,7 @@ export class Simulation {
   readonly faults: FaultInjector;
   readonly administrator: Administrator;
   readonly scheduling: SchedulerConfig;
+  readonly #keepMs: number | null;
   readonly containers: ContainerCheck;
   readonly logs: LogCheck;
   /** Control planes that have been started and not killed. */
@@ -77,6 +78,8 @@ export class Simulation {
   readonly #takeovers: TakeoverCheck;
   readonly #standby: StandbyFaults | undefined;
   #controlPlanes = 0;
+  /** The most that the clock of a control plane was ahead so far. */
+  #aheadMs = 0;
 
   constructor(world: World, alwaysFaults: readonly FaultName[] = [], standby?: StandbyFaults) {
     this.world = world;
@@ -86,6 +89,7 @@ export class Simulation {
     const { ledger } = this;
     const starts = this.#starts;
     this.scheduling = randomSchedulerConfig(world);
+    this.#keepMs = randomKeepMs(world);
     this.#lapses = new LapseCheck(world, ledger, starts);
     this.#contact = new HostContactCheck(world, ledger, this.scheduling.lostAfterMs, this.clockJumpsMs);
     this.#protocol = new ProtocolCheck({
@@ -93,7 +97,9 @@ export class Simulation {
       hasContainer: (machine, key) => this.#hasContainer(machine, key),
     });
     this.network = new Network(world, this.#protocol);
-    this.#acknowledgements = new AcknowledgementCheck(world, ledger);
+    this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
+      ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs },
+    });
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
     this.#capacity = new CapacityCheck(world, ledger);
     this.containers = new ContainerCheck(
@@ -162,7 +168,7 @@ export class Simulation {
   startControlPlane(): void {
     const { world, network, store, scheduling, ledger } = this;
     const options = {
-      ...{ store, scheduling, isRemoved: (hostId: number) => ledger.isRemoved(hostId) },
+      ...{ store, scheduling, keepMs: this.#keepMs, isRemoved: (hostId: number) => ledger.isRemoved(hostId) },
       standby: this.#standby?.place(this.controlPlanes),
       retired: () => world.after(0, () => this.#restartRetired()),
       takesOver: () => this.#takeovers.began(),
@@ -214,6 +220,7 @@ export class Simulation {
 
   jump({ process }: ControlPlane, byMs: number): void {
     process.skewMs += byMs;
+    this.#aheadMs = Math.max(this.#aheadMs, process.skewMs);
     this.clockJumpsMs.push(this.world.nowMs);
   }
 
@@ -329,6 +336,7 @@ export class Simulation {
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.#contact.check(change);
+      this.#acknowledgements.checkDeletion(change);
       this.ledger.apply(change);
       if (change.table === 'hosts' && change.row) this.#protocol.hostChanged(change.id, change.row.lease_ms);
       const line = changeText(change);

@@ -78,6 +78,15 @@ describe('bounds of the queue', () => {
       'BERTH_MAX_UNPROVEN_IDS: must be at least 0',
     );
   });
+  test('C240, C243: the days for which ended executions are kept may be a fraction, 0 or absent', () => {
+    expect(readConfig({}).BERTH_KEEP_ENDED).toBeUndefined();
+    expect(readConfig({ BERTH_KEEP_ENDED: '0' }).BERTH_KEEP_ENDED).toBe(0);
+    expect(readNodeConfig({ BERTH_KEEP_ENDED: '0.5' }).BERTH_KEEP_ENDED).toBe(0.5);
+    expect(() => readConfig({ BERTH_KEEP_ENDED: '-1' })).toThrow('BERTH_KEEP_ENDED: must be at least 0 days');
+    expect(() => readConfig({ BERTH_KEEP_ENDED: 'long' })).toThrow(
+      'BERTH_KEEP_ENDED: must be a number of days',
+    );
+  });
   test('H358: a bound that is not a positive whole number is refused by name', () => {
     for (const text of ['0', '1.5', 'many'])
       expect(() => boundsOf(readNodeConfig, { BERTH_MAX_WAITING: text })).toThrow(

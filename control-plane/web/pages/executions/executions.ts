@@ -4,6 +4,7 @@ import { Hono } from 'hono';
 import type { Account } from '../../../core/accounts/account.ts';
 import { OperationError } from '../../../core/model/errors.ts';
 import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/model/execution.ts';
+import { MAX_COUNT, SEARCHED_NAMES } from '../../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../../core/views/execution-views.ts';
 import {
   type ExecutionPage,
@@ -122,8 +123,9 @@ ${shown.map((state) => link(state, state, counts.get(state) ?? 0))}
 </ul></nav>`;
 }
 
-/** `12,345`. */
-const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+/** `1,234`, or `10,000+` for what is not counted further. */
+const grouped = (count: number): string =>
+  String(Math.min(count, MAX_COUNT)).replace(/\B(?=(\d{3})+$)/g, ',') + (count > MAX_COUNT ? '+' : '');
 
 function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
   if (found.lines.length === 0) return nothing(query, found);
@@ -168,7 +170,7 @@ function age({ status, timeSubmitMs, timeStartMs, timeEndMs }: ExecutionLine, no
 const lasting = (sinceMs: number, nowMs: number): Html =>
   html`<span class="whole">for ${elapsed(sinceMs, nowMs)}</span>`;
 
-function footer(query: ListQuery, { lines, hasMore, counts }: ExecutionPage): Html {
+function footer(query: ListQuery, { lines, hasMore, counts, searchEnd }: ExecutionPage): Html {
   const all = query.state ? (counts.get(query.state) ?? 0) : [...counts.values()].reduce((a, b) => a + b, 0);
   const { state } = query;
   return html`
@@ -179,12 +181,18 @@ function footer(query: ListQuery, { lines, hasMore, counts }: ExecutionPage): Ht
 <span class="quiet">${grouped(lines.length)} of ${grouped(all)}</span>
 ${query.before ? html`<a class="button" href="${listPath(query, { state })}">Newest</a>` : ''}
 ${hasMore ? html`<a class="button" rel="next" href="${listPath(query, { state, after: lines.at(-1) })}">Older</a>` : ''}
+${!hasMore && searchEnd ? html`<a class="button" rel="next" href="${listPath(query, { state, after: searchEnd })}">Search older</a>` : ''}
 </nav>
 </div>`;
 }
 
-function nothing(query: ListQuery, { counts }: ExecutionPage): Html {
+function nothing(query: ListQuery, { counts, searchEnd }: ExecutionPage): Html {
   const { state } = query;
+  if (searchEnd)
+    return empty(
+      'No match so far',
+      html`<p>The names of ${SEARCHED_NAMES / 1_000},000 executions were searched. <a rel="next" href="${listPath(query, { state, after: searchEnd })}">Search older ones</a></p>`,
+    );
   if (query.before)
     return empty(
       'No older executions',

@@ -1,8 +1,18 @@
-/** Acknowledgement check: what a user was answered is committed by then and stays true. */
+/**
+ * Acknowledgement check: what a user was answered is committed by then and stays true. Only what a user has
+ * deleted goes, or what has ended as long ago as ended executions are kept.
+ */
 
 import type { Row } from '../../../../control-plane/store/db/db.ts';
+import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import { isEnded, type Ledger } from './ledger.ts';
+
+/** How long ended executions are kept (null: for ever), and the most that a clock was ahead so far. */
+export interface Retention {
+  keepMs: number | null;
+  aheadMs: () => number;
+}
 
 interface Submitted {
   user: number;
@@ -16,12 +26,16 @@ interface Submitted {
 export class AcknowledgementCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
+  readonly #retention: Retention;
+  /** Executions that users have asked to delete. */
+  readonly #deletions = new Set<number>();
   /** Every execution whose submission was acknowledged. */
   readonly #submitted = new Map<number, Submitted>();
 
-  constructor(world: World, ledger: Ledger) {
+  constructor(world: World, ledger: Ledger, retention: Retention) {
     this.#world = world;
     this.#ledger = ledger;
+    this.#retention = retention;
   }
 
   get ids(): number[] {
@@ -55,6 +69,7 @@ export class AcknowledgementCheck {
   }
 
   deletionRequested(id: number): void {
+    this.#deletions.add(id);
     const submitted = this.#submitted.get(id);
     if (submitted) submitted.deletionRequested = true;
   }
@@ -67,6 +82,19 @@ export class AcknowledgementCheck {
     if (row && row.deleted !== 1)
       this.#world.violate(`the deletion of execution ${id} is acknowledged but not committed`);
     this.terminated(id);
+  }
+
+  /** Checks a deletion that no user has requested. The ledger must not contain the change yet. */
+  checkDeletion({ table, id, row }: Change): void {
+    if (table !== 'executions' || row?.deleted !== 1 || this.#deletions.has(id)) return;
+    const before = this.#ledger.executions.get(id);
+    if (before?.deleted === 1) return;
+    this.#world.count('execution: removed after its time');
+    const { keepMs, aheadMs } = this.#retention;
+    const isDue = keepMs !== null && Number(row.time_end_ms) + keepMs <= this.#world.nowMs + aheadMs();
+    if (!isEnded(before) || !isDue)
+      this.#world.violate(`execution ${id}, ${before?.status}, is removed before its time`);
+    this.deletionRequested(id);
   }
 
   /** Checks the executions that a commit changed. */

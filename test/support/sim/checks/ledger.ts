@@ -35,7 +35,8 @@ export class Ledger {
     if (table === 'services' && row && (row.exit ?? null) !== null && this.demandOf(row).monitor)
       this.exits.set(id, Number(row.generation));
     if (row) rows.set(id, row);
-    else rows.delete(id);
+    // A removed host stays removed when its row goes.
+    else if (table !== 'hosts') rows.delete(id);
   }
 
   /** True also for a host that never existed. */

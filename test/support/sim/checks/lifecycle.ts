@@ -101,6 +101,14 @@ export class LifecycleCheck {
       id,
       `is ${after.status} with the end time ${after.time_end_ms}`,
     );
+    const times = [after.time_submit_ms, after.time_start_ms, after.time_end_ms].filter(
+      (one) => one !== null,
+    );
+    this.#demand(
+      times.every((one, at) => at === 0 || Number(one) >= Number(times[at - 1])),
+      id,
+      `has times that run backwards: ${times}`,
+    );
     this.#demand(
       (after.error_message !== null) === (after.status === 'error'),
       id,

@@ -265,4 +265,23 @@ export const planeMutants: readonly Mutant[] = [
     to: 'if (isEnded(execution)) return;',
     faults: ['hostile messages from an agent'],
   },
+  {
+    name: 'remove ended executions before their days are over',
+    file: 'control-plane/core/lifecycle/retention.ts',
+    from: 'keepMs === null ? null : nowMs - keepMs;',
+    to: 'keepMs === null ? null : nowMs;',
+  },
+  {
+    name: 'remove ended executions before their logs',
+    file: 'control-plane/core/lifecycle/state-transitions.ts',
+    from: '  cluster.addExecution(execution);',
+    to: "  cluster.addExecution(execution); for (const service of execution.services) service.logs = 'forgotten';",
+  },
+  {
+    name: 'record an end before the start if the clock is set back',
+    file: 'control-plane/core/lifecycle/state-transitions.ts',
+    from: 'execution.timeEndMs = Math.max(nowMs, execution.timeStartMs ?? execution.timeSubmitMs);',
+    to: 'execution.timeEndMs = nowMs;',
+    faults: ['clock of the control plane jumps'],
+  },
 ];

@@ -8,6 +8,7 @@ import { Coordinator } from '../../../../control-plane/coordinator/coordinator.t
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
+import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { ClaimTerms } from '../../../../control-plane/store/db/epoch.ts';
 import type { Link, Network, Refusal, Server } from '../world/network.ts';
@@ -27,6 +28,8 @@ export interface ControlPlaneOptions {
   scheduling: SchedulerConfig;
   /** Set for a control plane that waits while another one is active. */
   standby: StandbyPlace | undefined;
+  /** Time for which ended executions are kept; null: for ever. */
+  keepMs: number | null;
   /** True if the host's row is marked as removed. */
   isRemoved(hostId: number): boolean;
   /** Called whenever this control plane finds that another has taken over, unless it waits then. */
@@ -146,6 +149,7 @@ export class ControlPlane implements Server {
       scheduling,
       claim,
       retired,
+      keepEndedDays: (this.#options.keepMs ?? 0) / DAY_MS,
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
         wakeAt: (timeMs) => {

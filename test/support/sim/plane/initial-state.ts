@@ -6,6 +6,7 @@ import {
   type SchedulerConfig,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
+import { pickOne } from '../../tools/random.ts';
 import type { Store } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 
@@ -64,4 +65,13 @@ export async function registerHosts(
 ): Promise<void> {
   for (const { name, hostId } of hosts) await store.db.batch([insertHost(newHost(hostId, name, 0))]);
   await store.publish();
+}
+
+/**
+ * Time for which ended executions are kept; null: longer than any run lasts. Drawn apart from the other
+ * choices of the seed.
+ */
+export function randomKeepMs({ randomApart }: World): number | null {
+  if (randomApart() >= 0.3) return null;
+  return pickOne(randomApart, [2_000, 15_000, 60_000]) ?? null;
 }

@@ -62,15 +62,16 @@ async function trackingDatabase(): Promise<Db> {
   return db;
 }
 
-/** Restores the initial rows. */
-async function empty(db: Db): Promise<void> {
+/** Restores the initial rows. The history counts as reviewed at `nowMs`. */
+async function empty(db: Db, nowMs: number): Promise<void> {
   for (const table of ['executions', 'join_tokens', 'hosts', 'unknown_services', 'sim_log'])
     await db.query(`DELETE FROM ${table}`);
   await db.query(`DELETE FROM sqlite_sequence WHERE name IN ('executions', 'services', 'hosts')`);
   await db.query('DELETE FROM users WHERE id > 1');
   await db.query('DELETE FROM quotas WHERE id > 1');
   await db.query(
-    'UPDATE coordinator SET epoch = 0, writer = 0, holder = NULL, unproven_ids = 0, beats = 0, beating_epoch = NULL',
+    'UPDATE coordinator SET epoch = 0, writer = 0, holder = NULL, unproven_ids = 0, beats = 0, beating_epoch = NULL, reviewed_ms = ?',
+    [nowMs],
   );
 }
 
@@ -95,7 +96,7 @@ export class Store {
 
   static async open(changed: (changes: Change[]) => void): Promise<Store> {
     database ??= await trackingDatabase();
-    await empty(database);
+    await empty(database, world().nowMs);
     return new Store(database, changed);
   }
 

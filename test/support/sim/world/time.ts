@@ -52,6 +52,8 @@ export const currentProcess = (): Process | undefined => context.getStore();
 export class World {
   nowMs = BEGIN_MS;
   readonly random: () => number;
+  /** A stream of its own, for choices that must not move those of existing seeds. */
+  readonly randomApart: () => number;
   /** One line for each thing that happened. */
   readonly trace: string[] = [];
   /** How often each kind of thing happened. */
@@ -64,6 +66,7 @@ export class World {
 
   constructor(seed: number) {
     this.random = seededRandom(seed);
+    this.randomApart = seededRandom(seed ^ 0x5eed_a9a7);
   }
 
   /** Milliseconds since the world began. */

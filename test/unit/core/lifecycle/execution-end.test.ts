@@ -13,7 +13,20 @@ import {
   queuedIds,
   running,
   runningRig,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
+
+test('C246: no time of an execution is before an earlier one, although the clock is set back', () => {
+  const { rig, execution } = startingRig(pair);
+  rig.nowMs -= 5_000;
+  for (const one of execution.services) rig.see(one, running);
+  expect(execution).toMatchObject({ status: 'running', timeStartMs: execution.timeSubmitMs });
+  rig.nowMs -= 5_000;
+  rig.see(named(execution, 'web0'), exited(0));
+  rig.see(named(execution, 'side0'), gone);
+  rig.see(named(execution, 'web0'), gone);
+  expect(execution).toMatchObject({ status: 'terminated', timeEndMs: execution.timeSubmitMs });
+});
 
 describe('the end by a monitor service', () => {
   test('C9: an exit with 0 stops the other services, and ends as terminated once their containers are gone', () => {

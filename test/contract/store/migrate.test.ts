@@ -5,10 +5,15 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Db } from '../../control-plane/store/db/db.ts';
-import { type Migration, migrate } from '../../control-plane/store/schema/migrate.ts';
-import { migrations } from '../../control-plane/store/schema/migrations.ts';
-import { databaseKinds, emptyDatabase, lastingKinds, type TestDatabase } from '../support/hosts/databases.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { type Migration, migrate } from '../../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../../control-plane/store/schema/migrations.ts';
+import {
+  databaseKinds,
+  emptyDatabase,
+  lastingKinds,
+  type TestDatabase,
+} from '../../support/hosts/databases.ts';
 
 const hosts: Migration = {
   version: 1,
@@ -186,7 +191,7 @@ const renamedTo = (migration: Migration, version: number, name: string) => ({ ..
  * applied.
  */
 async function startMigrator(url: string, migrations: Migration[]): Promise<() => Promise<number[]>> {
-  const script = fileURLToPath(new URL('../support/hosts/migrator.ts', import.meta.url));
+  const script = fileURLToPath(new URL('../../support/hosts/migrator.ts', import.meta.url));
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(
     process.execPath,
     [script, url, JSON.stringify(migrations)],

@@ -1,0 +1,148 @@
+/** The history on real databases: what a migration records, and that space is given back or used again. */
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import Database from 'libsql';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { claimEpoch } from '../../../control-plane/store/db/epoch.ts';
+import { groupAllReads } from '../../../control-plane/store/db/grouped-reads.ts';
+import { copyTo } from '../../../control-plane/store/schema/backup.ts';
+import { compact } from '../../../control-plane/store/schema/compaction.ts';
+import { migrate } from '../../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../../control-plane/store/schema/migrations.ts';
+import { emptyDatabase, lastingKinds, type TestDatabase } from '../../support/hosts/databases.ts';
+
+const ROWS = 4_000;
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+async function empty(kind: 'file' | 'sqld'): Promise<{ place: TestDatabase; db: Db }> {
+  const place = await emptyDatabase(kind);
+  undo.push(() => place.remove());
+  return { place, db: await place.open() };
+}
+
+const kept = async (db: Db) =>
+  (await db.query('SELECT keep_ended_days FROM coordinator'))[0]?.keep_ended_days;
+
+describe.each(lastingKinds)('on %s', (kind) => {
+  test('C243: a new database records 90 days, and one that was used before the upgrade 0', async () => {
+    const { db } = await empty(kind);
+    await migrate(db, migrations);
+    expect(await kept(db)).toBe(90);
+
+    const { db: used } = await empty(kind);
+    const before = migrations.filter(({ version }) => version < 16);
+    await migrate(used, before);
+    await claimEpoch(used, { name: 'earlier', hasHeld: false });
+    await migrate(used, migrations);
+    expect(await kept(used)).toBe(0);
+  });
+});
+
+async function fill(db: Db): Promise<void> {
+  await db.query('CREATE TABLE history (id INTEGER PRIMARY KEY, text TEXT)');
+  await refill(db);
+}
+
+const refill = (db: Db) =>
+  db.query(
+    `INSERT INTO history (text) SELECT hex(zeroblob(1000)) FROM
+      (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS}) SELECT i FROM n)`,
+  );
+
+const pragma = async (db: Db, name: string) =>
+  Number(Object.values((await db.query(`PRAGMA ${name}`))[0] ?? {})[0]);
+
+test('C245: an embedded file gives its unused pages back in steps, but for a twentieth', async () => {
+  const { place, db } = await empty('file');
+  await fill(db);
+  await db.query('DELETE FROM history WHERE id <= ?', [ROWS / 2]);
+  await db.query('PRAGMA wal_checkpoint(TRUNCATE)');
+  const path = fileURLToPath(place.url);
+  const before = (await stat(path)).size;
+  const grouped = groupAllReads(db);
+  const steps: number[] = [];
+  for (let freed = 1; freed > 0; ) {
+    freed = (await grouped.shrink?.(100)) ?? 0;
+    steps.push(freed);
+  }
+  expect(steps.slice(0, -2)).toEqual(steps.slice(0, -2).map(() => 100));
+  const pages = await pragma(db, 'page_count');
+  const unused = await pragma(db, 'freelist_count');
+  expect(unused / pages).toBeGreaterThan(0.03);
+  expect(unused / pages).toBeLessThan(0.12);
+  await db.query('PRAGMA wal_checkpoint(TRUNCATE)');
+  expect((await stat(path)).size / before).toBeLessThan(0.65);
+  expect(await db.query('SELECT count(*) AS rows FROM history')).toEqual([{ rows: ROWS / 2 }]);
+  expect(await pragma(db, 'integrity_check').catch(() => 'damaged')).not.toBe('damaged');
+});
+
+describe('C245: a file from an earlier version', () => {
+  /** A file without the mode that gives pages back. */
+  async function earlier(): Promise<{ db: Db; folder: string; path: string }> {
+    const folder = await mkdtemp(join(tmpdir(), 'berth-earlier-'));
+    undo.push(() => rm(folder, { recursive: true, force: true }));
+    const path = join(folder, 'berth.db');
+    const connection = new Database(path);
+    connection.exec('CREATE TABLE kept (text TEXT)');
+    connection.close();
+    const db = await openEmbedded(pathToFileURL(path).href);
+    undo.push(() => db.close());
+    await fill(db);
+    return { db, folder, path };
+  }
+
+  test('C245: is written anew at a start, and can shrink from then on', async () => {
+    const { db } = await earlier();
+    expect(await db.shrink?.(100)).toBe(0);
+    expect(await compact(db)).toMatchObject({ outcome: 'done' });
+    expect(await compact(db)).toBeUndefined();
+    await db.query('DELETE FROM history');
+    expect(await db.shrink?.(100)).toBe(100);
+  });
+
+  test('C245: is left as it is if it is too large, and its backup can shrink', async () => {
+    const { db, folder } = await earlier();
+    expect(await compact(db, 100_000)).toMatchObject({ outcome: 'too large' });
+    await db.query('DELETE FROM history WHERE id > 1000');
+    expect(await db.shrink?.(100)).toBe(0);
+    const path = join(folder, 'copy.db');
+    await copyTo(db, path);
+    const copy = await openEmbedded(pathToFileURL(path).href);
+    undo.push(() => copy.close());
+    await copy.query('DELETE FROM history');
+    expect(await copy.shrink?.(100)).toBe(100);
+  });
+
+  test('C245: is left as it is while another process uses it', async () => {
+    const { path, db: first } = await earlier();
+    await first.close();
+    const db = await openEmbedded(pathToFileURL(path).href, { busyTimeoutMs: 10 });
+    undo.push(() => db.close());
+    const other = new Database(path);
+    undo.push(() => other.close());
+    other.exec('BEGIN IMMEDIATE');
+    expect(await compact(db)).toMatchObject({ outcome: 'in use' });
+    other.exec('ROLLBACK');
+  });
+});
+
+test('C245: a server uses the pages of removed rows again', async () => {
+  const { db } = await empty('sqld');
+  expect(db.shrink).toBeUndefined();
+  expect(await compact(db)).toBeUndefined();
+  await fill(db);
+  const pages = async () => (await db.query('SELECT page_count AS pages FROM pragma_page_count'))[0]?.pages;
+  const before = Number(await pages());
+  for (let round = 0; round < 5; round++) {
+    await db.query('DELETE FROM history');
+    await refill(db);
+  }
+  expect(Number(await pages()) / before).toBeLessThan(1.1);
+});
