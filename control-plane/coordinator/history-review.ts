@@ -82,7 +82,7 @@ export class HistoryReview {
 
   /** Throws if no state is loaded. */
   summary(): HistorySummary {
-    const reviewedMs = this.#reviewedMs ?? this.#turns.reviewRecord.reviewedMs;
+    const reviewedMs = this.#reviewedMs ?? this.#turns.loaded.reviewRecord.reviewedMs;
     return { keepEndedDays: this.#keepDays, removed: this.#removed, reviewedMs: reviewedMs || null };
   }
 
@@ -100,12 +100,12 @@ export class HistoryReview {
   }
 
   get #keepDays(): number {
-    return this.#deps.keepEndedDays ?? this.#turns.reviewRecord.keepDays;
+    return this.#deps.keepEndedDays ?? this.#turns.loaded.reviewRecord.keepDays;
   }
 
   /** A start serves its users first. */
   #firstDueMs(nowMs: number): number {
-    const { reviewedMs } = this.#turns.reviewRecord;
+    const { reviewedMs } = this.#turns.loaded.reviewRecord;
     return Math.max(nowMs + FIRST_DELAY_MS, nextReviewMs(reviewedMs, keepMsOf(this.#keepDays), nowMs));
   }
 
@@ -140,7 +140,7 @@ export class HistoryReview {
     await this.#shrink(review);
     if (isComplete) {
       this.#reviewedMs = clock.nowMs();
-      await writeReviewed(db, this.#turns.epoch, this.#reviewedMs);
+      await writeReviewed(db, this.#turns.loaded.epoch, this.#reviewedMs);
     }
     const { executions, freedPages } = review;
     if (executions + freedPages + Object.values(expired).reduce((sum, rows) => sum + rows, 0) > 0)
@@ -199,7 +199,7 @@ export class HistoryReview {
       const removedMs = dueEndMs(review.keepMs, nowMs);
       const expiry = { nowMs, forgetMs: nowMs - FORGET_MS, removedMs };
       const expired = await this.#paced(review, 1, () =>
-        removeExpired(db, this.#turns.epoch, expiry, EXPIRED_ROWS),
+        removeExpired(db, this.#turns.loaded.epoch, expiry, EXPIRED_ROWS),
       );
       for (const what of Object.keys(total) as (keyof Expired)[]) total[what] += expired[what];
       if (Object.values(expired).every((rows) => rows < EXPIRED_ROWS)) return total;

@@ -13,7 +13,6 @@ import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import { unloadWaiting } from '../core/state/loading.ts';
 import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
-import type { ReviewRecord } from '../store/cluster/history-rows.ts';
 import type { Db } from '../store/db/db.ts';
 import {
   type ClaimTerms,
@@ -86,22 +85,10 @@ export class Turns {
     return this.#state?.cluster;
   }
 
-  /** The epoch of the state. Throws if no state is loaded. */
-  get epoch(): Epoch {
+  /** The state with what was read beside it. Throws if none is loaded. */
+  get loaded(): State {
     if (!this.#state) throw new Error('there is no state');
-    return this.#state.epoch;
-  }
-
-  /** The key that proofs of ids are made with. Throws if no state is loaded. */
-  get idKey(): string {
-    if (!this.#state) throw new Error('there is no state');
-    return this.#state.idKey;
-  }
-
-  /** What the database recorded about the history when the state was loaded. Throws if no state is loaded. */
-  get reviewRecord(): ReviewRecord {
-    if (!this.#state) throw new Error('there is no state');
-    return this.#state.reviewRecord;
+    return this.#state;
   }
 
   get loader(): Loader {

@@ -12,6 +12,7 @@ import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
 import { measureAgents } from './groups/agents.ts';
 import { measureConnections } from './groups/connections.ts';
 import { measureEdge } from './groups/edge.ts';
+import { measureHistory } from './groups/history.ts';
 import { measureHostile } from './groups/hostile.ts';
 import { measureHttp } from './groups/http.ts';
 import { measureList } from './groups/list.ts';
@@ -28,6 +29,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   http: measureHttp,
   connections: measureConnections,
   list: measureList,
+  history: measureHistory,
   start: measureStart,
   logs: measureLogs,
   scheduler: measureScheduler,

@@ -3,7 +3,7 @@ import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
 import { addExecutions, type ExecutionRow } from '../support/fixtures/execution-rows.ts';
 import { queuedApplication } from './application.ts';
 
-const USERS = 50;
+export const USERS = 50;
 /** Time of the first submission. One submission per second follows. */
 export const FIRST_MS = 1_700_000_000_000;
 

@@ -175,7 +175,7 @@ export class Agents implements SessionEvents {
   }
 
   #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
-    const { idKey } = this.#turns;
+    const { idKey } = this.#turns.loaded;
     const seen = seenIds(hello, (ids) => this.#idCode.isProof(idKey, ids));
     const isAccepted = reserveIds(cluster, hello.host.name, seen, this.#log);
     if (!isAccepted) session.close('badMessage', UNPROVEN);
@@ -183,7 +183,7 @@ export class Agents implements SessionEvents {
   }
 
   #deploymentParts(): DeploymentParts {
-    const { idKey } = this.#turns;
+    const { idKey } = this.#turns.loaded;
     const proofOf: DeploymentParts['proofOf'] = (ids) => this.#idCode.proofOf(idKey, ids);
     return { name: this.#deploymentName, isolation: this.#isolation, proofOf };
   }

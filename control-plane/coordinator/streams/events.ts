@@ -81,7 +81,7 @@ export class Events {
   }
 
   #ringOfState(): EventRing {
-    this.#ring ??= new EventRing(this.#turns.epoch);
+    this.#ring ??= new EventRing(this.#turns.loaded.epoch);
     return this.#ring;
   }
 
