@@ -65,7 +65,7 @@ export interface SchedulerSummary {
   };
 }
 
-/** What reviews of the history do (coordinator/history-review.ts). */
+/** What reviews of the history do (coordinator/changes/history-review.ts). */
 export interface HistorySummary {
   /** 0: for ever. */
   keepEndedDays: number;

@@ -8,7 +8,7 @@ export const idle = {
   /** Reports of one host, whatever runs there: signs of life with the usage. */
   messagesPerHostMinute: 6,
   /** Alarms of the object that ring, for all hosts together. Each sets the next. */
-  alarmsPerMinute: 0.75,
+  alarmsPerMinute: 0.8,
   databaseRequestsPerMinute: 0,
   /** With `BERTH_HOST_LOSS=requeue`, for all hosts together (C108). */
   requeueDatabaseRequestsPerMinute: 6,

@@ -1,4 +1,4 @@
-/** Reviews of the history by a coordinator (control-plane/coordinator/history-review.ts). */
+/** Reviews of the history by a coordinator (control-plane/coordinator/changes/history-review.ts). */
 import { afterEach, describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../control-plane/core/lifecycle/retention.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';

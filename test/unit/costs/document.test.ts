@@ -40,7 +40,7 @@ test('H401: messages of agents are charged at a twentieth, calls and alarms in f
     usageOf({ hosts: 1, submissionsPerMinute: 0 }),
   ];
   expect(one.objectRequests - none.objectRequests).toBe((6 * 30 * 24 * 60) / 20);
-  expect(none.objectRequests).toBe(0.75 * 30 * 24 * 60);
+  expect(none.objectRequests).toBe(0.8 * 30 * 24 * 60);
 });
 
 test('H401: a load beyond all plans of the database is an error, not a price', () => {

@@ -47,6 +47,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   },
   'control-plane/coordinator': {
     agents: ['ports.ts', 'turns.ts'],
+    changes: ['ports.ts', 'turns.ts'],
     streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'agents'],
     runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'agents'],
   },

@@ -107,7 +107,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'acknowledge a termination and ignore it',
-    file: 'control-plane/coordinator/execution-changes.ts',
+    file: 'control-plane/coordinator/changes/execution-changes.ts',
     from: '      requestEnd(cluster, execution, nowMs);',
     to: '',
   },

@@ -8,10 +8,10 @@ import {
   type KnownActor,
   type LastingCredential,
   tokenNotValid,
-} from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { findAccountByCredential } from '../store/accounts/users.ts';
-import type { Db } from '../store/db/db.ts';
+} from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { findAccountByCredential } from '../../store/accounts/users.ts';
+import type { Db } from '../../store/db/db.ts';
 
 /** The coordinator asks the database again after this time. */
 const SEEN_MS = 60_000;

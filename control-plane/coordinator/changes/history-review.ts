@@ -3,7 +3,7 @@
  * expired, in small batches with pauses. It runs beside the turns; each batch is an input of one turn. Never
  * removes what has not ended.
  */
-import { FORGET_MS } from '../core/accounts/login-throttle.ts';
+import { FORGET_MS } from '../../core/accounts/login-throttle.ts';
 import {
   BATCH_SIZE,
   dueEndMs,
@@ -14,13 +14,13 @@ import {
   pauseMs,
   retryPeriodMs,
   reviewPeriodMs,
-} from '../core/lifecycle/retention.ts';
-import { deleteEnded } from '../core/lifecycle/state-transitions.ts';
-import type { Execution } from '../core/model/execution.ts';
-import type { Cluster } from '../core/state/cluster.ts';
-import type { Decision } from '../core/state/decision.ts';
-import type { HistorySummary } from '../core/views/statistics.ts';
-import { loadExecutions } from '../store/cluster/cluster-rows.ts';
+} from '../../core/lifecycle/retention.ts';
+import { deleteEnded } from '../../core/lifecycle/state-transitions.ts';
+import type { Execution } from '../../core/model/execution.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import type { Decision } from '../../core/state/decision.ts';
+import type { HistorySummary } from '../../core/views/statistics.ts';
+import { loadExecutions } from '../../store/cluster/cluster-rows.ts';
 import {
   type EndPosition,
   type Expired,
@@ -28,10 +28,10 @@ import {
   listEnded,
   removeExpired,
   writeReviewed,
-} from '../store/cluster/history-rows.ts';
-import type { Db } from '../store/db/db.ts';
-import type { Clock, Logger } from './ports.ts';
-import type { Turns } from './turns.ts';
+} from '../../store/cluster/history-rows.ts';
+import type { Db } from '../../store/db/db.ts';
+import type { Clock, Logger } from '../ports.ts';
+import type { Turns } from '../turns.ts';
 
 export interface HistoryReviewDeps {
   db: Db;

@@ -5,18 +5,18 @@ import {
   type Caller,
   type KnownActor,
   noSuchExecution,
-} from '../core/accounts/account.ts';
-import { submit } from '../core/lifecycle/admission.ts';
-import { deleteEnded, requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
-import type { Submission } from '../core/lifecycle/submission.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { type Execution, isEnded } from '../core/model/execution.ts';
-import type { Cluster } from '../core/state/cluster.ts';
-import { loadExecution } from '../store/cluster/cluster-rows.ts';
-import type { Db } from '../store/db/db.ts';
-import { type ExecutionState, findState } from '../store/executions/executions.ts';
+} from '../../core/accounts/account.ts';
+import { submit } from '../../core/lifecycle/admission.ts';
+import { deleteEnded, requestDeletion, requestEnd } from '../../core/lifecycle/state-transitions.ts';
+import type { Submission } from '../../core/lifecycle/submission.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { type Execution, isEnded } from '../../core/model/execution.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import { loadExecution } from '../../store/cluster/cluster-rows.ts';
+import type { Db } from '../../store/db/db.ts';
+import { type ExecutionState, findState } from '../../store/executions/executions.ts';
+import type { Turns } from '../turns.ts';
 import { type Credentials, ForgottenError } from './credentials.ts';
-import type { Turns } from './turns.ts';
 
 interface Change<T> {
   read?(): Promise<void>;
