@@ -277,7 +277,7 @@ export class Coordinator implements CoordinatorApi {
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
-    this.#agents.sendDecisions(decisions, cluster);
+    this.#agents.committed(decisions, cluster);
     this.#logs.update();
     this.#history.committed(decisions);
     this.#overview.note(cluster, this.#clock.nowMs());

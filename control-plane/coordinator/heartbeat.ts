@@ -1,10 +1,10 @@
 /**
  * Heartbeat: while a coordinator holds the epoch, it moves the counter that a standby watches, also while it
- * reads its state and while it has nothing to commit (C252, COORD-6).
+ * reads its state (C252, COORD-6).
  */
 import { BEAT_PERIOD_MS, SILENCE_MS } from '../core/state/takeover-watch.ts';
 import type { Db } from '../store/db/db.ts';
-import { type Epoch, fence, isStale } from '../store/db/epoch.ts';
+import { beat, type Epoch, isStale } from '../store/db/epoch.ts';
 import type { Clock } from './ports.ts';
 
 /** After so many beats without an answer a standby may have taken over. */
@@ -44,7 +44,7 @@ export class Heartbeat {
     this.#clock.after(BEAT_PERIOD_MS, () => this.#beat(epoch));
     if (this.#unanswered >= MAX_UNANSWERED) this.#doubt();
     this.#unanswered += 1;
-    this.#db.batch([fence(epoch)]).then(
+    this.#db.batch([beat(epoch)]).then(
       () => {
         this.#unanswered = 0;
       },

@@ -72,6 +72,8 @@ export class Agents implements SessionEvents {
   readonly #joining = new Set<number>();
   /** Sessions that were welcomed in the current turn. Their sync already contains the turn's starts. */
   readonly #welcomed = new Set<AgentSession>();
+  /** Sequence of the last report of each session in the current turn, which the turn's commit covers. */
+  readonly #toAcknowledge = new Map<AgentSession, number>();
 
   constructor(turns: Turns, deps: AgentsDeps) {
     const { deploymentName, clock, log, idCode, unknownContainers = 'keep', isolation = 'user' } = deps;
@@ -104,6 +106,7 @@ export class Agents implements SessionEvents {
     for (const session of [...this.#sessions.values()]) session.close('unavailable');
     this.#sessions.clear();
     this.#joining.clear();
+    this.#toAcknowledge.clear();
   }
 
   hello(session: AgentSession, hello: Hello): void {
@@ -216,8 +219,8 @@ export class Agents implements SessionEvents {
         for (const observation of report.observations) observe(cluster, host, observation, nowMs);
         for (const service of report.forgotten) observeForgotten(cluster, host, service);
       },
-      done: (cluster, nowMs) => {
-        session.acknowledge(report.sequence, nowMs, coreSharesAt(cluster, session.hostId));
+      done: (cluster) => {
+        this.#toAcknowledge.set(session, report.sequence);
         this.#overlays.reported(cluster, session.hostId, report);
       },
       fail: () => session.close('unavailable'),
@@ -263,8 +266,16 @@ export class Agents implements SessionEvents {
     this.#log('host.conditions', { host: host.name, conditions: texts });
   }
 
-  /** Sends the agents the committed decisions. */
-  sendDecisions(decisions: readonly Decision[], cluster: Cluster): void {
+  /** Sends the agents what a turn has committed: acknowledgements of their reports, then decisions. */
+  committed(decisions: readonly Decision[], cluster: Cluster): void {
+    const nowMs = this.#clock.nowMs();
+    for (const [session, sequence] of this.#toAcknowledge)
+      session.acknowledge(sequence, nowMs, coreSharesAt(cluster, session.hostId));
+    this.#toAcknowledge.clear();
+    this.#sendDecisions(decisions, cluster);
+  }
+
+  #sendDecisions(decisions: readonly Decision[], cluster: Cluster): void {
     const assignment = assigner(cluster, this.#deploymentParts());
     this.#overlays.decided(cluster, decisions);
     const forget = new Map<AgentSession, number[]>();

@@ -52,7 +52,7 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
     // The row of a deleted user is removed with the last of its executions.
     ...(changes.purged.size > 0 ? [purgeUsers] : []),
     ...Array.from(changes.unknown, writeUnknown),
-    ...(changes.raisedIds ? raiseIds(changes.raisedIds) : []),
+    ...sequencesToRaise(changes),
     ...(changes.unprovenIds === null ? [] : [writeUnprovenIds(changes.unprovenIds)]),
   ];
   if (statements.length === 0 && !changes.confirmsEpoch) return;
@@ -79,6 +79,15 @@ function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
 function servicesToWrite(changes: Changes): Statement[] {
   const fresh = new Set([...changes.newServices].flatMap(({ services }) => services));
   return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
+}
+
+/** The insertion of a row raises the sequence of its table. */
+function sequencesToRaise({ raisedIds, newExecutions, newServices }: Changes): Statement[] {
+  if (!raisedIds) return [];
+  const hasRow = { execution: false, service: false };
+  for (const { id } of newExecutions.keys()) hasRow.execution ||= id === raisedIds.execution - 1;
+  for (const { services } of newServices) hasRow.service ||= services.at(-1)?.id === raisedIds.service - 1;
+  return raiseIds(raisedIds, hasRow);
 }
 
 const DELETED_USERS = 'SELECT id FROM users WHERE deleted = 1';

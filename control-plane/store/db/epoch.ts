@@ -11,7 +11,7 @@ export type Epoch = number;
 
 /** How a coordinator claims its epochs. */
 export interface ClaimTerms {
-  /** True if the holder moves the counter even if it has nothing to commit (coordinator/heartbeat.ts). */
+  /** True if the holder moves the counter (coordinator/heartbeat.ts). */
   isBeating?: boolean;
   /** True if the holder gives up its state, and so its agents, when a standby may have taken over. */
   yields?: boolean;
@@ -47,10 +47,16 @@ export async function claimEpoch(db: Db, claimant: Claimant): Promise<Epoch> {
 }
 
 /**
- * First statement of a transaction: the transaction fails if a later coordinator has taken over. It moves the
- * counter that a standby watches.
+ * First statement of a transaction: the transaction fails if a later coordinator has taken over. While none
+ * has, `writer` is the epoch already, and the statement changes no row: a commit writes one page less.
  */
 export const fence = (epoch: Epoch): Statement => ({
+  sql: 'UPDATE coordinator SET writer = ? WHERE writer <> ?',
+  args: [epoch, epoch],
+});
+
+/** A heartbeat: moves the counter that a standby watches. Fails if a later coordinator has taken over. */
+export const beat = (epoch: Epoch): Statement => ({
   sql: 'UPDATE coordinator SET writer = ?, beats = beats + 1',
   args: [epoch],
 });

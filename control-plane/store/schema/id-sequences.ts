@@ -38,10 +38,13 @@ export const writeUnprovenIds = (count: number): Statement => ({
   args: [count],
 });
 
-/** Raises the sequences so that the next ids are at least these. */
-export const raiseIds = ({ execution, service }: Pick<NextIds, 'execution' | 'service'>): Statement[] => [
-  ...raise('executions', execution - 1),
-  ...raise('services', service - 1),
+/** Raises the sequences so that the next ids are at least these, except for those that are there already. */
+export const raiseIds = (
+  { execution, service }: Pick<NextIds, 'execution' | 'service'>,
+  isThere: { execution: boolean; service: boolean } = { execution: false, service: false },
+): Statement[] => [
+  ...(isThere.execution ? [] : raise('executions', execution - 1)),
+  ...(isThere.service ? [] : raise('services', service - 1)),
 ];
 
 /** A table without any insert so far has no row in the sequence. */

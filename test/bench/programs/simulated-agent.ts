@@ -119,7 +119,12 @@ class SimulatedSession implements Receiver {
         return;
       }
       case 'ack':
-        if (this.#gone.delete(message.sequence)) this.#events.ended();
+        // In ascending order. An acknowledgement covers all reports up to its sequence (P7).
+        for (const sequence of this.#gone) {
+          if (sequence > message.sequence) break;
+          this.#gone.delete(sequence);
+          this.#events.ended();
+        }
     }
   }
 

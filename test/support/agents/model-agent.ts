@@ -72,7 +72,7 @@ export class ModelAgent {
   async reportAndWait(...observations: Observation[]): Promise<void> {
     this.report(observations);
     const sequence = this.#sequence;
-    await eventually(() => this.socket.all('ack').some((ack) => ack.sequence === sequence));
+    await eventually(() => this.socket.all('ack').some((ack) => ack.sequence >= sequence));
   }
 
   /** Waits for the `n`th start, counted from 1, in a sync or alone. */

@@ -159,6 +159,13 @@ describe('starts and stops', () => {
       { type: 'ack', sequence: 1, timeMs: rig.clock.nowMs(), coreShares: [] },
     ]);
   });
+  test('P7: one acknowledgement covers all reports of a connection that a turn has committed', async () => {
+    const one = await rig.agent().join();
+    one.report([]);
+    one.report([]);
+    await one.reportAndWait();
+    expect(one.socket.all('ack')).toMatchObject([{ sequence: 3 }]);
+  });
   test('P5: an agent that reconnects gets the same keys again, without those to stop', async () => {
     const one = await rig.agent().join();
     const ids = [await rig.submit(), await rig.submit()] as const;
