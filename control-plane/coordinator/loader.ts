@@ -4,8 +4,9 @@
  */
 import { newServices } from '../core/lifecycle/submission.ts';
 import { type Execution, isLoaded } from '../core/model/execution.ts';
+import type { Description } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
-import { type Description, load } from '../core/state/loading.ts';
+import { load } from '../core/state/loading.ts';
 import { loadDescriptions, loadServiceRows, servicesFrom } from '../store/cluster/waiting-rows.ts';
 import type { Db } from '../store/db/db.ts';
 
@@ -55,9 +56,10 @@ export class Loader {
     return executions.filter((execution) => {
       if (isLoaded(execution)) return false;
       if (execution.hasServiceRows) return true;
-      const text = cluster.changes.newExecutions.get(execution) ?? this.#take(execution.id);
-      if (text === undefined) return true;
-      const description = parsed(text);
+      const kept = this.#take(execution.id);
+      const description =
+        cluster.changes.newExecutions.get(execution) ?? (kept === undefined ? undefined : parsed(kept));
+      if (!description) return true;
       load(cluster, execution, description, newServices(execution, description.application));
       return false;
     });

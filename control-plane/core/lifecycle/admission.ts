@@ -22,7 +22,8 @@ export function submit(cluster: Cluster, submission: Submission, nowMs: number):
   assertWithinBounds(cluster, execution, requirements);
   Object.assign(cluster.nextIds, ids);
   cluster.addExecution(execution);
-  cluster.changes.newExecutions.set(execution, submission.description);
+  const { description: text, application } = submission;
+  cluster.changes.newExecutions.set(execution, { text, application });
   // The rows of the services come later: meanwhile only the sequence has their ids.
   cluster.changes.raisedIds = { ...cluster.nextIds };
   return execution;

@@ -6,6 +6,7 @@ import type { Application } from '../../../shared/application-schema.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
+import { utf8Bytes } from '../model/json-bytes.ts';
 import { type Requirements, requirementOf, requirementsOf } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 import { gangDemandOf } from '../scheduling/resource-demand.ts';
@@ -45,7 +46,7 @@ export function newExecution(
     name,
     userId,
     description: null,
-    descriptionBytes: utf8.encode(description).length,
+    descriptionBytes: utf8Bytes(description),
     firstServiceId,
     serviceCount,
     hasServiceRows: false,
@@ -65,8 +66,6 @@ export function newExecution(
     services: NONE,
   };
 }
-
-const utf8 = new TextEncoder();
 
 const instanceCountOf = ({ services }: Application): number =>
   services.reduce((sum, { total_count }) => sum + total_count, 0);

@@ -32,6 +32,12 @@ function objectBytes(object: Readonly<Record<string, unknown>>): number {
   return bytes + BRACKETS + COMMA * Math.max(0, fields - 1);
 }
 
+/** The bytes that a text has in UTF-8. Most are ASCII, and need no encoding. */
+export const utf8Bytes = (text: string): number =>
+  NOT_ASCII.test(text) ? new TextEncoder().encode(text).length : text.length;
+
+const NOT_ASCII = /[^\0-\x7f]/;
+
 /** ASCII that JSON needs no escapes for. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 /** An expression takes a quarter of the time of the loop for longer texts than this. */

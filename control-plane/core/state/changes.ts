@@ -1,4 +1,5 @@
 /** The changes of the live state that the next commit writes. Pure. */
+import type { Application } from '../../../shared/application-schema.ts';
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
@@ -11,13 +12,19 @@ export interface NextIds {
   host: number;
 }
 
+/** A description as JSON text, and its content. */
+export interface Description {
+  text: string;
+  application: Application;
+}
+
 /**
  * Rows to write in the next commit, and changes without a row that are sent to subscribers
  * (streams/events.ts).
  */
 export interface Changes {
   /** With their descriptions. */
-  newExecutions: Map<Execution, string>;
+  newExecutions: Map<Execution, Description>;
   /** Executions whose services get their rows. */
   newServices: Set<Execution>;
   executions: Set<Execution>;

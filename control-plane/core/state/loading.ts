@@ -2,16 +2,10 @@
  * Loading: an execution that waits has its description and services in memory only while a turn needs them
  * (COORD-5). Pure.
  */
-import type { Application } from '../../../shared/application-schema.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Service } from '../model/service.ts';
+import type { Description } from './changes.ts';
 import type { Cluster } from './cluster.ts';
-
-/** A description as JSON text, and its content. */
-export interface Description {
-  text: string;
-  application: Application;
-}
 
 /** Adds description and services to an execution that waits. */
 export function load(

@@ -46,10 +46,10 @@ export class BodyReader {
     return this.#read(c, jsonSteps);
   }
 
-  /** What `steps` makes of the JSON of the body. */
-  jsonInSteps<T>(c: HonoContext, steps: (value: unknown) => Steps<T>): Promise<T> {
+  /** What `steps` makes of the JSON of the body, which has that many bytes. */
+  jsonInSteps<T>(c: HonoContext, steps: (value: unknown, bytes: number) => Steps<T>): Promise<T> {
     return this.#read(c, function* (bytes) {
-      return yield* steps(yield* jsonSteps(bytes));
+      return yield* steps(yield* jsonSteps(bytes), bytes.byteLength);
     });
   }
 

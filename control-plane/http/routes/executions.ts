@@ -11,6 +11,7 @@ import {
   submitExecution,
   terminateExecution,
 } from '../../operations/executions/executions.ts';
+import { KnownDescriptions, MAX_KNOWN_LENGTH } from '../../operations/executions/known-descriptions.ts';
 import { getExecution } from '../../operations/executions/reads.ts';
 import { draftSteps, submissionSteps } from '../../operations/executions/submission-input.ts';
 import type { ReadTurns } from '../../operations/read-turns.ts';
@@ -24,8 +25,12 @@ import type { Variant } from '../variants/variant.ts';
 export function executionRoutes(context: Context & { bodies: BodyReader }, variant: Variant): Hono<Env> {
   const routes = new Hono<Env>();
   const { bodies } = context;
+  const known = new KnownDescriptions();
   routes.post('/', async (c) => {
-    const input = () => bodies.jsonInSteps(c, submissionSteps);
+    const input = () =>
+      bodies.jsonInSteps(c, (body, bytes) =>
+        submissionSteps(body, bytes <= MAX_KNOWN_LENGTH ? known : undefined),
+      );
     const execution_id = await submitExecution(context, c.get('caller'), input, variant);
     return json({ execution_id }, variant.created);
   });
@@ -52,7 +57,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   });
   if (variant.explains) {
     routes.post('/explain', async (c) => {
-      const input = () => bodies.jsonInSteps(c, draftSteps);
+      const input = () => bodies.jsonInSteps(c, (body) => draftSteps(body));
       return json(explanationJson(await explainApplication(context, c.get('actor'), input), variant));
     });
     routes.get('/:id/explain', async (c) => {

@@ -7,6 +7,7 @@ import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { count } from '../../core/model/text.ts';
 import { readInput } from '../input.ts';
+import type { KnownDescriptions } from './known-descriptions.ts';
 
 /** `application` is validated separately, because its problems carry JSON pointers. */
 export const submissionSchema = z.object({
@@ -29,13 +30,18 @@ export interface SubmissionInput {
   description: string;
 }
 
-/** Throws `invalid` with every problem of the body, or else of the description. */
-export const submissionSteps = (body: unknown): Steps<SubmissionInput> => inputSteps(submissionSchema, body);
+/**
+ * Throws `invalid` with every problem of the body, or else of the description. A description among `known` is
+ * valid; a valid one becomes known.
+ */
+export const submissionSteps = (body: unknown, known?: KnownDescriptions): Steps<SubmissionInput> =>
+  inputSteps(submissionSchema, body, known);
 export const draftSteps = (body: unknown): Steps<SubmissionInput> => inputSteps(draftSchema, body);
 
 function* inputSteps(
   schema: typeof submissionSchema | typeof draftSchema,
   body: unknown,
+  known?: KnownDescriptions,
 ): Steps<SubmissionInput> {
   const { data, problems } = readInput<z.output<typeof schema>>(schema, body, 'body');
   if (problems !== undefined)
@@ -44,9 +50,14 @@ function* inputSteps(
       `The body must be {"name": text, "application": object}. ${problems}`,
     );
   const { name, application } = data;
+  const text = known && JSON.stringify(application);
+  const found = text === undefined ? undefined : known?.find(text);
+  if (text !== undefined && found) return { name, application: found, description: text };
   const valid = validApplication(yield* validationSteps(application));
   yield TURN_UNITS;
-  return { name, application: valid, description: JSON.stringify(application) };
+  const description = text ?? JSON.stringify(application);
+  known?.add(description, valid);
+  return { name, application: valid, description };
 }
 
 /** The same for a body that is in memory already. */

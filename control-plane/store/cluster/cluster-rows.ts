@@ -43,9 +43,7 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
   const statements = [
     ...hostsToWrite(changes),
     ...Array.from(changes.usedTokens, useJoinToken),
-    ...Array.from(changes.newExecutions, ([execution, description]) =>
-      insertExecution(execution, description),
-    ),
+    ...Array.from(changes.newExecutions, ([execution, { text }]) => insertExecution(execution, text)),
     ...updated(changes.executions, changes.newExecutions).map(updateExecution),
     ...servicesToWrite(changes),
     ...Array.from(changes.purged, ({ id }) => ({ sql: 'DELETE FROM executions WHERE id = ?', args: [id] })),

@@ -2,6 +2,7 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { instancesOf } from '../../core/lifecycle/submission.ts';
 import type { Execution, ExecutionStatus } from '../../core/model/execution.ts';
+import { utf8Bytes } from '../../core/model/json-bytes.ts';
 import { gangDemandOf } from '../../core/scheduling/resource-demand.ts';
 import type { Argument, Row, Statement } from '../db/db.ts';
 import { serviceOf } from './service-rows.ts';
@@ -22,7 +23,7 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
     name: String(row.name),
     userId: Number(row.user_id),
     description,
-    descriptionBytes: utf8.encode(description).length,
+    descriptionBytes: utf8Bytes(description),
     firstServiceId: numberOrNull(row.first_service_id) ?? services[0]?.id ?? 0,
     serviceCount: numberOrNull(row.service_count) ?? services.length,
     hasServiceRows: services.length > 0,

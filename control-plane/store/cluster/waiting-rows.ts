@@ -5,6 +5,7 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { instancesOf, newServices } from '../../core/lifecycle/submission.ts';
 import type { Execution } from '../../core/model/execution.ts';
+import { utf8Bytes } from '../../core/model/json-bytes.ts';
 import type { Service } from '../../core/model/service.ts';
 import { demandFromText, demandText, gangDemandOf } from '../../core/scheduling/resource-demand.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
@@ -90,7 +91,7 @@ function completeRow(row: Row): Statement {
       row.service_count ?? null,
       application.size,
       demandText(gangDemandOf(application)),
-      new TextEncoder().encode(description).length,
+      utf8Bytes(description),
       row.id ?? null,
     ],
   };

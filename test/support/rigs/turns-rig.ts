@@ -59,7 +59,10 @@ export class TurnsRig {
           nowMs,
         );
         cluster.addExecution(execution);
-        cluster.changes.newExecutions.set(execution, JSON.stringify(description));
+        cluster.changes.newExecutions.set(execution, {
+          text: JSON.stringify(description),
+          application: description,
+        });
       },
       done: () => this.events.push(`done ${name}`),
       fail: (error) =>

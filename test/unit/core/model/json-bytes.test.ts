@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jsonBytes } from '../../../../control-plane/core/model/json-bytes.ts';
+import { jsonBytes, utf8Bytes } from '../../../../control-plane/core/model/json-bytes.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
 
 const bytesOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length;
@@ -17,3 +17,10 @@ test.each([
 ])('C173: the bytes of JSON are counted without making it: %s', (_, value) => {
   expect(jsonBytes(value)).toBe(bytesOf(value));
 });
+
+test.each(['', 'plain', 'ä€😀', '\ud800', 'x'.repeat(1_000_000), '\0\x7f\x80'])(
+  'the bytes of a text are those of its UTF-8',
+  (text) => {
+    expect(utf8Bytes(text)).toBe(new TextEncoder().encode(text).length);
+  },
+);
