@@ -108,14 +108,14 @@ const submissionsTo = (port: number, prefix: string, headers: Record<string, str
   requests: PLAIN_REQUESTS,
 });
 
-/** Latency of a server that answers the same submissions without doing anything. */
+/** Latency of a server that only inserts the same submissions. */
 async function plainP99Ms(): Promise<number> {
-  const server = startProgram(['test/bench/programs/plain-server.ts', '{}']);
+  const server = startProgram(['test/bench/programs/plain-server.ts']);
   try {
     const [, port] = await server.waitFor(/port (\d+)/);
     return (await runLoad(submissionsTo(Number(port), '', {}))).p99Ms;
   } finally {
-    await server.kill();
+    await server.stop();
   }
 }
 
