@@ -114,10 +114,11 @@ function settle(
   }
   if (!cluster.executions.has(execution.id)) return;
   updateQueues(cluster, execution, nowMs);
-  const delays = execution.services.map(({ restartAtMs }) => restartAtMs);
-  for (const timeMs of [execution.retryAtMs, ...delays]) {
+  const setDeadline = (timeMs: number | null) => {
     if (timeMs !== null && timeMs > nowMs) cluster.deadlines.set(execution.id, timeMs);
-  }
+  };
+  setDeadline(execution.retryAtMs);
+  for (const { restartAtMs } of execution.services) setDeadline(restartAtMs);
 }
 
 /** The next decision on an execution, except for its placement, which depends on all others. */
