@@ -1,6 +1,6 @@
 /**
- * Descriptions that were valid a short time ago, by their text. Whoever submits the same application again and
- * again has it validated once. Bounded, so that it takes the same memory whatever is submitted.
+ * Descriptions that were valid a short time ago, by their text. An application that is submitted again and
+ * again is validated once. Their number and their length are bounded.
  */
 import type { Application } from '../../../shared/application-schema.ts';
 

@@ -197,14 +197,17 @@ export class ProtocolCheck implements Tap {
       );
   }
 
+  /** An acknowledgement covers all reports up to its sequence (P7). */
   #acknowledged(link: Link, state: LinkState, sequence: number): void {
-    const report = reportOf(state, sequence);
-    if (!report) {
+    if (!reportOf(state, sequence))
       this.#world.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
-      return;
-    }
-    state.reports.splice(state.reports.indexOf(report), 1);
     this.#leases.acknowledged(link);
+    const covered = state.reports.filter((one) => one.sequence <= sequence);
+    for (const report of covered) this.#reportAcknowledged(link, state, report);
+  }
+
+  #reportAcknowledged(link: Link, state: LinkState, report: Report): void {
+    state.reports.splice(state.reports.indexOf(report), 1);
     this.#contact.acknowledged(link, report);
     assertAuthorised(this.#world, this.#ledger, link, state.listed, report);
     for (const observation of report.observations)

@@ -135,7 +135,8 @@ class Schedule {
     }
     this.#agent.report(observations);
     const reports = ++this.#reports;
-    await until(() => socket.all('ack').length >= reports || socket.closeCode !== undefined);
+    const isAcknowledged = () => socket.all('ack').some(({ sequence }) => sequence >= reports);
+    await until(() => isAcknowledged() || socket.closeCode !== undefined);
   }
 
   #start(assignment: Assignment): Observation {
