@@ -13,7 +13,7 @@ import { newExecution } from '../../../control-plane/core/lifecycle/submission.t
 import { insertExecution } from '../../../control-plane/store/cluster/execution-rows.ts';
 import type { Statement } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { groupReads } from '../../../control-plane/store/db/grouped-reads.ts';
+import { groupAllReads } from '../../../control-plane/store/db/grouped-reads.ts';
 import { findExecution } from '../../../control-plane/store/executions/executions.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
@@ -31,7 +31,7 @@ const INFO = {
 const folder = mkdtempSync(join(tmpdir(), 'berth-plain-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 process.once('SIGTERM', () => process.exit(0));
-const db = groupReads(await openEmbedded(`file:${join(folder, 'plain.db')}`));
+const db = groupAllReads(await openEmbedded(`file:${join(folder, 'plain.db')}`));
 await migrate(db, migrations);
 await db.query(`INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
   VALUES (1, 'plain', '', 1, 1, 'internal', 1000, 0, 1)`);
