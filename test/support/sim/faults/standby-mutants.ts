@@ -34,7 +34,7 @@ const mutantsOfStandbys: readonly Mutant[] = [
   {
     name: 'move the counter of a later coordinator',
     file: heartbeat,
-    from: '    this.#db.batch([fence(epoch)]).then(',
+    from: '    this.#db.batch([beat(epoch)]).then(',
     to: "    this.#db.batch([{ sql: 'UPDATE coordinator SET beats = beats + 1', args: [] }]).then(",
   },
   {
