@@ -167,9 +167,11 @@ export class Simulation {
 
   startControlPlane(): void {
     const { world, network, store, scheduling, ledger } = this;
+    const place = this.#standby?.place(this.controlPlanes);
+    this.#aheadMs = Math.max(this.#aheadMs, place?.skewMs ?? 0);
     const options = {
       ...{ store, scheduling, keepMs: this.#keepMs, isRemoved: (hostId: number) => ledger.isRemoved(hostId) },
-      standby: this.#standby?.place(this.controlPlanes),
+      standby: place,
       retired: () => world.after(0, () => this.#restartRetired()),
       takesOver: () => this.#takeovers.began(),
       ready: (one: ControlPlane) => {
