@@ -36,7 +36,7 @@ export function holderInput(
           cause: problem,
         });
     },
-    done,
+    done: () => done(),
     fail,
   };
 }
