@@ -127,9 +127,9 @@ export const migrations: readonly Migration[] = [
     version: 16,
     name: 'heartbeat of the coordinator',
     statements: [
-      // Moved by each transaction of the coordinator; a standby watches it.
+      // Moved by the heartbeat of the coordinator; a standby watches it.
       'ALTER TABLE coordinator ADD COLUMN beats INTEGER NOT NULL DEFAULT 0',
-      // The last epoch whose holder moves the counter even if it has nothing to commit.
+      // The last epoch whose holder moves the counter.
       'ALTER TABLE coordinator ADD COLUMN beating_epoch INTEGER',
     ],
   },
