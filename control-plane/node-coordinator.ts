@@ -3,6 +3,7 @@
  * (`BERTH_STANDBY`). Only assembles the parts.
  */
 import { isServer, type NodeConfig, schedulerConfigOf } from './config.ts';
+import type { Agents } from './coordinator/agents/agents.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import type { CoordinatorApi } from './coordinator/coordinator-api.ts';
 import type { Logger } from './coordinator/ports.ts';
@@ -17,7 +18,7 @@ import type { ClaimTerms } from './store/db/epoch.ts';
 export interface NodeCoordinator {
   api: CoordinatorApi;
   /** What the sockets of agents require. */
-  sessions: Pick<Coordinator, 'admit' | 'connect'>;
+  agents: Pick<Agents, 'admit' | 'connect'>;
   /** Throws StandbyError while this control plane waits. Undefined if it never does. */
   assertActive: (() => void) | undefined;
   /** Call it once there is an administrator. */
@@ -48,7 +49,7 @@ export function nodeCoordinator(
   if (config.BERTH_STANDBY === 'off') {
     const coordinator = coordinatorOf({ isBeating });
     return {
-      ...{ api: coordinator, sessions: coordinator, assertActive: undefined, stop },
+      ...{ api: coordinator, agents: coordinator.agents, assertActive: undefined, stop },
       begin: () => coordinator.wake(),
       endEvents: () => coordinator.endEvents(),
     };
@@ -60,7 +61,7 @@ export function nodeCoordinator(
       coordinatorOf({ isBeating, yields: true, ...(seen && { seen }) }, retired),
   });
   return {
-    ...{ api: standby.api, sessions: standby, assertActive: () => standby.assertActive(), stop },
+    ...{ api: standby.api, agents: standby.agents, assertActive: () => standby.assertActive(), stop },
     begin: () => standby.start(isUpgrade),
     endEvents: () => standby.endEvents(),
   };

@@ -70,7 +70,7 @@ async function start(config: NodeConfig): Promise<void> {
   });
   const port = await listen(server, config);
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
-  const endAgents = serveAgents(server, coordinator.sessions, {
+  const endAgents = serveAgents(server, coordinator.agents, {
     maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
     admit: async (authorization) => {
       coordinator.assertActive?.();

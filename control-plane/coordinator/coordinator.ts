@@ -8,12 +8,7 @@ import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import { changeHost, type HostChanges } from '../core/hosts/drain.ts';
 import { type HostRemoval, removalBlocker, removeHost } from '../core/hosts/host-removal.ts';
-import {
-  type Registration,
-  type RegistrationRecords,
-  register,
-  type VerifiedProof,
-} from '../core/hosts/registration.ts';
+import { type Registration, type RegistrationRecords, register } from '../core/hosts/registration.ts';
 import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
@@ -50,26 +45,24 @@ import { changeAccounts } from '../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 import { findRegistrationRecords } from '../store/accounts/join-tokens.ts';
 import type { Db } from '../store/db/db.ts';
-import type { AgentSession } from './agents/agent-session.ts';
 import { Agents } from './agents/agents.ts';
-import { ReplayGuard } from './agents/replay-guard.ts';
 import { Credentials } from './changes/credentials.ts';
 import { ExecutionChanges } from './changes/execution-changes.ts';
 import { HistoryReview } from './changes/history-review.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
 import type { CoordinatorDeps } from './coordinator-deps.ts';
-import type { AgentSocket, Clock } from './ports.ts';
+import type { Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
 import type { TurnEvents } from './turn-events.ts';
 import { Turns } from './turns.ts';
 
 export class Coordinator implements CoordinatorApi {
+  /** Serves the connections of agents. */
+  readonly agents: Agents;
   readonly #db: Db;
   readonly #clock: Clock;
-  readonly #replayGuard = new ReplayGuard();
   readonly #turns: Turns;
-  readonly #agents: Agents;
   readonly #logs: Logs;
   readonly #events: Events;
   readonly #overview = new Overview();
@@ -89,7 +82,7 @@ export class Coordinator implements CoordinatorApi {
       },
       lost: (isRetired) => {
         this.#credentials.forget(null);
-        this.#agents.dropAll();
+        this.agents.dropAll();
         this.#events.lost();
         if (isRetired) this.#logs.retired();
         if (isRetired) deps.retired?.();
@@ -97,8 +90,8 @@ export class Coordinator implements CoordinatorApi {
       nextReviewMs: () => this.#history.dueMs,
     };
     this.#turns = new Turns(db, clock, log, scheduling, events, claim);
-    this.#agents = new Agents(this.#turns, deps);
-    this.#logs = new Logs(db, this.#turns, this.#agents, clock);
+    this.agents = new Agents(this.#turns, deps);
+    this.#logs = new Logs(db, this.#turns, this.agents, clock);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
     this.#executions = new ExecutionChanges(db, this.#turns, this.#credentials, () => clock.nowMs());
@@ -110,16 +103,6 @@ export class Coordinator implements CoordinatorApi {
    */
   wake(): void {
     this.#turns.wake();
-  }
-
-  /** Records that the proof has admitted its host. Throws OperationError if it was used before. */
-  admit(proof: VerifiedProof): void {
-    this.#replayGuard.use(proof, this.#clock.nowMs());
-  }
-
-  /** Accepts a connection of an authenticated host. */
-  connect(socket: AgentSocket, hostId: number): AgentSession {
-    return this.#agents.connect(socket, hostId);
   }
 
   async ready(): Promise<void> {
@@ -272,12 +255,12 @@ export class Coordinator implements CoordinatorApi {
       if (blocker !== null) throw new OperationError('conflict', blocker);
       return removeHost(cluster, host, nowMs);
     });
-    this.#agents.session(hostId)?.close('revoked', 'this host was removed');
+    this.agents.session(hostId)?.close('revoked', 'this host was removed');
     return removal;
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
-    this.#agents.committed(decisions, cluster);
+    this.agents.committed(decisions, cluster);
     this.#logs.update();
     this.#history.committed(decisions);
     this.#overview.note(cluster, this.#clock.nowMs());

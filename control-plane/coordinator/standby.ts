@@ -2,7 +2,6 @@
  * A standby: a control plane that waits while another one is active on the same database, and then takes over
  * (C251 to C257, COORD-6). It waits again once a later one has taken over from it.
  */
-import type { VerifiedProof } from '../core/hosts/registration.ts';
 import { StandbyError } from '../core/model/errors.ts';
 import {
   type Sighting,
@@ -14,10 +13,10 @@ import {
 } from '../core/state/takeover-watch.ts';
 import type { Db } from '../store/db/db.ts';
 import { readSighting } from '../store/db/epoch.ts';
-import type { AgentSession } from './agents/agent-session.ts';
+import type { Agents } from './agents/agents.ts';
 import type { Coordinator } from './coordinator.ts';
 import { type CoordinatorApi, coordinatorVerbs } from './coordinator-api.ts';
-import type { AgentSocket, Clock, Logger } from './ports.ts';
+import type { Clock, Logger } from './ports.ts';
 
 export interface StandbyDeps {
   db: Db;
@@ -42,6 +41,11 @@ const CANNOT_WATCH =
 export class Standby {
   /** The API of the coordinator. Rejects with StandbyError while this control plane waits. */
   readonly api: CoordinatorApi;
+  /** Serves the connections of agents. Throws StandbyError while this control plane waits. */
+  readonly agents: Pick<Agents, 'admit' | 'connect'> = {
+    admit: (proof) => this.#assertActive().agents.admit(proof),
+    connect: (socket, hostId) => this.#assertActive().agents.connect(socket, hostId),
+  };
   readonly #deps: StandbyDeps;
   /** Undefined while this control plane waits. */
   #active: Coordinator | undefined;
@@ -74,16 +78,6 @@ export class Standby {
   /** Throws StandbyError while this control plane waits. */
   assertActive(): void {
     this.#assertActive();
-  }
-
-  /** See Coordinator. */
-  admit(proof: VerifiedProof): void {
-    this.#assertActive().admit(proof);
-  }
-
-  /** See Coordinator. */
-  connect(socket: AgentSocket, hostId: number): AgentSession {
-    return this.#assertActive().connect(socket, hostId);
   }
 
   /** See Coordinator. */

@@ -12,6 +12,7 @@ import {
   leaseFor,
   markDisconnected,
 } from '../../core/hosts/host-liveness.ts';
+import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { unauthorisedServices } from '../../core/hosts/report-authorisation.ts';
 import {
   lacksContainers,
@@ -29,12 +30,16 @@ import { coreSharesAt } from '../../core/state/core-shares.ts';
 import type { Decision } from '../../core/state/decision.ts';
 import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import type { Turns } from '../turns.ts';
+import type { AgentConnection } from './agent-connection.ts';
+import { AgentConnections, logRefusal } from './agent-connections.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
 import { HostConnections } from './host-connections.ts';
-import { type AllowanceOptions, MessageAllowances } from './message-allowance.ts';
+import type { AllowanceOptions } from './message-allowance.ts';
 import { OverlayRequests } from './overlay-requests.ts';
+import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
+import type { SessionPeer } from './session-peer.ts';
 import { logWelcome, type UnknownContainers } from './welcome-log.ts';
 
 type Hello = Extract<Up, { type: 'hello' }>;
@@ -61,8 +66,9 @@ export class Agents implements SessionEvents {
   readonly #unknownContainers: UnknownContainers;
   readonly #isolation: Isolation;
   readonly #overlays: OverlayRequests;
-  readonly #allowances: MessageAllowances;
-  readonly #connections = new HostConnections();
+  readonly #connections: AgentConnections;
+  readonly #replayGuard = new ReplayGuard();
+  readonly #perHost = new HostConnections();
   /** By host id; from the commit of a session's hello until the session closes. */
   readonly #sessions = new Map<number, AgentSession>();
   /**
@@ -85,15 +91,26 @@ export class Agents implements SessionEvents {
     this.#unknownContainers = unknownContainers;
     this.#isolation = isolation;
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
-    this.#allowances = new MessageAllowances(deps.messageAllowance ?? {}, clock, (hostId, limitBytes) =>
-      log('agent.too-many-messages', { host: this.#nameOf(hostId), limitBytes }),
-    );
+    this.#connections = new AgentConnections(deps, (hostId) => this.#nameOf(hostId));
   }
 
-  /** Accepts a new connection. The caller must pass the session its frames, and the end of the connection. */
-  connect(socket: AgentSocket, hostId: number): AgentSession {
-    const session = new AgentSession(socket, hostId, this, this.#clock.nowMs() % 2 ** 31);
-    this.#connections.add(session);
+  /** Records that the proof has admitted its host. Throws OperationError if it was used before. */
+  admit(proof: VerifiedProof): void {
+    this.#replayGuard.use(proof, this.#clock.nowMs());
+  }
+
+  /**
+   * Accepts a connection whose socket is in this process. The caller must pass the connection its frames, and
+   * the end of the socket.
+   */
+  connect(socket: AgentSocket, hostId: number): AgentConnection {
+    return this.#connections.connect(socket, hostId, (connection) => this.attach(connection, hostId));
+  }
+
+  /** Begins a session. The caller must pass it the agent's messages, and the connection's end. */
+  attach(peer: SessionPeer, hostId: number): AgentSession {
+    const session = new AgentSession(peer, hostId, this);
+    this.#perHost.add(session);
     return session;
   }
 
@@ -209,7 +226,7 @@ export class Agents implements SessionEvents {
         // A hello earlier in this turn supersedes the session, which is closed only after the commit.
         if (!host || this.#sessions.get(host.id) !== session || this.#joining.has(host.id)) return;
         const unauthorised = unauthorisedServices(cluster, host, report, session.listed);
-        if (unauthorised.length > 0) return this.refused(session, `services ${unauthorised.join(' ')}`);
+        if (unauthorised.length > 0) return this.#refuse(session, `services ${unauthorised.join(' ')}`);
         host.lastContactMs = nowMs;
         host.heardMs = nowMs;
         confirmLease(cluster, host, session.leaseMs);
@@ -227,25 +244,18 @@ export class Agents implements SessionEvents {
     });
   }
 
-  /**
-   * Closes the connection of an agent that reports on another host's services, or sends log data that was not
-   * requested. An agent without a fault reconnects.
-   */
-  refused(session: AgentSession, what: string): void {
+  /** Closes the connection of an agent that reports on another host's services. */
+  #refuse(session: AgentSession, what: string): void {
     if (session.isClosed) return;
-    this.#log('agent.report-refused', { host: this.#nameOf(session.hostId), what: what.slice(0, 200) });
+    logRefusal(this.#log, this.#nameOf(session.hostId), what);
     session.close('badMessage', `not allowed for this host: ${what}`);
-  }
-
-  useAllowance({ hostId }: AgentSession, length: number, requested: boolean): number {
-    return this.#allowances.use(hostId, length, requested);
   }
 
   #nameOf = (hostId: number): string | number => this.#turns.cluster?.hosts.get(hostId)?.name ?? hostId;
 
   bye(session: AgentSession): void {
     const { hostId } = session;
-    this.#connections.remove(session);
+    this.#perHost.remove(session);
     if (this.#sessions.get(hostId) !== session) return;
     this.#sessions.delete(hostId);
     this.#turns.enqueue({

@@ -7,7 +7,7 @@ import { closeCodes } from '../../../shared/protocol/close.ts';
 import { assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
-import type { AgentSession } from '../agents/agent-session.ts';
+import type { AgentConnection } from '../agents/agent-connection.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
 import type { AgentSocket } from '../ports.ts';
@@ -24,7 +24,7 @@ type Environment = Record<string, unknown>;
 
 export class CoordinatorObject extends DurableObject<Environment> {
   readonly #coordinator: Coordinator;
-  readonly #sessions = new Map<WebSocket, AgentSession>();
+  readonly #connections = new Map<WebSocket, AgentConnection>();
   readonly #prepare: () => Promise<void>;
   readonly #alarm: ObjectAlarm;
 
@@ -58,7 +58,7 @@ export class CoordinatorObject extends DurableObject<Environment> {
   /** Accepts an agent's upgrade request, which the Worker has forwarded (forward-upgrade.ts). */
   override async fetch(request: Request): Promise<Response> {
     const proof = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
-    const admission = await this.#outcome(async () => this.#coordinator.admit(proof));
+    const admission = await this.#outcome(async () => this.#coordinator.agents.admit(proof));
     if ('code' in admission) return Response.json(admission);
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
@@ -66,26 +66,26 @@ export class CoordinatorObject extends DurableObject<Environment> {
       send: (data) => server.send(data),
       close: (code, reason) => server.close(code, reason),
     };
-    const session = this.#coordinator.connect(agentSocket, proof.hostId);
-    this.#sessions.set(server, session);
+    const connection = this.#coordinator.agents.connect(agentSocket, proof.hostId);
+    this.#connections.set(server, connection);
     return new Response(null, { status: 101, webSocket: client });
   }
 
   override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): void {
-    this.#sessions.get(socket)?.receive(typeof data === 'string' ? data : new Uint8Array(data));
+    this.#connections.get(socket)?.receive(typeof data === 'string' ? data : new Uint8Array(data));
   }
 
   override webSocketClose(socket: WebSocket): void {
-    this.#sessions.get(socket)?.closed();
-    this.#sessions.delete(socket);
+    this.#connections.get(socket)?.closed();
+    this.#connections.delete(socket);
     // workerd does not answer an agent's close by itself, and the agent waits for the answer. The agent's own
     // code may be one that must not be sent.
     socket.close(1000);
   }
 
   override webSocketError(socket: WebSocket): void {
-    this.#sessions.get(socket)?.closed();
-    this.#sessions.delete(socket);
+    this.#connections.get(socket)?.closed();
+    this.#connections.delete(socket);
   }
 
   override alarm(): Promise<void> {

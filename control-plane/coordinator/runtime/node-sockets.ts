@@ -1,14 +1,13 @@
 /**
- * Agents' sockets on Node: accepts upgrades at the connect path and passes frames to the coordinator's
- * sessions.
+ * Agents' sockets on Node: accepts upgrades at the connect path and passes frames to the coordinator.
  */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
-import type { AgentSession } from '../agents/agent-session.ts';
-import type { Coordinator } from '../coordinator.ts';
+import type { AgentConnection } from '../agents/agent-connection.ts';
+import type { Agents } from '../agents/agents.ts';
 import type { AgentSocket } from '../ports.ts';
 
 /** Limit for one frame. The longest one is an agent's hello, which lists every container of its host. */
@@ -24,7 +23,7 @@ export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
   URL.parse(url, 'http://berth')?.pathname === CONNECT_PATH;
 
 /** What the sockets of agents require of the coordinator. */
-type Sessions = Pick<Coordinator, 'admit' | 'connect'>;
+type Sessions = Pick<Agents, 'admit' | 'connect'>;
 
 /** Authenticates upgrade requests of agents. */
 export interface Gatekeeper {
@@ -39,7 +38,7 @@ export interface Gatekeeper {
 }
 
 /** Serves agents on `server`. The returned function closes all their connections. */
-export function serveAgents(server: Server, coordinator: Sessions, gatekeeper: Gatekeeper): () => void {
+export function serveAgents(server: Server, agents: Sessions, gatekeeper: Gatekeeper): () => void {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -48,12 +47,12 @@ export function serveAgents(server: Server, coordinator: Sessions, gatekeeper: G
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
     if (!isConnect(request)) return void refuse(stream, new Response(null, { status: 404 }));
-    void admit(request.headers.authorization, coordinator, gatekeeper).then((admitted) => {
+    void admit(request.headers.authorization, agents, gatekeeper).then((admitted) => {
       if (admitted instanceof Response) return refuse(stream, admitted);
       gatekeeper.admitted?.(stream);
       sockets.handleUpgrade(request, stream, head, (socket) =>
         serveAgent(socket, stream, gatekeeper.maxUnreadBytes, (agentSocket) =>
-          coordinator.connect(agentSocket, admitted.hostId),
+          agents.connect(agentSocket, admitted.hostId),
         ),
       );
     });
@@ -67,12 +66,12 @@ export function serveAgents(server: Server, coordinator: Sessions, gatekeeper: G
 /** Never rejects: a refusal is a response. */
 async function admit(
   authorization: string | undefined,
-  coordinator: Sessions,
+  agents: Sessions,
   gatekeeper: Gatekeeper,
 ): Promise<VerifiedProof | Response> {
   try {
     const proof = await gatekeeper.admit(authorization);
-    coordinator.admit(proof);
+    agents.admit(proof);
     return proof;
   } catch (error) {
     return gatekeeper.refusal(error);
@@ -83,10 +82,10 @@ function serveAgent(
   socket: WebSocket,
   stream: Duplex,
   maxUnreadBytes: number,
-  connect: (agentSocket: AgentSocket) => AgentSession,
+  connect: (agentSocket: AgentSocket) => AgentConnection,
 ): void {
   const pausing = new Pausing(socket, maxUnreadBytes);
-  const session = connect({
+  const connection = connect({
     send: (data) => {
       corkUntilNextTick(stream);
       socket.send(data);
@@ -95,10 +94,10 @@ function serveAgent(
     pause: (durationMs) => pausing.pause(durationMs),
   });
   socket.on('message', (data: Buffer, isBinary) => {
-    session.receive(isBinary ? data : data.toString('utf8'));
+    connection.receive(isBinary ? data : data.toString('utf8'));
     pausing.checkUnread();
   });
-  socket.on('close', () => session.closed());
+  socket.on('close', () => connection.closed());
   socket.on('error', () => socket.terminate());
 }
 

@@ -19,21 +19,16 @@ import {
   type LogPosition,
 } from '../../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
-import type { AgentSession } from '../agents/agent-session.ts';
 import type { LogSink } from '../agents/open-logs.ts';
-import type { Subscription } from './subscriptions.ts';
+import type { LogServer } from '../agents/session-peer.ts';
+import type { LogReader, LogState } from './log-state.ts';
 
-/** Current state of the service: the host of its last start, and whether more output may come. */
-export interface LogSource {
-  generation: number;
-  session: AgentSession | undefined;
-  /** The host was removed, and its logs with it. */
-  removed: boolean;
-  /** The service will not be started again. */
-  final: boolean;
+/** Current state of the service, with the connected host; undefined while that is not connected. */
+export interface LogSource extends Omit<LogState, 'session'> {
+  server: LogServer | undefined;
 }
 
-export class LogRelay implements LogSink, Subscription {
+export class LogRelay implements LogSink, LogReader {
   readonly stream: ReadableStream<Uint8Array>;
   readonly subscriber: LogSubscriber;
   readonly #service: number;
@@ -46,7 +41,7 @@ export class LogRelay implements LogSink, Subscription {
    */
   readonly #framed: boolean;
   #controller: ReadableByteStreamController | undefined;
-  #session: AgentSession | undefined;
+  #server: LogServer | undefined;
   #number = 0;
   #generation = 1;
   #offset = 0;
@@ -79,7 +74,7 @@ export class LogRelay implements LogSink, Subscription {
         start: (controller) => {
           this.#controller = controller;
         },
-        pull: () => (this.#session ? this.#grant(this.#session) : this.update()),
+        pull: () => (this.#server ? this.#grant(this.#server) : this.update()),
         cancel: () => this.#unsubscribe(),
       },
       { highWaterMark: LOG_WINDOW_BYTES },
@@ -91,8 +86,8 @@ export class LogRelay implements LogSink, Subscription {
     if (!this.#controller) return;
     // Called even while an earlier start is read: the source returns its last known location once the
     // execution has ended, and must not miss a start.
-    const { generation, session, removed, final } = this.#source();
-    if (this.#session) return;
+    const { generation, server, removed, final } = this.#source();
+    if (this.#server) return;
     if (removed && this.#generation <= generation) {
       // The subscriber has read an incomplete part; a clean end would hide that.
       if (this.#offset > 0) {
@@ -102,12 +97,12 @@ export class LogRelay implements LogSink, Subscription {
       this.#generation = generation + 1;
       this.#note({ missing: generation });
       // Sending the note may have called `pull`, which opens the next start.
-      if (!this.#controller || this.#session) return;
+      if (!this.#controller || this.#server) return;
     }
     if (this.#generation <= generation) {
       // Without free buffer space it waits for the subscriber to read; otherwise each reconnect would cost
       // memory (STREAM-6).
-      if (session && this.#freeBytes() > 0) this.#open(session);
+      if (server && this.#freeBytes() > 0) this.#open(server);
     } else if (final) {
       const controller = this.#controller;
       this.#finish();
@@ -121,7 +116,6 @@ export class LogRelay implements LogSink, Subscription {
     if (this.#framed && this.#freeBytes() > 0) this.#controller?.enqueue(heartbeat());
   }
 
-  /** Aborts the stream, so that the subscriber does not take the output so far for the whole. */
   abort(cause: Error): void {
     const controller = this.#controller;
     this.#unsubscribe();
@@ -142,7 +136,7 @@ export class LogRelay implements LogSink, Subscription {
   }
 
   end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
-    this.#session = undefined;
+    this.#server = undefined;
     if (reason === 'failed') {
       this.#abortWith(message ?? 'the host could not read the log');
       return;
@@ -161,15 +155,15 @@ export class LogRelay implements LogSink, Subscription {
   }
 
   detached(): void {
-    this.#session = undefined;
+    this.#server = undefined;
     this.update();
   }
 
-  #open(session: AgentSession): void {
-    this.#session = session;
+  #open(server: LogServer): void {
+    this.#server = server;
     this.#outstanding = this.#freeBytes();
     const key = { service: this.#service, generation: this.#generation };
-    this.#number = session.openLog(key, this.#offset, this.#outstanding, this.#format, this);
+    this.#number = server.openLog(key, this.#offset, this.#outstanding, this.#format, this);
   }
 
   /** Free buffer space, including credit that is already granted. */
@@ -177,11 +171,11 @@ export class LogRelay implements LogSink, Subscription {
     return this.#controller?.desiredSize ?? 0;
   }
 
-  #grant(session: AgentSession): void {
+  #grant(server: LogServer): void {
     const credit = this.#freeBytes() - this.#outstanding;
     if (credit < LOG_CHUNK_BYTES) return;
     this.#outstanding += credit;
-    session.grant(this.#number, credit);
+    server.grant(this.#number, credit);
   }
 
   #note(note: LogNote): void {
@@ -193,14 +187,14 @@ export class LogRelay implements LogSink, Subscription {
   }
 
   #unsubscribe(): void {
-    this.#session?.closeLog(this.#number, this.#outstanding);
+    this.#server?.closeLog(this.#number, this.#outstanding);
     this.#finish();
   }
 
   #finish(): void {
     if (!this.#controller) return;
     this.#controller = undefined;
-    this.#session = undefined;
+    this.#server = undefined;
     this.#done();
   }
 }

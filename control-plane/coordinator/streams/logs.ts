@@ -15,7 +15,9 @@ import type { Agents } from '../agents/agents.ts';
 import type { Clock } from '../ports.ts';
 import { readDatabase } from '../turn-inputs.ts';
 import type { Turns } from '../turns.ts';
-import { LogRelay, type LogSource } from './log-relay.ts';
+import { LogRelay } from './log-relay.ts';
+import type { LogReader, LogState } from './log-state.ts';
+import { LogWatch, type WatchedLog } from './log-watch.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 /** How often open logs are re-checked, and receive a heartbeat. */
@@ -37,7 +39,7 @@ export class Logs {
   readonly #agents: Agents;
   readonly #clock: Clock;
   /** A page opens up to 16 logs, and the agent of a host serves 256 (STREAM-5). */
-  readonly #relays = new Subscriptions<LogRelay>({ what: 'logs', perUser: 100, inTotal: 1_000 });
+  readonly #readers = new Subscriptions<LogReader>({ what: 'logs', perUser: 100, inTotal: 1_000 });
   #isReviewScheduled = false;
 
   constructor(db: Db, turns: Turns, agents: Agents, clock: Clock) {
@@ -53,25 +55,56 @@ export class Logs {
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>> {
-    const last = await this.#locate(serviceId);
-    const source = this.#sourceOf(serviceId, last);
-    this.#relays.assertAllowed(subscriber, this.#turns.cluster);
-    assertFreeStream(source().session, this.#turns.cluster);
-    const relay = new LogRelay(subscriber, serviceId, format, source, () => this.#relays.delete(relay), from);
-    this.#relays.add(relay);
-    this.#scheduleReview();
-    relay.update();
+    const state = this.#stateOf(serviceId, await this.#locate(serviceId));
+    this.#readers.assertAllowed(subscriber, this.#turns.cluster);
+    assertFreeStream(state().session, this.#turns.cluster);
+    const source = () => {
+      const { session, ...rest } = state();
+      const logs = session?.peer.logs;
+      return { ...rest, server: logs && 'openLog' in logs ? logs : undefined };
+    };
+    const relay: LogRelay = new LogRelay(
+      subscriber,
+      serviceId,
+      format,
+      source,
+      () => this.#readers.delete(relay),
+      from,
+    );
+    this.#begin(relay);
     return relay.stream;
+  }
+
+  /** Streams where the log of the service is (log-watch.ts), for a subscriber that reads it from gateways. */
+  async watch(subscriber: LogSubscriber, serviceId: number): Promise<ReadableStream<Uint8Array>> {
+    const state = this.#stateOf(serviceId, await this.#locate(serviceId));
+    this.#readers.assertAllowed(subscriber, this.#turns.cluster);
+    const view = () => (this.#turns.hasUncommittedChanges ? undefined : this.#watched(state()));
+    const watch: LogWatch = new LogWatch(subscriber, view, () => this.#readers.delete(watch));
+    this.#begin(watch);
+    return watch.stream;
+  }
+
+  #watched({ session, ...state }: LogState): WatchedLog {
+    const logs = session?.peer.logs;
+    if (!session || !logs || !('gateway' in logs)) return { ...state, at: null };
+    return { ...state, at: { ...logs, host: nameOf(session, this.#turns.cluster) } };
+  }
+
+  #begin(reader: LogReader): void {
+    this.#readers.add(reader);
+    this.#scheduleReview();
+    reader.update();
   }
 
   /** The state has changed: each log continues or ends. */
   update(): void {
-    for (const relay of this.#relays.of(null)) relay.update();
+    for (const reader of this.#readers.of(null)) reader.update();
   }
 
   /** The changes of a turn are committed. */
   changed(cluster: Cluster): void {
-    for (const relay of this.#relays.withStaleCredentials(cluster)) relay.abort(accessRevoked());
+    for (const reader of this.#readers.withStaleCredentials(cluster)) reader.abort(accessRevoked());
   }
 
   /**
@@ -87,8 +120,8 @@ export class Logs {
       accounts.set(key, account);
       return account;
     };
-    const reviews = this.#relays.of(userId).map(async (relay) => {
-      if (!maySeeLog(relay.subscriber, await accountOf(relay.subscriber))) relay.abort(accessRevoked());
+    const reviews = this.#readers.of(userId).map(async (reader) => {
+      if (!maySeeLog(reader.subscriber, await accountOf(reader.subscriber))) reader.abort(accessRevoked());
     });
     await Promise.allSettled(reviews);
   }
@@ -96,7 +129,7 @@ export class Logs {
   /** Another coordinator has taken over; this one learns no more about any log. */
   retired(): void {
     const message = 'Another control plane has taken over. Read the log from that one.';
-    for (const relay of this.#relays.of(null)) relay.abort(new OperationError('unavailable', message));
+    for (const reader of this.#readers.of(null)) reader.abort(new OperationError('unavailable', message));
   }
 
   /** Throws if the output of the service can't be read now. */
@@ -124,11 +157,11 @@ export class Logs {
   }
 
   #scheduleReview(): void {
-    if (this.#isReviewScheduled || this.#relays.size === 0) return;
+    if (this.#isReviewScheduled || this.#readers.size === 0) return;
     this.#isReviewScheduled = true;
     this.#clock.after(REVIEW_INTERVAL_MS, () => {
       this.#isReviewScheduled = false;
-      for (const relay of this.#relays.of(null)) relay.heartbeat();
+      for (const reader of this.#readers.of(null)) reader.heartbeat();
       // Without other work, only this reveals that another coordinator has taken over.
       this.#turns.confirmEpoch();
       void this.review(null);
@@ -137,14 +170,14 @@ export class Logs {
   }
 
   /**
-   * Returns the current source of a service's output, even after its execution has ended. `last` is its last
+   * Returns the current state of a service's log, even after its execution has ended. `last` is its last
    * known location.
    */
-  #sourceOf(serviceId: number, last: LogLocation): () => LogSource {
+  #stateOf(serviceId: number, last: LogLocation): () => LogState {
     const { executionId } = last;
     let { hostId, generation } = last;
     return () => {
-      // Uncommitted state must not be sent. All relays are updated after the commit.
+      // Uncommitted state must not be sent. All readers are updated after the commit.
       if (this.#turns.hasUncommittedChanges)
         return { generation, session: undefined, removed: false, final: false };
       const cluster = this.#turns.cluster;
@@ -173,13 +206,21 @@ export class Logs {
   }
 }
 
+const nameOf = ({ hostId }: AgentSession, cluster: Cluster | undefined): string | number =>
+  cluster?.hosts.get(hostId)?.name ?? hostId;
+
 /** Throws if the host serves its maximum: the agent would refuse the stream after the response has begun. */
 function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | undefined): void {
-  if (!session || session.openLogs < MAX_LOG_STREAMS) return;
-  const name = cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
-  const message = `Host ${name} already serves ${MAX_LOG_STREAMS} logs, which is the limit. Try again later.`;
-  throw new OperationError('unavailable', message);
+  const logs = session?.peer.logs;
+  if (!session || !logs || !('openLog' in logs) || logs.openLogs < MAX_LOG_STREAMS) return;
+  throw noFreeStream(nameOf(session, cluster));
 }
+
+export const noFreeStream = (host: string | number): OperationError =>
+  new OperationError(
+    'unavailable',
+    `Host ${host} already serves ${MAX_LOG_STREAMS} logs, which is the limit. Try again later.`,
+  );
 
 /**
  * A coordinator that has fallen behind would take an execution for an ended one, or a host for a removed one

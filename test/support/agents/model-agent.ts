@@ -3,7 +3,7 @@
  * sends what the test requests.
  */
 
-import type { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import type { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { AgentSocket } from '../../../control-plane/coordinator/ports.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -14,7 +14,7 @@ import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { hostFacts } from '../rigs/core-rig.ts';
 import { eventually } from '../tools/eventually.ts';
 
-/** The other end of a session: records the messages sent and the close. */
+/** The other end of a connection: records the messages sent and the close. */
 export class MemorySocket implements AgentSocket {
   readonly sent: Down[] = [];
   closeCode: number | undefined;
@@ -39,17 +39,17 @@ export class MemorySocket implements AgentSocket {
 
 export class ModelAgent {
   readonly socket = new MemorySocket();
-  readonly session: AgentSession;
+  readonly connection: AgentConnection;
   readonly facts: HostFacts;
   #sequence = 0;
 
   constructor(coordinator: Coordinator, hostId: number, changes: Partial<HostFacts> = {}) {
-    this.session = coordinator.connect(this.socket, hostId);
+    this.connection = coordinator.agents.connect(this.socket, hostId);
     this.facts = { ...hostFacts('one'), ...changes };
   }
 
   sendMessage(message: Up): void {
-    this.session.receive(encode(message));
+    this.connection.receive(encode(message));
   }
 
   hello(inventory: Observation[] = [], changes: Partial<Extract<Up, { type: 'hello' }>> = {}): void {
@@ -84,10 +84,10 @@ export class ModelAgent {
   }
 
   chunk(stream: number, next: number, payload: Uint8Array): void {
-    this.session.receive(encodeChunk({ stream, next, payload }));
+    this.connection.receive(encodeChunk({ stream, next, payload }));
   }
 
   drop(): void {
-    this.session.closed();
+    this.connection.closed();
   }
 }

@@ -88,7 +88,10 @@ export class MeteredBerth {
         nowMs,
         wakeAt: (timeMs) => alarm.set(timeMs),
         defer: (turn) => setTimeout(turn, 0),
-        after: (delayMs, run) => setTimeout(run, delayMs),
+        after: (delayMs, run) => {
+          const timer = setTimeout(run, delayMs);
+          return () => clearTimeout(timer);
+        },
       },
     });
     const call = (verb: string, args: readonly unknown[]) => {
@@ -181,7 +184,7 @@ export class MeteredBerth {
     const send = (data: string | Uint8Array) => {
       queueMicrotask(() => session.receive(String(data)));
     };
-    const server = this.coordinator.connect({ send, close }, hostId);
+    const server = this.coordinator.agents.connect({ send, close }, hostId);
     const receive = (data: string | Uint8Array) => {
       this.metered.messages += 1;
       server.receive(data);

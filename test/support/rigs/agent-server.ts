@@ -43,7 +43,7 @@ export async function agentServer(
     log: () => {},
   });
   const deps = { db: rig.memory, deploymentName, nowMs: () => Date.now() };
-  serveAgents(server, rig.coordinator, {
+  serveAgents(server, rig.coordinator.agents, {
     maxUnreadBytes: 2 ** 25,
     admit: (authorization) => admitAgent(deps, authorization),
     refusal: (error) => refuseAgent(error, () => {}),

@@ -1,5 +1,5 @@
 /** A log relay between the agent's end of its connections and a subscriber. */
-import { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
@@ -8,7 +8,8 @@ import { owner } from './coordinator-rig.ts';
 
 /** A relay with the state of its service, and the agent's end of its connections. */
 export class RelayRig {
-  source: LogSource = { generation: 1, session: undefined, removed: false, final: false };
+  source: LogSource = { generation: 1, server: undefined, removed: false, final: false };
+  connection: AgentConnection | undefined;
   done = 0;
   /** What the agent has sent beyond its permissions. */
   readonly refused: string[] = [];
@@ -27,16 +28,17 @@ export class RelayRig {
   attach(): this {
     this.socket = new MemorySocket();
     const events = {
-      hello: () => {},
-      report: () => {},
-      refused: (_: AgentSession, what: string) => this.refused.push(what),
+      message: () => {},
+      refused: (what: string) => this.refused.push(what),
       useAllowance: () => 0,
-      bye: () => {
-        this.source = { ...this.source, session: undefined };
+      closed: () => {
+        this.connection = undefined;
+        this.source = { ...this.source, server: undefined };
       },
     };
     this.#streams += 100;
-    this.source = { ...this.source, session: new AgentSession(this.socket, 1, events, this.#streams) };
+    this.connection = new AgentConnection(this.socket, events, this.#streams);
+    this.source = { ...this.source, server: this.connection };
     this.relay.update();
     return this;
   }
@@ -62,12 +64,12 @@ export class RelayRig {
 
   send(next: number, bytes: number | Uint8Array): void {
     const payload = typeof bytes === 'number' ? new Uint8Array(bytes) : bytes;
-    this.source.session?.receive(encodeChunk({ stream: this.stream, next, payload }));
+    this.connection?.receive(encodeChunk({ stream: this.stream, next, payload }));
   }
 
   end(reason: 'exited' | 'missing' | 'failed', message?: string): void {
     const end = { type: 'logs.end' as const, stream: this.stream, reason };
-    this.source.session?.receive(encode(message === undefined ? end : { ...end, message }));
+    this.connection?.receive(encode(message === undefined ? end : { ...end, message }));
   }
 }
 

@@ -62,7 +62,7 @@ describe('an agent that connects', () => {
     ['a short binary frame', new Uint8Array(3)],
   ])('P2: %s before hello closes with 4400', (_, frame) => {
     const one = rig.agent();
-    one.session.receive(frame);
+    one.connection.receive(frame);
     expect(one.socket.closeCode).toBe(4400);
   });
   test('P2: a second hello closes with 4400, even before the first is answered', async () => {

@@ -94,7 +94,7 @@ test('P19: a proof admits one connection, and a host may make a thousand in two 
   const proof = (proofId: string, hostId = 1) => ({ hostId, proofId, expiresMs: nowMs + 91_000 });
   const admitted = (proofId: string, hostId?: number) => {
     try {
-      rig.coordinator.admit(proof(proofId, hostId));
+      rig.coordinator.agents.admit(proof(proofId, hostId));
       return true;
     } catch {
       return false;

@@ -19,8 +19,8 @@ const openRig = () => CoordinatorRig.open({ bounds: { ...defaultBounds, unproven
 
 /** Says hello and returns the code with which the connection was closed. */
 async function hello(rig: CoordinatorRig, message: Hello): Promise<number | undefined> {
-  const { socket, session } = await greet(rig, message);
-  session.closed();
+  const { socket, connection } = await greet(rig, message);
+  connection.closed();
   return socket.closeCode;
 }
 

@@ -67,7 +67,7 @@ test('P9: reconnects do not add to the cost of a stalled subscriber', async () =
       rig.send(sent, LOG_CHUNK_BYTES);
     }
     await settle();
-    rig.source.session?.closed();
+    rig.connection?.closed();
     rig.attach();
   }
   expect(sent).toBe(LOG_WINDOW_BYTES);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import {
   decodeFrame,
@@ -24,7 +24,7 @@ test('P10: after a reconnect the stream continues at the last `next`, under a ne
   const received = all(rig.relay);
   rig.send(10, text('one '));
   const before = rig.stream;
-  rig.source.session?.closed();
+  rig.connection?.closed();
   rig.attach();
   expect(rig.opens).toMatchObject([{ generation: 1, offset: 10 }]);
   expect(rig.stream).not.toBe(before);
@@ -36,7 +36,7 @@ test('P10: after a reconnect the stream continues at the last `next`, under a ne
 
 test('P10: a stream whose connection is lost waits for the next connection', () => {
   const rig = new RelayRig().attach();
-  rig.source.session?.closed();
+  rig.connection?.closed();
   rig.relay.update();
   expect(rig.opens).toHaveLength(1);
   expect(rig.attach().opens).toHaveLength(1);
@@ -129,7 +129,7 @@ test('W37: a waiting subscriber receives one note for each start without a log, 
 
 test('C45: the stream of a service that never started waits, and ends with its execution', async () => {
   const rig = new RelayRig();
-  rig.source = { generation: 0, session: undefined, removed: false, final: false };
+  rig.source = { generation: 0, server: undefined, removed: false, final: false };
   rig.relay.update();
   expect(rig.done).toBe(0);
   rig.know({ final: true });
@@ -147,20 +147,20 @@ test('C45: a log that the host cannot read is an error for the subscriber, with 
 test('C96: the removal of the host aborts a log of which the subscriber has read a part', async () => {
   const rig = new RelayRig().attach();
   rig.send(4, text('half'));
-  rig.source.session?.close('revoked');
+  rig.connection?.close(4403, 'revoked');
   rig.know({ removed: true });
   await expect(all(rig.relay)).rejects.toThrow('removed');
 });
 
 test('C96: a subscriber that has read nothing of a lost log continues with the next start elsewhere, or ends', async () => {
   const rig = new RelayRig().attach();
-  rig.source.session?.close('revoked');
+  rig.connection?.close(4403, 'revoked');
   rig.know({ removed: true });
   expect(rig.done).toBe(0);
   rig.know({ removed: false, generation: 2 });
   rig.attach();
   expect(rig.opens).toMatchObject([{ generation: 2, offset: 0 }]);
-  rig.source.session?.close('revoked');
+  rig.connection?.close(4403, 'revoked');
   rig.know({ removed: true, final: true });
   expect(await all(rig.relay)).toBe('');
 });
@@ -168,7 +168,7 @@ test('C96: a subscriber that has read nothing of a lost log continues with the n
 test('C123: a log is aborted amid a start if the output of that start is no longer available', async () => {
   const rig = new RelayRig().attach();
   rig.send(4, text('half'));
-  rig.source.session?.close('resync');
+  rig.connection?.close(4000, 'resync');
   // Its host was lost. The service is now on another one, which does not have that start.
   rig.know({ generation: 2 });
   rig.attach();
@@ -190,7 +190,7 @@ test('C45: the bytes of a chunk are copied, since a socket may reuse its buffer'
   const rig = new RelayRig().attach();
   const buffer = text('keep');
   const frame = Buffer.from(encodeChunk({ stream: rig.stream, next: 4, payload: buffer }));
-  rig.source.session?.receive(frame);
+  rig.connection?.receive(frame);
   frame.fill(0);
   const { value } = await rig.relay.stream.getReader().read();
   expect(new TextDecoder().decode(value)).toBe('keep');
@@ -200,7 +200,7 @@ test('P10: a chunk of a closed stream is answered by closing the stream again', 
   const rig = new RelayRig().attach();
   const stream = rig.socket.all('logs.open')[0]?.stream ?? 0;
   await rig.relay.stream.cancel();
-  rig.source.session?.receive(encodeChunk({ stream, next: 1, payload: text('x') }));
+  rig.connection?.receive(encodeChunk({ stream, next: 1, payload: text('x') }));
   const close = { type: 'logs.close', stream };
   expect(rig.socket.all('logs.close')).toEqual([close, close]);
 });
@@ -210,15 +210,11 @@ test('C45: a stream continues with a start that came and ended with its executio
   let live: number | undefined = 1;
   let last = 1;
   const socket = new MemorySocket();
-  const session = new AgentSession(
-    socket,
-    1,
-    { hello: () => {}, report: () => {}, refused: () => {}, useAllowance: () => 0, bye: () => {} },
-    100,
-  );
+  const events = { message: () => {}, refused: () => {}, useAllowance: () => 0, closed: () => {} };
+  const server = new AgentConnection(socket, events, 100);
   const source = (): LogSource => {
     last = live ?? last;
-    return { generation: last, session, removed: false, final: live === undefined };
+    return { generation: last, server, removed: false, final: live === undefined };
   };
   const relay = new LogRelay(owner, 7, 'raw', source, () => {});
   relay.update();
@@ -227,6 +223,6 @@ test('C45: a stream continues with a start that came and ended with its executio
     relay.update();
   }
   const stream = socket.all('logs.open')[0]?.stream ?? -1;
-  session.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
+  server.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
   expect(socket.all('logs.open').map(({ generation }) => generation)).toEqual([1, 2]);
 });

@@ -78,8 +78,8 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'reopen a log at offset 0 after a reconnect',
     file: 'control-plane/coordinator/streams/log-relay.ts',
-    from: 'session.openLog(key, this.#offset,',
-    to: 'session.openLog(key, 0,',
+    from: 'server.openLog(key, this.#offset,',
+    to: 'server.openLog(key, 0,',
   },
   {
     name: 'start a service before departing containers are gone',
@@ -188,8 +188,8 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'accept reports on starts that other hosts were given',
     file: agents,
-    from: 'if (unauthorised.length > 0) return this.refused(',
-    to: 'if (unauthorised.length < 0) return this.refused(',
+    from: 'if (unauthorised.length > 0) return this.#refuse(',
+    to: 'if (unauthorised.length < 0) return this.#refuse(',
     faults: ['hostile messages from an agent'],
   },
   {

@@ -3,7 +3,8 @@
  * standby, until it is killed.
  */
 
-import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+import type { Agents } from '../../../../control-plane/coordinator/agents/agents.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
@@ -50,7 +51,7 @@ export class ControlPlane implements Server {
   isRetired = false;
   readonly process: Process;
   readonly coordinator: CoordinatorApi;
-  readonly #sessions: Pick<Coordinator, 'connect'>;
+  readonly #agents: Pick<Agents, 'connect'>;
   readonly #standby: Standby | undefined;
   readonly #world: World;
   readonly #network: Network;
@@ -66,7 +67,7 @@ export class ControlPlane implements Server {
     this.#options = options;
     const begun = world.enter(this.process, () => (options.standby ? this.#wait() : this.#begin()));
     this.#standby = begun instanceof Standby ? begun : undefined;
-    this.#sessions = begun;
+    this.#agents = begun.agents;
     this.coordinator = begun instanceof Standby ? begun.api : begun;
     network.servers.unshift(this);
   }
@@ -81,7 +82,7 @@ export class ControlPlane implements Server {
     }
   }
 
-  accept(link: Link): AgentSession | Refusal {
+  accept(link: Link): AgentConnection | Refusal {
     if (this.isWaiting) return { status: 503, body: { message: 'This control plane is a standby.' } };
     if (this.#options.isRemoved(link.hostId))
       return { status: 403, body: { message: 'It was removed.', reason: 'revoked' } };
@@ -89,7 +90,7 @@ export class ControlPlane implements Server {
       send: (data: string | Uint8Array) => link.sendDown(data),
       close: (code: number, reason: string) => link.closeDown(code, reason),
     };
-    return this.#sessions.connect(socket, link.hostId);
+    return this.#agents.connect(socket, link.hostId);
   }
 
   /** `silently` means without closing its connections, as after a power failure. */

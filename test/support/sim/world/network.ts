@@ -2,7 +2,7 @@
  * Simulated network: connections of agents to control planes. Each connection delivers late and in order, as
  * TCP does, and can be cut, delayed or half-open. A tap sees each frame when it is sent and when it arrives.
  */
-import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
 import { downAs, upAs } from '../machine/version-skew.ts';
 import type { WebSocket } from '../machine/ws.ts';
 import { Pipe, type Route } from './pipe.ts';
@@ -17,7 +17,7 @@ export interface Server {
   readonly process: Process;
   /** Agents dial it at this port; undefined if they dial any server. */
   readonly port: number | undefined;
-  accept(link: Link): AgentSession | Refusal;
+  accept(link: Link): AgentConnection | Refusal;
 }
 
 /** The answer to an upgrade that is not accepted. */
@@ -123,7 +123,7 @@ export class Link {
   readonly #network: Network;
   readonly #socket: WebSocket;
   readonly #version: number;
-  #session: AgentSession | undefined;
+  #connection: AgentConnection | undefined;
   #framesToCut: number | null;
   #framesToHalfOpen: number | null;
   #isCut = false;
@@ -177,7 +177,7 @@ export class Link {
         this.#network.links.delete(this);
         return;
       }
-      this.#session = accepted;
+      this.#connection = accepted;
       this.#pipes.down.send(() => {
         if (this.#isCut || this.#socket.readyState !== 0) return;
         this.#socket.readyState = 1;
@@ -195,9 +195,9 @@ export class Link {
   /** Sends a frame that the agent's program did not make. The checks of what an agent sends do not see it. */
   forge(frame: Frame): void {
     this.#pipes.up.send(() => {
-      if (this.#isDropping || !this.#session || this.#session.isClosed) return;
+      if (this.#isDropping || !this.#connection || this.#connection.isClosed) return;
       this.#network.tap.arrived(this, 'up', frame);
-      this.#session.receive(frame);
+      this.#connection.receive(frame);
     });
   }
 
@@ -280,9 +280,9 @@ export class Link {
     const { tap } = this.#network;
     if (this.#isDropping) return;
     if (direction === 'up') {
-      if (!this.#session || this.#session.isClosed) return;
+      if (!this.#connection || this.#connection.isClosed) return;
       tap.arrived(this, direction, frame);
-      this.#session.receive(this.#falsified(upAs(this.#version, frame)));
+      this.#connection.receive(this.#falsified(upAs(this.#version, frame)));
     } else if (this.#socket.readyState > 0 && this.#socket.readyState < 3) {
       tap.arrived(this, direction, frame);
       this.#socket.emit('message', Buffer.from(downAs(this.#version, frame)), typeof frame !== 'string');
@@ -318,6 +318,6 @@ export class Link {
 
   #serverClosed(): void {
     this.#network.links.delete(this);
-    this.#session?.closed();
+    this.#connection?.closed();
   }
 }

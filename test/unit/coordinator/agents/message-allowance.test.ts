@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
 import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { HostConnections } from '../../../../control-plane/coordinator/agents/host-connections.ts';
 import { MessageAllowances } from '../../../../control-plane/coordinator/agents/message-allowance.ts';
@@ -81,23 +82,17 @@ test('P152: where messages take longer, each one counts as more', () => {
   expect(allowances.use(1, 2, true)).toBe(500);
 });
 
-const noEvents = {
-  hello: () => {},
-  report: () => {},
-  refused: () => {},
-  useAllowance: () => 0,
-  bye: () => {},
-};
+const noEvents = { hello: () => {}, report: () => {}, bye: () => {} };
 
 interface Connection {
   socket: MemorySocket;
-  session: AgentSession;
+  connection: AgentConnection;
   /** Whether readers caused each message. */
   requested: boolean[];
   events: string[];
 }
 
-/** A session whose every message is beyond the allowance. */
+/** A connection whose every message is beyond the allowance. */
 function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: number[] } {
   const [socket, requested, events, pauses] = [
     new MemorySocket(),
@@ -106,59 +101,59 @@ function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: nu
     [] as number[],
   ];
   if (canPause) Object.assign(socket, { pause: (durationMs: number) => pauses.push(durationMs) });
-  const session = new AgentSession(
+  const connection = new AgentConnection(
     socket,
-    1,
     {
-      hello: () => events.push('hello'),
-      report: () => events.push('report'),
-      refused: (_, what) => events.push(what),
-      useAllowance: (_, _length, isRequested) => {
+      message: ({ type }) => events.push(type),
+      refused: (what) => events.push(what),
+      useAllowance: (_length, isRequested) => {
         requested.push(isRequested);
         return waitMs;
       },
-      bye: () => events.push('bye'),
+      closed: () => events.push('closed'),
     },
     100,
   );
-  session.isJoined = true;
-  return { socket, session, requested, events, pauses };
+  return { socket, connection, requested, events, pauses };
 }
 
 const report = encode({ type: 'report', sequence: 1, observations: [], forgotten: [] });
 
 test('P152: beyond the allowance nothing is read for a time where a sender can be delayed', () => {
-  const { session, events, pauses } = excessive(true);
-  session.receive(report);
+  const { connection, events, pauses } = excessive(true);
+  connection.receive(report);
   expect({ events, pauses }).toEqual({ events: ['report'], pauses: [3_000] });
 });
 
 test('P152: beyond the allowance the connection closes with 4503 where a sender cannot be delayed, and the message does not count', () => {
-  const { socket, session, events } = excessive(false);
-  session.receive(report);
-  expect(events).toEqual(['bye']);
+  const { socket, connection, events } = excessive(false);
+  connection.receive(report);
+  expect(events).toEqual(['closed']);
   expect(socket).toMatchObject({ closeCode: 4503, closeReason: 'too many messages: try again in 3 s' });
 });
 
 test('P152: for a host with another allowance in excess the connection closes, also where a sender can be delayed', () => {
-  const { socket, session, events, pauses } = excessive(true, 32_001);
-  session.receive(report);
-  expect({ events, pauses }).toEqual({ events: ['bye'], pauses: [] });
+  const { socket, connection, events, pauses } = excessive(true, 32_001);
+  connection.receive(report);
+  expect({ events, pauses }).toEqual({ events: ['closed'], pauses: [] });
   expect(socket.closeCode).toBe(4503);
 });
+
+const sessionOf = (connection: AgentConnection, hostId: number) =>
+  new AgentSession(connection, hostId, noEvents);
 
 test('P154: of five connections of a host the oldest closes, and one of another host does not', () => {
   const connections = new HostConnections();
   const others = excessive(true);
   const all = Array.from({ length: 5 }, () => excessive(true));
-  connections.add(new AgentSession(others.socket, 2, noEvents, 100));
-  const sessions = all.map(({ socket }) => new AgentSession(socket, 1, noEvents, 100));
+  connections.add(sessionOf(others.connection, 2));
+  const sessions = all.map(({ connection }) => sessionOf(connection, 1));
   for (const session of sessions.slice(0, 4)) connections.add(session);
   expect(all.map(({ socket }) => socket.closeCode)).toEqual(Array(5).fill(undefined));
   if (sessions[1]) connections.remove(sessions[1]);
   if (sessions[4]) connections.add(sessions[4]);
   expect(all.map(({ socket }) => socket.closeCode)).toEqual(Array(5).fill(undefined));
-  connections.add(new AgentSession(new MemorySocket(), 1, noEvents, 100));
+  connections.add(sessionOf(excessive(true).connection, 1));
   expect(all.map(({ socket }) => socket.closeCode)).toEqual([4503, ...Array(4).fill(undefined)]);
   expect(others.socket.closeCode).toBeUndefined();
 });
@@ -167,13 +162,13 @@ const noSink = { chunk: () => true, end: () => {}, detached: () => {} };
 const key = { service: 1, generation: 1 };
 
 test('P152: readers cause the parts of an open log, and after its end as many bytes as its credit has left', () => {
-  const { session, requested } = excessive(true);
-  const stream = session.openLog(key, 0, 1_000_000, 'raw', noSink);
+  const { connection, requested } = excessive(true);
+  const stream = connection.openLog(key, 0, 1_000_000, 'raw', noSink);
   const part = (length: number, of = stream) =>
-    session.receive(encodeChunk({ stream: of, next: 1, payload: new Uint8Array(length) }));
+    connection.receive(encodeChunk({ stream: of, next: 1, payload: new Uint8Array(length) }));
   part(50_000);
   part(0);
-  session.closeLog(stream, 60_000);
+  connection.closeLog(stream, 60_000);
   part(50_000);
   part(50_000);
   part(1, stream + 1);
@@ -181,41 +176,41 @@ test('P152: readers cause the parts of an open log, and after its end as many by
 });
 
 test('P152: readers cause the end of each log once', () => {
-  const { session, requested } = excessive(true);
-  const [first, second] = [1, 2].map(() => session.openLog(key, 0, 1_000_000, 'raw', noSink));
-  const end = (stream = 0) => session.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
+  const { connection, requested } = excessive(true);
+  const [first, second] = [1, 2].map(() => connection.openLog(key, 0, 1_000_000, 'raw', noSink));
+  const end = (stream = 0) => connection.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
   end(first);
   end(first);
-  session.closeLog(second ?? 0, 1_000_000);
+  connection.closeLog(second ?? 0, 1_000_000);
   end(second);
   end(second);
-  session.receive(report);
+  connection.receive(report);
   expect(requested).toEqual([true, false, true, false, false]);
 });
 
 test('P152: however many logs were closed, late messages count little only as long as one host can serve logs', () => {
-  const { session, requested } = excessive(true);
+  const { connection, requested } = excessive(true);
   let stream = 0;
   for (let n = 0; n < 2 * MAX_LOG_STREAMS; n++) {
-    stream = session.openLog(key, 0, LOG_WINDOW_BYTES, 'raw', noSink);
-    session.closeLog(stream, LOG_WINDOW_BYTES);
+    stream = connection.openLog(key, 0, LOG_WINDOW_BYTES, 'raw', noSink);
+    connection.closeLog(stream, LOG_WINDOW_BYTES);
   }
   for (let n = 0; n <= MAX_LOG_STREAMS; n++)
-    session.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
+    connection.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
   expect(requested.filter(Boolean)).toHaveLength(MAX_LOG_STREAMS);
   const payload = new Uint8Array(LOG_CHUNK_BYTES);
   const chunks = (MAX_LOG_STREAMS * LOG_WINDOW_BYTES) / LOG_CHUNK_BYTES;
-  for (let n = 0; n <= chunks; n++) session.receive(encodeChunk({ stream, next: 1, payload }));
+  for (let n = 0; n <= chunks; n++) connection.receive(encodeChunk({ stream, next: 1, payload }));
   expect(requested.filter(Boolean)).toHaveLength(MAX_LOG_STREAMS + chunks);
 });
 
 test('P136: a long text frame with too many levels closes with 4400 before it is parsed', () => {
-  const { socket, session, events } = excessive(true);
+  const { socket, connection, events } = excessive(true);
   const deep = (levels: number) =>
     `${report.slice(0, -1)},"more":${'['.repeat(levels)}${']'.repeat(levels)}}`;
   const long = (text: string) => text + ' '.repeat(70_000);
-  session.receive(long(deep(63)));
+  connection.receive(long(deep(63)));
   expect(events).toEqual(['report']);
-  session.receive(long(deep(64)));
+  connection.receive(long(deep(64)));
   expect(socket).toMatchObject({ closeCode: 4400, closeReason: expect.stringContaining('65 levels') });
 });

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
 import { serveAgents } from '../../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { encode } from '../../../../shared/protocol/codec.ts';
 import { CONNECT_PATH } from '../../../../shared/protocol/enrolment.ts';
@@ -13,7 +13,12 @@ const KIB = 1_024;
 const MAX_UNREAD_BYTES = 1_024 * KIB;
 /** Their answers are more than the kernel holds for a connection. */
 const MESSAGES = 600;
-const MESSAGE = encode({ type: 'logs.end', stream: 1, reason: 'failed', message: 'x'.repeat(2_000) });
+const MESSAGE = encode({
+  type: 'report',
+  sequence: 1,
+  observations: [],
+  forgotten: Array(250).fill(1_000_000),
+});
 const ANSWER = 64 * KIB;
 
 let server: Server;
@@ -28,20 +33,14 @@ beforeEach(async () => {
     admit: () => Promise.resolve({ hostId: 1, proofId: 'p', expiresMs: Number.MAX_SAFE_INTEGER }),
     refusal: () => new Response(null, { status: 500 }),
   };
-  // A session that answers each message at length.
-  const connect: Parameters<typeof serveAgents>[1]['connect'] = (socket, hostId) => {
+  // A connection that answers each message at length.
+  const connect: Parameters<typeof serveAgents>[1]['connect'] = (socket) => {
     const answer = () => {
       received += 1;
       socket.send(Buffer.alloc(ANSWER));
     };
-    const events = {
-      hello: () => {},
-      report: () => {},
-      bye: () => {},
-      refused: answer,
-      useAllowance: () => waitMs,
-    };
-    return new AgentSession(socket, hostId, events, 100);
+    const events = { message: answer, refused: () => {}, useAllowance: () => waitMs, closed: () => {} };
+    return new AgentConnection(socket, events, 100);
   };
   serveAgents(server, { admit: () => {}, connect }, gatekeeper);
   await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -1,0 +1,171 @@
+/**
+ * The near end of one agent's socket: decodes frames, holds the host to its allowance (P152), and serves log
+ * streams. Hellos and reports go on to the session of the host, which may be in another object.
+ */
+import { depthProblem } from '../../../shared/json-depth.ts';
+import { type CloseReason, closeCodes } from '../../../shared/protocol/close.ts';
+import {
+  decodeChunk,
+  decodeUp,
+  encode,
+  type LogChunk,
+  ProtocolError,
+} from '../../../shared/protocol/codec.ts';
+import type { Up } from '../../../shared/protocol/up.ts';
+import type { AgentSocket } from '../ports.ts';
+import { RETURN_MS } from './message-allowance.ts';
+import { OpenLogs } from './open-logs.ts';
+
+/** A message for the session of the host: everything but the end of a log. */
+export type SessionMessage = Exclude<Up, { type: 'logs.end' }>;
+
+/** Receives the events of a connection. `closed` is called exactly once. */
+export interface ConnectionEvents {
+  /** `length`: of the frame, in UTF-16 units. */
+  message(message: SessionMessage, length: number): void;
+  /** The agent has sent log data that was not requested. The connection closes after the call. */
+  refused(what: string): void;
+  /**
+   * Counts a message of the host. `requested`: readers of logs have caused it. Returns the time in ms until
+   * the next one is within the host's allowance.
+   */
+  useAllowance(length: number, requested: boolean): number;
+  closed(): void;
+}
+
+/** The depth of a frame is measured from this length on: only long ones can be deep enough to cost much. */
+const SHALLOW_LENGTH = 64 * 1024;
+/** The longest message of `logs.end` in escapes, and its other fields. */
+const SHORT_LENGTH = 13_000;
+
+function decodeText(text: string): Up {
+  const problem = text.length > SHALLOW_LENGTH ? depthProblem(text) : undefined;
+  if (problem) throw new ProtocolError(`a text frame ${problem}`);
+  return decodeUp(text);
+}
+
+/** The arguments with which a socket closes. A close reason holds at most 123 bytes. */
+export const closeArguments = (reason: CloseReason, detail: string): [code: number, reason: string] => [
+  closeCodes[reason].code,
+  detail.replace(/[^ -~]/g, '?').slice(0, 120),
+];
+
+export class AgentConnection {
+  readonly #socket: AgentSocket;
+  readonly #events: ConnectionEvents;
+  readonly #logs: OpenLogs;
+  #closed = false;
+
+  /** `firstStream`: see OpenLogs. */
+  constructor(socket: AgentSocket, events: ConnectionEvents, firstStream: number) {
+    this.#socket = socket;
+    this.#events = events;
+    this.#logs = new OpenLogs(
+      firstStream,
+      (message) => this.send(encode(message)),
+      (what) => this.#refuse(what),
+    );
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** A connection in the coordinator's process serves the logs of its session itself. */
+  get logs(): this {
+    return this;
+  }
+
+  /** Receives one frame: a text message, or the bytes of a log chunk. */
+  receive(data: string | Uint8Array): void {
+    if (this.#closed) return;
+    try {
+      const chunk = typeof data === 'string' ? undefined : decodeChunk(data);
+      // Only a short text can be the end of a log, and to parse it costs as much as to count it.
+      const short = typeof data === 'string' && data.length <= SHORT_LENGTH ? decodeText(data) : undefined;
+      if (!this.#isAllowed(data.length, this.#isRequested(chunk, short))) return;
+      if (chunk) this.#logs.chunk(chunk);
+      else this.#message(short ?? decodeText(data as string), data.length);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.close(...closeArguments('badMessage', error.message));
+    }
+  }
+
+  /** The socket has closed, from either side. */
+  closed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const sinks = this.#logs.detach();
+    // Must come first: a sink that looks for a connection to continue with must not find this one.
+    this.#events.closed();
+    for (const sink of sinks) sink.detached();
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#closed) return;
+    this.#socket.close(code, reason);
+    this.closed();
+  }
+
+  send(text: string): void {
+    if (this.#closed) return;
+    try {
+      this.#socket.send(text);
+    } catch {
+      // The runtime has noticed the closed socket first; its close event may come late.
+      this.closed();
+    }
+  }
+
+  get openLogs(): number {
+    return this.#logs.size;
+  }
+
+  /** Opens a log stream and returns its number. */
+  openLog(...args: Parameters<OpenLogs['open']>): number {
+    return this.#logs.open(...args);
+  }
+
+  grant(stream: number, bytes: number): void {
+    this.#logs.grant(stream, bytes);
+  }
+
+  /** Closes a log, with as much of its credit unused. */
+  closeLog(stream: number, creditBytes: number): void {
+    this.#logs.close(stream, creditBytes);
+  }
+
+  #isRequested(chunk: LogChunk | undefined, message: Up | undefined): boolean {
+    if (chunk) return this.#logs.isRequestedPart(chunk);
+    return message?.type === 'logs.end' && this.#logs.isRequestedEnd(message.stream);
+  }
+
+  /**
+   * Beyond the host's allowance (P152), the next messages wait in the network. Where they can't, and for a
+   * host with a second allowance in excess, the connection closes and this one does not count. The result is
+   * then false.
+   */
+  #isAllowed(length: number, requested: boolean): boolean {
+    const waitMs = this.#events.useAllowance(length, requested);
+    if (waitMs === 0) return true;
+    if (!this.#socket.pause || waitMs > RETURN_MS) {
+      const detail = `too many messages: try again in ${Math.ceil(waitMs / 1_000)} s`;
+      this.close(...closeArguments('unavailable', detail));
+      return false;
+    }
+    this.#socket.pause(waitMs);
+    return true;
+  }
+
+  #message(message: Up, length: number): void {
+    if (message.type === 'logs.end') this.#logs.end(message);
+    else this.#events.message(message, length);
+  }
+
+  #refuse(what: string): void {
+    if (this.#closed) return;
+    this.#events.refused(what);
+    this.close(...closeArguments('badMessage', `not allowed for this host: ${what}`));
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * The connections whose sockets this process holds, and the allowances of their hosts (P152). The same in a
+ * coordinator that holds the sockets itself and in a gateway.
+ */
+import type { AgentSocket, Clock, Logger } from '../ports.ts';
+import { AgentConnection, type SessionMessage } from './agent-connection.ts';
+import { type AllowanceOptions, MessageAllowances } from './message-allowance.ts';
+
+/** Where the messages of a connection go. */
+export interface SessionEnd {
+  /** `length`: of the frame, in UTF-16 units. */
+  receive(message: SessionMessage, length: number): void;
+  closed(): void;
+}
+
+export interface ConnectionDeps {
+  clock: Pick<Clock, 'nowMs'>;
+  log: Logger;
+  /** What the messages of one host may take before further ones wait (P152), and what each one takes. */
+  messageAllowance?: AllowanceOptions;
+}
+
+/** The log line about an agent whose message was not accepted. */
+export const logRefusal = (log: Logger, host: string | number, what: string): void =>
+  log('agent.report-refused', { host, what: what.slice(0, 200) });
+
+export class AgentConnections {
+  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #log: Logger;
+  readonly #nameOf: (hostId: number) => string | number;
+  readonly #allowances: MessageAllowances;
+
+  /** `nameOf` returns the name of a host for log lines, or its id. */
+  constructor(
+    { clock, log, messageAllowance = {} }: ConnectionDeps,
+    nameOf: (hostId: number) => string | number,
+  ) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#nameOf = nameOf;
+    this.#allowances = new MessageAllowances(messageAllowance, clock, (hostId, limitBytes) =>
+      log('agent.too-many-messages', { host: nameOf(hostId), limitBytes }),
+    );
+  }
+
+  /**
+   * Accepts a connection. `attach` returns its session. The caller must pass the connection its frames, and
+   * the end of the socket.
+   */
+  connect(
+    socket: AgentSocket,
+    hostId: number,
+    attach: (connection: AgentConnection) => SessionEnd,
+  ): AgentConnection {
+    const connection: AgentConnection = new AgentConnection(
+      socket,
+      {
+        message: (message, length) => session.receive(message, length),
+        refused: (what) => logRefusal(this.#log, this.#nameOf(hostId), what),
+        useAllowance: (length, requested) => this.#allowances.use(hostId, length, requested),
+        closed: () => session.closed(),
+      },
+      this.#clock.nowMs() % 2 ** 31,
+    );
+    const session = attach(connection);
+    return connection;
+  }
+}

@@ -1,0 +1,19 @@
+/** What a session sends to: its agent's connection in this process, or one at a gateway. */
+import type { AgentConnection } from './agent-connection.ts';
+
+/** Where readers find the logs of a host whose connection a gateway holds. */
+export interface GatewayAddress {
+  gateway: number;
+  /** Id of the connection, which is never given twice. */
+  connection: string;
+}
+
+/** Serves the logs of one connected agent. */
+export type LogServer = Pick<AgentConnection, 'openLog' | 'grant' | 'closeLog' | 'openLogs'>;
+
+export interface SessionPeer {
+  send(text: string): void;
+  close(code: number, reason: string): void;
+  /** The server of the host's logs in this process, or the connection at a gateway that has it. */
+  readonly logs: LogServer | GatewayAddress;
+}
