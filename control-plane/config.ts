@@ -106,6 +106,8 @@ const settings = z.object({
   BERTH_MAX_UNPROVEN_IDS: bound(defaultBounds.unprovenIds, 'ids', MAX_UNPROVEN_IDS, 0),
   BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
   BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
+  BERTH_HOSTS_PER_GATEWAY: bound(100, 'hosts', 10_000),
+  BERTH_MAX_GATEWAY_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
   ...boundSettings(workerBounds),
   BERTH_MAX_BODY_MEMORY_MIB: bound(16, 'MiB', MAX_BODY_MEMORY_MIB),
 });

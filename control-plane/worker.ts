@@ -6,20 +6,25 @@ import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { strictTransportOf } from './config.ts';
-import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
+import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
+import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
+import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
+import type { VerifiedProof } from './core/hosts/registration.ts';
 import { MIB } from './core/model/bounds.ts';
 import { cloudflareAddress } from './http/address.ts';
+import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
+import { HostKeys } from './operations/cluster/agent-proof.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
 import { groupReadsOfRequests, type RequestReads } from './request-reads.ts';
 
 export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
+export { GatewayObject } from './coordinator/runtime/gateway-object.ts';
 
 interface WorkerEnv extends Record<string, unknown> {
-  COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
   /** The files that local/assets/make-worker-assets.ts builds. */
   ASSETS: Fetcher;
 }
@@ -29,6 +34,7 @@ interface Isolate extends Assembly, Pick<RequestReads, 'serve'> {
 }
 
 let isolate: Isolate | undefined;
+const hostKeys = new HostKeys();
 
 export default {
   async fetch(request: Request, env: WorkerEnv, ctx: ExecutionContext): Promise<Response> {
@@ -48,10 +54,26 @@ async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate):
   const { config, db, prepare, log } = isolate;
   try {
     await prepare();
+    const isUpgrade = request.headers.get('upgrade') === 'websocket';
     const deps = { db, deploymentName: config.BERTH_DEPLOYMENT_NAME, nowMs: () => Date.now() };
-    const proof = await admitAgent(deps, request.headers.get('authorization'));
-    if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
-    return await forwardUpgrade(coordinatorOf(env), request, proof);
+    const admit = () =>
+      admitAgent({ ...deps, ...(isUpgrade && { keys: hostKeys }) }, request.headers.get('authorization'));
+    const forward = (proof: VerifiedProof) =>
+      forwardUpgrade(
+        gatewayStub(env, gatewayOf(proof.hostId, config.BERTH_HOSTS_PER_GATEWAY)),
+        request,
+        proof,
+      );
+    const proof = await admit();
+    if (!isUpgrade) return new Response(null, { status: 426 });
+    try {
+      return await forward(proof);
+    } catch (error) {
+      if (proof.rememberedKey === undefined || toOperationError(error)?.code !== 'unknown-host') throw error;
+    }
+    // The coordinator can't confirm the remembered key, so the database decides.
+    hostKeys.forget(proof.hostId);
+    return await forward(await admit());
   } catch (error) {
     return refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) }));
   }
@@ -61,14 +83,18 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const assembly = assemble(env);
   const { config, log, prepare } = assembly;
   const { db, serve } = groupReadsOfRequests(assembly.db);
+  // A stub belongs to its request, so each call takes a new one.
+  const coordinator = coordinatorClient(() => coordinatorStub(env));
   const app = createApp({
     db,
     log,
     prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
-    // A stub belongs to its request, so each call takes a new one.
-    coordinator: coordinatorClient(() => coordinatorOf(env)),
+    coordinator: {
+      ...coordinator,
+      openLog: openLogsFrom(coordinator, (gateway) => gatewayStub(env, gateway)),
+    },
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
@@ -82,11 +108,6 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   });
   return { ...assembly, app, serve };
-}
-
-function coordinatorOf(env: WorkerEnv) {
-  const { COORDINATOR } = env;
-  return COORDINATOR.get(COORDINATOR.idFromName(String(env.BERTH_DEPLOYMENT_NAME ?? 'local')));
 }
 
 async function readAsset({ ASSETS }: WorkerEnv, name: string): Promise<ArrayBuffer> {

@@ -43,6 +43,11 @@ export interface CoordinatorApi {
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>>;
   /**
+   * Streams where the log of a service is, as lines of JSON (streams/log-watch.ts), for a subscriber that
+   * reads it from gateways. It is aborted as `openLog` is.
+   */
+  watchLog(subscriber: LogSubscriber, serviceId: number): Promise<ReadableStream<Uint8Array>>;
+  /**
    * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
    * ends from time to time (STREAM-3).
    */
@@ -113,6 +118,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   terminate: true,
   remove: true,
   openLog: true,
+  watchLog: true,
   openEvents: true,
   lastEventId: true,
   reviewSubscriptions: true,

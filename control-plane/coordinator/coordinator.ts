@@ -105,6 +105,11 @@ export class Coordinator implements CoordinatorApi {
     this.#turns.wake();
   }
 
+  /** The key of a host; undefined if none is known, or if no state is loaded. */
+  keyOf(hostId: number): string | undefined {
+    return this.#turns.cluster?.hosts.get(hostId)?.publicKey ?? undefined;
+  }
+
   async ready(): Promise<void> {
     if (!this.#turns.cluster) await this.#turns.update(() => {});
   }
@@ -128,6 +133,10 @@ export class Coordinator implements CoordinatorApi {
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>> {
     return this.#logs.open(subscriber, serviceId, format, from);
+  }
+
+  watchLog(subscriber: LogSubscriber, serviceId: number): Promise<ReadableStream<Uint8Array>> {
+    return this.#logs.watch(subscriber, serviceId);
   }
 
   openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>> {

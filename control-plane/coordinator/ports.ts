@@ -7,8 +7,11 @@ export interface Clock {
   wakeAt(timeMs: number | null): void;
   /** Runs `turn` once all input that has arrived is taken in, so that it shares one commit. */
   defer(turn: () => void): void;
-  /** Calls `run` once after the delay, unless the process or object ends first. */
-  after(delayMs: number, run: () => void): void;
+  /**
+   * Calls `run` once after the delay, unless the process or object ends first. Returns a function that
+   * cancels it.
+   */
+  after(delayMs: number, run: () => void): () => void;
 }
 
 /** A socket to an agent: the common part of workerd's and ws's. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { mutate } from '../support/sim/faults/mutant.ts';
-import { mutants } from '../support/sim/faults/mutants.ts';
+import { mutate } from '../support/sim/mutants/mutant.ts';
+import { mutants } from '../support/sim/mutants/mutants.ts';
 import { runSeeds } from '../support/sim/runs.ts';
 
 /** Most mutants are found within the first few seeds. */

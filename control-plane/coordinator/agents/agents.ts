@@ -3,8 +3,7 @@
  * receive. All changes of the cluster state go through turns.
  */
 import { type Isolation, keyOf } from '../../../shared/protocol/assignment.ts';
-import type { Condition, Report, Up } from '../../../shared/protocol/up.ts';
-import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import type { Condition, Report } from '../../../shared/protocol/up.ts';
 import { offerText } from '../../core/hosts/agreement.ts';
 import {
   confirmedLeaseMs,
@@ -26,14 +25,15 @@ import { seenIds, waitingOwners } from '../../core/lifecycle/restored-database.t
 import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
 import { isAssigned } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
-import { coreSharesAt } from '../../core/state/core-shares.ts';
 import type { Decision } from '../../core/state/decision.ts';
 import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import type { Turns } from '../turns.ts';
+import { Acknowledgements } from './acknowledgements.ts';
 import type { AgentConnection } from './agent-connection.ts';
 import { AgentConnections, logRefusal } from './agent-connections.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
+import { type Hello, helloProblem } from './hello-problem.ts';
 import { HostConnections } from './host-connections.ts';
 import type { AllowanceOptions } from './message-allowance.ts';
 import { OverlayRequests } from './overlay-requests.ts';
@@ -41,8 +41,6 @@ import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
 import type { SessionPeer } from './session-peer.ts';
 import { logWelcome, type UnknownContainers } from './welcome-log.ts';
-
-type Hello = Extract<Up, { type: 'hello' }>;
 
 export interface AgentsDeps {
   deploymentName: string;
@@ -78,8 +76,7 @@ export class Agents implements SessionEvents {
   readonly #joining = new Set<number>();
   /** Sessions that were welcomed in the current turn. Their sync already contains the turn's starts. */
   readonly #welcomed = new Set<AgentSession>();
-  /** Sequence of the last report of each session in the current turn, which the turn's commit covers. */
-  readonly #toAcknowledge = new Map<AgentSession, number>();
+  readonly #acknowledgements = new Acknowledgements();
 
   constructor(turns: Turns, deps: AgentsDeps) {
     const { deploymentName, clock, log, idCode, unknownContainers = 'keep', isolation = 'user' } = deps;
@@ -123,17 +120,13 @@ export class Agents implements SessionEvents {
     for (const session of [...this.#sessions.values()]) session.close('unavailable');
     this.#sessions.clear();
     this.#joining.clear();
-    this.#toAcknowledge.clear();
+    this.#acknowledgements.clear();
   }
 
   hello(session: AgentSession, hello: Hello): void {
-    if (hello.version < OLDEST_PROTOCOL_VERSION || hello.version > PROTOCOL_VERSION) {
-      const range = `${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`;
-      session.close('version', `the agent has protocol version ${hello.version}, the control plane ${range}`);
-      return;
-    }
-    if (hello.deployment !== this.#deploymentName) {
-      session.close('wrongDeployment', `this control plane serves deployment ${this.#deploymentName}`);
+    const problem = helloProblem(hello, this.#deploymentName);
+    if (problem) {
+      session.close(...problem);
       return;
     }
     let host: Host | undefined;
@@ -237,7 +230,7 @@ export class Agents implements SessionEvents {
         for (const service of report.forgotten) observeForgotten(cluster, host, service);
       },
       done: (cluster) => {
-        this.#toAcknowledge.set(session, report.sequence);
+        this.#acknowledgements.add(session, report.sequence);
         this.#overlays.reported(cluster, session.hostId, report);
       },
       fail: () => session.close('unavailable'),
@@ -278,14 +271,7 @@ export class Agents implements SessionEvents {
 
   /** Sends the agents what a turn has committed: acknowledgements of their reports, then decisions. */
   committed(decisions: readonly Decision[], cluster: Cluster): void {
-    const nowMs = this.#clock.nowMs();
-    for (const [session, sequence] of this.#toAcknowledge)
-      session.acknowledge(sequence, nowMs, coreSharesAt(cluster, session.hostId));
-    this.#toAcknowledge.clear();
-    this.#sendDecisions(decisions, cluster);
-  }
-
-  #sendDecisions(decisions: readonly Decision[], cluster: Cluster): void {
+    this.#acknowledgements.send(cluster, this.#clock.nowMs());
     const assignment = assigner(cluster, this.#deploymentParts());
     this.#overlays.decided(cluster, decisions);
     const forget = new Map<AgentSession, number[]>();

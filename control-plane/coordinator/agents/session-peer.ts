@@ -6,6 +6,8 @@ export interface GatewayAddress {
   gateway: number;
   /** Id of the connection, which is never given twice. */
   connection: string;
+  /** Messages that the coordinator has sent on it. A log must not be opened before they have arrived. */
+  sent: number;
 }
 
 /** Serves the logs of one connected agent. */

@@ -1,34 +1,35 @@
 /**
- * The coordinator on workerd: one Durable Object per deployment, agents on hibernatable WebSockets, the alarm
- * as clock. The object's own storage holds only the alarm; all state is in libSQL.
+ * The coordinator on workerd: one Durable Object per deployment, with the alarm as clock. Gateways hold the
+ * sockets of its agents and reach it by RPC. The object's own storage holds only the alarm; all state is in
+ * libSQL.
  */
 import { DurableObject } from 'cloudflare:workers';
-import { closeCodes } from '../../../shared/protocol/close.ts';
 import { assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
-import type { AgentConnection } from '../agents/agent-connection.ts';
+import type { SessionMessage } from '../agents/agent-connection.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
-import type { AgentSocket } from '../ports.ts';
-import { PROOF_HEADER } from './forward-upgrade.ts';
+import { GatewayLinks } from '../gateways/gateway-links.ts';
+import { gatewayOf } from '../gateways/gateway-of.ts';
+import type { Portion, Rejected } from '../gateways/portion.ts';
 import { idCode } from './id-code.ts';
 import { ObjectAlarm } from './object-alarm.ts';
+import { objectClock } from './object-clock.ts';
+import { gatewayStub, type ObjectBindings } from './object-stubs.ts';
 import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
 
-/** workerd takes some 0.3 ms for each message, ten times as long as Node. */
-const MESSAGE_COSTS = { own: 8_192, requested: 512 };
+/** Less than the time after which the runtime lets an object without work sleep. */
+const AWAKE_MS = 5_000;
 
-/** The settings and bindings of the Worker; `assemble` reads them. */
-type Environment = Record<string, unknown>;
-
-export class CoordinatorObject extends DurableObject<Environment> {
+export class CoordinatorObject extends DurableObject<ObjectBindings> {
   readonly #coordinator: Coordinator;
-  readonly #connections = new Map<WebSocket, AgentConnection>();
+  readonly #links: GatewayLinks;
   readonly #prepare: () => Promise<void>;
   readonly #alarm: ObjectAlarm;
+  #isKeptAwake = false;
 
-  constructor(ctx: DurableObjectState, env: Environment) {
+  constructor(ctx: DurableObjectState, env: ObjectBindings) {
     super(ctx, env);
     const { config, scheduling, db, log, prepare } = assemble(env);
     this.#prepare = prepare;
@@ -42,50 +43,32 @@ export class CoordinatorObject extends DurableObject<Environment> {
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,
       ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
-      messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB, costs: MESSAGE_COSTS },
-      clock: {
-        nowMs: () => Date.now(),
-        wakeAt: (timeMs) => this.#alarm.set(timeMs),
-        defer: (turn) => setTimeout(turn, 0),
-        after: (delayMs, run) => setTimeout(run, delayMs),
-      },
+      clock: { ...objectClock, wakeAt: (timeMs) => this.#alarm.set(timeMs) },
     });
-    // These agents were connected before the object restarted. They must send a new hello, since their state
-    // is lost.
-    for (const socket of ctx.getWebSockets()) socket.close(closeCodes.resync.code, 'coordinator restarted');
+    this.#links = new GatewayLinks({
+      agents: this.#coordinator.agents,
+      keyOf: (hostId) => this.#coordinator.keyOf(hostId),
+      clock: objectClock,
+      log,
+      incarnation: crypto.randomUUID(),
+      down: (gateway, incarnation, batch) => gatewayStub(env, gateway).down(incarnation, batch),
+      maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
+    });
+    void this.#greet(config.BERTH_HOSTS_PER_GATEWAY);
   }
 
-  /** Accepts an agent's upgrade request, which the Worker has forwarded (forward-upgrade.ts). */
-  override async fetch(request: Request): Promise<Response> {
-    const proof = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
-    const admission = await this.#outcome(async () => this.#coordinator.agents.admit(proof));
-    if ('code' in admission) return Response.json(admission);
-    const { 0: client, 1: server } = new WebSocketPair();
-    this.ctx.acceptWebSocket(server);
-    const agentSocket: AgentSocket = {
-      send: (data) => server.send(data),
-      close: (code, reason) => server.close(code, reason),
-    };
-    const connection = this.#coordinator.agents.connect(agentSocket, proof.hostId);
-    this.#connections.set(server, connection);
-    return new Response(null, { status: 101, webSocket: client });
+  /** Admits an agent at its gateway. The value is the id of its connection. */
+  admit(gateway: number, proof: VerifiedProof): Promise<Outcome<string>> {
+    return this.#outcome(async () => {
+      const id = this.#links.admit(gateway, proof);
+      this.#stayAwake();
+      return id;
+    });
   }
 
-  override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): void {
-    this.#connections.get(socket)?.receive(typeof data === 'string' ? data : new Uint8Array(data));
-  }
-
-  override webSocketClose(socket: WebSocket): void {
-    this.#connections.get(socket)?.closed();
-    this.#connections.delete(socket);
-    // workerd does not answer an agent's close by itself, and the agent waits for the answer. The agent's own
-    // code may be one that must not be sent.
-    socket.close(1000);
-  }
-
-  override webSocketError(socket: WebSocket): void {
-    this.#connections.get(socket)?.closed();
-    this.#connections.delete(socket);
+  /** A batch from a gateway (GatewayLinks.up). */
+  up(batch: Portion<SessionMessage>[]): Rejected {
+    return this.#links.up(batch);
   }
 
   override alarm(): Promise<void> {
@@ -98,6 +81,28 @@ export class CoordinatorObject extends DurableObject<Environment> {
     args: Parameters<CoordinatorApi[V]>,
   ): Promise<Outcome<Awaited<ReturnType<CoordinatorApi[V]>>>> {
     return this.#outcome(() => callVerb(this.#coordinator, verb, args));
+  }
+
+  /**
+   * The sessions of agents are in memory only: the runtime must not let the object sleep while it has any
+   * (C230). A timer prevents that.
+   */
+  #stayAwake(): void {
+    if (this.#isKeptAwake || this.#links.connections === 0) return;
+    this.#isKeptAwake = true;
+    objectClock.after(AWAKE_MS, () => {
+      this.#isKeptAwake = false;
+      this.#stayAwake();
+    });
+  }
+
+  /**
+   * Agents that were connected before the object restarted must say hello anew, since their sessions are
+   * lost. If the database does not answer now, they find out with their next message.
+   */
+  async #greet(hostsPerGateway: number): Promise<void> {
+    const hosts = await this.#outcome(() => this.#coordinator.hosts()).catch(() => ({ value: [] }));
+    if ('value' in hosts) this.#links.greet(hosts.value.map(({ id }) => gatewayOf(id, hostsPerGateway)));
   }
 
   #outcome<T>(run: () => Promise<T>): Promise<Outcome<T>> {

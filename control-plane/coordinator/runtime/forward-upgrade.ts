@@ -1,4 +1,4 @@
-/** Forwards an agent's upgrade request from the Worker to the coordinator's Durable Object. */
+/** Forwards an agent's upgrade request from the Worker to the Durable Object of its gateway. */
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 

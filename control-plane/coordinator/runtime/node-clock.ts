@@ -20,7 +20,10 @@ export function nodeClock(wake: () => void): Clock & { stop(): void } {
     // A second round of the loop takes in what arrived while the last answers were sent. The larger commits
     // allow 8 % more submissions.
     defer: (turn) => setImmediate(() => setImmediate(turn)),
-    after: (delayMs, run) => void setTimeout(run, delayMs).unref(),
+    after: (delayMs, run) => {
+      const delay = setTimeout(run, delayMs).unref();
+      return () => clearTimeout(delay);
+    },
     stop: () => clearTimeout(timer),
   };
 }

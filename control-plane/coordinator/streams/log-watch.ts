@@ -44,10 +44,10 @@ export class LogWatch implements LogReader {
     // Called even if nothing can be sent: the state remembers the last start of a service that has ended.
     const state = this.#state();
     if (!state || !this.#hasBufferSpace()) return;
-    const text = JSON.stringify(state);
-    if (text === this.#sent) return;
-    this.#sent = text;
-    this.#send(text);
+    const news = JSON.stringify({ ...state, at: state.at && { ...state.at, sent: 0 } });
+    if (news === this.#sent) return;
+    this.#sent = news;
+    this.#send(JSON.stringify(state));
   }
 
   heartbeat(): void {

@@ -42,6 +42,11 @@ export interface VerifiedProof {
   proofId: string;
   /** When the proof expires, with the tolerated clock difference included. */
   expiresMs: number;
+  /**
+   * The key that has verified the proof, if the database was not asked for it. The proof counts only if the
+   * coordinator has the same key for the host.
+   */
+  rememberedKey?: string;
 }
 
 /**

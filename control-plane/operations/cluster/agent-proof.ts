@@ -17,6 +17,31 @@ export interface ProofDeps {
   db: Db;
   deploymentName: string;
   nowMs: () => number;
+  /** Keys of hosts, where the coordinator confirms those that are taken from it. */
+  keys?: HostKeys;
+}
+
+const MAX_REMEMBERED = 10_000;
+
+/** Keys of hosts that have proved themselves lately. */
+export class HostKeys {
+  /** By host id, the oldest first. */
+  readonly #keys = new Map<number, string>();
+
+  of(hostId: number): string | undefined {
+    return this.#keys.get(hostId);
+  }
+
+  remember(hostId: number, key: string): void {
+    this.forget(hostId);
+    this.#keys.set(hostId, key);
+    const [oldest] = this.#keys.keys();
+    if (this.#keys.size > MAX_REMEMBERED && oldest !== undefined) this.#keys.delete(oldest);
+  }
+
+  forget(hostId: number): void {
+    this.#keys.delete(hostId);
+  }
 }
 
 /** Longer than any random id needs. */
@@ -30,10 +55,16 @@ export async function readProof(deps: ProofDeps, proof: string | undefined): Pro
   const hostId = proof === undefined ? undefined : hostIdOf(proof);
   if (proof === undefined || hostId === undefined)
     throw badProof('Send a proof: Authorization: Bearer <JWT signed with the key of the host>.');
+  const rememberedKey = deps.keys?.of(hostId);
+  if (rememberedKey !== undefined) {
+    const claims = await verified(deps, proof, rememberedKey).catch(() => undefined);
+    if (claims) return { hostId, ...claims, rememberedKey };
+  }
   const found = await findHostKey(deps.db, hostId);
   if (!found) throw unknownHost();
   const verifiedProof = { hostId, ...(await verified(deps, proof, found.publicKey)) };
   if (found.removed) throw revoked();
+  deps.keys?.remember(hostId, found.publicKey);
   return verifiedProof;
 }
 

@@ -1,15 +1,15 @@
 /**
- * Measures a storm: all agents lose their connection at the same moment and reconnect. Runs on Node and on
- * workerd.
+ * Measures a storm: all agents lose their connection at the same moment and reconnect. Runs on Node, and on
+ * workerd from the real bundle, where it also measures what readers of logs cost others.
  */
-
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { RestClient } from '../../support/clients/rest-client.ts';
-import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
-import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
+import { startLimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
 import { application } from '../application.ts';
-import { cookieOf, Deployment } from '../deployment.ts';
-import { atMost, type Measurement } from '../figure.ts';
+import { cookieOf, Deployment, PASSWORD } from '../deployment.ts';
+import { atLeast, atMost, type Measurement } from '../figure.ts';
 import { runLoad, startLoad } from '../load.ts';
 import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
 
@@ -20,15 +20,18 @@ export interface StormLoad extends Pick<SimulatedAgentOptions, 'url' | 'deployme
   agents: number;
   /** Total number of services that the agents run. */
   services: number;
+  /** Output of each service whose log is read. Default: none. */
+  outputBytesPerS?: number;
 }
 
 interface Outcome {
+  /** Processor time of the control plane for each agent, with what clients cost meanwhile. */
+  cpuMs: number;
   seconds: number;
   p99Ms: number;
 }
 
-const NODE_AGENTS = 2_000;
-const WORKERD_AGENTS = 200;
+const AGENTS = 2_000;
 const SERVICES_EACH = 2;
 const ROUNDS = 3;
 const CLIENTS = 4;
@@ -37,11 +40,18 @@ const CLIENTS = 4;
  * load.
  */
 const PAUSE_MS = 50;
+const READERS = 100;
+/** What all readers get together. */
+const OUTPUT_BYTES_PER_S = 2e6;
+/** From the opening of the logs to the measurement beside them. */
+const READ_MS = 3_000;
+/** Executions that are started for a measurement of their latency. */
+const STARTS = 400;
 const JOIN_MS = 180_000;
 const STORM_MS = 120_000;
 
 export async function measureStorm(): Promise<Measurement[]> {
-  return [...(await stormOnNode()), ...(await stormOnWorkerd())];
+  return [...(await stormOnNode()), ...(await measureStormOnWorkerd())];
 }
 
 async function stormOnNode(): Promise<Measurement[]> {
@@ -53,12 +63,12 @@ async function stormOnNode(): Promise<Measurement[]> {
       url,
       deployment: name,
       databaseUrl,
-      agents: NODE_AGENTS,
-      services: NODE_AGENTS * SERVICES_EACH,
+      agents: AGENTS,
+      services: AGENTS * SERVICES_EACH,
     };
-    const measured = await storms(load, cookie, 'Node');
+    const measured = await storms(load, cookie, 'Node', deployment.pid);
     const memory = {
-      name: `resident memory after them, ${NODE_AGENTS} agents`,
+      name: `resident memory after them, ${AGENTS} agents`,
       unit: 'MB',
       figure: await deployment.residentMb(),
       goal: atMost(600, 'figure'),
@@ -69,59 +79,140 @@ async function stormOnNode(): Promise<Measurement[]> {
   }
 }
 
-async function stormOnWorkerd(): Promise<Measurement[]> {
-  const host = await startWorkerdHost({
-    variant: 'B',
-    deployment: 'bench-storm',
-    adminPassword: ADMIN_PASSWORD,
+export async function measureStormOnWorkerd(): Promise<Measurement[]> {
+  const name = 'bench-storm';
+  const workerd = await startLimitedWorkerd([], {
+    BERTH_DEPLOYMENT_NAME: name,
+    BERTH_ADMIN_PASSWORD: PASSWORD,
+    BERTH_MAX_WAITING: '1000000',
+    BERTH_MAX_WAITING_PER_USER: '1000000',
   });
   try {
-    const url = host.url();
-    const cookie = await cookieOf(url, 'admin', ADMIN_PASSWORD);
-    await new RestClient(url, 'admin', ADMIN_PASSWORD).removeQuotaLimits();
-    const services = WORKERD_AGENTS * SERVICES_EACH;
-    const databaseUrl = host.database.url;
-    return await storms(
-      { url, deployment: host.deployment, databaseUrl, agents: WORKERD_AGENTS, services },
-      cookie,
-      'workerd',
+    const url = workerd.url();
+    const cookie = await cookieOf(url, 'admin');
+    await new RestClient(url, 'admin', PASSWORD).removeQuotaLimits();
+    const load = {
+      url,
+      deployment: name,
+      databaseUrl: workerd.databaseUrl,
+      agents: AGENTS,
+      services: AGENTS * SERVICES_EACH,
+      outputBytesPerS: OUTPUT_BYTES_PER_S / READERS,
+    };
+    return await storms(load, cookie, 'workerd', await workerd.pid(), (agents) =>
+      readersOnWorkerd(agents, url, cookie),
     );
   } finally {
-    await host.stop();
+    await workerd.stop();
   }
 }
 
+/** Measures how much readers of logs delay the starts of executions. */
+async function readersOnWorkerd(agents: Program, url: string, cookie: string): Promise<Measurement[]> {
+  let printed = 0;
+  const startP99Ms = async () => {
+    await runLoad({ ...startsTo(url, cookie), pauseMs: PAUSE_MS, requests: STARTS });
+    printed += 1;
+    process.kill(agents.pid, 'SIGHUP');
+    const found = await agents.waitFor(new RegExp(`(?:^p99 (\\S+) of ${STARTS}$[^]*){${printed}}`, 'm'));
+    return Number(found[1]);
+  };
+  await startP99Ms();
+  const alone = await startP99Ms();
+  const end = new AbortController();
+  let bytes = 0;
+  const read = async (service: number) => {
+    const address = `${url}/api/0.7/service/logs/${service}`;
+    const { body } = await fetch(address, { headers: { cookie }, signal: end.signal });
+    for await (const part of body ?? []) bytes += part.length;
+  };
+  const readers = Array.from({ length: READERS }, (_, at) => read(at + 1).catch(() => {}));
+  await pause(READ_MS);
+  const beginMs = performance.now();
+  bytes = 0;
+  const beside = await startP99Ms();
+  const megabytesPerS = bytes / 1e3 / (performance.now() - beginMs);
+  end.abort();
+  await Promise.all(readers);
+  const name = `${READERS} readers of logs on workerd`;
+  return [
+    {
+      name: `${name}: what they get together, of 2 MB/s`,
+      unit: 'MB/s',
+      figure: megabytesPerS,
+      goal: atLeast(1.8, 'figure'),
+    },
+    {
+      name: `${name}: submission -> start command, p99 (limit: without them)`,
+      unit: 'ms',
+      figure: beside,
+      limit: alone,
+      goal: atMost(alone + 20, 'figure'),
+    },
+  ];
+}
+
 /** Measures several storms and reports the slowest, with the highest API latency of all. */
-async function storms(load: StormLoad, cookie: string, kind: string): Promise<Measurement[]> {
+async function storms(
+  load: StormLoad,
+  cookie: string,
+  kind: string,
+  pid: number,
+  further: (agents: Program) => Promise<Measurement[]> = async () => [],
+): Promise<Measurement[]> {
+  const beginMs = performance.now();
   const agents = startProgram(['test/bench/programs/storm-program.ts', JSON.stringify(load)]);
   try {
     await agents.waitFor(/^synced$/m, JOIN_MS);
+    const joinS = (performance.now() - beginMs) / 1_000;
     await runLoad({ ...submissionsTo(load.url, cookie), requests: load.services });
     await agents.waitFor(/^runs$/m, JOIN_MS);
     const outcomes: Outcome[] = [];
-    for (let round = 1; round <= ROUNDS; round++) outcomes.push(await storm(agents, load.url, cookie, round));
+    for (let round = 1; round <= ROUNDS; round++)
+      outcomes.push(await storm(agents, load, cookie, round, pid));
     const worst = (of: keyof Outcome) => Math.max(...outcomes.map((outcome) => outcome[of]));
     const name = `${load.agents} agents on ${kind}, all dropped at once`;
+    const more = await further(agents);
     return [
+      {
+        name: `${load.agents} agents on ${kind} register and connect`,
+        unit: 's',
+        figure: joinS,
+        goal: atMost(60, 'figure'),
+      },
       {
         name: `${name}: until all are in sync again`,
         unit: 's',
         figure: worst('seconds'),
-        goal: atMost(20, 'figure'),
+        goal: atMost(kind === 'Node' ? 20 : 30, 'figure'),
       },
       {
         name: `${name}: API meanwhile, p99`,
         unit: 'ms',
         figure: worst('p99Ms'),
-        goal: atMost(500, 'figure'),
+        goal: atMost(kind === 'Node' ? 500 : 250, 'figure'),
       },
+      {
+        name: `${name}: processor time of the control plane for each`,
+        unit: 'ms',
+        figure: worst('cpuMs'),
+        goal: atMost(kind === 'Node' ? 3 : 9, 'figure'),
+      },
+      ...more,
     ];
   } finally {
     await agents.kill();
   }
 }
 
-async function storm(agents: Program, url: string, cookie: string, round: number): Promise<Outcome> {
+async function storm(
+  agents: Program,
+  { url, agents: count }: StormLoad,
+  cookie: string,
+  round: number,
+  pid: number,
+): Promise<Outcome> {
+  const beforeMs = await processorMs(pid);
   const ends = [readsOf(url, cookie), submissionsTo(url, cookie)].map((load) =>
     startLoad({ ...load, pauseMs: PAUSE_MS }),
   );
@@ -129,8 +220,16 @@ async function storm(agents: Program, url: string, cookie: string, round: number
   process.kill(agents.pid, 'SIGUSR2');
   await agents.waitFor(new RegExp(`(^synced$[^]*){${round + 1}}`, 'm'), STORM_MS);
   const seconds = (performance.now() - startMs) / 1_000;
+  const cpuMs = ((await processorMs(pid)) - beforeMs) / count;
   const results = await Promise.all(ends.map((end) => end()));
-  return { seconds, p99Ms: Math.max(...results.map(({ p99Ms }) => p99Ms)) };
+  return { seconds, cpuMs, p99Ms: Math.max(...results.map(({ p99Ms }) => p99Ms)) };
+}
+
+/** Processor time that a process has used, in steps of 10 ms. */
+async function processorMs(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const [, , , , , , , , , , , user = '0', system = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return 10 * (Number(user) + Number(system));
 }
 
 const readsOf = (url: string, cookie: string) => ({
@@ -147,4 +246,9 @@ const submissionsTo = (url: string, cookie: string) => ({
   path: '/api/0.7/execution',
   headers: { cookie, 'content-type': 'application/json' },
   body: JSON.stringify({ name: 'storm', application: application() }),
+});
+
+const startsTo = (url: string, cookie: string) => ({
+  ...submissionsTo(url, cookie),
+  body: JSON.stringify({ name: '{nowMs}', application: application() }),
 });

@@ -7,7 +7,7 @@ import { Addresses } from '../../../agent/connection/addresses.ts';
 import type { SessionSocket } from '../../../agent/connection/session.ts';
 import { type Receiver, stayConnected } from '../../../agent/connection/socket.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
-import { decodeDown, encode } from '../../../shared/protocol/codec.ts';
+import { decodeDown, encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
 import { type AgentKey, proofOf } from '../../support/agents/enrolment.ts';
@@ -23,6 +23,8 @@ export interface SimulatedAgentOptions {
   key: AgentKey;
   /** True if every started service exits at once. */
   ends: boolean;
+  /** Output of each service while its log is read. Default: none. */
+  outputBytesPerS?: number;
 }
 
 export interface SimulatedAgentEvents {
@@ -37,6 +39,8 @@ export interface SimulatedAgentEvents {
 }
 
 const PING_MS = 10_000;
+/** How often a service writes output. */
+const OUTPUT_MS = 50;
 
 /** Runs one agent until `signal` aborts. */
 export function simulateAgent(
@@ -66,7 +70,10 @@ class SimulatedSession implements Receiver {
   readonly #assignments: Map<string, Assignment>;
   /** Sequences of unacknowledged reports that a container is gone. */
   readonly #gone = new Set<number>();
+  /** Open logs by their streams: the credit, and the offset of the next byte. */
+  readonly #logs = new Map<number, { credit: number; next: number }>();
   #sequence = 0;
+  #outputTimer: NodeJS.Timeout | undefined;
   #reportTimer: NodeJS.Timeout | undefined;
   #spreadMs: number | undefined;
 
@@ -95,6 +102,7 @@ class SimulatedSession implements Receiver {
 
   closed(): void {
     clearInterval(this.#reportTimer);
+    clearInterval(this.#outputTimer);
     this.#events.closed();
   }
 
@@ -118,6 +126,18 @@ class SimulatedSession implements Receiver {
         this.#gone.add(this.#report(seen.gone(assignment)));
         return;
       }
+      case 'logs.open':
+        this.#logs.set(message.stream, { credit: message.credit, next: message.offset });
+        this.#outputTimer ??= setInterval(() => this.#writeOutput(), OUTPUT_MS);
+        return;
+      case 'logs.credit': {
+        const log = this.#logs.get(message.stream);
+        if (log) log.credit += message.bytes;
+        return;
+      }
+      case 'logs.close':
+        this.#logs.delete(message.stream);
+        return;
       case 'ack':
         // In ascending order. An acknowledgement covers all reports up to its sequence (P7).
         for (const sequence of this.#gone) {
@@ -125,6 +145,18 @@ class SimulatedSession implements Receiver {
           this.#gone.delete(sequence);
           this.#events.ended();
         }
+    }
+  }
+
+  /** Writes to every log that is read, as far as its credit allows. */
+  #writeOutput(): void {
+    const { outputBytesPerS = 0 } = this.#options;
+    for (const [stream, log] of this.#logs) {
+      const length = Math.min(log.credit, Math.round((outputBytesPerS * OUTPUT_MS) / 1_000));
+      if (length === 0) continue;
+      log.credit -= length;
+      log.next += length;
+      void this.#socket.sendBytes(encodeChunk({ stream, next: log.next, payload: new Uint8Array(length) }));
     }
   }
 

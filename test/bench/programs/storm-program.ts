@@ -1,20 +1,28 @@
 /**
  * All agents of the group `storm` in one process, behind a relay that can drop all connections at once
  * (SIGUSR2). Prints `synced` when all agents have a sync, at first and after each drop, and `runs` when all
- * services run.
+ * services run. At SIGHUP it prints `p99 <ms>` of the time from the submission of an execution to its start
+ * command, of those since the last SIGHUP whose name is that time, in milliseconds since the epoch.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { DatabaseError } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
-import { keyOf } from '../../../shared/protocol/assignment.ts';
-import { enrol, newAgentKey } from '../../support/agents/enrolment.ts';
+import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
+import { type AgentKey, enrol, newAgentKey } from '../../support/agents/enrolment.ts';
 import type { StormLoad } from '../groups/storm.ts';
 import { simulateAgent } from './simulated-agent.ts';
 
 /** Number of connections made at a time at the beginning. */
 const JOINING = 50;
 
-const { agents, services, databaseUrl, ...place } = JSON.parse(process.argv[2] ?? '') as StormLoad;
+const {
+  agents,
+  services,
+  databaseUrl,
+  outputBytesPerS = 0,
+  ...place
+} = JSON.parse(process.argv[2] ?? '') as StormLoad;
 const db = databaseUrl.startsWith('file:') ? await openEmbedded(databaseUrl) : openRemote(databaseUrl);
 const relayed = new Set<Socket>();
 const relay = await startRelay();
@@ -22,6 +30,7 @@ const address = relay.address();
 const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
 const synced = new Set<string>();
 const runs = new Set<string>();
+let latenciesMs: number[] = [];
 let joined = 0;
 await Promise.all(Array.from({ length: JOINING }, joinMany));
 await db.close();
@@ -30,11 +39,17 @@ process.on('SIGUSR2', () => {
   for (const socket of relayed) socket.destroy();
 });
 
+process.on('SIGHUP', () => {
+  latenciesMs.sort((a, b) => a - b);
+  console.log(`p99 ${latenciesMs[Math.floor(latenciesMs.length * 0.99)]} of ${latenciesMs.length}`);
+  latenciesMs = [];
+});
+
 async function joinMany(): Promise<void> {
   while (joined < agents) {
     const name = `host${joined++}`;
     const key = newAgentKey();
-    const hostId = await enrol(place, db, name, key);
+    const hostId = await enrolled(name, key);
     await new Promise<void>((done) => {
       const events = {
         synced: () => {
@@ -42,17 +57,31 @@ async function joinMany(): Promise<void> {
           synced.add(name);
           if (synced.size === agents) console.log('synced');
         },
-        started: (assignment: Parameters<typeof keyOf>[0]) => {
+        started: (assignment: Assignment) => {
+          const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));
+          if (submittedMs > 0) latenciesMs.push(Date.now() - submittedMs);
           const before = runs.size;
           if (runs.add(keyOf(assignment)).size === services && before < services) console.log('runs');
         },
         ended: () => {},
         closed: () => {},
       };
-      const options = { ...place, url, name, hostId, key, ends: false };
+      const options = { ...place, url, name, hostId, key, ends: false, outputBytesPerS };
       void simulateAgent(options, events, new AbortController().signal);
     });
   }
+}
+
+/** Tries again with a new token while another writer has the database of a server locked. */
+async function enrolled(name: string, key: AgentKey): Promise<number> {
+  for (;;)
+    try {
+      return await enrol(place, db, name, key);
+    } catch (error) {
+      const isBusy =
+        error instanceof DatabaseError ? error.kind === 'unavailable' : /: 503 /.test(String(error));
+      if (!isBusy) throw error;
+    }
 }
 
 function startRelay(): Promise<Server> {

@@ -153,6 +153,12 @@ export class ScriptedAgent {
     return (await eventually(() => this.closeCode)) ?? 0;
   }
 
+  /** Resolves once a ping is answered, which the runtime does without the control plane. */
+  async ping(): Promise<void> {
+    this.#socket.ping();
+    await once(this.#socket, 'pong');
+  }
+
   async close(): Promise<void> {
     this.#socket.close(1000);
     await this.closed();

@@ -12,9 +12,14 @@ export const idle = {
   databaseRequestsPerMinute: 0,
   /** With `BERTH_HOST_LOSS=requeue`, for all hosts together (C108). */
   requeueDatabaseRequestsPerMinute: 6,
-  /** Objects that hold the sockets of agents. */
-  objects: 1,
-  /** Share of the time for which such an object is active, or could not hibernate. */
+  /** Hosts whose sockets one gateway holds (P170). */
+  hostsPerGateway: 100,
+  /**
+   * Calls between a gateway and the coordinator for each message of an agent: it is passed on, and answered.
+   * Messages that come within some ms share a call, which is not counted here.
+   */
+  callsPerMessage: 2,
+  /** Share of the time for which coordinator and gateways are active, or could not hibernate. */
   awakeShare: 1,
 };
 

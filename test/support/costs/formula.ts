@@ -34,11 +34,16 @@ export function usageOf({ hosts, submissionsPerMinute }: Load): Usage {
   const requests = executions * execution.requests;
   const alarms = idle.alarmsPerMinute * MINUTES;
   const messages = hosts * idle.messagesPerHostMinute * MINUTES + executions * execution.messages;
+  const objects = 1 + Math.ceil(hosts / idle.hostsPerGateway);
   return {
     requests,
     cpuMs: requests * CPU_MS_PER_REQUEST,
-    objectRequests: executions * execution.objectCalls + alarms + messages / MESSAGES_PER_REQUEST,
-    gbSeconds: idle.objects * idle.awakeShare * MINUTES * 60 * OBJECT_GB,
+    objectRequests:
+      executions * execution.objectCalls +
+      alarms +
+      messages / MESSAGES_PER_REQUEST +
+      messages * idle.callsPerMessage,
+    gbSeconds: objects * idle.awakeShare * MINUTES * 60 * OBJECT_GB,
     rowsWritten: alarms,
     databaseRowsRead: executions * execution.rowsRead,
     databaseRowsWritten: executions * execution.rowsWritten,

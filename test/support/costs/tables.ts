@@ -18,11 +18,12 @@ export const countsTable = (): string =>
       ['requests for one execution', String(execution.requests)],
       ['calls from the Worker to the object for it', String(execution.objectCalls)],
       ['messages of its agent', String(execution.messages)],
+      ['calls between gateway and coordinator for each message', String(idle.callsPerMessage)],
       ['requests to the database for it', String(execution.databaseRequests)],
       ['rows of the database read for it', String(execution.rowsRead)],
       ['rows written, with those of indexes', String(execution.rowsWritten)],
       ['processor time of a request (assumed)', `${CPU_MS_PER_REQUEST} ms`],
-      ['share of the month for which the object is active (assumed)', percent(idle.awakeShare)],
+      ['share of the month for which each object is active (assumed)', percent(idle.awakeShare)],
     ],
   );
 

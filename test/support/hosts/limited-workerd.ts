@@ -14,6 +14,7 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 export interface LimitedWorkerd extends RawWorkerd {
   /** Base URL of the first isolate. Changes with each start. */
   url(): string;
+  databaseUrl: string;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
 }
@@ -47,7 +48,7 @@ export async function startLimitedWorkerd(
     await database.stop();
     await rm(folder, { recursive: true, force: true });
   };
-  return { ...workerd, url: () => workerd.urls()[0] ?? '', stop };
+  return { ...workerd, url: () => workerd.urls()[0] ?? '', databaseUrl: database.url, stop };
 }
 
 const text = (value: string) => JSON.stringify(value);
@@ -78,24 +79,37 @@ const config :Workerd.Config = (
 ${names.map((name, at) => workerOf(name, at === 0, settings)).join('\n')}`;
 }
 
+/** Bindings and classes of the Durable Objects. */
+const objects = [
+  ['COORDINATOR', 'CoordinatorObject'],
+  ['GATEWAY', 'GatewayObject'],
+] as const;
+
 /** The first worker has the objects; the others use them. */
 function workerOf(name: string, hasObjects: boolean, settings: Record<string, string>): string {
   const vars = Object.entries(settings).map(
     ([key, value]) => `(name = ${text(key)}, text = ${text(value)}),`,
   );
-  const object = '(className = "CoordinatorObject", serviceName = "berth0")';
+  const bindingOf = (binding: string, className: string) => {
+    const elsewhere = `(className = ${text(className)}, serviceName = "berth0")`;
+    return `(name = ${text(binding)}, durableObjectNamespace = ${hasObjects ? text(className) : elsewhere}),`;
+  };
+  const namespaceOf = ([binding, className]: readonly [string, string]) =>
+    `(className = ${text(className)}, uniqueKey = ${text(binding.toLowerCase())}, enableSql = true),`;
   return `const ${name} :Workerd.Worker = (
   modules = [(name = "worker", esModule = embed "worker.js")],
   compatibilityDate = "2026-10-01",
   compatibilityFlags = ["nodejs_compat"],
   bindings = [
-    (name = "COORDINATOR", durableObjectNamespace = ${hasObjects ? '"CoordinatorObject"' : object}),
+    ${objects.map(([binding, className]) => bindingOf(binding, className)).join('\n    ')}
     (name = "ASSETS", service = "assets"),
     ${vars.join('\n    ')}
   ],
   ${
     hasObjects
-      ? `durableObjectNamespaces = [(className = "CoordinatorObject", uniqueKey = "coordinator", enableSql = true)],
+      ? `durableObjectNamespaces = [
+    ${objects.map(namespaceOf).join('\n    ')}
+  ],
   durableObjectStorage = (inMemory = void),`
       : ''
   }

@@ -19,8 +19,12 @@ export class TestClock implements Clock {
     setImmediate(turn);
   }
 
-  after(delayMs: number, run: () => void): void {
-    this.#timers.push({ timeMs: this.#nowMs + delayMs, run });
+  after(delayMs: number, run: () => void): () => void {
+    const timer = { timeMs: this.#nowMs + delayMs, run };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((one) => one !== timer);
+    };
   }
 
   /** Advances the time, and then runs the timers that are due. */

@@ -4,8 +4,8 @@
  * names a mutant to apply. `main.ts` imports the hooks before it imports any other file.
  */
 import { registerHooks } from 'node:module';
-import { mutate } from './faults/mutant.ts';
-import { mutants } from './faults/mutants.ts';
+import { mutate } from './mutants/mutant.ts';
+import { mutants } from './mutants/mutants.ts';
 
 const ROOT = new URL('../../../', import.meta.url).href;
 /** Path prefix of the importing file, the module it imports, and the replacement. */
@@ -19,7 +19,7 @@ const REPLACEMENTS: readonly [string, string, string][] = [
 const name = process.env.MUTANT;
 const mutant = name === undefined ? undefined : mutants.find((one) => one.name === name);
 if (name !== undefined && !mutant)
-  throw new Error(`MUTANT=${name} is not a mutant; the names are in test/support/sim/faults`);
+  throw new Error(`MUTANT=${name} is not a mutant; the names are in test/support/sim/mutants`);
 
 registerHooks({
   resolve(specifier, context, next) {

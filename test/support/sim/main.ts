@@ -5,7 +5,7 @@
  * standbys; by default each seed decides.
  */
 import './hooks.ts';
-import { faultNames } from './faults/fault-names.ts';
+import { faultNames, gatewayFaultNames } from './faults/fault-names.ts';
 
 // Imported after the hooks are in place.
 const { simulate } = await import('./simulate.ts');
@@ -21,7 +21,9 @@ export interface Outcome {
 }
 
 const [first = 1, count = 1] = process.argv.slice(2).map(Number);
-const always = faultNames.filter((name) => (process.env.FAULTS ?? '').split(',').includes(name));
+const always = [...faultNames, ...gatewayFaultNames].filter((name) =>
+  (process.env.FAULTS ?? '').split(',').includes(name),
+);
 const { STANDBY } = process.env;
 const standby = STANDBY === undefined ? undefined : STANDBY === 'on';
 const lastLines = Number(process.env.TRACE_LINES ?? 200);

@@ -1,7 +1,7 @@
 /** Runs simulations in processes of their own, where the module hooks apply. */
 import { startProgram } from '../hosts/process.ts';
-import { mutants } from './faults/mutants.ts';
 import type { Outcome } from './main.ts';
+import { mutants } from './mutants/mutants.ts';
 
 const PROCESSES = 2;
 const MAX_DURATION_MS = 240_000;

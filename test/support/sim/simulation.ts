@@ -27,6 +27,8 @@ import type { SimContainer } from './machine/container.ts';
 import type { OutputLocation } from './machine/engine.ts';
 import { Machine } from './machine/machine.ts';
 import { ControlPlane } from './plane/control-plane.ts';
+import { GatewayCalls } from './plane/gateway-calls.ts';
+import { Gateways } from './plane/gateways.ts';
 import { addAccounts, randomKeepMs, randomSchedulerConfig, registerHosts } from './plane/initial-state.ts';
 import { Requests } from './plane/requests.ts';
 import { TakeoverCheck } from './plane/takeover-check.ts';
@@ -52,6 +54,8 @@ export class Simulation {
   readonly machines: Machine[] = [];
   readonly users: Users;
   readonly faults: FaultInjector;
+  /** Undefined in worlds whose coordinators hold the connections of agents themselves. */
+  readonly gateways: Gateways | undefined;
   readonly administrator: Administrator;
   readonly scheduling: SchedulerConfig;
   readonly #keepMs: number | null;
@@ -97,6 +101,10 @@ export class Simulation {
       hasContainer: (machine, key) => this.#hasContainer(machine, key),
     });
     this.network = new Network(world, this.#protocol);
+    const calls = new GatewayCalls(world, world.seed);
+    // Control planes with a standby are self-hosted, and have no gateways.
+    if (!standby && calls.chance(1 / 2))
+      this.gateways = new Gateways(world, this.network, calls, () => this.controlPlanes.at(-1));
     this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
       ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs },
     });
@@ -184,6 +192,7 @@ export class Simulation {
           one,
           this.controlPlanes.filter(({ isWaiting }) => isWaiting),
         ),
+      gateways: this.gateways,
     };
     this.controlPlanes.push(new ControlPlane(`cp${++this.#controlPlanes}`, world, network, options));
   }

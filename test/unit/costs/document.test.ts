@@ -34,12 +34,12 @@ test('H401: only what exceeds the included amount costs', () => {
   expect([costOf(9, price), costOf(10, price), costOf(10 + MILLION, price)]).toEqual([0, 0, 3]);
 });
 
-test('H401: messages of agents are charged at a twentieth, calls and alarms in full', () => {
+test('H401: messages of agents are charged at a twentieth, the calls that pass them on and alarms in full', () => {
   const [none, one] = [
     usageOf({ hosts: 0, submissionsPerMinute: 0 }),
     usageOf({ hosts: 1, submissionsPerMinute: 0 }),
   ];
-  expect(one.objectRequests - none.objectRequests).toBe((6 * 30 * 24 * 60) / 20);
+  expect(one.objectRequests - none.objectRequests).toBe(6 * 30 * 24 * 60 * (1 / 20 + 2));
   expect(none.objectRequests).toBe(0.8 * 30 * 24 * 60);
 });
 

@@ -48,8 +48,9 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   'control-plane/coordinator': {
     agents: ['ports.ts', 'turns.ts'],
     changes: ['ports.ts', 'turns.ts'],
+    gateways: ['ports.ts', 'agents'],
     streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'agents'],
-    runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'agents'],
+    runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'agents', 'gateways', 'streams'],
   },
   'control-plane/operations': {
     accounts: ['context.ts', 'access-review.ts'],
@@ -105,6 +106,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
  */
 const EXCEPTIONS: readonly [from: string, to: string][] = [
   ['control-plane/coordinator/runtime/durable-object.ts', 'control-plane/assembly.ts'],
+  ['control-plane/coordinator/runtime/gateway-object.ts', 'control-plane/assembly.ts'],
   ['control-plane/local/dev.ts', 'control-plane/operations/cluster/join-tokens.ts'],
   ['control-plane/local/dev.ts', 'control-plane/store/db/remote.ts'],
   ['control-plane/local/open-database.ts', 'control-plane/store/db/db.ts'],

@@ -26,7 +26,10 @@ const OWNERS: Record<string, readonly string[]> = {
   '@hono/node-server': ['control-plane/server/node-server.ts'],
   'hono-openapi': ['control-plane/http/openapi/document.ts'],
   libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
-  'cloudflare:workers': ['control-plane/coordinator/runtime/durable-object.ts'],
+  'cloudflare:workers': [
+    'control-plane/coordinator/runtime/durable-object.ts',
+    'control-plane/coordinator/runtime/gateway-object.ts',
+  ],
   jose: [
     'control-plane/operations/accounts/tokens.ts',
     'control-plane/operations/cluster/agent-proof.ts',

@@ -53,4 +53,16 @@ export const faultNames = [
   '200 submissions at once',
 ] as const;
 
-export type FaultName = (typeof faultNames)[number];
+/** Faults of worlds with gateways. They are drawn apart, so that they move no world without gateways. */
+export const gatewayFaultNames = [
+  'gateway killed',
+  'gateway sleeps',
+  'gateway calls late',
+  'gateway calls lost',
+  'gateway calls without an answer',
+  'gateway calls doubled',
+  'gateway calls hang',
+] as const;
+
+export type GatewayFaultName = (typeof gatewayFaultNames)[number];
+export type FaultName = (typeof faultNames)[number] | GatewayFaultName;

@@ -3,18 +3,32 @@
  * standby, until it is killed.
  */
 
-import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+import type {
+  AgentConnection,
+  SessionMessage,
+} from '../../../../control-plane/coordinator/agents/agent-connection.ts';
 import type { Agents } from '../../../../control-plane/coordinator/agents/agents.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
+import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
+import { openLogsFrom } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { ClaimTerms } from '../../../../control-plane/store/db/epoch.ts';
-import type { Link, Network, Refusal, Server } from '../world/network.ts';
+import {
+  type Accepted,
+  type Link,
+  type Network,
+  REMOVED,
+  type Refusal,
+  type Server,
+} from '../world/network.ts';
 import type { Store } from '../world/store.ts';
 import { Process, type World } from '../world/time.ts';
+import type { Gateways } from './gateways.ts';
+import { clockOf, PlaneGatewayLinks } from './plane-gateway-links.ts';
 
 export const DEPLOYMENT = 'sim';
 
@@ -40,6 +54,8 @@ export interface ControlPlaneOptions {
   /** Called when it has read its state. */
   ready(controlPlane: ControlPlane): void;
   killed(controlPlane: ControlPlane): void;
+  /** The gateways that hold the connections of agents, if the world has any. It then has no standby. */
+  gateways: Gateways | undefined;
 }
 
 export class ControlPlane implements Server {
@@ -56,6 +72,7 @@ export class ControlPlane implements Server {
   readonly #world: World;
   readonly #network: Network;
   readonly #options: ControlPlaneOptions;
+  readonly #gatewayLinks: PlaneGatewayLinks | undefined;
 
   constructor(name: string, world: World, network: Network, options: ControlPlaneOptions) {
     this.name = name;
@@ -69,7 +86,10 @@ export class ControlPlane implements Server {
     this.#standby = begun instanceof Standby ? begun : undefined;
     this.#agents = begun.agents;
     this.coordinator = begun instanceof Standby ? begun.api : begun;
-    network.servers.unshift(this);
+    if (options.gateways && begun instanceof Coordinator) {
+      network.coordinators += 1;
+      this.#gatewayLinks = new PlaneGatewayLinks(world, this.process, begun, options.gateways);
+    } else network.servers.unshift(this);
   }
 
   /** True for a standby that waits. */
@@ -82,15 +102,40 @@ export class ControlPlane implements Server {
     }
   }
 
-  accept(link: Link): AgentConnection | Refusal {
+  isRemoved(hostId: number): boolean {
+    return this.#options.isRemoved(hostId);
+  }
+
+  accept(link: Link, accepted: Accepted): void {
+    accepted(this.#answer(link));
+  }
+
+  #answer(link: Link): AgentConnection | Refusal {
     if (this.isWaiting) return { status: 503, body: { message: 'This control plane is a standby.' } };
-    if (this.#options.isRemoved(link.hostId))
-      return { status: 403, body: { message: 'It was removed.', reason: 'revoked' } };
+    if (this.isRemoved(link.hostId)) return REMOVED;
     const socket = {
       send: (data: string | Uint8Array) => link.sendDown(data),
       close: (code: number, reason: string) => link.closeDown(code, reason),
     };
     return this.#agents.connect(socket, link.hostId);
+  }
+
+  /** Admits the agent of a connection at a gateway, and returns the id of the connection. */
+  admit(gateway: number, link: Link): string | undefined {
+    return this.#gatewayLinks?.admit(gateway, link);
+  }
+
+  /** A batch from a gateway. */
+  up(batch: Portion<SessionMessage>[]): Rejected {
+    return this.#gatewayLinks?.up(batch) ?? [];
+  }
+
+  /** Opens a log as operations do. */
+  openLog(...args: Parameters<CoordinatorApi['openLog']>): Promise<ReadableStream<Uint8Array>> {
+    const { coordinator } = this;
+    const { gateways } = this.#options;
+    if (!gateways) return coordinator.openLog(...args);
+    return openLogsFrom(coordinator, (gateway) => gateways.at(gateway).stub(this.process))(...args);
   }
 
   /** `silently` means without closing its connections, as after a power failure. */
@@ -99,6 +144,7 @@ export class ControlPlane implements Server {
     this.#world.note(`${this.name} is killed`);
     this.process.alive = false;
     this.#network.servers = this.#network.servers.filter((one) => one !== this);
+    if (this.#gatewayLinks) this.#network.coordinators -= 1;
     this.#network.ended(this.process, silently);
     this.#options.killed(this);
   }
@@ -115,7 +161,7 @@ export class ControlPlane implements Server {
     const beganMs = world.nowMs;
     const standby = new Standby({
       db: this.#options.store.connect(process),
-      clock: { after: (delayMs, run) => void world.after(delayMs, run, process) },
+      clock: clockOf(world, process),
       log: (event, fields = {}) => this.#log(event, fields),
       monotonicMs: () => world.nowMs - beganMs,
       checkSchema: async () => {},
@@ -163,7 +209,7 @@ export class ControlPlane implements Server {
           world.count('turn');
           world.after(0, turn, process);
         },
-        after: (delayMs, run) => void world.after(delayMs, run, process),
+        ...clockOf(world, process),
       },
     });
     return coordinator;

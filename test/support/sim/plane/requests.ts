@@ -23,7 +23,7 @@ export class Requests {
   /** Sends one request. `answered` is called when the answer leaves a control plane that is still alive. */
   async send<T>(
     what: string,
-    call: (coordinator: CoordinatorApi) => Promise<T>,
+    call: (coordinator: CoordinatorApi, server: ControlPlane) => Promise<T>,
     answered: (value: T, server: ControlPlane) => void,
     { changes = true, refused }: RequestOptions = {},
   ): Promise<void> {
@@ -37,7 +37,7 @@ export class Requests {
     const { process, coordinator } = server;
     if (!process.alive) return;
     await world
-      .enter(process, () => call(coordinator))
+      .enter(process, () => call(coordinator, server))
       .then(
         (value) => {
           if (!process.alive) return;

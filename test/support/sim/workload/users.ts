@@ -145,7 +145,7 @@ export class Users {
     const service = world.pick(ids);
     const request = this.#options.requests.send(
       `log of service ${service}`,
-      (c) => c.openLog(subscriber, service, 'raw'),
+      (_, server) => server.openLog(subscriber, service, 'raw'),
       (stream, server) => {
         world.count('log: opened');
         const received = new ReceivedLog(logs, service);

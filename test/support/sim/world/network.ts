@@ -3,8 +3,10 @@
  * TCP does, and can be cut, delayed or half-open. A tap sees each frame when it is sent and when it arrives.
  */
 import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+import { decodeUp, encode } from '../../../../shared/protocol/codec.ts';
 import { downAs, upAs } from '../machine/version-skew.ts';
 import type { WebSocket } from '../machine/ws.ts';
+import type { RelayCheck } from '../plane/relay-check.ts';
 import { Pipe, type Route } from './pipe.ts';
 import type { Process, World } from './time.ts';
 
@@ -17,14 +19,19 @@ export interface Server {
   readonly process: Process;
   /** Agents dial it at this port; undefined if they dial any server. */
   readonly port: number | undefined;
-  accept(link: Link): AgentConnection | Refusal;
+  /** A gateway answers later, or ends the connection. */
+  accept(link: Link, accepted: Accepted): void;
 }
+
+export type Accepted = (answer: AgentConnection | Refusal) => void;
 
 /** The answer to an upgrade that is not accepted. */
 export interface Refusal {
   status: number;
   body: object;
 }
+
+export const REMOVED: Refusal = { status: 403, body: { message: 'It was removed.', reason: 'revoked' } };
 
 /** The connecting side. */
 export interface Dialler {
@@ -55,8 +62,12 @@ export class Network {
   readonly world: World;
   readonly links = new Set<Link>();
   readonly tap: Tap;
-  /** Servers that accept connections, the newest first. */
+  /** Servers that accept connections, the newest first. Control planes behind gateways are not among them. */
   servers: Server[] = [];
+  /** The gateway of a host, in a world that has gateways. */
+  gatewayOf: ((hostId: number) => Server) | undefined;
+  /** Control planes behind gateways. */
+  coordinators = 0;
   /** How the next hello of a machine is changed on its way, by name. The checks see the true one. */
   readonly falsify = new Map<string, (hello: string) => string>();
 
@@ -72,7 +83,7 @@ export class Network {
       world.after(HANDSHAKE_MS, () => socket.fail('Opening handshake has timed out'), process);
       return;
     }
-    const server = this.#serverAt(socket.url);
+    const server = this.gatewayOf?.(dialler.hostId) ?? this.#serverAt(socket.url);
     if (!server) {
       world.after(world.between(1, 5), () => socket.fail('connect ECONNREFUSED'), process);
       return;
@@ -100,7 +111,7 @@ export class Network {
    */
   ended(process: Process, silently: boolean): void {
     for (const link of [...this.links]) {
-      if (link.process !== process && link.server.process !== process) continue;
+      if (link.process !== process && link.end !== process) continue;
       if (silently) link.blackhole(true, true);
       else link.cut(link.process === process ? 'agent' : 'server');
     }
@@ -116,17 +127,25 @@ export class Link {
   readonly machine: string;
   readonly hostId: number;
   readonly process: Process;
-  readonly server: Server;
+  /** The process that holds the control plane's end of the connection. */
+  readonly end: Process;
+  /** The control plane, or the gateway before a control plane has admitted the connection. */
+  server: Server;
+  /** Checks what passes between a gateway and the coordinator, if the connection is at a gateway. */
+  relayed: { up: RelayCheck; down: RelayCheck } | undefined;
   readonly number: number;
   /** The last messages of the agent, which a hostile agent may send again. */
   readonly history: string[] = [];
   readonly #network: Network;
   readonly #socket: WebSocket;
   readonly #version: number;
+  readonly #accept: (accepted: Accepted) => void;
   #connection: AgentConnection | undefined;
   #framesToCut: number | null;
   #framesToHalfOpen: number | null;
   #isCut = false;
+  /** The control plane's end has learnt that the connection is over. */
+  #isOver = false;
   /** Frames that were under way when the connection was cut are lost. */
   #isDropping = false;
   readonly #pipes: Record<Direction, Pipe>;
@@ -136,6 +155,8 @@ export class Link {
     this.hostId = hostId;
     this.process = process;
     this.server = server;
+    this.#accept = (accepted) => server.accept(this, accepted);
+    this.end = server.process;
     this.#network = network;
     this.#pipes = {
       up: new Pipe(network.world, route, server.process),
@@ -155,7 +176,7 @@ export class Link {
 
   /** True if there is another control plane. */
   get hasRival(): boolean {
-    return this.#network.servers.length > 1;
+    return Math.max(this.#network.servers.length, this.#network.coordinators) > 1;
   }
 
   /** True if the agent's version of the protocol has leases. */
@@ -166,24 +187,33 @@ export class Link {
   open(): void {
     const { world } = this.#network;
     this.#pipes.up.send(() => {
-      if (this.#isCut || !this.#network.servers.includes(this.server)) {
+      if (this.#isCut || !this.end.alive) {
         this.cut('server');
         return;
       }
       world.note(`${this.name} opens`);
-      const accepted = this.server.accept(this);
-      if ('status' in accepted) {
-        this.#pipes.down.send(() => this.#socket.refuse(accepted.status, accepted.body));
-        this.#network.links.delete(this);
-        return;
-      }
-      this.#connection = accepted;
-      this.#pipes.down.send(() => {
-        if (this.#isCut || this.#socket.readyState !== 0) return;
-        this.#socket.readyState = 1;
-        this.#socket.emit('open');
-      });
+      this.#accept((answer) => this.#accepted(answer));
     });
+  }
+
+  #accepted(answer: AgentConnection | Refusal): void {
+    if ('status' in answer) {
+      this.#pipes.down.send(() => this.#socket.refuse(answer.status, answer.body));
+      this.#network.links.delete(this);
+      return;
+    }
+    this.#connection = answer;
+    if (this.#isOver) answer.closed();
+    this.#pipes.down.send(() => {
+      if (this.#isCut || this.#socket.readyState !== 0) return;
+      this.#socket.readyState = 1;
+      this.#socket.emit('open');
+    });
+  }
+
+  /** The gateway has slept, and has taken its connections back. */
+  restore(connection: AgentConnection): void {
+    this.#connection = connection;
   }
 
   sendUp(frame: Frame, sent?: () => void): void {
@@ -196,13 +226,26 @@ export class Link {
   forge(frame: Frame): void {
     this.#pipes.up.send(() => {
       if (this.#isDropping || !this.#connection || this.#connection.isClosed) return;
-      this.#network.tap.arrived(this, 'up', frame);
-      this.#connection.receive(frame);
+      this.#receive(frame);
     });
   }
 
   sendDown(frame: Frame): void {
     this.#send('down', frame);
+  }
+
+  /** The coordinator sends a message by way of a gateway. */
+  relayDown(text: string, from: Process): boolean {
+    if (!this.#network.world.step(from, 'a frame down')) return false;
+    this.#network.tap.sent(this, 'down', text);
+    this.relayed?.down.entered(text);
+    return true;
+  }
+
+  /** The coordinator has received a message by way of a gateway. */
+  relayedUp(text: string): void {
+    const shown = this.relayed?.up.cameOut(text);
+    if (shown !== undefined) this.#network.tap.arrived(this, 'up', shown);
   }
 
   ping(): void {
@@ -267,9 +310,12 @@ export class Link {
 
   #send(direction: Direction, frame: Frame, sent?: () => void): void {
     const { world, tap } = this.#network;
-    const from = direction === 'up' ? this.process : this.server.process;
+    const from = direction === 'up' ? this.process : this.end;
     if (!world.step(from, `a frame ${direction}`)) return;
-    tap.sent(this, direction, frame);
+    // The coordinator has sent it before, unless it is about a log.
+    const isRelayed = direction === 'down' && this.relayed && !String(frame).startsWith('{"type":"logs.');
+    if (isRelayed) this.relayed?.down.cameOut(String(frame));
+    else tap.sent(this, direction, frame);
     this.#pipes[direction].send(() => this.#arrive(direction, frame));
     if (sent) world.after(0.2, sent, from);
     this.#countFrame();
@@ -281,12 +327,20 @@ export class Link {
     if (this.#isDropping) return;
     if (direction === 'up') {
       if (!this.#connection || this.#connection.isClosed) return;
-      tap.arrived(this, direction, frame);
-      this.#connection.receive(this.#falsified(upAs(this.#version, frame)));
+      this.#receive(this.#falsified(upAs(this.#version, frame)), frame);
     } else if (this.#socket.readyState > 0 && this.#socket.readyState < 3) {
       tap.arrived(this, direction, frame);
       this.#socket.emit('message', Buffer.from(downAs(this.#version, frame)), typeof frame !== 'string');
     }
+  }
+
+  /** The control plane's end receives `frame`, whose true form is `shown` to the checks. */
+  #receive(frame: Frame, shown = frame): void {
+    const text = this.relayed ? sessionMessageIn(frame) : undefined;
+    // The checks see a message when the coordinator receives it.
+    if (text !== undefined) this.relayed?.up.entered(text, shown);
+    else this.#network.tap.arrived(this, 'up', shown);
+    this.#connection?.receive(frame);
   }
 
   #falsified(frame: Frame): Frame {
@@ -318,6 +372,17 @@ export class Link {
 
   #serverClosed(): void {
     this.#network.links.delete(this);
+    this.#isOver = true;
     this.#connection?.closed();
+  }
+}
+
+/** The message in a frame as the coordinator receives it; undefined for any other frame. */
+function sessionMessageIn(frame: Frame): string | undefined {
+  try {
+    const message = typeof frame === 'string' ? decodeUp(frame) : undefined;
+    return message && message.type !== 'logs.end' ? encode(message) : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -51,6 +51,7 @@ export const currentProcess = (): Process | undefined => context.getStore();
 
 export class World {
   nowMs = BEGIN_MS;
+  readonly seed: number;
   readonly random: () => number;
   /** A stream of its own, for choices that must not move those of existing seeds. */
   readonly randomApart: () => number;
@@ -65,6 +66,7 @@ export class World {
   #order = 0;
 
   constructor(seed: number) {
+    this.seed = seed;
     this.random = seededRandom(seed);
     this.randomApart = seededRandom(seed ^ 0x5eed_a9a7);
   }

@@ -12,7 +12,7 @@ import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { bearerOf } from '../../../../control-plane/http/request.ts';
 import { refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
-import { readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
+import { HostKeys, readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
 import { agentServer } from '../../../support/rigs/agent-server.ts';
 import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
@@ -274,4 +274,24 @@ test('P1: an unexpected failure is answered without details, which only the log 
   const response = refuseAgent(new Error('the disk has gone'), (error) => failures.push(error));
   expect([response.status, failures.map(String)]).toEqual([500, ['Error: the disk has gone']]);
   expect(await response.text()).not.toContain('disk');
+});
+
+test('C231: a proof is verified with the remembered key, and with that of the database if the remembered one does not fit', async () => {
+  const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
+  const hostId = await identity.join();
+  const keys = new HostKeys();
+  const proved = async () =>
+    readProof({ ...deps(), keys }, bearerOf((await identity.headers()).Authorization));
+  expect((await proved()).rememberedKey).toBeUndefined();
+  const key = keys.of(hostId);
+  expect(await proved()).toMatchObject({ hostId, rememberedKey: key });
+  keys.remember(hostId, 'A'.repeat(43));
+  expect((await proved()).rememberedKey).toBeUndefined();
+  expect(keys.of(hostId)).toBe(key);
+});
+
+test('C231: the keys of 10,000 hosts are remembered, the latest ones', () => {
+  const keys = new HostKeys();
+  for (let hostId = 1; hostId <= 10_001; hostId++) keys.remember(hostId, 'key');
+  expect([keys.of(1), keys.of(2), keys.of(10_001)]).toEqual([undefined, 'key', 'key']);
 });

@@ -1,5 +1,6 @@
 /** Mutants: single-line changes of the sources that the checks of the simulation must find. */
 import { agentMutants } from './agent-mutants.ts';
+import { gatewayMutants } from './gateway-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { planeMutants } from './plane-mutants.ts';
 import { schedulingMutants } from './scheduling-mutants.ts';
@@ -10,4 +11,5 @@ export const mutants: readonly Mutant[] = [
   ...schedulingMutants,
   ...agentMutants,
   ...standbyMutants,
+  ...gatewayMutants,
 ];

@@ -1,5 +1,5 @@
 /** What a mutant is, and how it is applied to a source. */
-import type { FaultName } from './fault-names.ts';
+import type { FaultName } from '../faults/fault-names.ts';
 
 export interface Mutant {
   name: string;
@@ -18,6 +18,6 @@ export function mutate(source: string, { name, file, from, to }: Mutant): string
   if (parts.length === 2) return parts.join(to);
   const found = parts.length === 1 ? 'does not occur' : `occurs ${parts.length - 1} times`;
   throw new Error(
-    `the mutant "${name}" does not apply: its line ${found} in ${file}; update it in test/support/sim/faults`,
+    `the mutant "${name}" does not apply: its line ${found} in ${file}; update it in test/support/sim/mutants`,
   );
 }

@@ -1,0 +1,165 @@
+/**
+ * The coordinator's end of all gateways: gives each connection its id, passes on the messages of agents in
+ * their order, and sends what the coordinator has committed (P171).
+ */
+import type { VerifiedProof } from '../../core/hosts/registration.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { SessionMessage } from '../agents/agent-connection.ts';
+import type { AgentSession } from '../agents/agent-session.ts';
+import type { SessionPeer } from '../agents/session-peer.ts';
+import type { Clock, Logger } from '../ports.ts';
+import { BatchSender } from './batch-sender.ts';
+import { newEntries, type Portion, type Rejected } from './portion.ts';
+
+export interface GatewayLinksOptions {
+  agents: { admit(proof: VerifiedProof): void; attach(peer: SessionPeer, hostId: number): Session };
+  /** The key of a host, as far as the coordinator has its state in memory. */
+  keyOf(hostId: number): string | undefined;
+  clock: Pick<Clock, 'after'>;
+  log: Logger;
+  /** Identifies this coordinator among all that ever ran: its memory holds the sessions. */
+  incarnation: string;
+  /** Passes a batch to a gateway. */
+  down(gateway: number, incarnation: string, batch: Portion<string>[]): Promise<Rejected>;
+  /** What may wait for all gateways, in UTF-16 units of the messages. */
+  maxWaitingLength: number;
+}
+
+/** What the links use of a session. */
+type Session = Pick<AgentSession, 'hostId' | 'isClosed' | 'receive' | 'closed'>;
+
+/** A connection without a message for that long may never have come about at its gateway. */
+const SILENT_MS = 60_000;
+
+interface Attached {
+  session: Session;
+  gateway: number;
+  /** Entries of the agent that have arrived. */
+  received: number;
+  /** Cancels the end of a connection without a message. */
+  heard(): void;
+}
+
+export class GatewayLinks {
+  readonly #options: GatewayLinksOptions;
+  /** By id of the connection. */
+  readonly #attached = new Map<string, Attached>();
+  readonly #senders = new Map<number, BatchSender<string>>();
+  #connections = 0;
+
+  constructor(options: GatewayLinksOptions) {
+    this.#options = options;
+  }
+
+  /** Number of connections that have been admitted and have not ended. */
+  get connections(): number {
+    return this.#attached.size;
+  }
+
+  /**
+   * Admits a host to one connection at its gateway. Throws OperationError if the proof was used before, and
+   * `unknown-host` if the coordinator can't confirm the key that has verified it.
+   */
+  admit(gateway: number, proof: VerifiedProof): string {
+    const { agents, keyOf, clock, incarnation } = this.#options;
+    if (proof.rememberedKey !== undefined && proof.rememberedKey !== keyOf(proof.hostId))
+      throw new OperationError('unknown-host', 'The coordinator does not have this key for the host.');
+    agents.admit(proof);
+    this.#connections += 1;
+    const id = `${incarnation}.${this.#connections}`;
+    this.#senderOf(gateway).begin(id);
+    const session = agents.attach(this.#peer(gateway, id), proof.hostId);
+    if (session.isClosed) return id;
+    const heard = clock.after(SILENT_MS, () => this.#lost(id));
+    this.#attached.set(id, { session, gateway, received: 0, heard });
+    return id;
+  }
+
+  /** A batch from a gateway. */
+  up(batch: readonly Portion<SessionMessage>[]): Rejected {
+    return batch.flatMap((portion) => (this.#accept(portion) ? [] : [portion.connection]));
+  }
+
+  /** Makes the gateways end the connections that an earlier coordinator has left. */
+  greet(gateways: Iterable<number>): void {
+    const { down, incarnation, log } = this.#options;
+    for (const gateway of new Set(gateways))
+      void down(gateway, incarnation, []).catch((error) =>
+        log('gateway.call-failed', { to: gateway, connections: 0, attempt: 1, error: String(error) }),
+      );
+  }
+
+  #accept(portion: Portion<SessionMessage>): boolean {
+    const { connection: id, closing } = portion;
+    const attached = this.#attached.get(id);
+    if (!attached) return false;
+    const { session } = attached;
+    const entries = newEntries(portion, attached.received);
+    if (!entries) {
+      this.#lost(id);
+      return false;
+    }
+    attached.heard();
+    attached.received += entries.length;
+    for (const message of entries) session.receive(message);
+    if (closing) this.#lost(id);
+    return true;
+  }
+
+  #peer(gateway: number, id: string): SessionPeer {
+    const sender = this.#senderOf(gateway);
+    return {
+      send: (text) => {
+        if (this.#waitingLength() + text.length > this.#options.maxWaitingLength) this.#overfull(id);
+        else sender.add(id, text, text.length);
+      },
+      close: (code, reason) => sender.close(id, { code, reason }),
+      get logs() {
+        return { gateway, connection: id, sent: sender.count(id) };
+      },
+    };
+  }
+
+  #waitingLength(): number {
+    let length = 0;
+    for (const sender of this.#senders.values()) length += sender.waitingLength;
+    return length;
+  }
+
+  /** Nothing that waits for the connection is sent: its agent says hello anew. */
+  #overfull(id: string): void {
+    const attached = this.#attached.get(id);
+    if (!attached) return;
+    const { session, gateway } = attached;
+    this.#options.log('gateway.overfull', { host: session.hostId });
+    this.#senderOf(gateway).close(id, { code: 4503, reason: 'the gateway does not keep up' }, true);
+    session.closed();
+  }
+
+  /** The connection is over at its gateway. */
+  #lost(id: string): void {
+    const attached = this.#attached.get(id);
+    if (!attached) return;
+    attached.heard();
+    this.#attached.delete(id);
+    this.#senderOf(attached.gateway).forget(id);
+    attached.session.closed();
+  }
+
+  #senderOf(gateway: number): BatchSender<string> {
+    const { clock, log, down, incarnation } = this.#options;
+    const sender =
+      this.#senders.get(gateway) ??
+      new BatchSender<string>({
+        ...{ clock, log, to: `gateway ${gateway}` },
+        send: (batch) => down(gateway, incarnation, batch),
+        lost: (id) => this.#lost(id),
+        ended: (id) => {
+          this.#attached.get(id)?.heard();
+          this.#attached.delete(id);
+        },
+      });
+    this.#senders.set(gateway, sender);
+    return sender;
+  }
+}

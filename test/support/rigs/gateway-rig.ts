@@ -1,0 +1,173 @@
+/** A coordinator and one gateway for tests, joined by calls that a test can hold back, lose or repeat. */
+import type { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
+import {
+  type EntryCounts,
+  Gateway,
+  NO_ENTRIES,
+} from '../../../control-plane/coordinator/gateways/gateway.ts';
+import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
+import { openLogsFrom } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
+import type { Down } from '../../../shared/protocol/down.ts';
+import type { Observation, Up } from '../../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { MemorySocket } from '../agents/model-agent.ts';
+import { eventually } from '../tools/eventually.ts';
+import { CoordinatorRig, HOST_ID } from './coordinator-rig.ts';
+import { hostFacts } from './core-rig.ts';
+
+/** What becomes of a call: it arrives; it arrives and its answer is lost; it hangs. */
+export type Fate = 'arrives' | 'answer lost' | 'hangs';
+
+export class GatewayRig {
+  readonly rig: CoordinatorRig;
+  gateway: Gateway;
+  links: GatewayLinks;
+  /** Fates of the next calls in each direction; then all arrive. */
+  readonly fates: Record<'up' | 'down', Fate[]> = { up: [], down: [] };
+  /** Calls that arrived, in both directions. Each may be repeated. */
+  readonly calls: { direction: 'up' | 'down'; again: () => unknown }[] = [];
+  /** Log lines of gateway and links. */
+  readonly logged: string[] = [];
+  readonly #maxWaitingLength: number;
+  #incarnations = 0;
+
+  constructor(rig: CoordinatorRig, maxWaitingLength: number) {
+    this.rig = rig;
+    this.#maxWaitingLength = maxWaitingLength;
+    this.links = this.#makeLinks();
+    this.gateway = this.#makeGateway();
+  }
+
+  static async open(maxWaitingLength = 2 ** 25): Promise<GatewayRig> {
+    return new GatewayRig(await CoordinatorRig.open(), maxWaitingLength);
+  }
+
+  /** Another coordinator takes over, without a memory of connections. */
+  restartCoordinator(): void {
+    this.rig.restart();
+    this.links = this.#makeLinks();
+  }
+
+  /** The gateway loses its memory; the sockets of `agents` are given back to it. */
+  sleep(...agents: GatewayAgent[]): void {
+    this.gateway = this.#makeGateway();
+    for (const agent of agents) agent.restore(this.gateway);
+  }
+
+  agent(hostId = HOST_ID): GatewayAgent {
+    const id = this.links.admit(0, {
+      hostId,
+      proofId: crypto.randomUUID(),
+      expiresMs: Number.MAX_SAFE_INTEGER,
+    });
+    return new GatewayAgent(this.gateway, hostId, id);
+  }
+
+  /** The `openLog` of the coordinator's client in the Worker. */
+  get openLog(): ReturnType<typeof openLogsFrom> {
+    return openLogsFrom(this.rig.coordinator, () => ({
+      openLog: (...args) => this.gateway.openLog(...args),
+      closeLog: async (reader) => this.gateway.closeLog(reader),
+    }));
+  }
+
+  #makeLinks(): GatewayLinks {
+    this.#incarnations += 1;
+    return new GatewayLinks({
+      agents: this.rig.coordinator.agents,
+      keyOf: (hostId) => this.rig.coordinator.keyOf(hostId),
+      clock: this.rig.clock,
+      log: this.#log,
+      incarnation: `life-${this.#incarnations}`,
+      down: (_, ...args) => this.#call('down', () => this.gateway.down(...structuredClone(args))),
+      maxWaitingLength: this.#maxWaitingLength,
+    });
+  }
+
+  #makeGateway(): Gateway {
+    return new Gateway({
+      clock: this.rig.clock,
+      log: this.#log,
+      up: (batch) => this.#call('up', () => this.links.up(structuredClone(batch))),
+      maxWaitingLength: this.#maxWaitingLength,
+    });
+  }
+
+  readonly #log = (event: string, fields: Record<string, unknown> = {}) =>
+    void this.logged.push(`${event} ${JSON.stringify(fields)}`);
+
+  async #call<T>(direction: 'up' | 'down', run: () => T): Promise<T> {
+    await new Promise(setImmediate);
+    const fate = this.fates[direction].shift() ?? 'arrives';
+    if (fate === 'hangs') return new Promise(() => {});
+    this.calls.push({ direction, again: run });
+    const value = run();
+    if (fate === 'answer lost') throw new Error('the connection was lost');
+    return value;
+  }
+}
+
+/** An agent whose connection is at the gateway. */
+export class GatewayAgent {
+  readonly socket = new MemorySocket();
+  readonly id: string;
+  connection: AgentConnection;
+  counts: EntryCounts = NO_ENTRIES;
+  readonly #hostId: number;
+  #sequence = 0;
+
+  constructor(gateway: Gateway, hostId: number, id: string) {
+    this.#hostId = hostId;
+    this.id = id;
+    this.connection = this.#openAt(gateway);
+  }
+
+  restore(gateway: Gateway): void {
+    this.connection = this.#openAt(gateway);
+  }
+
+  send(message: Up): void {
+    this.connection.receive(encode(message));
+  }
+
+  hello(name = 'one', inventory: Observation[] = []): void {
+    const host = hostFacts(name);
+    this.send({ type: 'hello', version: PROTOCOL_VERSION, deployment: 'test', host, inventory });
+  }
+
+  /** Answers the first open log with output, and ends it. */
+  async sendLog(text: string): Promise<void> {
+    const { stream } = await this.received('logs.open');
+    const payload = new TextEncoder().encode(text);
+    this.connection.receive(encodeChunk({ stream, next: payload.byteLength, payload }));
+    this.send({ type: 'logs.end', stream, reason: 'exited' });
+  }
+
+  report(observations: Observation[] = []): void {
+    this.send({ type: 'report', sequence: ++this.#sequence, observations, forgotten: [] });
+  }
+
+  async join(name = 'one'): Promise<this> {
+    this.hello(name);
+    await this.received('sync');
+    return this;
+  }
+
+  /** Waits for the first message of a type. */
+  received<Type extends Down['type']>(type: Type): Promise<Extract<Down, { type: Type }>> {
+    return eventually(() => this.socket.all(type)[0]) as Promise<Extract<Down, { type: Type }>>;
+  }
+
+  /** Sequences of the acknowledged reports. */
+  get acknowledged(): number[] {
+    return this.socket.all('ack').map(({ sequence }) => sequence);
+  }
+
+  #openAt(gateway: Gateway): AgentConnection {
+    const changed = (counts: EntryCounts) => {
+      this.counts = counts;
+    };
+    return gateway.open(this.socket, this.#hostId, this.id, changed, this.counts);
+  }
+}

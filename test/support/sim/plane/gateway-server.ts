@@ -1,0 +1,218 @@
+/**
+ * A simulated gateway: the real one, on simulated sockets and calls. It can be killed, which ends its
+ * sockets, and it can sleep, which ends only its memory.
+ */
+import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+import {
+  type EntryCounts,
+  Gateway,
+  NO_ENTRIES,
+} from '../../../../control-plane/coordinator/gateways/gateway.ts';
+import type { GatewayLink } from '../../../../control-plane/coordinator/runtime/object-links.ts';
+import { type Accepted, type Link, type Network, REMOVED, type Server } from '../world/network.ts';
+import { Process, type World } from '../world/time.ts';
+import type { ControlPlane } from './control-plane.ts';
+import type { GatewayCalls } from './gateway-calls.ts';
+import { RelayCheck } from './relay-check.ts';
+
+type Served = Awaited<ReturnType<Gateway['openLog']>>;
+
+/** What is attached to a socket. */
+interface Attached {
+  link: Link;
+  id: string;
+  counts: EntryCounts;
+}
+
+export class GatewayServer implements Server {
+  readonly name: string;
+  readonly port = undefined;
+  readonly number: number;
+  /** Holds the sockets. */
+  process: Process;
+  readonly #world: World;
+  readonly #network: Network;
+  readonly #calls: GatewayCalls;
+  /** The coordinator that calls reach at the time. */
+  readonly #coordinator: () => ControlPlane | undefined;
+  readonly #attached = new Map<string, Attached>();
+  /** The object's memory. */
+  #memory: Process;
+  #gateway: Gateway;
+  #lives = 0;
+  readonly #readers = new Set<() => void>();
+
+  constructor(
+    number: number,
+    world: World,
+    network: Network,
+    calls: GatewayCalls,
+    coordinator: () => ControlPlane | undefined,
+  ) {
+    this.number = number;
+    this.name = `gw${number}`;
+    this.#world = world;
+    this.#network = network;
+    this.#calls = calls;
+    this.#coordinator = coordinator;
+    this.process = new Process(this.name);
+    this.#memory = this.process;
+    this.#gateway = this.#wake();
+  }
+
+  /** The process that calls reach. */
+  get memory(): Process {
+    return this.#memory;
+  }
+
+  get gateway(): Gateway {
+    return this.#gateway;
+  }
+
+  accept(link: Link, accepted: Accepted): void {
+    const coordinator = this.#coordinator();
+    if (coordinator?.isRemoved(link.hostId)) {
+      accepted(REMOVED);
+      return;
+    }
+    const admission = this.#calls.call(
+      this.#memory,
+      () => coordinator?.process,
+      () => coordinator?.admit(this.number, link),
+    );
+    admission.then(
+      (id) => {
+        if (id === undefined || !coordinator) return link.cut('server');
+        link.server = coordinator;
+        const name = (direction: string) => () => `${link.name} ${direction}`;
+        link.relayed = {
+          up: new RelayCheck(this.#world, name('up')),
+          down: new RelayCheck(this.#world, name('down')),
+        };
+        accepted(this.#open({ link, id, counts: NO_ENTRIES }));
+      },
+      () => link.cut('server'),
+    );
+  }
+
+  /** What others call, with `from` as the caller. */
+  stub(from: Process | undefined): Pick<GatewayLink, 'down' | 'openLog' | 'closeLog'> {
+    const call = <T>(run: () => T | Promise<T>) => this.#calls.call(from, () => this.#memory, run);
+    return {
+      down: (incarnation, batch) => call(() => this.#gateway.down(incarnation, structuredClone(batch))),
+      openLog: (...args) => call(() => this.#gateway.openLog(...args).then((log) => this.#readable(log))),
+      closeLog: (reader) => call(() => this.#gateway.closeLog(reader)),
+    };
+  }
+
+  /** Ends the object and its sockets. */
+  kill(silently: boolean): void {
+    this.#world.note(`${this.name} is killed`);
+    const { process } = this;
+    this.#endMemory();
+    process.alive = false;
+    this.#attached.clear();
+    this.process = new Process(this.name);
+    this.#network.ended(process, silently);
+    this.#gateway = this.#wake();
+  }
+
+  /** Ends the object's memory only. */
+  sleep(): void {
+    this.#world.note(`${this.name} sleeps`);
+    this.#endMemory();
+    this.#gateway = this.#wake();
+    for (const attached of [...this.#attached.values()]) attached.link.restore(this.#open(attached));
+  }
+
+  #endMemory(): void {
+    this.#memory.alive = false;
+    for (const end of [...this.#readers]) end();
+  }
+
+  #wake(): Gateway {
+    const world = this.#world;
+    this.#lives += 1;
+    const memory = new Process(`${this.name}.${this.#lives}`);
+    this.#memory = memory;
+    return new Gateway({
+      log: (event, fields = {}) => {
+        world.count(`log: ${event}`);
+        world.note(`${memory.name} ${event} ${JSON.stringify(fields)}`);
+      },
+      clock: {
+        nowMs: () => Math.floor(world.nowMs),
+        after: (delayMs, run) => {
+          const timer = world.after(delayMs, run, memory);
+          return () => {
+            timer.cancelled = true;
+          };
+        },
+      },
+      maxWaitingLength: 2 ** 25,
+      up: (batch) => {
+        const coordinator = this.#coordinator();
+        return this.#calls.call(
+          memory,
+          () => coordinator?.process,
+          () => coordinator?.up(structuredClone(batch)) ?? [],
+        );
+      },
+    });
+  }
+
+  #open(attached: Attached): AgentConnection {
+    const { link, id } = attached;
+    const memory = this.#memory;
+    this.#attached.set(id, attached);
+    const socket = {
+      send: (data: string | Uint8Array) => link.sendDown(data),
+      close: (code: number, reason: string) => {
+        this.#attached.delete(id);
+        link.closeDown(code, reason);
+      },
+    };
+    const changed = (counts: EntryCounts) => {
+      attached.counts = counts;
+    };
+    const connection = this.#world.enter(memory, () =>
+      this.#gateway.open(socket, link.hostId, id, changed, attached.counts),
+    );
+    // Its memory runs what the socket brings.
+    const receive = connection.receive.bind(connection);
+    const closed = connection.closed.bind(connection);
+    return Object.assign(connection, {
+      receive: (data: string | Uint8Array) => this.#world.enter(memory, () => receive(data)),
+      closed: () => {
+        this.#attached.delete(id);
+        this.#world.enter(memory, closed);
+      },
+    });
+  }
+
+  /** A stream that breaks when the object's memory ends. */
+  #readable(log: Served): Served {
+    if (!(log instanceof ReadableStream)) return log;
+    const reader = log.getReader();
+    const over = Promise.withResolvers<never>();
+    over.promise.catch(() => {});
+    const end = () => over.reject(new Error('the object was reset'));
+    this.#readers.add(end);
+    return new ReadableStream(
+      {
+        type: 'bytes',
+        pull: async (controller: ReadableByteStreamController) => {
+          const part = await Promise.race([reader.read(), over.promise]);
+          if (!part.done) return controller.enqueue(part.value);
+          this.#readers.delete(end);
+          controller.close();
+          controller.byobRequest?.respond(0);
+        },
+        cancel: () => {
+          this.#readers.delete(end);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+}

@@ -1,0 +1,256 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { gatewayOf } from '../../../../control-plane/coordinator/gateways/gateway-of.ts';
+import { newEntries } from '../../../../control-plane/coordinator/gateways/portion.ts';
+import { newHost } from '../../../../control-plane/core/model/host.ts';
+import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
+import { findService } from '../../../../control-plane/store/executions/executions.ts';
+import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { exited, running } from '../../../support/rigs/core-rig.ts';
+import { GatewayRig } from '../../../support/rigs/gateway-rig.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+let rig: GatewayRig;
+beforeEach(async () => {
+  rig = await GatewayRig.open();
+});
+
+afterEach(() => rig.rig.memory.close());
+
+/** Waits while time passes, by as much as a call may take. */
+const later = (condition: () => boolean) =>
+  eventually(() => {
+    rig.rig.clock.pass(10_000);
+    return condition();
+  });
+
+test('P170: hosts that were registered one after the other share a gateway, and none has more than its number', () => {
+  const gateways = Array.from({ length: 250 }, (_, at) => gatewayOf(at + 1, 100));
+  expect(Object.values(Object.groupBy(gateways, String)).map((one) => one?.length)).toEqual([100, 100, 50]);
+  expect([gatewayOf(1, 1), gatewayOf(2, 1)]).toEqual([0, 1]);
+});
+
+test('P170: an agent at a gateway is welcomed, gets what was committed, and its reports count', async () => {
+  const agent = await rig.agent().join();
+  const id = await rig.rig.submit();
+  const { assignment } = await agent.received('start');
+  agent.report([seen(assignment, running)]);
+  await agent.received('ack');
+  expect(await rig.rig.statusOf(id)).toBe('running');
+  expect((await findService(rig.rig.memory, assignment.service))?.status).toBe('active');
+});
+
+test('P171: of the entries of a portion only those count that have not arrived, and none if others are missing', () => {
+  const portion = { connection: 'c', first: 3, entries: ['d', 'e', 'f'] };
+  expect(newEntries(portion, 3)).toEqual(['d', 'e', 'f']);
+  expect(newEntries(portion, 5)).toEqual(['f']);
+  expect(newEntries(portion, 9)).toEqual([]);
+  expect(newEntries(portion, 2)).toBeUndefined();
+});
+
+test('P171: a batch whose answer is lost is sent again, and its messages count once in both directions', async () => {
+  rig.fates.up.push('answer lost');
+  rig.fates.down.push('answer lost');
+  const agent = rig.agent();
+  agent.hello();
+  await agent.received('sync');
+  await later(() => rig.calls.length >= 4);
+  agent.report();
+  await later(() => agent.acknowledged.length > 0);
+  expect(agent.socket.closeCode).toBeUndefined();
+  expect(agent.socket.sent.map(({ type }) => type)).toEqual(['welcome', 'sync', 'ack']);
+});
+
+test('P171: a batch that arrives again later changes nothing', async () => {
+  const agent = await rig.agent().join();
+  agent.report();
+  await agent.received('ack');
+  const before = agent.socket.sent.length;
+  for (const { again } of [...rig.calls]) again();
+  await rig.rig.coordinator.state();
+  expect([agent.socket.sent.length, agent.socket.closeCode]).toEqual([before, undefined]);
+});
+
+test('P171: a batch of a connection that has ended, arriving late, begins no session', async () => {
+  const agent = await rig.agent().join();
+  const hello = rig.calls.find(({ direction }) => direction === 'up');
+  agent.connection.closed();
+  await eventually(() => rig.rig.logged.some((line) => line.startsWith('agent.disconnected')));
+  const next = await rig.agent().join();
+  expect(hello?.again()).toEqual([agent.id]);
+  await rig.rig.coordinator.state();
+  expect(next.socket.closeCode).toBeUndefined();
+});
+
+test('P172: a connection whose messages are missing at the coordinator ends with 4000, and no other does', async () => {
+  await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
+  rig.restartCoordinator();
+  const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
+  expect(rig.links.up([{ connection: one.id, first: 5, entries: [] }])).toEqual([one.id]);
+  one.report();
+  two.report();
+  await two.received('ack');
+  await eventually(() => one.socket.closeCode !== undefined);
+  expect([one.socket.closeCode, two.socket.closeCode]).toEqual([4000, undefined]);
+});
+
+test('P172: a connection whose messages are missing at the gateway ends with 4000, and the coordinator learns of it', async () => {
+  const agent = await rig.agent().join();
+  const portion = { connection: agent.id, first: 100, entries: ['{}'] };
+  expect(rig.gateway.down('life-1', [portion])).toEqual([agent.id]);
+  expect(agent.socket.closeCode).toBe(4000);
+  agent.report();
+  await rig.agent().join();
+});
+
+test('P172: a coordinator that has restarted makes gateways end the connections that it does not have', async () => {
+  const old = await rig.agent().join();
+  rig.restartCoordinator();
+  rig.links.greet([0]);
+  await eventually(() => old.socket.closeCode !== undefined);
+  expect(old.socket.closeCode).toBe(4000);
+  await rig.agent().join();
+});
+
+test('P172: an agent whose coordinator has restarted finds out with its next message at the latest', async () => {
+  const old = await rig.agent().join();
+  rig.restartCoordinator();
+  old.report();
+  await eventually(() => old.socket.closeCode !== undefined);
+  expect([old.socket.closeCode, old.acknowledged]).toEqual([4000, []]);
+});
+
+test('P172: a connection that sends nothing within a minute of its admission is forgotten, and no other', async () => {
+  const [silent, joined] = [rig.agent(), await rig.agent().join()];
+  expect(rig.links.connections).toBe(2);
+  rig.rig.clock.pass(60_000);
+  expect(rig.links.connections).toBe(1);
+  silent.hello();
+  joined.report();
+  await joined.received('ack');
+  await eventually(() => silent.socket.closeCode !== undefined);
+  expect([silent.socket.closeCode, joined.socket.closeCode]).toEqual([4000, undefined]);
+});
+
+test('P173: a call that hangs is made again after 10 s, and the messages count once', async () => {
+  const agent = await rig.agent().join();
+  rig.fates.up.push('hangs');
+  agent.report();
+  await eventually(() => rig.fates.up.length === 0);
+  await later(() => agent.acknowledged.length > 0);
+  expect([agent.acknowledged, agent.socket.closeCode]).toEqual([[1], undefined]);
+});
+
+test('P173: calls that go on failing end the connections whose messages they carry, and later ones work', async () => {
+  const agent = await rig.agent().join();
+  rig.fates.up.push('hangs', 'hangs', 'hangs');
+  agent.report();
+  await later(() => agent.socket.closeCode !== undefined);
+  expect(agent.socket.closeCode).toBe(4000);
+  await rig.agent().join();
+  expect(rig.logged.filter((line) => line.startsWith('gateway.call-failed'))).toHaveLength(3);
+});
+
+test('P174: output goes from the gateway to its reader, and nothing of it to the coordinator', async () => {
+  const agent = await rig.agent().join();
+  await rig.rig.submit();
+  const { assignment } = await agent.received('start');
+  agent.report([seen(assignment, running)]);
+  await agent.received('ack');
+  const calls = rig.calls.length;
+  const stream = await rig.openLog(owner, assignment.service, 'raw');
+  await agent.sendLog('some output');
+  const { value } = await stream.getReader().read();
+  expect(new TextDecoder().decode(value)).toBe('some output');
+  expect(rig.calls.length).toBe(calls);
+});
+
+test('P174: a log is opened only after the start has arrived that the coordinator sent before', async () => {
+  const agent = await rig.agent().join();
+  rig.fates.down.push('hangs');
+  await rig.rig.submit();
+  await eventually(() => rig.fates.down.length === 0);
+  const [{ id = 0 } = {}] = await rig.rig.memory.query('SELECT id FROM services');
+  const log = rig.openLog(owner, Number(id), 'raw');
+  await rig.rig.coordinator.state();
+  expect(agent.socket.all('logs.open')).toEqual([]);
+  await later(() => agent.socket.all('start').length > 0);
+  await agent.sendLog('its first line');
+  const { value } = await (await log).getReader().read();
+  expect(new TextDecoder().decode(value)).toBe('its first line');
+  expect(agent.socket.sent.map(({ type }) => type).filter((type) => type !== 'ack')).toEqual([
+    'welcome',
+    'sync',
+    'start',
+    'logs.open',
+  ]);
+});
+
+test('P174: a reader who loses access gets no more, and the log closes at the host', async () => {
+  const agent = await rig.agent().join();
+  await rig.rig.submit();
+  const { assignment } = await agent.received('start');
+  const stream = await rig.openLog(owner, assignment.service, 'raw');
+  await agent.received('logs.open');
+  await rig.rig.memory.query('UPDATE users SET credential_version = credential_version + 1');
+  await rig.rig.coordinator.reviewSubscriptions(null);
+  await expect(stream.getReader().read()).rejects.toThrow('permissions have changed');
+  await agent.received('logs.close');
+});
+
+test('P175: an agent whose messages exceed what may wait for the coordinator is disconnected with 4503, and nothing of it waits', async () => {
+  rig = await GatewayRig.open(2_000);
+  const agent = await rig.agent().join();
+  rig.fates.up.push('hangs');
+  for (let n = 0; n < 100; n++) agent.report();
+  expect(agent.socket.closeCode).toBe(4503);
+  await later(() => rig.fates.up.length === 0);
+  const next = rig.agent();
+  next.hello();
+  await later(() => next.socket.all('sync').length > 0);
+});
+
+test('P175: a host for which more waits at the coordinator than may wait is disconnected with 4503', async () => {
+  rig = await GatewayRig.open(1_000);
+  const agent = await rig.agent().join();
+  rig.fates.down.push('hangs');
+  for (let n = 0; n < 20; n++) agent.report();
+  await later(() => agent.socket.closeCode !== undefined);
+  expect(agent.socket.closeCode).toBe(4503);
+});
+
+test('P176: a gateway that has slept goes on with its connections, without a hello', async () => {
+  const agent = await rig.agent().join();
+  await rig.rig.submit();
+  const { assignment } = await agent.received('start');
+  agent.report([seen(assignment, running)]);
+  await agent.received('ack');
+  await eventually(() => agent.counts.delivered === agent.counts.up);
+  rig.sleep(agent);
+  agent.report([seen(assignment, exited(0))]);
+  await eventually(() => agent.acknowledged.length === 2);
+  expect([agent.socket.closeCode, agent.socket.all('welcome').length]).toEqual([undefined, 1]);
+});
+
+test('P176: a gateway that has lost a message with its memory ends that connection with 4000', async () => {
+  const agent = await rig.agent().join();
+  rig.fates.up.push('hangs');
+  agent.report();
+  await eventually(() => rig.fates.up.length === 0);
+  rig.sleep(agent);
+  expect([agent.socket.closeCode, agent.acknowledged]).toEqual([4000, []]);
+  await rig.agent().join();
+});
+
+test('C231: a proof that a remembered key has verified counts only if the coordinator has that key for the host', async () => {
+  const proof = { hostId: HOST_ID, proofId: 'p', expiresMs: Number.MAX_SAFE_INTEGER, rememberedKey: 'K' };
+  const admit = () => rig.links.admit(0, { ...proof, proofId: crypto.randomUUID() });
+  const refused = expect.objectContaining({ code: 'unknown-host' });
+  expect(admit).toThrow(refused);
+  await rig.rig.memory.query("UPDATE hosts SET public_key = 'K' WHERE id = 1");
+  rig.restartCoordinator();
+  expect(admit).toThrow(refused);
+  await rig.rig.coordinator.ready();
+  expect(admit).not.toThrow();
+  rig.links.admit(0, { ...proof, proofId: 'q', rememberedKey: 'K' });
+  expect(() => rig.links.admit(0, { ...proof, proofId: 'r', rememberedKey: 'L' })).toThrow(refused);
+});
