@@ -38,6 +38,8 @@ export class BatchSender<T> {
   readonly #waiting = new Map<string, Waiting<T>>();
   #waitingLength = 0;
   #isSending = false;
+  /** Cancels the pause after which entries that could wait are sent. */
+  #cancelPause: (() => void) | undefined;
 
   constructor(options: SenderOptions<T>) {
     this.#options = options;
@@ -59,11 +61,13 @@ export class BatchSender<T> {
     return (this.#next.get(connection) ?? 0) + waiting;
   }
 
-  add(connection: string, entry: T, length: number): void {
+  /** The entry is sent at once; with `holdMs`, within that time, or before with whatever else is sent. */
+  add(connection: string, entry: T, length: number, holdMs = 0): void {
     if (!this.#next.has(connection)) return;
     this.#waitingOf(connection).entries.push({ entry, length });
     this.#waitingLength += length;
-    this.#begin();
+    if (holdMs === 0) this.#begin();
+    else if (!this.#isSending) this.#cancelPause ??= this.#options.clock.after(holdMs, () => this.#begin());
   }
 
   /** Ends the connection after the entries that wait, or `instead` of them. */
@@ -92,6 +96,8 @@ export class BatchSender<T> {
   }
 
   #begin(): void {
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
     if (this.#isSending) return;
     this.#isSending = true;
     // Whatever the present turn adds shares the first batch.

@@ -21,6 +21,8 @@ export interface GatewayOptions extends ConnectionDeps {
   up(batch: Portion<SessionMessage>[]): Promise<Rejected>;
   /** What may wait for the coordinator, in UTF-16 units of the agents' messages. */
   maxWaitingLength: number;
+  /** For so long, reports that only show that the agent lives wait for others (P177). */
+  holdMs: number;
 }
 
 /** How many entries a connection has had in each direction. */
@@ -34,6 +36,13 @@ export interface EntryCounts {
 export const NO_ENTRIES: EntryCounts = { up: 0, delivered: 0, down: 0 };
 /** Closing fields have no meaning for the coordinator. */
 const GONE = { code: 1006, reason: '' };
+
+/** A report of nothing but the usage of the host. */
+const isSignOfLife = (message: SessionMessage): boolean =>
+  message.type === 'report' &&
+  message.observations.length + message.forgotten.length === 0 &&
+  message.conditions === undefined &&
+  message.swarm === undefined;
 
 interface Held {
   connection: AgentConnection;
@@ -154,7 +163,7 @@ export class Gateway {
       held.connection.close(...closeArguments('unavailable', 'the coordinator does not keep up'));
       return;
     }
-    this.#sender.add(id, message, length);
+    this.#sender.add(id, message, length, isSignOfLife(message) ? this.#options.holdMs : 0);
     this.#count(held, { up: this.#sender.count(id) });
   }
 

@@ -7,6 +7,7 @@ import { closeCodes } from '../../../shared/protocol/close.ts';
 import { assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
+import { holdMs } from '../../core/model/host.ts';
 import type { AgentConnection } from '../agents/agent-connection.ts';
 import { inTime } from '../gateways/batch-sender.ts';
 import { type EntryCounts, Gateway, NO_ENTRIES } from '../gateways/gateway.ts';
@@ -36,13 +37,14 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
 
   constructor(ctx: DurableObjectState, env: ObjectBindings) {
     super(ctx, env);
-    const { config, log } = assemble(env);
+    const { config, scheduling, log } = assemble(env);
     this.#hostsPerGateway = config.BERTH_HOSTS_PER_GATEWAY;
     this.#gateway = new Gateway({
       clock: objectClock,
       log,
       messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB, costs: MESSAGE_COSTS },
       maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
+      holdMs: holdMs(scheduling.lostAfterMs),
       up: (batch) => coordinatorStub(env).up(batch),
     });
     const sockets = ctx.getWebSockets();

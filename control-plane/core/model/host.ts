@@ -117,6 +117,9 @@ export const unknownFacts = { connected: false, conditions: [], usage: null, swa
  */
 export const reportPeriodMs = (lostAfterMs: number): number => Math.min(10_000, Math.floor(lostAfterMs / 9));
 
+/** For so long, signs of life may wait for others that take the same way (P177). */
+export const holdMs = (lostAfterMs: number): number => Math.floor(reportPeriodMs(lostAfterMs) / 5);
+
 /** The control plane's work for one agent that reconnects. */
 const RETURN_MS = 30;
 

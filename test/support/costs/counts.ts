@@ -15,10 +15,10 @@ export const idle = {
   /** Hosts whose sockets one gateway holds (P170). */
   hostsPerGateway: 100,
   /**
-   * Calls between a gateway and the coordinator for each message of an agent: it is passed on, and answered.
-   * Messages that come within some ms share a call, which is not counted here.
+   * Calls between a gateway and the coordinator in a minute, however many of its hosts report: one each way
+   * within two seconds at most (P177).
    */
-  callsPerMessage: 2,
+  maxCallsPerGatewayMinute: 60,
   /** Share of the time for which coordinator and gateways are active, or could not hibernate. */
   awakeShare: 1,
 };
@@ -33,6 +33,8 @@ export const execution = {
   objectCalls: 2,
   /** Reports of the agent. */
   messages: 5,
+  /** Calls between gateway and coordinator for each of them: it is passed on, and answered. */
+  callsPerMessage: 2,
   /** Of Worker and object together. */
   databaseRequests: 14,
   rowsRead: 92,

@@ -34,7 +34,7 @@ export function usageOf({ hosts, submissionsPerMinute }: Load): Usage {
   const requests = executions * execution.requests;
   const alarms = idle.alarmsPerMinute * MINUTES;
   const messages = hosts * idle.messagesPerHostMinute * MINUTES + executions * execution.messages;
-  const objects = 1 + Math.ceil(hosts / idle.hostsPerGateway);
+  const gateways = Math.ceil(hosts / idle.hostsPerGateway);
   return {
     requests,
     cpuMs: requests * CPU_MS_PER_REQUEST,
@@ -42,12 +42,20 @@ export function usageOf({ hosts, submissionsPerMinute }: Load): Usage {
       executions * execution.objectCalls +
       alarms +
       messages / MESSAGES_PER_REQUEST +
-      messages * idle.callsPerMessage,
-    gbSeconds: objects * idle.awakeShare * MINUTES * 60 * OBJECT_GB,
+      callsOfSignsOfLife(hosts) * MINUTES +
+      executions * execution.messages * execution.callsPerMessage,
+    gbSeconds: (1 + gateways) * idle.awakeShare * MINUTES * 60 * OBJECT_GB,
     rowsWritten: alarms,
     databaseRowsRead: executions * execution.rowsRead,
     databaseRowsWritten: executions * execution.rowsWritten,
   };
+}
+
+/** Calls between gateways and coordinator in a minute. The last gateway may have few hosts. */
+function callsOfSignsOfLife(hosts: number): number {
+  const { hostsPerGateway, maxCallsPerGatewayMinute, messagesPerHostMinute } = idle;
+  const callsOf = (held: number) => Math.min(maxCallsPerGatewayMinute, held * messagesPerHostMinute * 2);
+  return Math.floor(hosts / hostsPerGateway) * callsOf(hostsPerGateway) + callsOf(hosts % hostsPerGateway);
 }
 
 export function costOfUsage(usage: Usage): Cost {

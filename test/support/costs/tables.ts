@@ -12,13 +12,17 @@ export const countsTable = (): string =>
     ['', 'count'],
     [
       ['messages of one idle host, a minute', String(idle.messagesPerHostMinute)],
+      [
+        'calls between a gateway and the coordinator, a minute, at most',
+        String(idle.maxCallsPerGatewayMinute),
+      ],
       ['alarms of an idle cluster of any size, a minute', String(idle.alarmsPerMinute)],
       ['requests to the database by an idle cluster, a minute', String(idle.databaseRequestsPerMinute)],
       ['the same with `BERTH_HOST_LOSS=requeue`', String(idle.requeueDatabaseRequestsPerMinute)],
       ['requests for one execution', String(execution.requests)],
       ['calls from the Worker to the object for it', String(execution.objectCalls)],
       ['messages of its agent', String(execution.messages)],
-      ['calls between gateway and coordinator for each message', String(idle.callsPerMessage)],
+      ['calls between gateway and coordinator for each of these', String(execution.callsPerMessage)],
       ['requests to the database for it', String(execution.databaseRequests)],
       ['rows of the database read for it', String(execution.rowsRead)],
       ['rows written, with those of indexes', String(execution.rowsWritten)],

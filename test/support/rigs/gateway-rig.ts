@@ -19,6 +19,9 @@ import { hostFacts } from './core-rig.ts';
 /** What becomes of a call: it arrives; it arrives and its answer is lost; it hangs. */
 export type Fate = 'arrives' | 'answer lost' | 'hangs';
 
+/** For so long, signs of life wait for others. */
+export const HOLD_MS = 2_000;
+
 export class GatewayRig {
   readonly rig: CoordinatorRig;
   gateway: Gateway;
@@ -89,6 +92,7 @@ export class GatewayRig {
     return new Gateway({
       clock: this.rig.clock,
       log: this.#log,
+      holdMs: HOLD_MS,
       up: (batch) => this.#call('up', () => this.links.up(structuredClone(batch))),
       maxWaitingLength: this.#maxWaitingLength,
     });
@@ -144,8 +148,14 @@ export class GatewayAgent {
     this.send({ type: 'logs.end', stream, reason: 'exited' });
   }
 
+  /** A report that is more than a sign of life. */
   report(observations: Observation[] = []): void {
-    this.send({ type: 'report', sequence: ++this.#sequence, observations, forgotten: [] });
+    const sequence = ++this.#sequence;
+    this.send({ type: 'report', sequence, observations, forgotten: [], conditions: [] });
+  }
+
+  signOfLife(): void {
+    this.send({ type: 'report', sequence: ++this.#sequence, observations: [], forgotten: [] });
   }
 
   async join(name = 'one'): Promise<this> {

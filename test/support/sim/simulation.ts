@@ -104,7 +104,10 @@ export class Simulation {
     const calls = new GatewayCalls(world, world.seed);
     // Control planes with a standby are self-hosted, and have no gateways.
     if (!standby && calls.chance(1 / 2))
-      this.gateways = new Gateways(world, this.network, calls, () => this.controlPlanes.at(-1));
+      this.gateways = new Gateways(
+        ...([world, this.network, calls, () => this.controlPlanes.at(-1)] as const),
+        this.scheduling.lostAfterMs,
+      );
     this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
       ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs },
     });

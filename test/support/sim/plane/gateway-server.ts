@@ -9,6 +9,7 @@ import {
   NO_ENTRIES,
 } from '../../../../control-plane/coordinator/gateways/gateway.ts';
 import type { GatewayLink } from '../../../../control-plane/coordinator/runtime/object-links.ts';
+import { holdMs } from '../../../../control-plane/core/model/host.ts';
 import { type Accepted, type Link, type Network, REMOVED, type Server } from '../world/network.ts';
 import { Process, type World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
@@ -35,6 +36,7 @@ export class GatewayServer implements Server {
   readonly #calls: GatewayCalls;
   /** The coordinator that calls reach at the time. */
   readonly #coordinator: () => ControlPlane | undefined;
+  readonly #lostAfterMs: number;
   readonly #attached = new Map<string, Attached>();
   /** The object's memory. */
   #memory: Process;
@@ -48,7 +50,9 @@ export class GatewayServer implements Server {
     network: Network,
     calls: GatewayCalls,
     coordinator: () => ControlPlane | undefined,
+    lostAfterMs: number,
   ) {
+    this.#lostAfterMs = lostAfterMs;
     this.number = number;
     this.name = `gw${number}`;
     this.#world = world;
@@ -150,6 +154,7 @@ export class GatewayServer implements Server {
         },
       },
       maxWaitingLength: 2 ** 25,
+      holdMs: holdMs(this.#lostAfterMs),
       up: (batch) => {
         const coordinator = this.#coordinator();
         return this.#calls.call(

@@ -17,9 +17,10 @@ export class Gateways {
     network: Network,
     calls: GatewayCalls,
     coordinator: () => ControlPlane | undefined,
+    lostAfterMs: number,
   ) {
     this.calls = calls;
-    this.#make = (number) => new GatewayServer(number, world, network, calls, coordinator);
+    this.#make = (number) => new GatewayServer(number, world, network, calls, coordinator, lostAfterMs);
     const hostsPerGateway = calls.pick([1, 2, 100]);
     network.gatewayOf = (hostId) => this.at(gatewayOf(hostId, hostsPerGateway));
   }

@@ -6,7 +6,7 @@ import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts
 import { findService } from '../../../../control-plane/store/executions/executions.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, running } from '../../../support/rigs/core-rig.ts';
-import { GatewayRig } from '../../../support/rigs/gateway-rig.ts';
+import { GatewayRig, HOLD_MS } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 let rig: GatewayRig;
@@ -68,6 +68,31 @@ test('P171: a batch that arrives again later changes nothing', async () => {
   for (const { again } of [...rig.calls]) again();
   await rig.rig.coordinator.state();
   expect([agent.socket.sent.length, agent.socket.closeCode]).toEqual([before, undefined]);
+});
+
+test('P177: reports that only show that their agents live share a call, within a fifth of the report period', async () => {
+  await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
+  rig.restartCoordinator();
+  const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
+  const before = rig.calls.length;
+  one.signOfLife();
+  two.signOfLife();
+  rig.rig.clock.pass(HOLD_MS - 1);
+  await rig.rig.coordinator.state();
+  expect(rig.calls.length).toBe(before);
+  rig.rig.clock.pass(1);
+  await eventually(() => one.acknowledged.length + two.acknowledged.length === 2);
+  expect(rig.calls.slice(before).map(({ direction }) => direction)).toEqual(['up', 'down']);
+});
+
+test('P177: any other message is sent at once, after the signs of life that wait', async () => {
+  const agent = await rig.agent().join();
+  await rig.rig.submit();
+  const { assignment } = await agent.received('start');
+  agent.signOfLife();
+  agent.report([seen(assignment, running)]);
+  await eventually(() => agent.acknowledged.length > 0);
+  expect(agent.acknowledged).toEqual([2]);
 });
 
 test('P171: a batch of a connection that has ended, arriving late, begins no session', async () => {
