@@ -1,5 +1,5 @@
 /** The monthly cost of a deployment on Cloudflare, from what the program sends and from prices. Pure. */
-import { CPU_MS_PER_REQUEST, execution, idle } from './counts.ts';
+import { CALLS_PER_MESSAGE, CPU_MS_PER_REQUEST, execution, idle } from './counts.ts';
 import { cloudflare, costOf, MESSAGES_PER_REQUEST, OBJECT_GB, tursoPlans } from './prices.ts';
 
 export interface Load {
@@ -43,7 +43,7 @@ export function usageOf({ hosts, submissionsPerMinute }: Load): Usage {
       alarms +
       messages / MESSAGES_PER_REQUEST +
       callsOfSignsOfLife(hosts) * MINUTES +
-      executions * execution.messages * execution.callsPerMessage,
+      executions * execution.messages * CALLS_PER_MESSAGE,
     gbSeconds: (1 + gateways) * idle.awakeShare * MINUTES * 60 * OBJECT_GB,
     rowsWritten: alarms,
     databaseRowsRead: executions * execution.rowsRead,
@@ -54,7 +54,8 @@ export function usageOf({ hosts, submissionsPerMinute }: Load): Usage {
 /** Calls between gateways and coordinator in a minute. The last gateway may have few hosts. */
 function callsOfSignsOfLife(hosts: number): number {
   const { hostsPerGateway, maxCallsPerGatewayMinute, messagesPerHostMinute } = idle;
-  const callsOf = (held: number) => Math.min(maxCallsPerGatewayMinute, held * messagesPerHostMinute * 2);
+  const callsOf = (held: number) =>
+    Math.min(maxCallsPerGatewayMinute, held * messagesPerHostMinute * CALLS_PER_MESSAGE);
   return Math.floor(hosts / hostsPerGateway) * callsOf(hostsPerGateway) + callsOf(hosts % hostsPerGateway);
 }
 

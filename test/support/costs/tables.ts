@@ -1,5 +1,5 @@
 /** The tables of docs/cloudflare.md that the formula gives, as Markdown. */
-import { CPU_MS_PER_REQUEST, execution, idle } from './counts.ts';
+import { CALLS_PER_MESSAGE, CPU_MS_PER_REQUEST, execution, idle } from './counts.ts';
 import { costOfUsage, type Load, usageOf } from './formula.ts';
 import { cloudflare, MILLION, type Price, tursoPlans } from './prices.ts';
 
@@ -22,7 +22,7 @@ export const countsTable = (): string =>
       ['requests for one execution', String(execution.requests)],
       ['calls from the Worker to the object for it', String(execution.objectCalls)],
       ['messages of its agent', String(execution.messages)],
-      ['calls between gateway and coordinator for each of these', String(execution.callsPerMessage)],
+      ['calls between gateway and coordinator for each of these', String(CALLS_PER_MESSAGE)],
       ['requests to the database for it', String(execution.databaseRequests)],
       ['rows of the database read for it', String(execution.rowsRead)],
       ['rows written, with those of indexes', String(execution.rowsWritten)],
