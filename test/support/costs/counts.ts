@@ -39,7 +39,7 @@ export const execution = {
   rowsWritten: 45,
 };
 
-/** Calls between gateway and coordinator for a message that waits for no others: it is passed on, and answered. */
+/** Calls between gateway and coordinator for a message that waits for no other: one each way. */
 export const CALLS_PER_MESSAGE = 2;
 
 /** Assumed, and above what a request took in the measurements, except for a password. */
