@@ -42,6 +42,12 @@ describe('a database on a server', () => {
     expect(await count()).toBe(2);
   });
 
+  test('a database on a server may get more requests at once than the server takes', async () => {
+    const counts = Array.from({ length: 600 }, (_, at) => (at % 10 === 0 ? add() : count()));
+    await Promise.all(counts);
+    expect(await count()).toBe(60);
+  });
+
   test('a database on a server may be opened before the server is running', async () => {
     await server.kill();
     const early = openRemote(server.url);

@@ -73,14 +73,27 @@ class RemoteDb implements Db {
   }
 }
 
-/** Sends one request and reads the whole answer. Any failure on the way is `unavailable`. */
+/** Pauses before a request is sent again that the server had no room for. Each varies by half. */
+const BUSY_PAUSES_MS = [15, 30, 60, 120, 240, 480];
+
+/**
+ * Sends one request and reads the whole answer. Any failure on the way is `unavailable`. A server that has
+ * too many requests at once (429) has not begun with this one, so it is sent again.
+ */
 async function exchange(url: string, init: RequestInit, host: string, timeoutMs: number): Promise<string> {
   const signal = AbortSignal.timeout(timeoutMs);
+  const lastRepeatMs = Date.now() + timeoutMs / 2;
   let response: Response;
   let body: string;
   try {
     response = await fetch(url, { ...init, signal });
     body = await response.text();
+    for (const pauseMs of BUSY_PAUSES_MS) {
+      if (response.status !== 429 || Date.now() + pauseMs > lastRepeatMs) break;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
+      response = await fetch(url, { ...init, signal });
+      body = await response.text();
+    }
   } catch (cause) {
     const reason = signal.aborted ? `did not answer within ${timeoutMs} ms` : "can't be reached";
     throw new DatabaseError('unavailable', `the database at ${host} ${reason}`, { cause });
