@@ -5,6 +5,7 @@
  */
 import {
   type Caller,
+  type ExpectedActor,
   type KnownActor,
   type LastingCredential,
   tokenNotValid,
@@ -34,14 +35,24 @@ export class Credentials {
   readonly #db: Db;
   /** By kind and hash; the oldest first. */
   readonly #seen = new Map<string, Seen>();
+  /** Reads under way. A burst of changes by one credential reads it once. */
+  readonly #reading = new Map<string, Promise<void>>();
 
   constructor(db: Db) {
     this.#db = db;
   }
 
   /** Reads the caller's credential from the database, unless it is known or was proved to the caller. */
-  async read({ kind, credential, user }: Caller, nowMs: number): Promise<void> {
-    if (kind === 'user' || this.#find(credential, nowMs)) return;
+  async read(caller: Caller, nowMs: number): Promise<void> {
+    if (caller.kind === 'user' || this.#find(caller.credential, nowMs)) return;
+    const key = keyOf(caller.credential);
+    const reading =
+      this.#reading.get(key) ?? this.#readNow(caller, nowMs).finally(() => this.#reading.delete(key));
+    this.#reading.set(key, reading);
+    await reading;
+  }
+
+  async #readNow({ credential, user }: ExpectedActor, nowMs: number): Promise<void> {
     const account = await findAccountByCredential(this.#db, user.id, credential, nowMs);
     const oldest = this.#seen.keys().next().value;
     if (this.#seen.size >= MAX_SEEN && oldest !== undefined) this.#seen.delete(oldest);

@@ -7,6 +7,7 @@ import { DurableObject } from 'cloudflare:workers';
 import { assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
+import { groupAllReads } from '../../store/db/grouped-reads.ts';
 import type { SessionMessage } from '../agents/agent-connection.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
@@ -35,7 +36,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     this.#prepare = prepare;
     this.#alarm = new ObjectAlarm(ctx.storage, log, () => Date.now());
     this.#coordinator = new Coordinator({
-      db,
+      db: groupAllReads(db, (run) => setTimeout(run, 0)),
       log,
       idCode,
       deploymentName: config.BERTH_DEPLOYMENT_NAME,

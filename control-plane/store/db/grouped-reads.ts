@@ -82,10 +82,10 @@ export const groupReads = (db: Db, group: () => ReadGroup | undefined): Db => ({
 });
 
 /**
- * All small reads of the process in one group. Node only: on workerd, no request may wait for the I/O of
- * another.
+ * All small reads in one group, for a Node process or a Durable Object. In a Worker, no request may wait for
+ * the I/O of another. `defer`: see ReadGroup.
  */
-export function groupAllReads(db: Db): Db {
-  const group = new ReadGroup(db, setImmediate);
+export function groupAllReads(db: Db, defer: (run: () => void) => void = setImmediate): Db {
+  const group = new ReadGroup(db, defer);
   return groupReads(db, () => group);
 }

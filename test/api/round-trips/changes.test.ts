@@ -58,6 +58,13 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
   /** Submits until the coordinator knows the credential of the client. */
   const makeKnown = (client: HttpClient) => takes(1, () => database.roundTripsOf(() => submit(client)));
 
+  test('H383: a burst of changes by a session or token that is new to Berth is served, though the server takes fewer requests at once', async () => {
+    for (const credential of credentials) {
+      const { client } = await credential();
+      await Promise.all(Array.from({ length: 250 }, () => submit(client)));
+    }
+  });
+
   test('H383: a change takes one round trip, and two by a session or token that is new to Berth', async () => {
     for (const credential of credentials) {
       await takes(2, async () => {

@@ -1,12 +1,12 @@
 /** Reviews of the history by a coordinator (control-plane/coordinator/changes/history-review.ts). */
 import { afterEach, describe, expect, test } from 'vitest';
-import { DAY_MS } from '../../../control-plane/core/lifecycle/retention.ts';
-import { newHost } from '../../../control-plane/core/model/host.ts';
-import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
-import type { ModelAgent } from '../../support/agents/model-agent.ts';
-import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
-import { gone, running } from '../../support/rigs/core-rig.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
+import { newHost } from '../../../../control-plane/core/model/host.ts';
+import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
+import type { ModelAgent } from '../../../support/agents/model-agent.ts';
+import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { gone, running } from '../../../support/rigs/core-rig.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const HOUR_MS = 3_600_000;
 /** In days. */
