@@ -7,6 +7,7 @@ import type { Decision } from '../core/state/decision.ts';
 import type { ReviewRecord } from '../store/cluster/history-rows.ts';
 import type { Epoch } from '../store/db/epoch.ts';
 import type { Loader } from './loader.ts';
+import type { Clock } from './ports.ts';
 
 export interface State {
   epoch: Epoch;
@@ -114,5 +115,42 @@ export async function decideAll(cluster: Cluster, nowMs: number, loader: Loader)
     if (step.done) return step.value;
     const missing = loader.loadKept(cluster, step.value);
     if (missing.length > 0) await loader.load(cluster, missing);
+  }
+}
+
+/** Commits that take less are not worth waiting for others. */
+const LONG_COMMIT_MS = 10;
+/** The longest wait, as a part of the time that the last turn took, and in all. */
+const WAIT_SHARE = 1 / 3;
+const MAX_WAIT_MS = 15;
+
+/**
+ * Waits between turns for clients that were just answered and send their next requests: without it, half of
+ * them share a commit while the other half wait for it, in turns (C223).
+ */
+export class Gathering {
+  readonly #clock: Pick<Clock, 'after'>;
+  #missing = 0;
+  #complete: () => void = () => {};
+
+  constructor(clock: Pick<Clock, 'after'>) {
+    this.#clock = clock;
+  }
+
+  /** An input was added. */
+  added({ mayRunAgain }: Input): void {
+    if (mayRunAgain && --this.#missing === 0) this.#complete();
+  }
+
+  /** Resolves once as many requests wait as the turn has answered, besides those that wait already. */
+  async afterTurn(inputs: readonly Input[], tookMs: number): Promise<void> {
+    const answered = inputs.filter(({ mayRunAgain }) => mayRunAgain).length;
+    if (answered < 2 || tookMs < LONG_COMMIT_MS) return;
+    this.#missing = answered;
+    await new Promise<void>((resolve) => {
+      this.#complete = resolve;
+      this.#clock.after(Math.min(MAX_WAIT_MS, tookMs * WAIT_SHARE), resolve);
+    });
+    this.#missing = 0;
   }
 }

@@ -27,7 +27,7 @@ import { Heartbeat } from './heartbeat.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
 import type { TurnEvents } from './turn-events.ts';
-import { callAll, decideAll, type Input, readAll, runAll, type State } from './turn-inputs.ts';
+import { callAll, decideAll, Gathering, type Input, readAll, runAll, type State } from './turn-inputs.ts';
 
 /** Inputs per commit. A burst is split into several transactions. */
 const MAX_INPUTS = 500;
@@ -45,6 +45,7 @@ export class Turns {
   readonly #terms: ClaimTerms;
   readonly #heartbeat: Heartbeat;
   readonly #loader: Loader;
+  readonly #gathering: Gathering;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
   #active = false;
@@ -69,6 +70,7 @@ export class Turns {
     this.#db = db;
     this.#loader = new Loader(db);
     this.#clock = clock;
+    this.#gathering = new Gathering(clock);
     this.#log = log;
     this.#scheduling = scheduling;
     this.#events = events;
@@ -103,6 +105,7 @@ export class Turns {
   /** Adds an input to the next turn. */
   enqueue(input: Input): void {
     this.#inputs.push(input);
+    this.#gathering.added(input);
     this.wake();
   }
 
@@ -170,7 +173,10 @@ export class Turns {
   async #work(): Promise<void> {
     while (this.#due) {
       this.#due = false;
-      await this.#turn(this.#inputs.splice(0, MAX_INPUTS));
+      const inputs = this.#inputs.splice(0, MAX_INPUTS);
+      const beganMs = this.#clock.nowMs();
+      await this.#turn(inputs);
+      await this.#gathering.afterTurn(inputs, this.#clock.nowMs() - beganMs);
       if (this.#inputs.length > 0) this.#due = true;
     }
     this.#active = false;

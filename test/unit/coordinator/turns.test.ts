@@ -109,6 +109,36 @@ describe('C44: group commit', () => {
     expect(rig.db.batches).toHaveLength(3);
     expect(await rig.stored()).toBe(1_100);
   });
+  describe('after a commit that took 30 ms', () => {
+    const request = (name: string): Input => ({ ...rig.submission(name), mayRunAgain: true });
+    beforeEach(async () => {
+      rig.db.before = () => rig.clock.pass(30);
+      rig.turns.enqueue(request('a'));
+      rig.turns.enqueue(request('b'));
+      await rig.happened(3);
+      rig.db.before = () => {};
+    });
+
+    test('C223: the next turn waits for as many requests as it has answered', async () => {
+      rig.turns.enqueue(request('c'));
+      rig.turns.enqueue(rig.submission('of an agent'));
+      await new Promise(setImmediate);
+      expect(rig.db.batches).toHaveLength(1);
+      rig.turns.enqueue(request('d'));
+      await rig.happened(7);
+      expect(rig.db.batches).toHaveLength(2);
+    });
+    test('C223: the next turn waits 10 ms at most', async () => {
+      rig.turns.enqueue(request('c'));
+      await new Promise(setImmediate);
+      rig.clock.pass(9);
+      await new Promise(setImmediate);
+      expect(rig.db.batches).toHaveLength(1);
+      rig.clock.pass(1);
+      await rig.happened(5);
+      expect(rig.db.batches).toHaveLength(2);
+    });
+  });
   test('C44: a turn without changes makes no commit', async () => {
     rig.turns.wake();
     await rig.happened(1);
