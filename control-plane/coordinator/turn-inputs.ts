@@ -120,6 +120,8 @@ export async function decideAll(cluster: Cluster, nowMs: number, loader: Loader)
 
 /** Commits that take less are not worth waiting for others. */
 const LONG_COMMIT_MS = 10;
+/** A turn that took more shows that the database is in trouble, or that the clock was set. */
+const LONGEST_COMMIT_MS = 1_000;
 /** The longest wait, as a part of the time that the last turn took, and in all. */
 const WAIT_SHARE = 1 / 3;
 const MAX_WAIT_MS = 15;
@@ -145,7 +147,7 @@ export class Gathering {
   /** Resolves once as many requests wait as the turn has answered, besides those that wait already. */
   async afterTurn(inputs: readonly Input[], tookMs: number): Promise<void> {
     const answered = inputs.filter(({ mayRunAgain }) => mayRunAgain).length;
-    if (answered < 2 || tookMs < LONG_COMMIT_MS) return;
+    if (answered < 2 || tookMs < LONG_COMMIT_MS || tookMs > LONGEST_COMMIT_MS) return;
     this.#missing = answered;
     await new Promise<void>((resolve) => {
       this.#complete = resolve;
