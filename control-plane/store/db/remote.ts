@@ -83,17 +83,18 @@ const BUSY_PAUSES_MS = [15, 30, 60, 120, 240, 480];
 async function exchange(url: string, init: RequestInit, host: string, timeoutMs: number): Promise<string> {
   const signal = AbortSignal.timeout(timeoutMs);
   const lastRepeatMs = Date.now() + timeoutMs / 2;
+  const send = async ([pauseMs, ...later]: readonly number[]): Promise<[Response, string]> => {
+    const response = await fetch(url, { ...init, signal });
+    const body = await response.text();
+    const isBusy = response.status === 429;
+    if (!isBusy || pauseMs === undefined || Date.now() + pauseMs > lastRepeatMs) return [response, body];
+    await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
+    return send(later);
+  };
   let response: Response;
   let body: string;
   try {
-    response = await fetch(url, { ...init, signal });
-    body = await response.text();
-    for (const pauseMs of BUSY_PAUSES_MS) {
-      if (response.status !== 429 || Date.now() + pauseMs > lastRepeatMs) break;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
-      response = await fetch(url, { ...init, signal });
-      body = await response.text();
-    }
+    [response, body] = await send(BUSY_PAUSES_MS);
   } catch (cause) {
     const reason = signal.aborted ? `did not answer within ${timeoutMs} ms` : "can't be reached";
     throw new DatabaseError('unavailable', `the database at ${host} ${reason}`, { cause });
