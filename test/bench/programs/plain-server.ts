@@ -1,7 +1,7 @@
 /**
  * The limit of the group `http`: a minimal Hono server on the embedded database of Berth. A submission parses
  * the same body and inserts the same row, all submissions of a moment in one transaction; a read finds the
- * same row by its id. Nobody is authenticated and nothing is decided. Prints its port.
+ * same row by its id. It authenticates nobody and decides nothing. Prints its port.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
