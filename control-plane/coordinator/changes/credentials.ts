@@ -11,6 +11,7 @@ import {
   tokenNotValid,
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { RecentMap } from '../../core/model/recent-map.ts';
 import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 
@@ -34,7 +35,7 @@ export class ForgottenError extends OperationError {
 export class Credentials {
   readonly #db: Db;
   /** By kind and hash; the oldest first. */
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new RecentMap<string, Seen>(MAX_SEEN);
   /** Reads under way. A burst of changes by one credential reads it once. */
   readonly #reading = new Map<string, Promise<void>>();
 
@@ -54,8 +55,6 @@ export class Credentials {
 
   async #readNow({ credential, user }: ExpectedActor, nowMs: number): Promise<void> {
     const account = await findAccountByCredential(this.#db, user.id, credential, nowMs);
-    const oldest = this.#seen.keys().next().value;
-    if (this.#seen.size >= MAX_SEEN && oldest !== undefined) this.#seen.delete(oldest);
     if (!account) this.#seen.set(keyOf(credential), { untilMs: nowMs + SEEN_MS });
     else {
       const actor: KnownActor = { kind: 'user', credential, user: account.user, role: account.role };

@@ -3,6 +3,7 @@
  * begin with its work while the database is asked who it is (ACC-9).
  */
 import type { Authenticated } from '../../core/accounts/account.ts';
+import { RecentMap } from '../../core/model/recent-map.ts';
 
 /** The credentials of a request, before the database has been asked. */
 export interface Claim {
@@ -16,7 +17,7 @@ const MAX_REMEMBERED = 10_000;
 
 export class ExpectedProofs {
   /** By kind and hash of the credential; oldest first. */
-  readonly #proofs = new Map<string, Authenticated>();
+  readonly #proofs = new RecentMap<string, Authenticated>(MAX_REMEMBERED);
 
   /** A claim by the credential `key`, which `find` looks up. */
   claim(key: string, find: () => Promise<Authenticated>): Claim {
@@ -25,7 +26,8 @@ export class ExpectedProofs {
       prove: async () => {
         try {
           const proof = await find();
-          this.#remember(key, proof);
+          if (proof.by === 'none') this.#proofs.delete(key);
+          else this.#proofs.set(key, proof);
           return proof;
         } catch (error) {
           this.#proofs.delete(key);
@@ -33,14 +35,6 @@ export class ExpectedProofs {
         }
       },
     };
-  }
-
-  #remember(key: string, proof: Authenticated): void {
-    this.#proofs.delete(key);
-    if (proof.by === 'none') return;
-    const oldest = this.#proofs.keys().next().value;
-    if (this.#proofs.size >= MAX_REMEMBERED && oldest !== undefined) this.#proofs.delete(oldest);
-    this.#proofs.set(key, proof);
   }
 }
 

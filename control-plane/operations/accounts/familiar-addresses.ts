@@ -3,6 +3,7 @@
  * names exist (ACC-5). Each process or isolate has its own.
  */
 import { networkOf } from '../../core/accounts/login-throttle.ts';
+import { RecentMap } from '../../core/model/recent-map.ts';
 
 const FAMILIAR_MS = 12 * 60 * 60_000;
 const MAX_ADDRESSES = 10_000;
@@ -10,7 +11,7 @@ const MAX_ADDRESSES = 10_000;
 export class FamiliarAddresses {
   readonly #nowMs: () => number;
   /** The time of the last login; oldest first. */
-  readonly #sinceMs = new Map<string, number>();
+  readonly #sinceMs = new RecentMap<string, number>(MAX_ADDRESSES);
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
@@ -22,10 +23,6 @@ export class FamiliarAddresses {
   }
 
   add(address: string | undefined): void {
-    if (address === undefined) return;
-    this.#sinceMs.delete(networkOf(address));
-    this.#sinceMs.set(networkOf(address), this.#nowMs());
-    const oldest = this.#sinceMs.keys().next().value;
-    if (this.#sinceMs.size > MAX_ADDRESSES && oldest !== undefined) this.#sinceMs.delete(oldest);
+    if (address !== undefined) this.#sinceMs.set(networkOf(address), this.#nowMs());
   }
 }

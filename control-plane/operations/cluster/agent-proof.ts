@@ -10,6 +10,7 @@ import { importJWK } from 'jose/key/import';
 import { CLOCK_TOLERANCE_S, PROOF_ALGORITHM, PROOF_LIFE_S } from '../../../shared/protocol/enrolment.ts';
 import { revoked, type VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { RecentMap } from '../../core/model/recent-map.ts';
 import { findHostKey } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
 
@@ -26,17 +27,14 @@ const MAX_REMEMBERED = 10_000;
 /** Keys of hosts that have proved themselves lately. */
 export class HostKeys {
   /** By host id, the oldest first. */
-  readonly #keys = new Map<number, string>();
+  readonly #keys = new RecentMap<number, string>(MAX_REMEMBERED);
 
   of(hostId: number): string | undefined {
     return this.#keys.get(hostId);
   }
 
   remember(hostId: number, key: string): void {
-    this.forget(hostId);
     this.#keys.set(hostId, key);
-    const [oldest] = this.#keys.keys();
-    if (this.#keys.size > MAX_REMEMBERED && oldest !== undefined) this.#keys.delete(oldest);
   }
 
   forget(hostId: number): void {

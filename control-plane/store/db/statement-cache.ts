@@ -3,6 +3,7 @@
  * never runs one.
  */
 import type Database from 'libsql';
+import { RecentMap } from '../../core/model/recent-map.ts';
 import { DatabaseError } from './db.ts';
 
 export interface Prepared {
@@ -18,13 +19,12 @@ export interface Prepared {
 /** Caches the most recently used statements by text: preparing one costs more than running it. */
 export class StatementCache {
   readonly #connection: Database.Database;
-  readonly #capacity: number;
   /** In the order of last use. */
-  readonly #entries = new Map<string, Prepared>();
+  readonly #entries: RecentMap<string, Prepared>;
 
   constructor(connection: Database.Database, capacity: number) {
     this.#connection = connection;
-    this.#capacity = capacity;
+    this.#entries = new RecentMap(capacity);
   }
 
   /**
@@ -33,9 +33,7 @@ export class StatementCache {
    */
   get(sql: string, valueCount: number): Prepared {
     const entry = this.#entries.get(sql) ?? this.#prepare(sql);
-    this.#entries.delete(sql);
     this.#entries.set(sql, entry);
-    if (this.#entries.size > this.#capacity) this.#dropOldest();
     if (entry.parameters === valueCount) return entry;
     throw new DatabaseError('other', `${valueCount} values for ${entry.parameters} parameters in: ${sql}`);
   }
@@ -53,11 +51,6 @@ export class StatementCache {
       parameters,
       columns: columnsOf(statement),
     };
-  }
-
-  #dropOldest(): void {
-    const oldest = this.#entries.keys().next().value;
-    if (oldest !== undefined) this.#entries.delete(oldest);
   }
 }
 
