@@ -27,13 +27,17 @@ export interface LogStreamsOptions {
 export class LogStreams {
   readonly #options: LogStreamsOptions;
   readonly #readers = new Map<number, LogReader>();
+  /** What the control plane requires beside P156 (P178). */
+  #collectMs = 0;
 
   constructor(options: LogStreamsOptions) {
     this.#options = options;
   }
 
-  open({ stream, service, generation, offset, credit, format }: Extract<Down, { type: 'logs.open' }>): void {
+  open(message: Extract<Down, { type: 'logs.open' }>): void {
+    const { stream, service, generation, offset, credit, format, collectMs = 0 } = message;
     this.close(stream);
+    this.#collectMs = collectMs;
     const key = { service, generation };
     const end = (end: LogEnd) => this.#options.send({ type: 'logs.end', stream, ...end });
     // Each stream has buffers of a third of a megabyte.
@@ -56,7 +60,7 @@ export class LogStreams {
         retention.lastRemoved(service) === generation
           ? `[berth] The output of the service's first ${generation} starts is missing here: ${limit}.`
           : undefined,
-      pauseMs: () => Math.max(MIN_PAUSE_MS, PAUSE_MS_PER_STREAM * this.#readers.size),
+      pauseMs: () => Math.max(MIN_PAUSE_MS, PAUSE_MS_PER_STREAM * this.#readers.size, this.#collectMs),
       send: (frame) => this.#options.sendBytes(frame),
       end,
     });
@@ -67,7 +71,8 @@ export class LogStreams {
   }
 
   /** Late grants and closes for an ended stream are ignored. */
-  grant(stream: number, bytes: number): void {
+  grant({ stream, bytes, collectMs }: Extract<Down, { type: 'logs.credit' }>): void {
+    if (collectMs !== undefined) this.#collectMs = collectMs;
     this.#readers.get(stream)?.grant(bytes);
   }
 

@@ -164,7 +164,7 @@ export class ControlPlaneSession {
         this.#logs.open(message);
         break;
       case 'logs.credit':
-        this.#logs.grant(message.stream, message.bytes);
+        this.#logs.grant(message);
         break;
       case 'logs.close':
         this.#logs.close(message.stream);

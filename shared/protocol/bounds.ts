@@ -45,6 +45,9 @@ export const MAX_TIME_MS = 8.64e15;
 /** The longest that a host may be silent before it counts as lost, in ms. */
 export const MAX_LEASE_MS = 86_400_000;
 
+/** The longest that an agent may be required to collect the output of logs, in ms. */
+export const MAX_COLLECT_MS = 1_000;
+
 /** Stands for the part of a text that was cut off. */
 const CUT = ' ... (cut)';
 

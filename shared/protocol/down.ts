@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { assignmentSchema, idRangeSchema, serviceKeySchema } from './assignment.ts';
 import {
   MAX_ASSIGNMENTS,
+  MAX_COLLECT_MS,
   MAX_FORGOTTEN,
   MAX_ID_RANGES,
   MAX_NAME_LENGTH,
@@ -13,6 +14,9 @@ import { overlaySchema } from './swarm.ts';
 
 const stream = z.int().nonnegative();
 const revision = z.int().nonnegative();
+
+/** How long the agent collects output before it sends it. The latest value holds for all its logs (P178). */
+const collectMs = z.int().nonnegative().max(MAX_COLLECT_MS).optional();
 
 /** How the agent renders the bytes of a log stream. */
 export const logFormatSchema = z.enum(['raw', 'timestamps']);
@@ -74,8 +78,11 @@ export const downSchema = z.discriminatedUnion('type', [
     offset: z.int().nonnegative(),
     credit: z.int().positive(),
     format: logFormatSchema,
+    /** Absent: no longer than the agent does by itself (P156). */
+    collectMs,
   }),
-  z.object({ type: z.literal('logs.credit'), stream, bytes: z.int().positive() }),
+  /** `collectMs` is absent if it has not changed. */
+  z.object({ type: z.literal('logs.credit'), stream, bytes: z.int().positive(), collectMs }),
   z.object({ type: z.literal('logs.close'), stream }),
   /** For an agent on a manager of a swarm: containers are about to join this overlay network (P99). */
   overlaySchema.extend({ type: z.literal('network.make') }),

@@ -12,8 +12,9 @@
  * - 5 (2026-11-22): which containers share networks, in assignments; proofs of ids, in assignments and in
  *   `hello`; swarms of hosts in `hello` and `report`, their overlay networks in assignments and in
  *   `network.make`; core shares in `ack`.
+ * - 6 (2026-11-25): how long the agent collects the output of logs, in `logs.open` and `logs.credit`.
  */
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 /** The oldest version that the control plane accepts (PROTOCOL.md P2). */
 export const OLDEST_PROTOCOL_VERSION = 1;

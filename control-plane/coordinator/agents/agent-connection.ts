@@ -14,7 +14,7 @@ import {
 import type { Up } from '../../../shared/protocol/up.ts';
 import type { AgentSocket } from '../ports.ts';
 import { RETURN_MS } from './message-allowance.ts';
-import { OpenLogs } from './open-logs.ts';
+import { type LogCount, OpenLogs } from './open-logs.ts';
 
 /** A message for the session of the host: everything but the end of a log. */
 export type SessionMessage = Exclude<Up, { type: 'logs.end' }>;
@@ -56,12 +56,18 @@ export class AgentConnection {
   readonly #logs: OpenLogs;
   #closed = false;
 
-  /** `firstStream`: see OpenLogs. */
-  constructor(socket: AgentSocket, events: ConnectionEvents, firstStream: number) {
+  /** `firstStream`: see OpenLogs. `logs` counts those of all connections; by default those of this one. */
+  constructor(
+    socket: AgentSocket,
+    events: ConnectionEvents,
+    firstStream: number,
+    logs: LogCount = { open: 0 },
+  ) {
     this.#socket = socket;
     this.#events = events;
     this.#logs = new OpenLogs(
       firstStream,
+      logs,
       (message) => this.send(encode(message)),
       (what) => this.#refuse(what),
     );

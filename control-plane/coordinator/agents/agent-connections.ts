@@ -5,6 +5,7 @@
 import type { AgentSocket, Clock, Logger } from '../ports.ts';
 import { AgentConnection, type SessionMessage } from './agent-connection.ts';
 import { type AllowanceOptions, MessageAllowances } from './message-allowance.ts';
+import type { LogCount } from './open-logs.ts';
 
 /** Where the messages of a connection go. */
 export interface SessionEnd {
@@ -29,6 +30,7 @@ export class AgentConnections {
   readonly #log: Logger;
   readonly #nameOf: (hostId: number) => string | number;
   readonly #allowances: MessageAllowances;
+  readonly #logs: LogCount = { open: 0 };
 
   /** `nameOf` returns the name of a host for log lines, or its id. */
   constructor(
@@ -61,6 +63,7 @@ export class AgentConnections {
         closed: () => session.closed(),
       },
       this.#clock.nowMs() % 2 ** 31,
+      this.#logs,
     );
     const session = attach(connection);
     return connection;

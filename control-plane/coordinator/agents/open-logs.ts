@@ -7,6 +7,7 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { LOG_WINDOW_BYTES, type LogChunk, MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { Down, LogFormat } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
+import { collectMs } from '../../core/streams/log-collection.ts';
 
 type LogEnd = Extract<Up, { type: 'logs.end' }>;
 
@@ -14,9 +15,16 @@ type LogEnd = Extract<Up, { type: 'logs.end' }>;
 export interface LogSink {
   /** Returns false if the chunk exceeds the granted credit. */
   chunk(chunk: LogChunk): boolean;
+  /** Grants whatever credit is free, however little. */
+  grantRest(): void;
   end(end: LogEnd): void;
   /** The connection has closed. The stream may be opened again on the next one. */
   detached(): void;
+}
+
+/** The number of logs that are open on all connections of this process. */
+export interface LogCount {
+  open: number;
 }
 
 export class OpenLogs {
@@ -26,6 +34,9 @@ export class OpenLogs {
   /** Closed logs whose end may still arrive, and the bytes that may. */
   #lateEnds = 0;
   #lateBytes = 0;
+  /** How long the agent collects output, as the last message to it states (P178). */
+  #collectMs = 0;
+  readonly #count: LogCount;
   readonly #send: (message: Down) => void;
   readonly #refused: (what: string) => void;
 
@@ -33,9 +44,15 @@ export class OpenLogs {
    * `firstStream` must differ from the numbers of the previous connection, so that its late chunks reach no
    * sink of this one. `refused` is called for log data that was not requested.
    */
-  constructor(firstStream: number, send: (message: Down) => void, refused: (what: string) => void) {
+  constructor(
+    firstStream: number,
+    count: LogCount,
+    send: (message: Down) => void,
+    refused: (what: string) => void,
+  ) {
     this.#firstStream = firstStream;
     this.#nextStream = firstStream;
+    this.#count = count;
     this.#send = send;
     this.#refused = refused;
   }
@@ -49,18 +66,24 @@ export class OpenLogs {
     const stream = this.#nextStream;
     this.#nextStream = (this.#nextStream + 1) % 2 ** 32;
     this.#sinks.set(stream, sink);
+    this.#count.open += 1;
+    this.#collectMs = collectMs(this.#count.open);
     const { service, generation } = key;
-    this.#send({ type: 'logs.open', stream, service, generation, offset, credit, format });
+    const collected = this.#collectMs > 0 && { collectMs: this.#collectMs };
+    this.#send({ type: 'logs.open', stream, service, generation, offset, credit, format, ...collected });
     return stream;
   }
 
   grant(stream: number, bytes: number): void {
-    if (this.#sinks.has(stream)) this.#send({ type: 'logs.credit', stream, bytes });
+    if (!this.#sinks.has(stream)) return;
+    const collected = this.#hasNewTime && { collectMs: collectMs(this.#count.open) };
+    if (collected) this.#collectMs = collected.collectMs;
+    this.#send({ type: 'logs.credit', stream, bytes, ...collected });
   }
 
   /** Closes a log, with as much of its credit unused. */
   close(stream: number, creditBytes: number): void {
-    if (!this.#sinks.delete(stream)) return;
+    if (!this.#remove(stream)) return;
     // No more can be under way than an agent may serve at once, however often readers come and go.
     this.#lateEnds = Math.min(MAX_LOG_STREAMS, this.#lateEnds + 1);
     this.#lateBytes = Math.min(MAX_LOG_STREAMS * LOG_WINDOW_BYTES, this.#lateBytes + creditBytes);
@@ -71,6 +94,7 @@ export class OpenLogs {
   detach(): LogSink[] {
     const sinks = [...this.#sinks.values()];
     this.#sinks.clear();
+    this.#count.open -= sinks.length;
     return sinks;
   }
 
@@ -89,6 +113,7 @@ export class OpenLogs {
     const sink = this.#sinks.get(chunk.stream);
     if (sink) {
       if (!sink.chunk(chunk)) this.#refused('more log data than its credit');
+      else if (this.#hasNewTime) sink.grantRest();
     } else if (this.#wasOpened(chunk.stream)) {
       this.#lateBytes = Math.max(0, this.#lateBytes - chunk.payload.length);
       this.#send({ type: 'logs.close', stream: chunk.stream });
@@ -98,10 +123,22 @@ export class OpenLogs {
   end(end: LogEnd): void {
     const sink = this.#sinks.get(end.stream);
     if (sink) {
-      this.#sinks.delete(end.stream);
+      this.#remove(end.stream);
       sink.end(end);
     } else if (this.#wasOpened(end.stream)) this.#lateEnds = Math.max(0, this.#lateEnds - 1);
     else this.#refused('the end of a log that was not opened');
+  }
+
+  /** True if the agent must collect output for another time than it does (P178). */
+  get #hasNewTime(): boolean {
+    return this.#collectMs !== collectMs(this.#count.open);
+  }
+
+  /** False if no such log is open. */
+  #remove(stream: number): boolean {
+    const isOpen = this.#sinks.delete(stream);
+    if (isOpen) this.#count.open -= 1;
+    return isOpen;
   }
 
   /** True if this connection has used that stream number. Each number is used once. */

@@ -67,6 +67,10 @@ export class GatewayLog implements LogSink {
     return true;
   }
 
+  grantRest(): void {
+    this.#grant(1);
+  }
+
   end({ reason, message = 'the host could not read the log' }: LogEnd): void {
     const notes: Record<LogEnd['reason'], LogNote> = {
       exited: { ended: true },
@@ -87,9 +91,9 @@ export class GatewayLog implements LogSink {
     controller?.error(new Error('the connection of the host has ended'));
   }
 
-  #grant(): void {
+  #grant(leastBytes = LOG_CHUNK_BYTES): void {
     const credit = (this.#controller?.desiredSize ?? 0) - this.#outstanding;
-    if (credit < LOG_CHUNK_BYTES) return;
+    if (credit < leastBytes) return;
     this.#outstanding += credit;
     this.#connection.grant(this.#number, credit);
   }

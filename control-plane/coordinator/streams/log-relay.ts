@@ -135,6 +135,10 @@ export class LogRelay implements LogSink, LogReader {
     return true;
   }
 
+  grantRest(): void {
+    if (this.#server) this.#grant(this.#server, 1);
+  }
+
   end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
     this.#server = undefined;
     if (reason === 'failed') {
@@ -171,9 +175,9 @@ export class LogRelay implements LogSink, LogReader {
     return this.#controller?.desiredSize ?? 0;
   }
 
-  #grant(server: LogServer): void {
+  #grant(server: LogServer, leastBytes = LOG_CHUNK_BYTES): void {
     const credit = this.#freeBytes() - this.#outstanding;
-    if (credit < LOG_CHUNK_BYTES) return;
+    if (credit < leastBytes) return;
     this.#outstanding += credit;
     server.grant(this.#number, credit);
   }

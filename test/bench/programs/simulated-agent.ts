@@ -39,7 +39,7 @@ export interface SimulatedAgentEvents {
 }
 
 const PING_MS = 10_000;
-/** How often a service writes output. */
+/** How often a service writes output, and how often an agent sends it unless it must collect for longer. */
 const OUTPUT_MS = 50;
 
 /** Runs one agent until `signal` aborts. */
@@ -72,6 +72,10 @@ class SimulatedSession implements Receiver {
   readonly #gone = new Set<number>();
   /** Open logs by their streams: the credit, and the offset of the next byte. */
   readonly #logs = new Map<number, { credit: number; next: number }>();
+  /** How long output is collected (P178). */
+  #collectMs = 0;
+  /** When output was sent last, by `performance.now`. */
+  #sentMs = 0;
   #sequence = 0;
   #outputTimer: NodeJS.Timeout | undefined;
   #reportTimer: NodeJS.Timeout | undefined;
@@ -127,10 +131,14 @@ class SimulatedSession implements Receiver {
         return;
       }
       case 'logs.open':
+        this.#collectMs = message.collectMs ?? 0;
         this.#logs.set(message.stream, { credit: message.credit, next: message.offset });
-        this.#outputTimer ??= setInterval(() => this.#writeOutput(), OUTPUT_MS);
+        if (this.#outputTimer) return;
+        this.#sentMs = performance.now();
+        this.#outputTimer = setInterval(() => this.#writeOutput(), OUTPUT_MS);
         return;
       case 'logs.credit': {
+        this.#collectMs = message.collectMs ?? this.#collectMs;
         const log = this.#logs.get(message.stream);
         if (log) log.credit += message.bytes;
         return;
@@ -151,8 +159,13 @@ class SimulatedSession implements Receiver {
   /** Writes to every log that is read, as far as its credit allows. */
   #writeOutput(): void {
     const { outputBytesPerS = 0 } = this.#options;
+    const nowMs = performance.now();
+    const passedMs = nowMs - this.#sentMs;
+    // A timer is rarely late by more than a fifth of its period.
+    if (passedMs < this.#collectMs - OUTPUT_MS / 5) return;
+    this.#sentMs = nowMs;
     for (const [stream, log] of this.#logs) {
-      const length = Math.min(log.credit, Math.round((outputBytesPerS * OUTPUT_MS) / 1_000));
+      const length = Math.min(log.credit, Math.round((outputBytesPerS * passedMs) / 1_000));
       if (length === 0) continue;
       log.credit -= length;
       log.next += length;

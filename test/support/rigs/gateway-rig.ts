@@ -120,6 +120,8 @@ export class GatewayAgent {
   counts: EntryCounts = NO_ENTRIES;
   readonly #hostId: number;
   #sequence = 0;
+  /** Bytes of output. */
+  #sent = 0;
 
   constructor(gateway: Gateway, hostId: number, id: string) {
     this.#hostId = hostId;
@@ -146,6 +148,14 @@ export class GatewayAgent {
     const payload = new TextEncoder().encode(text);
     this.connection.receive(encodeChunk({ stream, next: payload.byteLength, payload }));
     this.send({ type: 'logs.end', stream, reason: 'exited' });
+  }
+
+  /** Sends output on the log that was opened first. */
+  sendPart(text: string): void {
+    const stream = this.socket.all('logs.open')[0]?.stream ?? -1;
+    const payload = new TextEncoder().encode(text);
+    this.#sent += payload.byteLength;
+    this.connection.receive(encodeChunk({ stream, next: this.#sent, payload }));
   }
 
   /** A report that is more than a sign of life. */

@@ -1,5 +1,6 @@
 /** A log relay between the agent's end of its connections and a subscriber. */
 import { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
+import type { LogCount } from '../../../control-plane/coordinator/agents/open-logs.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
@@ -15,9 +16,12 @@ export class RelayRig {
   readonly refused: string[] = [];
   socket = new MemorySocket();
   readonly relay: LogRelay;
+  readonly #logs: LogCount;
   #streams = 100;
 
-  constructor(from?: LogPosition) {
+  /** `logs` counts the open logs. */
+  constructor(from?: LogPosition, logs: LogCount = { open: 0 }) {
+    this.#logs = logs;
     const done = () => {
       this.done += 1;
     };
@@ -37,7 +41,7 @@ export class RelayRig {
       },
     };
     this.#streams += 100;
-    this.connection = new AgentConnection(this.socket, events, this.#streams);
+    this.connection = new AgentConnection(this.socket, events, this.#streams, this.#logs);
     this.source = { ...this.source, server: this.connection };
     this.relay.update();
     return this;

@@ -57,6 +57,35 @@ test('P9: a subscriber that waits with its own buffer is granted more', async ()
   expect(read).toBe(4 * LOG_WINDOW_BYTES);
 });
 
+test('P178: an agent that must collect for longer gets whatever credit is free, and never more than a window', async () => {
+  const count = { open: 0 };
+  const rig = new RelayRig(undefined, count).attach();
+  const reader = rig.relay.stream.getReader();
+  count.open = 100;
+  rig.send(LOG_WINDOW_BYTES / 2, LOG_WINDOW_BYTES / 2);
+  rig.send(LOG_WINDOW_BYTES, LOG_WINDOW_BYTES / 2);
+  expect(rig.socket.all('logs.credit')).toEqual([]);
+  await reader.read();
+  await settle();
+  const [{ bytes = 0, ...credit } = {}] = rig.socket.all('logs.credit');
+  expect(credit).toEqual({ type: 'logs.credit', stream: rig.stream, collectMs: 200 });
+  expect(bytes).toBe(LOG_WINDOW_BYTES / 2);
+  await reader.read();
+  const waiting = reader.read();
+  count.open = 15;
+  rig.send(LOG_WINDOW_BYTES + 10, 10);
+  await waiting;
+  await settle();
+  const last = rig.socket.all('logs.credit').at(-1);
+  expect(last).toMatchObject({ collectMs: 40 });
+  expect(rig.granted).toBe(2 * LOG_WINDOW_BYTES + 10);
+  const sent = rig.socket.all('logs.credit').length;
+  const next = reader.read();
+  rig.send(LOG_WINDOW_BYTES + 20, 10);
+  await next;
+  expect(rig.socket.all('logs.credit')).toHaveLength(sent);
+});
+
 test('P9: reconnects do not add to the cost of a stalled subscriber', async () => {
   const rig = new RelayRig().attach();
   let sent = 0;

@@ -27,6 +27,8 @@ export function downAs(offset: number, frame: Frame): Frame {
   }
   if (message.type === 'start')
     return JSON.stringify({ ...message, assignment: withoutProof(message.assignment) });
+  if (message.type === 'logs.open' || message.type === 'logs.credit')
+    return JSON.stringify({ ...message, collectMs: undefined });
   return message.type === 'ack' ? JSON.stringify({ ...message, timeMs: undefined }) : frame;
 }
 

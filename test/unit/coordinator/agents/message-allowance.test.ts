@@ -158,7 +158,7 @@ test('P154: of five connections of a host the oldest closes, and one of another 
   expect(others.socket.closeCode).toBeUndefined();
 });
 
-const noSink = { chunk: () => true, end: () => {}, detached: () => {} };
+const noSink = { chunk: () => true, grantRest: () => {}, end: () => {}, detached: () => {} };
 const key = { service: 1, generation: 1 };
 
 test('P152: readers cause the parts of an open log, and after its end as many bytes as its credit has left', () => {

@@ -6,9 +6,10 @@ import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts
 import { findService } from '../../../../control-plane/store/executions/executions.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, running } from '../../../support/rigs/core-rig.ts';
-import { GatewayRig, HOLD_MS } from '../../../support/rigs/gateway-rig.ts';
+import { type GatewayAgent, GatewayRig, HOLD_MS } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
+const key = { service: 1, generation: 1 };
 let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.open();
@@ -220,6 +221,43 @@ test('P174: a reader who loses access gets no more, and the log closes at the ho
   await rig.rig.coordinator.reviewSubscriptions(null);
   await expect(stream.getReader().read()).rejects.toThrow('permissions have changed');
   await agent.received('logs.close');
+});
+
+test('P178: while many logs are read through a gateway, all its agents collect output for longer, and no longer than that', async () => {
+  await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
+  rig.restartCoordinator();
+  const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
+  const open = async (agent: GatewayAgent, reader: string) => {
+    const log = await rig.gateway.openLog({ connection: agent.id, sent: 0 }, reader, key, 0, 'raw');
+    if (!log || log === 'full') throw new Error('the log was not opened');
+    return log;
+  };
+  const first = (await open(one, 'first')).getReader();
+  const others = Array.from({ length: 99 }, (_, at) => `reader ${at}`);
+  await Promise.all(others.map((reader) => open(two, reader)));
+  const opened = two.socket.all('logs.open').map(({ collectMs = 0 }) => collectMs);
+  expect([opened[0], opened[9], opened[98]]).toEqual([0, 40, 200]);
+  expect(one.socket.all('logs.open').map(({ collectMs }) => collectMs)).toEqual([undefined]);
+  let part = first.read();
+  one.sendPart('some output');
+  expect(one.socket.all('logs.credit').map(({ collectMs }) => collectMs)).toEqual([200]);
+  await part;
+  for (const reader of others) rig.gateway.closeLog(reader);
+  part = first.read();
+  one.sendPart('more');
+  expect(one.socket.all('logs.credit').map(({ collectMs }) => collectMs)).toEqual([200, 0]);
+  expect(new TextDecoder().decode((await part).value)).toContain('more');
+  await open(two, 'later');
+  expect(two.socket.all('logs.open').at(-1)?.collectMs).toBeUndefined();
+});
+
+test('P178: logs of a connection that has ended no longer count', async () => {
+  const [one, other] = [await rig.agent(1).join(), rig.agent(1)];
+  for (let n = 0; n < 50; n++)
+    await rig.gateway.openLog({ connection: one.id, sent: 0 }, `reader ${n}`, key, 0, 'raw');
+  one.connection.closed();
+  await rig.gateway.openLog({ connection: other.id, sent: 0 }, 'later', key, 0, 'raw');
+  expect(other.socket.all('logs.open').map(({ collectMs }) => collectMs)).toEqual([undefined]);
 });
 
 test('P175: an agent whose messages exceed what may wait for the coordinator is disconnected with 4503, and nothing of it waits', async () => {
