@@ -24,16 +24,18 @@ export interface LimitedWorkerdOptions {
   isolates?: number;
   /** Further arguments of workerd. */
   args?: readonly string[];
+  /** Worker in place of the one of wrangler.toml: a file with the name worker.ts. */
+  entry?: string;
 }
 
 /** `settings` may name another libSQL server than the one that this starts. */
 export async function startLimitedWorkerd(
   v8Flags: readonly string[],
   settings: Record<string, string>,
-  { isolates = 1, args = [] }: LimitedWorkerdOptions = {},
+  { isolates = 1, args = [], entry }: LimitedWorkerdOptions = {},
 ): Promise<LimitedWorkerd> {
   const folder = await scratchFolder('berth-limited-');
-  await readTool('wrangler', ['deploy', '--dry-run', '--outdir', folder]);
+  await readTool('wrangler', ['deploy', ...(entry ? [entry] : []), '--dry-run', '--outdir', folder]);
   const database = await startSqld();
   const vars = { BERTH_DATABASE_URL: database.url, ...settings };
   const workerd = await startRawWorkerd({

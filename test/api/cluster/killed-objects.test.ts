@@ -1,0 +1,188 @@
+/** Gateways and the coordinator on workerd, killed one by one while agents are connected. */
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { type MortalHost, startMortalHost } from '../../support/hosts/host-mortal.ts';
+import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+/** The first two share gateway 0, the others gateway 1. */
+const NAMES = ['one', 'two', 'three', 'four'] as const;
+type Name = (typeof NAMES)[number];
+const KILLS = 12;
+
+let host: MortalHost;
+const api = new ApiClient(() => host);
+const agents = new Map<Name, ScriptedAgent>();
+
+beforeAll(async () => {
+  host = await startMortalHost({ BERTH_HOSTS_PER_GATEWAY: '2' });
+  await new RestClient(host.url(), 'admin', ADMIN_PASSWORD).removeQuotaLimits();
+});
+afterAll(() => host.stop());
+
+beforeEach(async () => {
+  for (const name of NAMES) agents.set(name, await join(name));
+});
+
+const join = (name: Name, running: Assignment[] = []) =>
+  ScriptedAgent.join(host, { facts: { name, labels: [name] }, inventory: running.map(seen.running) });
+
+const agentOf = (name: Name): ScriptedAgent => {
+  const agent = agents.get(name);
+  if (!agent) throw new Error(`${name} has no agent`);
+  return agent;
+};
+
+const submit = (name: Name) => api.submit(application(service({ labels: [name] })));
+
+async function startOn(name: Name): Promise<Assignment> {
+  const execution = await submit(name);
+  const [one] = await agentOf(name).assigned(execution);
+  if (!one) throw new Error('no assignment');
+  await agentOf(name).report(seen.running(one));
+  return one;
+}
+
+/** A reader that has received `part`. */
+async function reading(name: Name, { service: id }: Assignment, part: string) {
+  const opening = api.http.open('GET', `service/logs/${id}`);
+  const log = await agentOf(name).log(id);
+  await log.write(part);
+  return { response: await opening, log };
+}
+
+/** The whole output, or the word `broken` if the response broke off. */
+const wholeOf = (response: IncomingMessage): Promise<string> => text(response).catch(() => 'broken');
+
+/** How the connection of a host ended, and the number of its welcomes. */
+const stateOf = (name: Name) => [agentOf(name).closeCode, agentOf(name).all('welcome').length];
+/** Still connected, by its first hello. */
+const UNDISTURBED = [undefined, 1];
+
+test('P172, P174: of a gateway that is killed only its own hosts say hello again: nothing is lost or starts twice, and logs go on', async () => {
+  const [one, two, three] = [await startOn('one'), await startOn('two'), await startOn('three')];
+  const [mine, other] = [await reading('one', one, 'first '), await reading('three', three, 'first ')];
+  const [log, otherLog] = [wholeOf(mine.response), wholeOf(other.response)];
+  await host.killObject(0);
+  const started = await submit('one');
+  const stopped = api.terminate(two.execution);
+  expect([await agentOf('one').closed(), await agentOf('two').closed()]).toEqual([1006, 1006]);
+  await other.log.write('second');
+  const later = await startOn('three');
+  await stopped;
+
+  const [again, twoAgain] = [await join('one', [one]), await join('two', [two])];
+  expect(again.assignments.get(keyOf(one))).toEqual(one);
+  const [next] = await again.assigned(started);
+  expect(next).toMatchObject({ execution: started, generation: 1 });
+  expect(again.all('start').filter(({ assignment }) => assignment.service === one.service)).toEqual([]);
+  expect(twoAgain.assignments.size).toBe(0);
+  await twoAgain.report(seen.gone(two));
+  const resumed = await again.log(one.service);
+  expect(resumed.opened).toMatchObject({ generation: 1, offset: 'first '.length });
+  await resumed.write('second');
+  for (const [agent, of, end] of [
+    [again, one, resumed],
+    [agentOf('three'), three, other.log],
+  ] as const) {
+    await agent.report(seen.exited(of, 0));
+    end.end();
+  }
+  expect([await log, await otherLog]).toEqual(['first second', 'first second']);
+  expect((await api.execution(two.execution)).status).toBe('terminated');
+  expect((await api.execution(later.execution)).status).toBe('running');
+  expect([stateOf('three'), stateOf('four')]).toEqual([UNDISTURBED, UNDISTURBED]);
+  expect(agentOf('three').logs).toHaveLength(1);
+  for (const agent of [again, twoAgain, agentOf('three'), agentOf('four')]) await agent.close();
+});
+
+test('P172, P174: if the coordinator alone is killed, every host says hello again, what was acknowledged holds, and a log that is read breaks off', async () => {
+  const [one, three] = [await startOn('one'), await startOn('three')];
+  const { response } = await reading('one', one, 'first ');
+  const log = wholeOf(response);
+  const waiting = await submit('four');
+  await agentOf('four').assigned(waiting);
+  await host.killObject('coordinator');
+  const started = await submit('one');
+  expect(await Promise.all(NAMES.map((name) => agentOf(name).closed()))).toEqual(NAMES.map(() => 4000));
+  expect(await log).toBe('broken');
+  for (const { execution } of [one, three]) expect((await api.execution(execution)).status).toBe('running');
+
+  const running = new Map<Name, Assignment>([
+    ['one', one],
+    ['three', three],
+  ]);
+  for (const name of NAMES) {
+    const before = running.get(name);
+    const again = await join(name, before ? [before] : []);
+    agents.set(name, again);
+    if (before) expect(again.assignments.get(keyOf(before))).toEqual(before);
+    const starts = again.all('start').map(({ assignment }) => assignment.service);
+    expect(starts).not.toContain(before?.service);
+  }
+  expect(await agentOf('one').assigned(started)).toMatchObject([{ generation: 1 }]);
+  expect(await agentOf('four').assigned(waiting)).toMatchObject([{ generation: 1 }]);
+  expect(await wholeAgain(one)).toBe('first and the rest');
+  for (const name of NAMES) await agentOf(name).close();
+});
+
+/** The log as a new reader gets it. */
+async function wholeAgain(one: Assignment): Promise<string> {
+  const { response, log } = await reading('one', one, 'first and the rest');
+  await agentOf('one').report(seen.exited(one, 0));
+  log.end();
+  return wholeOf(response);
+}
+
+test('P5, P171: while gateways and the coordinator are killed again and again, every acknowledged submission starts on one host, once', async () => {
+  for (const name of NAMES) await agentOf(name).close();
+  const starts = new Map<string, Name>();
+  const end = new AbortController();
+  const lives = NAMES.map((name) => live(name, starts, end.signal));
+  const acknowledged: number[] = [];
+  for (let kill = 0; kill < KILLS; kill++) {
+    const submitting = Array.from({ length: 5 }, async () => {
+      const reply = await api.http.post('execution', { name: 'x', application: application(service()) });
+      if (reply.status === 200) acknowledged.push(reply.json<{ execution_id: number }>().execution_id);
+      else expect(reply.status).toBe(503);
+    });
+    const killed = kill % 3 === 2 ? 'coordinator' : kill % 3;
+    // In the midst of submissions, or of the starts that follow.
+    if (kill % 2 === 0) await Promise.all(submitting);
+    await host.killObject(killed);
+    await Promise.all(submitting);
+    if (kill % 4 === 3) await api.reached(acknowledged.at(-1) ?? 0, 'running');
+  }
+  expect(acknowledged.length).toBeGreaterThan(0);
+  for (const id of acknowledged) await api.reached(id, 'running');
+  end.abort();
+  await Promise.all(lives);
+  const services = [...starts.keys()].map((key) => key.split('.')[0]);
+  expect(new Set(services).size).toBe(services.length);
+}, 60_000);
+
+/** An agent that returns whenever its connection ends, and whose services run at once. */
+async function live(name: Name, starts: Map<string, Name>, signal: AbortSignal): Promise<void> {
+  const running = new Map<string, Assignment>();
+  while (!signal.aborted) {
+    const inventory = [...running.values()].map(seen.running);
+    const agent = await ScriptedAgent.greet(host, { facts: { name }, inventory }).catch(() => undefined);
+    await eventually(async () => {
+      for (const [key, one] of agent?.assignments ?? []) {
+        if (running.has(key)) continue;
+        expect(starts.get(key) ?? name, `${key} starts on another host, too`).toBe(name);
+        starts.set(key, name);
+        running.set(key, one);
+        await agent?.report(seen.running(one)).catch(() => {});
+      }
+      return signal.aborted || !agent || agent.closeCode !== undefined;
+    }, 60_000);
+    if (agent?.closeCode === undefined) await agent?.close();
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * The Worker with objects that a test can kill: a POST to /abort/<name of the object> makes it lose its
+ * memory, as the runtime may at any moment. Everything else is the Worker itself.
+ */
+import worker, {
+  CoordinatorObject as Coordinator,
+  GatewayObject as Gateway,
+} from '../../../../control-plane/worker.ts';
+
+type MortalEnv = Parameters<typeof worker.fetch>[1] & {
+  COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
+  GATEWAY: DurableObjectNamespace<GatewayObject>;
+};
+
+const ABORT_PATH = '/abort/';
+
+export class CoordinatorObject extends Coordinator {
+  abort(): void {
+    this.ctx.abort('killed by a test');
+  }
+}
+
+export class GatewayObject extends Gateway {
+  abort(): void {
+    this.ctx.abort('killed by a test');
+  }
+}
+
+export default {
+  async fetch(request: Request, env: MortalEnv, ctx: ExecutionContext): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (!pathname.startsWith(ABORT_PATH)) return worker.fetch(request, env, ctx);
+    const name = decodeURIComponent(pathname.slice(ABORT_PATH.length));
+    const { GATEWAY, COORDINATOR } = env;
+    const stub = name.includes('/gateway-')
+      ? GATEWAY.get(GATEWAY.idFromName(name))
+      : COORDINATOR.get(COORDINATOR.idFromName(name));
+    // The call ends with the object.
+    await stub.abort().catch(() => {});
+    return new Response(null, { status: 204 });
+  },
+};
