@@ -15,6 +15,9 @@ import { eventually } from '../../support/tools/eventually.ts';
 const NAMES = ['one', 'two', 'three', 'four'] as const;
 type Name = (typeof NAMES)[number];
 const KILLS = 12;
+/** Clients that submit meanwhile, and the name of what they submit. */
+const CLIENTS = 4;
+const CROWD = 'crowd';
 
 let host: MortalHost;
 const api = new ApiClient(() => host);
@@ -146,25 +149,32 @@ test('P5, P171: while gateways and the coordinator are killed again and again, e
   const end = new AbortController();
   const lives = NAMES.map((name) => live(name, starts, end.signal));
   const acknowledged: number[] = [];
-  for (let kill = 0; kill < KILLS; kill++) {
-    const submitting = Array.from({ length: 5 }, async () => {
-      const reply = await api.http.post('execution', { name: 'x', application: application(service()) });
+  let refused = 0;
+  const noMore = new AbortController();
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    while (!noMore.signal.aborted) {
+      const reply = await api.http.post('execution', { name: CROWD, application: application(service()) });
       if (reply.status === 200) acknowledged.push(reply.json<{ execution_id: number }>().execution_id);
-      else expect(reply.status).toBe(503);
-    });
-    const killed = kill % 3 === 2 ? 'coordinator' : kill % 3;
-    // In the midst of submissions, or of the starts that follow.
-    if (kill % 2 === 0) await Promise.all(submitting);
-    await host.killObject(killed);
-    await Promise.all(submitting);
-    if (kill % 4 === 3) await api.reached(acknowledged.at(-1) ?? 0, 'running');
+      else {
+        expect(reply.status).toBe(503);
+        refused += 1;
+      }
+    }
+  });
+  for (let kill = 0; kill < KILLS; kill++) {
+    const before = acknowledged.length;
+    await eventually(() => acknowledged.length > before + CLIENTS);
+    await host.killObject(kill % 3 === 2 ? 'coordinator' : kill % 3);
   }
-  expect(acknowledged.length).toBeGreaterThan(0);
+  noMore.abort();
+  await Promise.all(clients);
   for (const id of acknowledged) await api.reached(id, 'running');
   end.abort();
   await Promise.all(lives);
   const services = [...starts.keys()].map((key) => key.split('.')[0]);
   expect(new Set(services).size).toBe(services.length);
+  const submitted = Object.values(await api.list()).filter(({ name }) => name === CROWD);
+  expect(submitted.length).toBeLessThanOrEqual(acknowledged.length + refused);
 }, 60_000);
 
 /** An agent that returns whenever its connection ends, and whose services run at once. */
