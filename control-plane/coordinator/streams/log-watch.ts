@@ -3,6 +3,7 @@
  * and never the log itself. Only the latest state is sent, so a stalled subscriber costs one line.
  */
 import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
+import type { AgentSession } from '../agents/agent-session.ts';
 import type { GatewayAddress } from '../agents/session-peer.ts';
 import type { LogReader, LogState } from './log-state.ts';
 
@@ -15,15 +16,25 @@ export interface WatchedLog extends Omit<LogState, 'session'> {
 export class LogWatch implements LogReader {
   readonly stream: ReadableStream<Uint8Array>;
   readonly subscriber: LogSubscriber;
-  readonly #state: () => WatchedLog | undefined;
+  readonly #state: () => LogState | undefined;
+  readonly #addressOf: (session: AgentSession) => WatchedLog['at'];
   readonly #done: () => void;
   #controller: ReadableByteStreamController | undefined;
-  #sent = '';
+  #sent: LogState | undefined;
 
-  /** `state` returns undefined while changes are uncommitted. `done` is called once, at the stream's end. */
-  constructor(subscriber: LogSubscriber, state: () => WatchedLog | undefined, done: () => void) {
+  /**
+   * `state` returns undefined while changes are uncommitted. `addressOf` returns null for an agent that is
+   * not at a gateway. `done` is called once, at the stream's end.
+   */
+  constructor(
+    subscriber: LogSubscriber,
+    state: () => LogState | undefined,
+    addressOf: (session: AgentSession) => WatchedLog['at'],
+    done: () => void,
+  ) {
     this.subscriber = subscriber;
     this.#state = state;
+    this.#addressOf = addressOf;
     this.#done = done;
     // workerd passes only byte streams from a Durable Object to a Worker.
     this.stream = new ReadableStream(
@@ -43,11 +54,11 @@ export class LogWatch implements LogReader {
     if (!this.#controller) return;
     // Called even if nothing can be sent: the state remembers the last start of a service that has ended.
     const state = this.#state();
-    if (!state || !this.#hasBufferSpace()) return;
-    const news = JSON.stringify({ ...state, at: state.at && { ...state.at, sent: 0 } });
-    if (news === this.#sent) return;
-    this.#sent = news;
-    this.#send(JSON.stringify(state));
+    if (!state || isSame(state, this.#sent) || !this.#hasBufferSpace()) return;
+    this.#sent = state;
+    const { session, ...rest } = state;
+    const line: WatchedLog = { ...rest, at: session ? this.#addressOf(session) : null };
+    this.#send(JSON.stringify(line));
   }
 
   heartbeat(): void {
@@ -74,3 +85,10 @@ export class LogWatch implements LogReader {
     this.#done();
   }
 }
+
+/** Compared for every reader after every turn. A session has the same connection for its whole life. */
+const isSame = (one: LogState, other: LogState | undefined): boolean =>
+  one.session === other?.session &&
+  one.generation === other?.generation &&
+  one.removed === other.removed &&
+  one.final === other.final;

@@ -79,16 +79,16 @@ export class Logs {
   async watch(subscriber: LogSubscriber, serviceId: number): Promise<ReadableStream<Uint8Array>> {
     const state = this.#stateOf(serviceId, await this.#locate(serviceId));
     this.#readers.assertAllowed(subscriber, this.#turns.cluster);
-    const view = () => (this.#turns.hasUncommittedChanges ? undefined : this.#watched(state()));
-    const watch: LogWatch = new LogWatch(subscriber, view, () => this.#readers.delete(watch));
+    const committed = () => (this.#turns.hasUncommittedChanges ? undefined : state());
+    const addressOf = (session: AgentSession) => this.#addressOf(session);
+    const watch: LogWatch = new LogWatch(subscriber, committed, addressOf, () => this.#readers.delete(watch));
     this.#begin(watch);
     return watch.stream;
   }
 
-  #watched({ session, ...state }: LogState): WatchedLog {
-    const logs = session?.peer.logs;
-    if (!session || !logs || !('gateway' in logs)) return { ...state, at: null };
-    return { ...state, at: { ...logs, host: nameOf(session, this.#turns.cluster) } };
+  #addressOf(session: AgentSession): WatchedLog['at'] {
+    const { logs } = session.peer;
+    return 'gateway' in logs ? { ...logs, host: nameOf(session, this.#turns.cluster) } : null;
   }
 
   #begin(reader: LogReader): void {
