@@ -13,6 +13,9 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
+/** Enough for a longer time, and as many as a page or two of logs take. */
+const READERS = 25;
+
 onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
   const agents: ScriptedAgent[] = [];
@@ -212,5 +215,31 @@ onHosts(everySetup, (host, { variant }) => {
     const [one] = await (await join()).assigned(id);
     expect(one?.name).toBe(`main0-${id}-test`);
     await eventually(async () => (await api.execution(id)).status === 'starting');
+  });
+
+  test('P178: while many logs are read, agents collect output for longer, also those of other hosts', async () => {
+    const many = `many${tests}`;
+    const [agent, other] = [await join(), await join({ facts: { name: many, labels: [many] } })];
+    const executions = [await submit(), await api.submit(application(service({ labels: [many] })))];
+    const [one, another] = [
+      await agent.assigned(executions[0] ?? 0),
+      await other.assigned(executions[1] ?? 0),
+    ].flat();
+    if (!one || !another) throw new Error('no assignment');
+    await Promise.all([agent.report(seen.running(one)), other.report(seen.running(another))]);
+    const open = (id: number) => api.http.open('GET', `service/logs/${id}`);
+    const responses = [open(one.service)];
+    const log = await agent.log(one.service);
+    expect(log.opened.collectMs).toBeUndefined();
+    for (let n = 0; n < READERS; n++) {
+      responses.push(open(another.service));
+      await other.log(another.service, n);
+    }
+    expect(other.logs.at(-1)?.opened.collectMs).toBe(80);
+    await eventually(async () => {
+      await log.write('some output');
+      return agent.all('logs.credit').some(({ collectMs }) => collectMs === 80);
+    });
+    for (const response of responses) response.then((stream) => stream.destroy()).catch(() => {});
   });
 });
