@@ -144,7 +144,7 @@ function sessionFactory(
       nowMs: Date.now,
       lease,
       clock: (exchange) => compareClocks(exchange, conditions),
-      measure: () => void meter.measure(),
+      measure: () => meter.measure(),
       makeOverlay: (overlay) =>
         void engine.makeOverlay(overlay).catch((error: unknown) => {
           const { isolation, of } = overlay;

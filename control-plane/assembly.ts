@@ -8,12 +8,15 @@ import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
 import { openRemote } from './store/db/remote.ts';
+import { VERSION } from './version.ts';
 
 export interface Assembly {
   config: Config;
   scheduling: SchedulerConfig;
   db: Db;
   log: Logger;
+  /** The version of this program. */
+  release: string;
   /**
    * Migrates the database, unless this isolate has done so. Simultaneous calls each do the work, as separate
    * isolates would: workerd cancels a request as hung if it waits for the I/O of another one.
@@ -35,5 +38,5 @@ export function assemble(env: Record<string, unknown>): Assembly {
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
   };
-  return { config, scheduling: schedulerConfigOf(config), db, log, prepare };
+  return { config, scheduling: schedulerConfigOf(config), db, log, release: VERSION, prepare };
 }

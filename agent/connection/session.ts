@@ -6,6 +6,7 @@ import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
 import { decodeDown, encode, ProtocolError } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
+import { PULSE } from '../../shared/protocol/pulse.ts';
 import type { Overlay } from '../../shared/protocol/swarm.ts';
 import type { HostFacts, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
@@ -38,13 +39,15 @@ export interface SessionOptions {
   /** Called with each answer that carries the time. */
   clock(exchange: Exchange): void;
   /**
-   * Called at the welcome and after each sign of life, to measure the usage for the next one. The session
-   * never waits for it.
+   * Measures the usage for the next report. Called at the welcome, after each sign of life, and for a report
+   * that is requested, which alone waits for it. Never rejects.
    */
-  measure(): void;
+  measure(): Promise<void>;
   /** Begins to make an overlay network. The session never waits for it. */
   makeOverlay(overlay: Overlay): void;
 }
+
+type Welcome = Extract<Down, { type: 'welcome' }>;
 
 type Phase =
   | { name: 'greeting' }
@@ -105,6 +108,7 @@ export class ControlPlaneSession {
   }
 
   receive(text: string): void {
+    if (text === PULSE) return;
     if (this.#hasLeaseExpired()) {
       this.#close('resync', 'the lease has expired');
       return;
@@ -169,31 +173,48 @@ export class ControlPlaneSession {
       case 'logs.close':
         this.#logs.close(message.stream);
         break;
+      case 'report.request':
+        void this.#reportMeasured();
+        break;
       case 'network.make':
         this.#options.makeOverlay(message);
     }
   }
 
-  #welcome(welcome: Extract<Down, { type: 'welcome' }>): void {
+  #welcome(welcome: Welcome): void {
     if (this.#phase.name !== 'greeting') {
       this.#close('badMessage', 'a second welcome');
       return;
     }
-    const { session, reportPeriodMs, timeMs, leaseMs, spreadMs = 0, pending } = welcome;
-    const { log, reporter, measure } = this.#options;
+    const { session, timeMs, leaseMs, spreadMs = 0, pending } = welcome;
+    const { log, reporter } = this.#options;
     this.#spreadMs = spreadMs;
     log('session.welcome', { session });
     if (pending !== undefined) log('session.offer-pending', { reason: pendingText(pending) });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };
     this.#forAnswered(0, (sent) => this.#options.lease.replace(leaseMs, sent));
-    this.#signOfLife = setInterval(() => {
-      this.#send(reporter.everything());
-      measure();
-    }, reportPeriodMs);
-    measure();
+    this.#giveSignsOfLife(welcome);
     reporter.onChange((urgent) => this.#changed(urgent));
     this.#flush();
+  }
+
+  /** Pulses, if the control plane wants any; otherwise reports with the usage. */
+  #giveSignsOfLife({ reportPeriodMs, pulseMs }: Pick<Welcome, 'reportPeriodMs' | 'pulseMs'>): void {
+    const { reporter, measure } = this.#options;
+    const report = () => {
+      this.#send(reporter.everything());
+      void measure();
+    };
+    const pulse = () => this.#socket.send(PULSE);
+    this.#signOfLife =
+      pulseMs === undefined ? setInterval(report, reportPeriodMs) : setInterval(pulse, pulseMs);
+    void measure();
+  }
+
+  async #reportMeasured(): Promise<void> {
+    await this.#options.measure();
+    this.#send(this.#options.reporter.everything());
   }
 
   #sync({ revision, assignments, more, unknown }: Extract<Down, { type: 'sync' }>): void {

@@ -45,6 +45,7 @@ import { changeAccounts } from '../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 import { findRegistrationRecords } from '../store/accounts/join-tokens.ts';
 import type { Db } from '../store/db/db.ts';
+import type { Holding } from '../store/db/epoch.ts';
 import { Agents } from './agents/agents.ts';
 import { Credentials } from './changes/credentials.ts';
 import { ExecutionChanges } from './changes/execution-changes.ts';
@@ -60,6 +61,7 @@ import { Turns } from './turns.ts';
 export class Coordinator implements CoordinatorApi {
   /** Serves the connections of agents. */
   readonly agents: Agents;
+  readonly #awake: CoordinatorDeps['awake'];
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #turns: Turns;
@@ -72,9 +74,11 @@ export class Coordinator implements CoordinatorApi {
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling, claim } = deps;
+    this.#awake = deps.awake;
     this.#db = db;
     this.#clock = clock;
     const events: TurnEvents = {
+      resumed: (cluster) => (cluster ? this.agents.saved.loaded(cluster) : this.agents.dropAll()),
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
       changed: (changes, cluster) => {
         this.#events.changed(changes, cluster);
@@ -103,6 +107,12 @@ export class Coordinator implements CoordinatorApi {
    */
   wake(): void {
     this.#turns.wake();
+  }
+
+  /** What to resume from after a sleep. Undefined: something is under way, or no state is loaded (C232). */
+  get holding(): Holding | undefined {
+    const isIdle = this.#events.size + this.#logs.size === 0 && !this.#history.isActive;
+    return isIdle ? this.#turns.holding : undefined;
   }
 
   /** The key of a host; undefined if none is known, or if no state is loaded. */
@@ -200,10 +210,12 @@ export class Coordinator implements CoordinatorApi {
     return this.#turns.query(schedulerSnapshotOf);
   }
 
-  summary(): Promise<SchedulerStatistics> {
+  async summary(): Promise<SchedulerStatistics> {
+    const awake = (await this.#awake?.()) ?? null;
     return this.#turns.query((cluster) => ({
       ...schedulerSummaryOf(cluster),
       history: this.#history.summary(),
+      awake,
     }));
   }
 
@@ -232,15 +244,18 @@ export class Coordinator implements CoordinatorApi {
     );
   }
 
-  hosts(): Promise<HostView[]> {
+  async hosts(): Promise<HostView[]> {
+    await this.agents.freshReports.request();
     return this.#turns.query(hostViewsOf);
   }
 
-  host(hostId: number): Promise<HostDetail> {
+  async host(hostId: number): Promise<HostDetail> {
+    await this.agents.freshReports.request();
     return this.#turns.query((cluster) => hostDetailOf(cluster, hostIn(cluster, hostId)));
   }
 
-  overview(search: OverviewSearch): Promise<ClusterOverview> {
+  async overview(search: OverviewSearch): Promise<ClusterOverview> {
+    await this.agents.freshReports.request();
     return this.#turns.query(
       (cluster, nowMs) => this.#overview.of(cluster, search, nowMs),
       (cluster, nowMs) => this.#overview.head(cluster, search, nowMs),

@@ -18,6 +18,10 @@ export interface Clock {
 export interface AgentSocket {
   send(data: string | Uint8Array): void;
   close(code: number, reason: string): void;
+  /**
+   * When the runtime last answered a pulse (P179); null: never. Absent where the control plane has no pulses.
+   */
+  lastPulseMs?(): number | null;
   /** Reads nothing for that time. Absent where the runtime cannot delay a sender, as on workerd. */
   pause?(durationMs: number): void;
 }

@@ -4,6 +4,10 @@ import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 
 export interface TurnEvents {
+  /**
+   * After a sleep: the state was read, before the first turn. Undefined: another coordinator has taken over.
+   */
+  resumed(cluster: Cluster | undefined): void;
   /** The turn is committed; its decisions may be sent to the agents. */
   committed(decisions: readonly Decision[], cluster: Cluster): void;
   /** Called after `committed`, with the objects that the turn has changed. */

@@ -12,18 +12,20 @@ import type { Changes } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import { unloadWaiting } from '../core/state/loading.ts';
-import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
+import { commit } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
 import {
   type ClaimTerms,
   type Epoch,
   fence,
+  type Holding,
   hasOtherHolder,
   isStale,
   isSuperseded,
 } from '../store/db/epoch.ts';
-import { epochCheck, holderInput } from './epoch-inputs.ts';
-import { Heartbeat } from './heartbeat.ts';
+import { Claims } from './epoch/claims.ts';
+import { epochCheck, holderInput } from './epoch/epoch-inputs.ts';
+import { Heartbeat } from './epoch/heartbeat.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
 import type { TurnEvents } from './turn-events.ts';
@@ -37,14 +39,14 @@ const EPOCH_CONFIRMED_MS = 10_000;
 const RELOAD_DELAY_MS = 1_000;
 
 export class Turns {
+  readonly loader: Loader;
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #scheduling: SchedulerConfig;
   readonly #events: TurnEvents;
-  readonly #terms: ClaimTerms;
+  readonly #claims: Claims;
   readonly #heartbeat: Heartbeat;
-  readonly #loader: Loader;
   readonly #gathering: Gathering;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
@@ -53,9 +55,6 @@ export class Turns {
   #due = false;
   /** True from the first change of a turn until its commit. */
   #hasUncommittedChanges = false;
-  /** Identifies this coordinator as the holder of the epoch (COORD-3). */
-  readonly #name = crypto.randomUUID();
-  #hasHeld = false;
   /** True once a later coordinator has taken over. This one can never commit again. */
   #retired = false;
 
@@ -68,16 +67,19 @@ export class Turns {
     terms: ClaimTerms = {},
   ) {
     this.#db = db;
-    this.#loader = new Loader(db);
+    this.loader = new Loader(db);
     this.#clock = clock;
     this.#gathering = new Gathering(clock);
     this.#log = log;
     this.#scheduling = scheduling;
     this.#events = events;
-    this.#terms = terms;
     this.#heartbeat = new Heartbeat(db, clock, () =>
       terms.yields ? this.requireEpoch() : this.confirmEpoch(),
     );
+    this.#claims = new Claims(db, scheduling, terms, {
+      claimed: (epoch) => terms.isBeating && this.#heartbeat.start(epoch),
+      resumed: (cluster) => events.resumed(cluster),
+    });
   }
 
   /**
@@ -93,8 +95,10 @@ export class Turns {
     return this.#state;
   }
 
-  get loader(): Loader {
-    return this.#loader;
+  /** What to resume from after a sleep. Undefined while a turn runs, or if no state is loaded. */
+  get holding(): Holding | undefined {
+    const isIdle = !this.#active && !this.#due && this.#inputs.length === 0;
+    return isIdle && this.#state ? { name: this.#claims.name, epoch: this.#state.epoch } : undefined;
   }
 
   /** While true, the state may be read, but its content must not be sent. */
@@ -200,8 +204,8 @@ export class Turns {
         await input.prepare?.(state);
         if (input.prepare) prepared.add(input);
       }
-      accepted = await runAll(accepted, state.cluster, nowMs, this.#loader);
-      decisions = await decideAll(state.cluster, nowMs, this.#loader);
+      accepted = await runAll(accepted, state.cluster, nowMs, this.loader);
+      decisions = await decideAll(state.cluster, nowMs, this.loader);
       changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
       this.#hasUncommittedChanges = false;
@@ -227,7 +231,7 @@ export class Turns {
    */
   async #refused(inputs: readonly Input[], prepared: ReadonlySet<Input>): Promise<readonly Input[]> {
     // Without an answer, the next claim of an epoch shows which of the two it is.
-    this.#retired = await hasOtherHolder(this.#db, this.#name).catch(() => false);
+    this.#retired = await hasOtherHolder(this.#db, this.#claims.name).catch(() => false);
     const mayRun = (input: Input) => !this.#retired && input.mayRunAgain && !prepared.has(input);
     this.#inputs.unshift(...inputs.filter(mayRun));
     this.#due ||= !this.#retired;
@@ -236,13 +240,9 @@ export class Turns {
 
   async #loadState(nowMs: number): Promise<State> {
     if (!this.#state) {
-      const claimant = { ...this.#terms, name: this.#name, hasHeld: this.#hasHeld };
       // Another machine's clock may have recorded the silence of hosts (C257).
-      const clock = this.#terms.seen && !this.#hasHeld ? 'another' : 'same';
-      this.#state = await takeOver(this.#db, this.#scheduling, claimant, (epoch) => {
-        this.#hasHeld = true;
-        if (this.#terms.isBeating) this.#heartbeat.start(epoch);
-      });
+      const clock = this.#claims.followsStandby ? 'another' : 'same';
+      this.#state = await this.#claims.take();
       const { epoch, cluster } = this.#state;
       resumeTimeouts(cluster, nowMs, clock);
       this.#log('coordinator.ready', {
@@ -270,7 +270,7 @@ export class Turns {
   }
 
   #discardState(error: unknown, inputs: readonly Input[]): void {
-    this.#loader.clear();
+    this.loader.clear();
     this.#heartbeat.stop();
     this.#state = undefined;
     this.#hasUncommittedChanges = false;

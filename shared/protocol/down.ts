@@ -41,6 +41,8 @@ export const downSchema = z.discriminatedUnion('type', [
     leaseMs: z.int().positive().optional(),
     /** The time over which agents spread their reconnections after all have lost their connection (P72). */
     spreadMs: z.int().nonnegative().optional(),
+    /** Pulses of this period replace the reports that only show that the agent lives (P179). */
+    pulseMs: z.int().positive().optional(),
     /** What of the hello waits for an administrator (P142). For people. */
     pending: messageText().optional(),
   }),
@@ -84,6 +86,8 @@ export const downSchema = z.discriminatedUnion('type', [
   /** `collectMs` is absent if it has not changed. */
   z.object({ type: z.literal('logs.credit'), stream, bytes: z.int().positive(), collectMs }),
   z.object({ type: z.literal('logs.close'), stream }),
+  /** The agent must report now, and measure the usage of its containers (P179). Only with pulses. */
+  z.object({ type: z.literal('report.request') }),
   /** For an agent on a manager of a swarm: containers are about to join this overlay network (P99). */
   overlaySchema.extend({ type: z.literal('network.make') }),
 ]);

@@ -12,9 +12,13 @@
  * - 5 (2026-11-22): which containers share networks, in assignments; proofs of ids, in assignments and in
  *   `hello`; swarms of hosts in `hello` and `report`, their overlay networks in assignments and in
  *   `network.make`; core shares in `ack`.
- * - 6 (2026-11-25): how long the agent collects the output of logs, in `logs.open` and `logs.credit`.
+ * - 6 (2026-11-25): how long the agent collects the output of logs, in `logs.open` and `logs.credit`; the
+ *   period of pulses in `welcome`, and the request for a report, `report.request`.
  */
 export const PROTOCOL_VERSION = 6;
+
+/** The first version whose agents send pulses (P179). */
+export const PULSE_VERSION = 6;
 
 /** The oldest version that the control plane accepts (PROTOCOL.md P2). */
 export const OLDEST_PROTOCOL_VERSION = 1;

@@ -11,6 +11,7 @@ import type { Overlay } from '../../../shared/protocol/swarm.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { CoreShare } from '../../core/state/core-shares.ts';
+import type { SessionState } from '../sleep/saved-state.ts';
 import { closeArguments, type SessionMessage } from './agent-connection.ts';
 import type { SessionPeer } from './session-peer.ts';
 import { syncParts } from './sync-parts.ts';
@@ -28,13 +29,17 @@ const boundedShares = (shares: readonly CoreShare[]): CoreShare[] =>
     .slice(0, MAX_SHARES)
     .map(({ cores, executions }) => ({ cores, executions: executions.slice(0, MAX_SHARES) }));
 
-type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
+export type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 
 export class AgentSession {
   /** The host whose key the agent has proved to hold. */
   readonly hostId: number;
   /** The lease that the welcome grants; null: no lease. */
   leaseMs: number | null = null;
+  /** True if the agent sends pulses, and its gateway tells of its silence (P180). */
+  isWatched = false;
+  /** At the end: how long the agent had been silent, if its gateway has measured that. */
+  silentMs: number | undefined;
   /** True once its hello is committed. */
   isJoined = false;
   /** Keys of the services in the inventory of its hello. */
@@ -48,10 +53,23 @@ export class AgentSession {
   #receivedHello = false;
   #closed = false;
 
-  constructor(peer: SessionPeer, hostId: number, events: SessionEvents) {
+  /** `state`: of a session that joined before its coordinator slept. */
+  constructor(peer: SessionPeer, hostId: number, events: SessionEvents, state?: SessionState) {
     this.peer = peer;
     this.hostId = hostId;
     this.#events = events;
+    if (!state) return;
+    this.isJoined = true;
+    this.isWatched = true;
+    this.listed = new Set(state.listed);
+    this.#receivedHello = true;
+    this.#revision = state.revision;
+    this.#coreShares = state.coreShares;
+  }
+
+  /** What a coordinator that sleeps keeps of it. */
+  get state(): SessionState {
+    return { revision: this.#revision, coreShares: this.#coreShares, listed: [...this.listed] };
   }
 
   get isClosed(): boolean {
@@ -71,10 +89,11 @@ export class AgentSession {
     }
   }
 
-  /** The connection has closed, from either side. */
-  closed(): void {
+  /** The connection has closed, from either side, after `silentMs` without a sign of life. */
+  closed(silentMs?: number): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.silentMs = silentMs;
     this.#events.bye(this);
   }
 
@@ -104,6 +123,11 @@ export class AgentSession {
 
   stop({ service, generation }: ServiceKey): void {
     this.#send({ type: 'stop', revision: ++this.#revision, service, generation });
+  }
+
+  /** Requests a report with the present usage. Only for agents with pulses. */
+  requestReport(): void {
+    this.#send({ type: 'report.request' });
   }
 
   forget(services: number[]): void {

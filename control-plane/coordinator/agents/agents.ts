@@ -4,12 +4,12 @@
  */
 import { type Isolation, keyOf } from '../../../shared/protocol/assignment.ts';
 import type { Condition, Report } from '../../../shared/protocol/up.ts';
-import { offerText } from '../../core/hosts/agreement.ts';
 import {
   confirmedLeaseMs,
   confirmLease,
   leaseFor,
   markDisconnected,
+  noteSilence,
 } from '../../core/hosts/host-liveness.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { unauthorisedServices } from '../../core/hosts/report-authorisation.ts';
@@ -22,11 +22,14 @@ import {
   welcomeHost,
 } from '../../core/lifecycle/observations.ts';
 import { seenIds, waitingOwners } from '../../core/lifecycle/restored-database.ts';
-import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
+import type { Host } from '../../core/model/host.ts';
 import { isAssigned } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Decision } from '../../core/state/decision.ts';
 import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
+import { FreshReports } from '../sleep/fresh-reports.ts';
+import { SavedSessions } from '../sleep/saved-sessions.ts';
+import type { SessionState } from '../sleep/saved-state.ts';
 import type { Turns } from '../turns.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import type { AgentConnection } from './agent-connection.ts';
@@ -40,7 +43,7 @@ import { OverlayRequests } from './overlay-requests.ts';
 import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
 import type { SessionPeer } from './session-peer.ts';
-import { logWelcome, type UnknownContainers } from './welcome-log.ts';
+import { isWatched, logWelcome, type UnknownContainers, welcomeOf } from './welcome.ts';
 
 export interface AgentsDeps {
   deploymentName: string;
@@ -56,6 +59,10 @@ export interface AgentsDeps {
 }
 
 export class Agents implements SessionEvents {
+  readonly replayGuard = new ReplayGuard();
+  readonly freshReports: FreshReports;
+  /** The sessions of a coordinator that sleeps. */
+  readonly saved: SavedSessions<SessionPeer, AgentSession>;
   readonly #deploymentName: string;
   readonly #turns: Turns;
   readonly #clock: Clock;
@@ -65,7 +72,6 @@ export class Agents implements SessionEvents {
   readonly #isolation: Isolation;
   readonly #overlays: OverlayRequests;
   readonly #connections: AgentConnections;
-  readonly #replayGuard = new ReplayGuard();
   readonly #perHost = new HostConnections();
   /** By host id; from the commit of a session's hello until the session closes. */
   readonly #sessions = new Map<number, AgentSession>();
@@ -88,12 +94,14 @@ export class Agents implements SessionEvents {
     this.#unknownContainers = unknownContainers;
     this.#isolation = isolation;
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
+    this.freshReports = new FreshReports(turns, clock, this.#sessions);
+    this.saved = new SavedSessions(turns, this.#sessions, (...args) => this.attach(...args));
     this.#connections = new AgentConnections(deps, (hostId) => this.#nameOf(hostId));
   }
 
   /** Records that the proof has admitted its host. Throws OperationError if it was used before. */
   admit(proof: VerifiedProof): void {
-    this.#replayGuard.use(proof, this.#clock.nowMs());
+    this.replayGuard.use(proof, this.#clock.nowMs());
   }
 
   /**
@@ -104,9 +112,9 @@ export class Agents implements SessionEvents {
     return this.#connections.connect(socket, hostId, (connection) => this.attach(connection, hostId));
   }
 
-  /** Begins a session. The caller must pass it the agent's messages, and the connection's end. */
-  attach(peer: SessionPeer, hostId: number): AgentSession {
-    const session = new AgentSession(peer, hostId, this);
+  /** Begins a session, or goes on with one. The caller must pass it the agent's messages, and its end. */
+  attach(peer: SessionPeer, hostId: number, state?: SessionState): AgentSession {
+    const session = new AgentSession(peer, hostId, this, state);
     this.#perHost.add(session);
     return session;
   }
@@ -145,8 +153,10 @@ export class Agents implements SessionEvents {
         host = found;
         this.#conditions(cluster, host, hello.conditions ?? []);
         session.leaseMs = leaseFor(cluster, hello.version);
+        session.isWatched = isWatched(session, hello);
         host.leaseMs = confirmedLeaseMs(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
+        host.isWatched = session.isWatched;
         this.#overlays.observe(host, hello.swarm ?? null);
         this.#joining.add(host.id);
       },
@@ -171,18 +181,9 @@ export class Agents implements SessionEvents {
     }
     this.#welcomed.add(session);
     session.listed = new Set(hello.inventory.map(keyOf));
-    const { lostAfterMs } = cluster.schedulerConfig;
-    const welcome = {
-      session: `${host.id}.${nowMs}`,
-      reportPeriodMs: reportPeriodMs(lostAfterMs),
-      spreadMs: spreadMs(cluster.hosts.size, lostAfterMs),
-      timeMs: nowMs,
-      ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
-      ...(host.pending && { pending: offerText(host.pending) }),
-    };
     const assignments = assignmentsAt(host.id, cluster, this.#deploymentParts());
     const unknown = this.#unknownContainers === 'keep' ? cluster.unknown : [];
-    session.welcome(welcome, assignments, unknown);
+    session.welcome(welcomeOf(cluster, host, session, nowMs), assignments, unknown);
     this.#overlays.changed(cluster, host);
     logWelcome(this.#log, cluster, host, hello.inventory, this.#unknownContainers);
   }
@@ -231,6 +232,7 @@ export class Agents implements SessionEvents {
       },
       done: (cluster) => {
         this.#acknowledgements.add(session, report.sequence);
+        this.freshReports.reported(session);
         this.#overlays.reported(cluster, session.hostId, report);
       },
       fail: () => session.close('unavailable'),
@@ -252,9 +254,10 @@ export class Agents implements SessionEvents {
     if (this.#sessions.get(hostId) !== session) return;
     this.#sessions.delete(hostId);
     this.#turns.enqueue({
-      run: (cluster) => {
+      run: (cluster, nowMs) => {
         const host = cluster.hosts.get(hostId);
         if (!host || this.#sessions.has(hostId) || this.#joining.has(hostId)) return;
+        if (session.isWatched) noteSilence(host, session.silentMs ?? 0, nowMs);
         markDisconnected(cluster, host);
         this.#log('agent.disconnected', { host: host.name });
       },

@@ -36,6 +36,15 @@ export class ReplayGuard {
     used.set(proofId, expiresMs);
   }
 
+  /** The recorded proofs. */
+  unexpired(nowMs: number): VerifiedProof[] {
+    return [...this.#used].flatMap(([hostId, used]) =>
+      [...used]
+        .filter(([, expiresMs]) => expiresMs > nowMs)
+        .map(([proofId, expiresMs]) => ({ hostId, proofId, expiresMs })),
+    );
+  }
+
   /** Covers all hosts: a removed host never connects again, so `use` would never delete its proofs. */
   #sweep(nowMs: number): void {
     if (Math.abs(nowMs - this.#sweptMs) < SWEEP_MS) return;

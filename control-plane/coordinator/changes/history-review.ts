@@ -80,6 +80,11 @@ export class HistoryReview {
     return this.#dueMs ?? Number.POSITIVE_INFINITY;
   }
 
+  /** True while a review is under way. */
+  get isActive(): boolean {
+    return this.#isActive;
+  }
+
   /** Throws if no state is loaded. */
   summary(): HistorySummary {
     const reviewedMs = this.#reviewedMs ?? this.#turns.loaded.reviewRecord.reviewedMs;

@@ -20,10 +20,10 @@ export interface SenderOptions<T> {
   send(batch: Portion<T>[]): Promise<Rejected>;
   /** So many entries of the connection, counted from its beginning, have arrived. */
   delivered?(connection: string, count: number): void;
-  /** The receiver has rejected the connection, or a batch with its entries was given up. */
-  lost(connection: string): void;
-  /** The end of the connection was delivered or given up. */
-  ended?(connection: string): void;
+  /** The receiver has rejected the connection (`isKnown`), or a batch with its entries was given up. */
+  lost(connection: string, isKnown: boolean): void;
+  /** The end of the connection was delivered (`isKnown`) or given up. */
+  ended?(connection: string, isKnown: boolean): void;
 }
 
 interface Waiting<T> {
@@ -55,6 +55,11 @@ export class BatchSender<T> {
     this.#next.set(connection, next);
   }
 
+  /** Whether the connection has begun, and was not forgotten. */
+  has(connection: string): boolean {
+    return this.#next.has(connection);
+  }
+
   /** Number of entries that the connection has passed on, also of those that wait. */
   count(connection: string): number {
     const waiting = this.#waiting.get(connection)?.entries.length ?? 0;
@@ -76,6 +81,11 @@ export class BatchSender<T> {
     if (instead) this.#discard(connection);
     this.#waitingOf(connection).closing = closing;
     this.#begin();
+  }
+
+  /** True if nothing waits or is on its way. */
+  get isIdle(): boolean {
+    return !this.#isSending && this.#waiting.size === 0;
   }
 
   /** Forgets the connection, and what waits of it. */
@@ -107,22 +117,24 @@ export class BatchSender<T> {
   async #sendAll(): Promise<void> {
     while (this.#waiting.size > 0) {
       const { batch, length } = this.#take();
-      const rejected = new Set(await this.#deliver(batch));
+      const answer = await this.#deliver(batch);
+      const isKnown = answer !== undefined;
+      const rejected = new Set(answer);
       this.#waitingLength -= length;
       for (const { connection, first, entries, closing } of batch) {
-        if (rejected.has(connection)) this.#lose(connection);
+        if (!isKnown || rejected.has(connection)) this.#lose(connection, isKnown);
         else this.#options.delivered?.(connection, first + entries.length);
         if (!closing) continue;
         this.forget(connection);
-        this.#options.ended?.(connection);
+        this.#options.ended?.(connection, isKnown);
       }
     }
     this.#isSending = false;
   }
 
-  #lose(connection: string): void {
+  #lose(connection: string, isKnown: boolean): void {
     this.forget(connection);
-    this.#options.lost(connection);
+    this.#options.lost(connection, isKnown);
   }
 
   /** Takes a batch from what waits. Its length goes on to count until it is delivered. */
@@ -149,8 +161,8 @@ export class BatchSender<T> {
     return { batch, length: total };
   }
 
-  /** Never rejects: a batch that can't be delivered is rejected as a whole. */
-  async #deliver(batch: Portion<T>[]): Promise<Rejected> {
+  /** Never rejects. Undefined: the batch was given up. */
+  async #deliver(batch: Portion<T>[]): Promise<Rejected | undefined> {
     const { clock, log, to, send } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -158,7 +170,7 @@ export class BatchSender<T> {
       } catch (error) {
         const isLast = attempt === ATTEMPTS;
         log('gateway.call-failed', { to, connections: batch.length, attempt, error: String(error) });
-        if (isLast) return batch.map(({ connection }) => connection);
+        if (isLast) return undefined;
         await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS * attempt, resolve));
       }
     }

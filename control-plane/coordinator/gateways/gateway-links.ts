@@ -2,17 +2,26 @@
  * The coordinator's end of all gateways: gives each connection its id, passes on the messages of agents in
  * their order, and sends what the coordinator has committed (P171).
  */
+import { closeCodes } from '../../../shared/protocol/close.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { SessionMessage } from '../agents/agent-connection.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { SessionPeer } from '../agents/session-peer.ts';
 import type { Clock, Logger } from '../ports.ts';
+import type { SavedConnection, SavedLinks, SavedSession } from '../sleep/saved-state.ts';
 import { BatchSender } from './batch-sender.ts';
 import { newEntries, type Portion, type Rejected } from './portion.ts';
 
 export interface GatewayLinksOptions {
-  agents: { admit(proof: VerifiedProof): void; attach(peer: SessionPeer, hostId: number): Session };
+  agents: {
+    admit(proof: VerifiedProof): void;
+    attach(peer: SessionPeer, hostId: number): Session;
+    saved: {
+      resume(peer: SessionPeer, session: SavedSession): Session;
+      save(hostId: number): SavedSession | undefined;
+    };
+  };
   /** The key of a host, as far as the coordinator has its state in memory. */
   keyOf(hostId: number): string | undefined;
   clock: Pick<Clock, 'after'>;
@@ -30,12 +39,16 @@ type Session = Pick<AgentSession, 'hostId' | 'isClosed' | 'receive' | 'closed'>;
 
 /** A connection without a message for that long may never have come about at its gateway. */
 const SILENT_MS = 60_000;
+/** The pause before a gateway that has not answered is told again that a connection has ended. */
+const END_AGAIN_MS = 10_000;
 
 interface Attached {
   session: Session;
   gateway: number;
   /** Entries of the agent that have arrived. */
   received: number;
+  /** Whether a message has arrived. */
+  isHeard: boolean;
   /** Cancels the end of a connection without a message. */
   heard(): void;
 }
@@ -44,6 +57,8 @@ export class GatewayLinks {
   readonly #options: GatewayLinksOptions;
   /** By id of the connection. */
   readonly #attached = new Map<string, Attached>();
+  /** Connections that have ended, of which their gateways are told later. */
+  readonly #ending = new Set<string>();
   readonly #senders = new Map<number, BatchSender<string>>();
   #connections = 0;
 
@@ -54,6 +69,11 @@ export class GatewayLinks {
   /** Number of connections that have been admitted and have not ended. */
   get connections(): number {
     return this.#attached.size;
+  }
+
+  /** The gateways with connections. */
+  get gateways(): number[] {
+    return [...new Set(Array.from(this.#attached.values(), ({ gateway }) => gateway))];
   }
 
   /**
@@ -71,13 +91,38 @@ export class GatewayLinks {
     const session = agents.attach(this.#peer(gateway, id), proof.hostId);
     if (session.isClosed) return id;
     const heard = clock.after(SILENT_MS, () => this.#lost(id));
-    this.#attached.set(id, { session, gateway, received: 0, heard });
+    this.#attached.set(id, { session, gateway, received: 0, isHeard: false, heard });
     return id;
   }
 
   /** A batch from a gateway. */
   up(batch: readonly Portion<SessionMessage>[]): Rejected {
     return batch.flatMap((portion) => (this.#accept(portion) ? [] : [portion.connection]));
+  }
+
+  /** What a coordinator that sleeps keeps of the connections. Undefined: something is under way (C232). */
+  saved(): SavedLinks | undefined {
+    const { agents, incarnation } = this.#options;
+    const connections: SavedConnection[] = [];
+    for (const [id, { session, gateway, received, isHeard }] of this.#attached) {
+      const saved = isHeard ? agents.saved.save(session.hostId) : undefined;
+      if (!saved) return undefined;
+      connections.push({ id, gateway, received, sent: this.#senderOf(gateway).count(id), session: saved });
+    }
+    const isIdle = this.#ending.size === 0 && [...this.#senders.values()].every((sender) => sender.isIdle);
+    const isOnePerHost =
+      new Set(connections.map(({ session }) => session.hostId)).size === connections.length;
+    return isIdle && isOnePerHost ? { incarnation, admitted: this.#connections, connections } : undefined;
+  }
+
+  /** Goes on with the connections that a coordinator had before it slept. */
+  resume({ admitted, connections }: SavedLinks): void {
+    this.#connections = admitted;
+    for (const { id, gateway, received, sent, session: saved } of connections) {
+      this.#senderOf(gateway).begin(id, sent);
+      const session = this.#options.agents.saved.resume(this.#peer(gateway, id), saved);
+      this.#attached.set(id, { session, gateway, received, isHeard: true, heard: () => {} });
+    }
   }
 
   /** Makes the gateways end the connections that an earlier coordinator has left. */
@@ -100,9 +145,10 @@ export class GatewayLinks {
       return false;
     }
     attached.heard();
+    attached.isHeard = true;
     attached.received += entries.length;
     for (const message of entries) session.receive(message);
-    if (closing) this.#lost(id);
+    if (closing) this.#lost(id, closing.silentMs);
     return true;
   }
 
@@ -114,6 +160,7 @@ export class GatewayLinks {
         else sender.add(id, text, text.length);
       },
       close: (code, reason) => sender.close(id, { code, reason }),
+      isWatching: true,
       get logs() {
         return { gateway, connection: id, sent: sender.count(id) };
       },
@@ -136,14 +183,27 @@ export class GatewayLinks {
     session.closed();
   }
 
-  /** The connection is over at its gateway. */
-  #lost(id: string): void {
+  /** The connection is over at its gateway, after `silentMs` without a sign of life. */
+  #lost(id: string, silentMs?: number): void {
     const attached = this.#attached.get(id);
     if (!attached) return;
     attached.heard();
     this.#attached.delete(id);
     this.#senderOf(attached.gateway).forget(id);
-    attached.session.closed();
+    attached.session.closed(silentMs);
+  }
+
+  /**
+   * The gateway may still have the connection, whose agent would never notice: it is told until it answers.
+   */
+  #endLater(gateway: number, id: string): void {
+    this.#ending.add(id);
+    this.#options.clock.after(END_AGAIN_MS, () => {
+      this.#ending.delete(id);
+      const sender = this.#senderOf(gateway);
+      sender.begin(id);
+      sender.close(id, { code: closeCodes.resync.code, reason: 'messages of the coordinator were lost' });
+    });
   }
 
   #senderOf(gateway: number): BatchSender<string> {
@@ -153,10 +213,14 @@ export class GatewayLinks {
       new BatchSender<string>({
         ...{ clock, log, to: `gateway ${gateway}` },
         send: (batch) => down(gateway, incarnation, batch),
-        lost: (id) => this.#lost(id),
-        ended: (id) => {
+        lost: (id, isKnown) => {
+          this.#lost(id);
+          if (!isKnown) this.#endLater(gateway, id);
+        },
+        ended: (id, isKnown) => {
           this.#attached.get(id)?.heard();
           this.#attached.delete(id);
+          if (!isKnown) this.#endLater(gateway, id);
         },
       });
     this.#senders.set(gateway, sender);

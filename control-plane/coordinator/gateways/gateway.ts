@@ -23,6 +23,10 @@ export interface GatewayOptions extends ConnectionDeps {
   maxWaitingLength: number;
   /** For so long, reports that only show that the agent lives wait for others (P177). */
   holdMs: number;
+  /** The silence after which a connection ends (P180). */
+  lostAfterMs: number;
+  /** The coordinator knows that this connection is over, or never had it. */
+  over?(id: string): void;
 }
 
 /** How many entries a connection has had in each direction. */
@@ -33,9 +37,21 @@ export interface EntryCounts {
   down: number;
 }
 
-export const NO_ENTRIES: EntryCounts = { up: 0, delivered: 0, down: 0 };
-/** Closing fields have no meaning for the coordinator. */
+/** What a gateway that sleeps keeps of a connection. */
+export interface ConnectionState extends EntryCounts {
+  /** The last sign of life but for pulses, or a later time from which the silence counts. */
+  heardMs: number;
+  /** This time of a pulse is from before a step of the clock, and does not count. */
+  invalidPulseMs?: number;
+}
+
+const NO_ENTRIES: EntryCounts = { up: 0, delivered: 0, down: 0 };
 const GONE = { code: 1006, reason: '' };
+/**
+ * An agent whose silence should have been noticed longer ago could not be heard: the gateway did not run. A
+ * sign of life that is further ahead is from before a step of the clock.
+ */
+const LATE_MS = 10_000;
 
 /** A report of nothing but the usage of the host. */
 const isSignOfLife = (message: SessionMessage): boolean =>
@@ -47,10 +63,11 @@ const isSignOfLife = (message: SessionMessage): boolean =>
 interface Held {
   connection: AgentConnection;
   hostId: number;
-  counts: EntryCounts;
+  socket: AgentSocket;
+  state: ConnectionState;
   /** The coordinator has ended the connection, or never had it. */
   isOver: boolean;
-  changed(counts: EntryCounts): void;
+  changed(state: ConnectionState): void;
   /** Called when messages have arrived, or the connection is over. */
   waiting: (() => void)[];
 }
@@ -75,34 +92,75 @@ export class Gateway {
       send: options.up,
       delivered: (id, count) => {
         const held = this.#held.get(id);
-        if (held) this.#count(held, { delivered: count });
+        if (held) this.#change(held, { delivered: count });
       },
-      lost: (id) => this.#end(id, 'resync', 'the coordinator does not have this connection'),
+      ended: (id, isKnown) => {
+        if (isKnown) options.over?.(id);
+      },
+      lost: (id, isKnown) => this.#end(id, 'the coordinator does not have this connection', isKnown),
     });
   }
 
   /**
    * Accepts a connection that the coordinator has admitted with this id, or takes one back after the gateway
-   * has slept. The caller must pass it its frames, and the end of the socket. `changed` receives its counts
-   * whenever they change.
+   * has slept. The caller must pass it its frames, and the end of the socket. `changed` receives its state
+   * whenever that changes.
    */
   open(
     socket: AgentSocket,
     hostId: number,
     id: string,
-    changed: (counts: EntryCounts) => void,
-    counts = NO_ENTRIES,
+    changed: (state: ConnectionState) => void,
+    state: ConnectionState = { ...NO_ENTRIES, heardMs: this.#options.clock.nowMs() },
   ): AgentConnection {
-    this.#sender.begin(id, counts.up);
+    this.#sender.begin(id, state.up);
     const connection = this.#connections.connect(socket, hostId, () => ({
       receive: (message, length) => this.#receive(id, message, length),
       closed: () => this.#closed(id),
     }));
-    this.#held.set(id, { connection, hostId, counts, isOver: false, changed, waiting: [] });
+    this.#held.set(id, { connection, hostId, socket, state, isOver: false, changed, waiting: [] });
+    changed(state);
     // What waited was lost with the memory of the gateway.
-    if (counts.delivered < counts.up)
+    if (state.delivered < state.up)
       connection.close(...closeArguments('resync', 'the gateway has restarted'));
     return connection;
+  }
+
+  /** Tells the coordinator that a connection of this id, which the gateway had before it ended, is over. */
+  missing(id: string): void {
+    if (this.#held.has(id) || this.#sender.has(id)) return;
+    this.#sender.begin(id);
+    this.#sender.close(id, GONE);
+  }
+
+  /**
+   * Ends the connections of agents that have been silent for too long. Returns the earliest time at which
+   * another one would be; null if there are no connections (P180).
+   */
+  endSilent(): number | null {
+    const { clock, lostAfterMs } = this.#options;
+    const nowMs = clock.nowMs();
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const held of [...this.#held.values()]) {
+      const lateMs = nowMs - this.#lastSignMs(held) - lostAfterMs;
+      if (lateMs >= 0 && lateMs <= LATE_MS) {
+        this.#options.log('gateway.silent', { host: this.#names.get(held.hostId) ?? held.hostId });
+        held.connection.close(...closeArguments('resync', 'no sign of life'));
+        continue;
+      }
+      // Nobody could hear the agent, or the clock was set back.
+      if (lateMs > LATE_MS || lateMs < -lostAfterMs - LATE_MS) {
+        const pulseMs = held.socket.lastPulseMs?.();
+        this.#change(held, { heardMs: nowMs, ...(pulseMs && { invalidPulseMs: pulseMs }) });
+      }
+      nextMs = Math.min(nextMs, this.#lastSignMs(held) + lostAfterMs);
+    }
+    return nextMs === Number.POSITIVE_INFINITY ? null : nextMs;
+  }
+
+  #lastSignMs({ socket, state }: Held): number {
+    const pulseMs = socket.lastPulseMs?.() ?? 0;
+    return pulseMs === state.invalidPulseMs ? state.heardMs : Math.max(pulseMs, state.heardMs);
   }
 
   /**
@@ -111,7 +169,7 @@ export class Gateway {
    */
   down(incarnation: string, batch: readonly Portion<string>[]): Rejected {
     for (const id of [...this.#held.keys()])
-      if (!id.startsWith(`${incarnation}.`)) this.#end(id, 'resync', 'the coordinator has restarted');
+      if (!id.startsWith(`${incarnation}.`)) this.#end(id, 'the coordinator has restarted');
     return batch.flatMap((portion) => (this.#accept(portion) ? [] : [portion.connection]));
   }
 
@@ -146,7 +204,7 @@ export class Gateway {
 
   /** Resolves once that many messages of the coordinator have arrived, or the connection is over. */
   async #arrived(id: string, sent: number): Promise<void> {
-    for (let held = this.#held.get(id); held && held.counts.down < sent; held = this.#held.get(id)) {
+    for (let held = this.#held.get(id); held && held.state.down < sent; held = this.#held.get(id)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       held.waiting.push(resolve);
       await promise;
@@ -164,19 +222,19 @@ export class Gateway {
       return;
     }
     this.#sender.add(id, message, length, isSignOfLife(message) ? this.#options.holdMs : 0);
-    this.#count(held, { up: this.#sender.count(id) });
+    this.#change(held, { up: this.#sender.count(id), heardMs: this.#options.clock.nowMs() });
   }
 
   #accept(portion: Portion<string>): boolean {
     const { connection: id, closing } = portion;
     const held = this.#held.get(id);
     if (!held) return false;
-    const entries = newEntries(portion, held.counts.down);
+    const entries = newEntries(portion, held.state.down);
     if (!entries) {
-      this.#end(id, 'resync', 'messages of the coordinator are missing');
+      this.#end(id, 'messages of the coordinator are missing');
       return false;
     }
-    this.#count(held, { down: held.counts.down + entries.length });
+    this.#change(held, { down: held.state.down + entries.length });
     for (const text of entries) held.connection.send(text);
     for (const resolve of held.waiting.splice(0)) resolve();
     if (closing) {
@@ -186,24 +244,29 @@ export class Gateway {
     return true;
   }
 
-  #count(held: Held, counts: Partial<EntryCounts>): void {
-    held.counts = { ...held.counts, ...counts };
-    held.changed(held.counts);
+  #change(held: Held, state: Partial<ConnectionState>): void {
+    held.state = { ...held.state, ...state };
+    held.changed(held.state);
   }
 
-  /** Ends a connection of which the coordinator need not be informed. */
-  #end(id: string, reason: 'resync', detail: string): void {
+  /** Ends a connection of which the coordinator need not be informed, if it knows of the end. */
+  #end(id: string, detail: string, isKnown = true): void {
     const held = this.#held.get(id);
     if (!held) return;
-    held.isOver = true;
-    held.connection.close(...closeArguments(reason, detail));
+    held.isOver = isKnown;
+    held.connection.close(...closeArguments('resync', detail));
   }
 
   #closed(id: string): void {
     const held = this.#held.get(id);
     this.#held.delete(id);
     for (const resolve of held?.waiting ?? []) resolve();
-    if (held?.isOver) this.#sender.forget(id);
-    else this.#sender.close(id, GONE);
+    if (held && !held.isOver) {
+      const silentMs = Math.max(0, this.#options.clock.nowMs() - this.#lastSignMs(held));
+      this.#sender.close(id, { ...GONE, silentMs });
+    } else {
+      this.#sender.forget(id);
+      this.#options.over?.(id);
+    }
   }
 }

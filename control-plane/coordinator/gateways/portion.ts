@@ -3,10 +3,13 @@
  * numbered, so that each one arrives once and in order, whatever becomes of the batches (P171). Pure.
  */
 
-/** The code and the reason with which a socket closes. */
+/** The end of a connection. */
 export interface Closing {
+  /** The code and the reason with which the socket closes; up, they have no meaning. */
   code: number;
   reason: string;
+  /** Up: the time since the agent's last sign of life, if the gateway knows it (P180). */
+  silentMs?: number;
 }
 
 /** Up, entries are messages of the agent; down, they are encoded messages to the agent. */
@@ -16,7 +19,7 @@ export interface Portion<T> {
   /** Number of the first entry. Each connection counts its entries from 0, up and down apart. */
   first: number;
   entries: T[];
-  /** Present if the connection ends after these entries; up, its fields have no meaning. */
+  /** Present if the connection ends after these entries. */
   closing?: Closing;
 }
 

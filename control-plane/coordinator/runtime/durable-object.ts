@@ -1,12 +1,13 @@
 /**
  * The coordinator on workerd: one Durable Object per deployment, with the alarm as clock. Gateways hold the
- * sockets of its agents and reach it by RPC. The object's own storage holds only the alarm; all state is in
- * libSQL.
+ * sockets of its agents and reach it by RPC. All state is in libSQL. The object's own storage holds the
+ * alarm, and while the object sleeps what its memory had (C232).
  */
 import { DurableObject } from 'cloudflare:workers';
-import { assemble } from '../../assembly.ts';
+import { type Assembly, assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
+import { type AwakeSummary, type AwakeTotals, sumOfTotals } from '../../core/views/awake-totals.ts';
 import { groupAllReads } from '../../store/db/grouped-reads.ts';
 import type { SessionMessage } from '../agents/agent-connection.ts';
 import { Coordinator } from '../coordinator.ts';
@@ -14,66 +15,56 @@ import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
 import { GatewayLinks } from '../gateways/gateway-links.ts';
 import { gatewayOf } from '../gateways/gateway-of.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
+import { AwakeTime } from '../sleep/awake-time.ts';
+import type { SavedState } from '../sleep/saved-state.ts';
+import { countedDb } from './counted-db.ts';
 import { idCode } from './id-code.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 import { objectClock } from './object-clock.ts';
 import { gatewayStub, type ObjectBindings } from './object-stubs.ts';
 import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
+import { SavedStorage } from './saved-storage.ts';
 
-/** Less than the time after which the runtime lets an object without work sleep. */
-const AWAKE_MS = 5_000;
+/** How often an object that is awake looks whether it may sleep. */
+const LOOK_MS = 100;
 
 export class CoordinatorObject extends DurableObject<ObjectBindings> {
-  readonly #coordinator: Coordinator;
-  readonly #links: GatewayLinks;
-  readonly #prepare: () => Promise<void>;
+  readonly #assembly: Assembly;
   readonly #alarm: ObjectAlarm;
-  #isKeptAwake = false;
+  readonly #saved: SavedStorage;
+  #prepare: () => Promise<void>;
+  #coordinator!: Coordinator;
+  #links!: GatewayLinks;
+  #awake!: AwakeTime;
+  /** Its timers count as time awake. */
+  #clock = objectClock;
+  /** False once everything is saved, until the next event. */
+  #isTended = false;
 
   constructor(ctx: DurableObjectState, env: ObjectBindings) {
     super(ctx, env);
-    const { config, scheduling, db, log, prepare } = assemble(env);
-    this.#prepare = prepare;
-    this.#alarm = new ObjectAlarm(ctx.storage, log, () => Date.now());
-    this.#coordinator = new Coordinator({
-      db: groupAllReads(db, (run) => setTimeout(run, 0)),
-      log,
-      idCode,
-      deploymentName: config.BERTH_DEPLOYMENT_NAME,
-      scheduling,
-      unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
-      isolation: config.BERTH_NETWORK_ISOLATION,
-      ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
-      clock: { ...objectClock, wakeAt: (timeMs) => this.#alarm.set(timeMs) },
+    this.#assembly = assemble(env);
+    this.#prepare = this.#assembly.prepare;
+    this.#alarm = new ObjectAlarm(ctx.storage, this.#assembly.log, () => Date.now());
+    this.#saved = new SavedStorage(ctx.storage, this.#assembly.release);
+    void ctx.blockConcurrencyWhile(async () => {
+      const { state, totals } = await this.#saved.load();
+      this.#begin(state, totals);
     });
-    this.#links = new GatewayLinks({
-      agents: this.#coordinator.agents,
-      keyOf: (hostId) => this.#coordinator.keyOf(hostId),
-      clock: objectClock,
-      log,
-      incarnation: crypto.randomUUID(),
-      down: (gateway, incarnation, batch) => gatewayStub(env, gateway).down(incarnation, batch),
-      maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
-    });
-    void this.#greet(config.BERTH_HOSTS_PER_GATEWAY);
   }
 
   /** Admits an agent at its gateway. The value is the id of its connection. */
   admit(gateway: number, proof: VerifiedProof): Promise<Outcome<string>> {
-    return this.#outcome(async () => {
-      const id = this.#links.admit(gateway, proof);
-      this.#stayAwake();
-      return id;
-    });
+    return this.#outcome(async () => this.#links.admit(gateway, proof));
   }
 
   /** A batch from a gateway (GatewayLinks.up). */
-  up(batch: Portion<SessionMessage>[]): Rejected {
-    return this.#links.up(batch);
+  up(batch: Portion<SessionMessage>[]): Promise<Rejected> {
+    return this.#handle(() => this.#links.up(batch));
   }
 
   override alarm(): Promise<void> {
-    return this.#alarm.ring(this.#prepare, () => this.#coordinator.wake());
+    return this.#handle(() => this.#alarm.ring(this.#prepare, () => this.#coordinator.wake()));
   }
 
   /** The only method for callers in the Worker: calls a verb of CoordinatorApi (remote-call.ts). */
@@ -84,17 +75,76 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     return this.#outcome(() => callVerb(this.#coordinator, verb, args));
   }
 
-  /**
-   * The sessions of agents are in memory only: the runtime must not let the object sleep while it has any
-   * (C230). A timer prevents that.
-   */
-  #stayAwake(): void {
-    if (this.#isKeptAwake || this.#links.connections === 0) return;
-    this.#isKeptAwake = true;
-    objectClock.after(AWAKE_MS, () => {
-      this.#isKeptAwake = false;
-      this.#stayAwake();
+  /** `state`: what the object had in memory before it slept. */
+  #begin(state: SavedState | undefined, totals: AwakeTotals | undefined): void {
+    const { config, scheduling, log, db } = this.#assembly;
+    this.#awake = new AwakeTime(objectClock.nowMs, totals);
+    this.#clock = this.#awake.clockOf(objectClock);
+    this.#coordinator = new Coordinator({
+      db: groupAllReads(countedDb(db, this.#awake), (run) => setTimeout(run, 0)),
+      log,
+      idCode,
+      deploymentName: config.BERTH_DEPLOYMENT_NAME,
+      scheduling,
+      unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
+      isolation: config.BERTH_NETWORK_ISOLATION,
+      ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
+      ...(state && { claim: { resumes: state.holding } }),
+      awake: () => this.#awakeSummary(),
+      clock: { ...this.#clock, wakeAt: (timeMs) => this.#alarm.set(timeMs) },
     });
+    this.#links = new GatewayLinks({
+      agents: this.#coordinator.agents,
+      keyOf: (hostId) => this.#coordinator.keyOf(hostId),
+      clock: this.#clock,
+      log,
+      incarnation: state?.incarnation ?? crypto.randomUUID(),
+      down: (gateway, incarnation, batch) => gatewayStub(this.env, gateway).down(incarnation, batch),
+      maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
+    });
+    if (!state) return void this.#greet(config.BERTH_HOSTS_PER_GATEWAY);
+    log('coordinator.woke', { connections: state.connections.length });
+    // The database was prepared by the same release.
+    this.#prepare = async () => {};
+    for (const proof of state.proofs) this.#coordinator.agents.replayGuard.use(proof, Date.now());
+    this.#links.resume(state);
+  }
+
+  /** Gateways that do not answer are left out. */
+  async #awakeSummary(): Promise<AwakeSummary> {
+    const calls = this.#links.gateways.map((gateway) => gatewayStub(this.env, gateway).awakeTotals());
+    const answers = await Promise.allSettled(calls);
+    const gateways = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    return { coordinator: this.#awake.totals, gateways: sumOfTotals(gateways) };
+  }
+
+  /** Whatever may change the state in memory runs here. */
+  #handle<T>(run: () => T | Promise<T>): Promise<T> {
+    this.#saved.discard();
+    const handled = this.#awake.during(run);
+    if (!this.#isTended) this.#tend();
+    return handled;
+  }
+
+  /** Once nothing is under way, saves what is in memory; the runtime then lets the object sleep (C232). */
+  #tend(): void {
+    this.#isTended = true;
+    this.#clock.after(LOOK_MS, () => {
+      this.#isTended = false;
+      if (!this.#mayRest()) this.#tend();
+    });
+  }
+
+  /**
+   * Whether the object may sleep, or need not be kept awake. Called by a timer, which counts as under way.
+   */
+  #mayRest(): boolean {
+    if (this.#awake.active > 1) return false;
+    const { holding, agents } = this.#coordinator;
+    const links = holding && this.#links.saved();
+    if (!holding || !links) return this.#links.connections === 0;
+    const proofs = agents.replayGuard.unexpired(Date.now());
+    return this.#saved.save({ ...links, holding, proofs }, this.#awake.totals);
   }
 
   /**
@@ -107,9 +157,11 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   }
 
   #outcome<T>(run: () => Promise<T>): Promise<Outcome<T>> {
-    return outcomeOf(async () => {
-      await this.#prepare();
-      return run();
-    });
+    return this.#handle(() =>
+      outcomeOf(async () => {
+        await this.#prepare();
+        return run();
+      }),
+    );
   }
 }

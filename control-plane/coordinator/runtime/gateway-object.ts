@@ -4,68 +4,85 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { closeCodes } from '../../../shared/protocol/close.ts';
-import { assemble } from '../../assembly.ts';
+import { PULSE } from '../../../shared/protocol/pulse.ts';
+import { type Assembly, assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
 import { holdMs } from '../../core/model/host.ts';
+import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { AgentConnection } from '../agents/agent-connection.ts';
 import { inTime } from '../gateways/batch-sender.ts';
-import { type EntryCounts, Gateway, NO_ENTRIES } from '../gateways/gateway.ts';
+import { type ConnectionState, Gateway } from '../gateways/gateway.ts';
 import { gatewayOf } from '../gateways/gateway-of.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
+import { AwakeTime } from '../sleep/awake-time.ts';
 import { PROOF_HEADER } from './forward-upgrade.ts';
 import { MESSAGE_COSTS, objectClock } from './object-clock.ts';
 import { coordinatorStub, type ObjectBindings } from './object-stubs.ts';
 
 /** Attached to each socket. */
-interface Attachment extends EntryCounts {
+interface Attachment extends ConnectionState {
   id: string;
   hostId: number;
 }
 
+/**
+ * The object's storage has a key for each connection of whose end the coordinator does not know yet (P180).
+ */
+const CONNECTION_KEY = 'connection.';
+
 /** Another version of this program may have attached something else. */
 function isAttachment(value: unknown): value is Attachment {
-  const { id, hostId, up, delivered, down } = (value ?? {}) as Partial<Attachment>;
-  return typeof id === 'string' && [hostId, up, delivered, down].every(Number.isSafeInteger);
+  const { id, hostId, up, delivered, down, heardMs } = (value ?? {}) as Partial<Attachment>;
+  return typeof id === 'string' && [hostId, up, delivered, down, heardMs].every(Number.isSafeInteger);
 }
 
+/** Where the object keeps how long it was awake, and how often that is written while it has much to do. */
+const TOTALS_KEY = 'awake';
+const TOTALS_PERIOD_MS = 60_000;
+
 export class GatewayObject extends DurableObject<ObjectBindings> {
-  readonly #gateway: Gateway;
+  readonly #assembly: Assembly;
   readonly #connections = new Map<WebSocket, AgentConnection>();
-  readonly #hostsPerGateway: number;
+  #gateway!: Gateway;
+  #awake!: AwakeTime;
+  /** When the totals were last written. */
+  #writtenMs = 0;
 
   constructor(ctx: DurableObjectState, env: ObjectBindings) {
     super(ctx, env);
-    const { config, scheduling, log } = assemble(env);
-    this.#hostsPerGateway = config.BERTH_HOSTS_PER_GATEWAY;
-    this.#gateway = new Gateway({
-      clock: objectClock,
-      log,
-      messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB, costs: MESSAGE_COSTS },
-      maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
-      holdMs: holdMs(scheduling.lostAfterMs),
-      up: (batch) => coordinatorStub(env).up(batch),
-    });
-    const sockets = ctx.getWebSockets();
-    if (sockets.length > 0) log('gateway.woke', { connections: sockets.length });
-    for (const socket of sockets) this.#restore(socket);
+    this.#assembly = assemble(env);
+    // Answered by the runtime, which wakes nobody.
+    ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PULSE, PULSE));
+    void ctx.blockConcurrencyWhile(async () => this.#begin(await ctx.storage.get(TOTALS_KEY)));
   }
 
   /** Accepts an agent's upgrade request, which the Worker has forwarded (forward-upgrade.ts). */
-  override async fetch(request: Request): Promise<Response> {
+  override fetch(request: Request): Promise<Response> {
+    return this.#awake.during(() => this.#accept(request));
+  }
+
+  async #accept(request: Request): Promise<Response> {
+    const { config } = this.#assembly;
     const proof = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
-    const gateway = gatewayOf(proof.hostId, this.#hostsPerGateway);
+    const gateway = gatewayOf(proof.hostId, config.BERTH_HOSTS_PER_GATEWAY);
     const admission = await inTime(coordinatorStub(this.env).admit(gateway, proof), objectClock);
     if ('code' in admission) return Response.json(admission);
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
-    this.#open(server, { id: admission.value, hostId: proof.hostId, ...NO_ENTRIES });
+    const id = admission.value;
+    this.#open(server, id, proof.hostId);
+    await this.ctx.storage.put(`${CONNECTION_KEY}${id}`, proof.hostId);
+    if ((await this.ctx.storage.getAlarm()) === null)
+      await this.ctx.storage.setAlarm(Date.now() + this.#assembly.scheduling.lostAfterMs);
     return new Response(null, { status: 101, webSocket: client });
   }
 
   override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): void {
+    const end = this.#awake.begin();
     this.#connections.get(socket)?.receive(typeof data === 'string' ? data : new Uint8Array(data));
+    end();
   }
 
   override webSocketClose(socket: WebSocket): void {
@@ -79,14 +96,30 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     this.#closed(socket);
   }
 
+  /** Looks for silent agents, and for connections that have ended with an earlier object (P180). */
+  override alarm(): Promise<void> {
+    return this.#awake.during(async () => {
+      const nextMs = this.#gateway.endSilent();
+      const stored = await this.ctx.storage.list({ prefix: CONNECTION_KEY });
+      for (const key of stored.keys()) this.#gateway.missing(key.slice(CONNECTION_KEY.length));
+      if (stored.size > 0)
+        await this.ctx.storage.setAlarm(nextMs ?? Date.now() + this.#assembly.scheduling.lostAfterMs);
+    });
+  }
+
+  /** How long the object was awake (C233). */
+  awakeTotals(): AwakeTotals {
+    return this.#awake.totals;
+  }
+
   /** A batch from the coordinator (Gateway.down). */
-  down(incarnation: string, batch: Portion<string>[]): Rejected {
-    return this.#gateway.down(incarnation, batch);
+  down(incarnation: string, batch: Portion<string>[]): Promise<Rejected> {
+    return this.#awake.during(() => this.#gateway.down(incarnation, batch));
   }
 
   /** For a reader of a log in the Worker (Gateway.openLog). */
   openLog(...args: Parameters<Gateway['openLog']>): ReturnType<Gateway['openLog']> {
-    return this.#gateway.openLog(...args);
+    return this.#awake.during(() => this.#gateway.openLog(...args));
   }
 
   /** For a reader that leaves (Gateway.closeLog). */
@@ -94,24 +127,53 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     this.#gateway.closeLog(reader);
   }
 
+  #begin(before: AwakeTotals | undefined): void {
+    const { config, scheduling, log } = this.#assembly;
+    const { ctx, env } = this;
+    this.#awake = new AwakeTime(objectClock.nowMs, before, () => this.#writeTotals());
+    this.#gateway = new Gateway({
+      clock: this.#awake.clockOf(objectClock),
+      log,
+      messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB, costs: MESSAGE_COSTS },
+      maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
+      holdMs: holdMs(scheduling.lostAfterMs),
+      lostAfterMs: scheduling.lostAfterMs,
+      up: (batch) => this.#awake.during(() => coordinatorStub(env).up(batch)),
+      over: (id) => void ctx.storage.delete(`${CONNECTION_KEY}${id}`),
+    });
+    const sockets = ctx.getWebSockets();
+    if (sockets.length > 0) log('gateway.woke', { connections: sockets.length });
+    for (const socket of sockets) this.#restore(socket);
+  }
+
+  /** What a busy object counts within a minute may be lost with its memory. */
+  #writeTotals(): void {
+    if (Math.abs(Date.now() - this.#writtenMs) < TOTALS_PERIOD_MS) return;
+    this.#writtenMs = Date.now();
+    void this.ctx.storage.put(TOTALS_KEY, this.#awake.totals);
+  }
+
   #closed(socket: WebSocket): void {
     this.#connections.get(socket)?.closed();
     this.#connections.delete(socket);
   }
 
-  #open(socket: WebSocket, { id, hostId, ...counts }: Attachment): void {
+  /** `state`: of a connection that the gateway has had before it slept. */
+  #open(socket: WebSocket, id: string, hostId: number, state?: ConnectionState): void {
     const agentSocket: AgentSocket = {
       send: (data) => socket.send(data),
       close: (code, reason) => socket.close(code, reason),
+      lastPulseMs: () => this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? null,
     };
-    const attach = (now: EntryCounts) => socket.serializeAttachment({ id, hostId, ...now });
-    attach(counts);
-    this.#connections.set(socket, this.#gateway.open(agentSocket, hostId, id, attach, counts));
+    const attach = (now: ConnectionState) => socket.serializeAttachment({ id, hostId, ...now });
+    this.#connections.set(socket, this.#gateway.open(agentSocket, hostId, id, attach, state));
   }
 
   #restore(socket: WebSocket): void {
     const attachment = socket.deserializeAttachment();
-    if (isAttachment(attachment)) this.#open(socket, attachment);
-    else socket.close(closeCodes.resync.code, 'the gateway has restarted');
+    if (isAttachment(attachment)) {
+      const { id, hostId, ...state } = attachment;
+      this.#open(socket, id, hostId, state);
+    } else socket.close(closeCodes.resync.code, 'the gateway has restarted');
   }
 }

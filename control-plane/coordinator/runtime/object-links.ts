@@ -2,6 +2,7 @@
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
+import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { SessionMessage } from '../agents/agent-connection.ts';
 import type { GatewayAddress } from '../agents/session-peer.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
@@ -29,6 +30,8 @@ export interface GatewayLink {
     offset: number,
     format: LogFormat,
   ): Promise<ReadableStream<Uint8Array> | 'full' | undefined>;
+  /** How long the gateway was awake (C233). */
+  awakeTotals(): Promise<AwakeTotals>;
   /** For readers that leave (Gateway.closeLog). */
   closeLog(reader: string): Promise<void>;
 }

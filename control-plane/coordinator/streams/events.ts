@@ -41,6 +41,11 @@ export class Events {
     this.#clock = clock;
   }
 
+  /** Number of open streams. */
+  get size(): number {
+    return this.#relays.size;
+  }
+
   /**
    * Lines of EventFrame. Throws OperationError if the user has changed, or if a limit of streams is reached.
    */

@@ -49,6 +49,11 @@ export class Logs {
     this.#clock = clock;
   }
 
+  /** Number of open logs. */
+  get size(): number {
+    return this.#readers.size;
+  }
+
   async open(
     subscriber: LogSubscriber,
     serviceId: number,

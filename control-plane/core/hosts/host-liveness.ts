@@ -37,9 +37,13 @@ export function projectedRequeueMs(cluster: Cluster, host: Host): number | null 
   return requeueAtMs(cluster, host.lost ? host : { ...host, lost: true, silentSinceMs: lostMs });
 }
 
-/** The next time at which the silence of the host changes something. */
-export const livenessDeadlineMs = (cluster: Cluster, host: Host): number =>
-  host.lost ? (requeueAtMs(cluster, host) ?? Number.POSITIVE_INFINITY) : lossAtMs(cluster, host);
+/**
+ * The next time at which the silence of the host changes something. A gateway tells of that of a watched one.
+ */
+export function livenessDeadlineMs(cluster: Cluster, host: Host): number {
+  if (host.lost) return requeueAtMs(cluster, host) ?? Number.POSITIVE_INFINITY;
+  return host.connected && host.isWatched ? Number.POSITIVE_INFINITY : lossAtMs(cluster, host);
+}
 
 /**
  * Whether no coordinator could hear from the host when its deadline passed: none was running, or the clock
@@ -78,6 +82,12 @@ export function confirmLease(cluster: Cluster, host: Host, leaseMs: number | nul
   cluster.changes.hosts.add(host);
 }
 
+/** Its agent has been silent for that long, as its gateway has measured. */
+export function noteSilence(host: Host, silentMs: number, nowMs: number): void {
+  host.lastContactMs = Math.max(host.lastContactMs, nowMs - silentMs);
+  host.heardMs = host.lastContactMs;
+}
+
 /**
  * The silence of a disconnected host counts from its last contact. If the state was read anew since, the
  * silence counts from then (`resumeTimeouts`).
@@ -85,19 +95,21 @@ export function confirmLease(cluster: Cluster, host: Host, leaseMs: number | nul
 export function markDisconnected(cluster: Cluster, host: Host): void {
   if (!host.connected) return;
   host.connected = false;
+  host.isWatched = false;
   if (!host.lost) host.silentSinceMs = host.lastContactMs;
   cluster.changes.hosts.add(host);
 }
 
 /**
- * For a new coordinator, which has not heard from any host yet. Recorded silence continues, and silence that
- * was not recorded starts now. If a deadline passed while no coordinator ran, that timeout starts again
- * (C105). Silence that `another` clock may have recorded starts again as well: the times of two clocks are
- * not compared (C257).
+ * For a new coordinator, which has not heard from any host yet but those of the sessions that it resumes
+ * (C232). Recorded silence continues, and silence that was not recorded starts now. If a deadline passed
+ * while no coordinator ran, that timeout starts again (C105). Silence that `another` clock may have recorded
+ * starts again as well: the times of two clocks are not compared (C257).
  */
 export function resumeTimeouts(cluster: Cluster, nowMs: number, clock: 'same' | 'another' = 'same'): void {
   for (const host of cluster.hosts.values()) {
     const { lost, silentSinceMs } = host;
+    if (host.connected) continue;
     const isUnrecorded = silentSinceMs === null && (!lost || servicesLeftAt(cluster, host).length > 0);
     const isMeaningless =
       silentSinceMs !== null && (clock === 'another' || missedItsDeadline(cluster, host, nowMs));

@@ -34,6 +34,8 @@ export interface Host {
   heardMs: number;
   /** Whether an agent is connected now; in memory only. */
   connected: boolean;
+  /** Whether a gateway measures its silence (P180); in memory only. */
+  isWatched: boolean;
   /** No contact for longer than `lostAfterMs`; the next hello clears it. */
   lost: boolean;
   /**
@@ -110,7 +112,14 @@ export const blockingConditionOf = ({ conditions }: Pick<Host, 'conditions'>): C
   conditions.find(({ kind }) => blockingConditions.has(kind));
 
 /** The facts of a host whose agent has not reported yet. */
-export const unknownFacts = { connected: false, conditions: [], usage: null, swarm: null, pending: null };
+export const unknownFacts = {
+  connected: false,
+  isWatched: false,
+  conditions: [],
+  usage: null,
+  swarm: null,
+  pending: null,
+};
 
 /**
  * Period of an agent's reports: at least nine fall into the time after which its silence makes the host lost.

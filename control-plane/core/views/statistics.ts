@@ -9,6 +9,7 @@ import { type Host, isReachable } from '../model/host.ts';
 import { isAssigned } from '../model/service.ts';
 import { isUsable } from '../scheduling/host-filters.ts';
 import type { Cluster } from '../state/cluster.ts';
+import type { AwakeSummary } from './awake-totals.ts';
 
 export interface SchedulerSnapshot {
   /** Ids of executions, oldest first. */
@@ -77,6 +78,8 @@ export interface HistorySummary {
 
 export interface SchedulerStatistics extends SchedulerSummary {
   history: HistorySummary;
+  /** Null: the control plane runs on Node, which never sleeps. */
+  awake: AwakeSummary | null;
 }
 
 export function schedulerSummaryOf(cluster: Cluster): SchedulerSummary {

@@ -3,6 +3,7 @@
  * responses.
  */
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
+import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
 import type { SchedulerStatistics } from '../../core/views/statistics.ts';
 import { DatabaseError } from '../../store/db/db.ts';
@@ -55,6 +56,7 @@ export const schedulerJson = ({
   cleaningUp,
   hosts,
   history,
+  awake,
 }: SchedulerStatistics): StatisticsJson => ({
   termination_threads_count: cleaningUp,
   queue_length: queue.executions,
@@ -74,6 +76,17 @@ export const schedulerJson = ({
     removed: history.removed,
     reviewed: seconds(history.reviewedMs),
   },
+  awake: awake && {
+    coordinator: awakeJson(awake.coordinator),
+    gateways: awake.gateways && awakeJson(awake.gateways),
+  },
+});
+
+const awakeJson = ({ sinceMs, wakes, awakeMs, memoryMs }: AwakeTotals) => ({
+  since: sinceMs / 1_000,
+  wakes,
+  awake: awakeMs / 1_000,
+  in_memory: memoryMs / 1_000,
 });
 
 export const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);

@@ -21,6 +21,13 @@ export const infoSchema = z
   })
   .meta({ id: 'Info' });
 
+const awakeSchema = z.strictObject({
+  since: seconds('The beginning of the count'),
+  wakes: z.int().nonnegative().describe('How often work began after a sleep'),
+  awake: z.number().nonnegative().describe('Seconds'),
+  in_memory: z.number().nonnegative().describe('Seconds, with those before each sleep'),
+});
+
 export const statisticsSchema = z
   .strictObject({
     termination_threads_count: z.int().nonnegative().describe('Executions that are being cleaned up'),
@@ -54,6 +61,10 @@ export const statisticsSchema = z
         reviewed: seconds('When the history was last reviewed to its end').nullable(),
       })
       .describe('How long ended executions are kept'),
+    awake: z
+      .strictObject({ coordinator: awakeSchema, gateways: awakeSchema.nullable() })
+      .nullable()
+      .describe('How long the objects on Cloudflare were awake; null on Node'),
   })
   .meta({ id: 'SchedulerStatistics' });
 

@@ -9,14 +9,23 @@ import { useJoinToken } from '../accounts/join-tokens.ts';
 import { listQuotas } from '../accounts/quotas.ts';
 import { loadUsers, purgeUsers } from '../accounts/user-rows.ts';
 import type { Db, Statement } from '../db/db.ts';
-import { type Claimant, claimEpoch, type Epoch, fence } from '../db/epoch.ts';
+import { type Claimant, claimEpoch, claimNextEpoch, type Epoch, fence, type Holding } from '../db/epoch.ts';
+import { readsOfOneStep } from '../db/grouped-reads.ts';
 import { pagedIds } from '../db/pages.ts';
 import { loadIdKey, loadUnknown, raiseIds, writeUnknown, writeUnprovenIds } from '../schema/id-sequences.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import type { ReviewRecord } from './history-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { insertService, updateService } from './service-rows.ts';
-import { loadWaiting, WAITS } from './waiting-rows.ts';
+import { listWaiting, loadWaiting, WAITS } from './waiting-rows.ts';
+
+/** What a coordinator reads when it takes over. */
+export interface ReadState {
+  epoch: Epoch;
+  cluster: Cluster;
+  idKey: string;
+  reviewRecord: ReviewRecord;
+}
 
 /**
  * Takes the next epoch, calls `claimed` with it, and reads all live state and the key of the proofs of ids.
@@ -27,12 +36,35 @@ export async function takeOver(
   scheduling: SchedulerConfig,
   claimant: Claimant,
   claimed: (epoch: Epoch) => void = () => {},
-): Promise<{ epoch: Epoch; cluster: Cluster; idKey: string; reviewRecord: ReviewRecord }> {
+): Promise<ReadState> {
   const epoch = await claimEpoch(db, claimant);
   claimed(epoch);
-  const cluster = await loadCluster(db, epoch, scheduling);
-  const idKey = await loadIdKey(db);
-  const [row] = await db.query('SELECT unproven_ids, keep_ended_days, reviewed_ms FROM coordinator LIMIT 1');
+  return readState(db, epoch, scheduling);
+}
+
+/**
+ * Takes the next epoch for a coordinator that has slept, and reads all live state at the same time: nothing
+ * of its own was under way. Undefined if another coordinator has taken over meanwhile.
+ */
+export async function resume(
+  db: Db,
+  scheduling: SchedulerConfig,
+  holding: Holding,
+): Promise<ReadState | undefined> {
+  const [isClaimed, state] = await Promise.all([
+    claimNextEpoch(db, holding),
+    readState(db, holding.epoch + 1, scheduling),
+  ]);
+  return isClaimed ? state : undefined;
+}
+
+async function readState(db: Db, epoch: Epoch, scheduling: SchedulerConfig): Promise<ReadState> {
+  const reads = readsOfOneStep(db);
+  const [cluster, idKey, [row]] = await Promise.all([
+    loadCluster(db, reads, epoch, scheduling),
+    loadIdKey(reads),
+    reads.query('SELECT unproven_ids, keep_ended_days, reviewed_ms FROM coordinator LIMIT 1'),
+  ]);
   cluster.unprovenIds = Number(row?.unproven_ids);
   const reviewRecord = { keepDays: Number(row?.keep_ended_days), reviewedMs: Number(row?.reviewed_ms) };
   return { epoch, cluster, idKey, reviewRecord };
@@ -90,22 +122,28 @@ function sequencesToRaise({ raisedIds, newExecutions, newServices }: Changes): S
 
 const DELETED_USERS = 'SELECT id FROM users WHERE deleted = 1';
 
-async function loadCluster(db: Db, epoch: Epoch, scheduling: SchedulerConfig): Promise<Cluster> {
-  const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
+const LIVE = `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id IN (${DELETED_USERS})) AND NOT (${WAITS})`;
+
+/** `reads`: the same database, with reads that run together. */
+async function loadCluster(db: Db, reads: Db, epoch: Epoch, scheduling: SchedulerConfig): Promise<Cluster> {
+  const [sequence, unknown, quotas, users, hosts, deleted, live, waiting] = await Promise.all([
+    reads.query('SELECT name, seq FROM sqlite_sequence'),
+    loadUnknown(reads),
+    listQuotas(reads, {}),
+    loadUsers(reads),
+    reads.query('SELECT * FROM hosts WHERE removed_ms IS NULL'),
+    reads.query(DELETED_USERS),
+    pagedIds(reads, LIVE, []),
+    listWaiting(reads),
+  ]);
   const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
   const nextIds = { execution: next('executions'), service: next('services'), host: next('hosts') };
   const cluster = new Cluster(nextIds, scheduling);
-  for (const range of await loadUnknown(db)) cluster.unknown.push(range);
-  for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
-  for (const user of await loadUsers(db)) cluster.setUser(user);
-  for (const row of await db.query('SELECT * FROM hosts WHERE removed_ms IS NULL'))
-    cluster.addHost(hostOf(row));
-  const deletedUsers = new Set((await db.query(DELETED_USERS)).map(({ id }) => Number(id)));
-  const live = await pagedIds(
-    db,
-    `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id IN (${DELETED_USERS})) AND NOT (${WAITS})`,
-    [],
-  );
+  for (const range of unknown) cluster.unknown.push(range);
+  for (const quota of quotas) cluster.setQuota(quota);
+  for (const user of users) cluster.setUser(user);
+  for (const row of hosts) cluster.addHost(hostOf(row));
+  const deletedUsers = new Set(deleted.map(({ id }) => Number(id)));
   const add = (execution: Execution) => {
     cluster.addExecution(execution);
     if (execution.deleted || !deletedUsers.has(execution.userId)) return;
@@ -114,7 +152,7 @@ async function loadCluster(db: Db, epoch: Epoch, scheduling: SchedulerConfig): P
     cluster.touch(execution);
   };
   for (const ids of live) for (const execution of await loadExecutions(db, ids)) add(execution);
-  await loadWaiting(db, epoch, add);
+  await loadWaiting(db, epoch, waiting, add);
   return cluster;
 }
 

@@ -16,13 +16,37 @@ import { serviceOf } from './service-rows.ts';
 /** Condition on rows that are read without their services. */
 export const WAITS = `status = 'queued' AND ending IS NULL AND deleted = 0`;
 
+/**
+ * The executions that wait, by rows with `id` and `bytes`, and those of them that an earlier version has
+ * written.
+ */
+export interface WaitingRows {
+  all: Row[];
+  incomplete: Row[];
+}
+
+export async function listWaiting(db: Db): Promise<WaitingRows> {
+  const [all, incomplete] = await Promise.all([
+    db.query(
+      `SELECT id, length(demand) + length(name) AS bytes FROM executions INDEXED BY executions_waiting
+        WHERE ${WAITS} ORDER BY id`,
+    ),
+    db.query(
+      `SELECT id, octet_length(description) AS bytes FROM executions WHERE ${WAITS} AND demand IS NULL ORDER BY id`,
+    ),
+  ]);
+  return { all, incomplete };
+}
+
 /** Calls `add` with each execution that waits, in ascending order of ids. Pages are bounded in bytes. */
-export async function loadWaiting(db: Db, epoch: Epoch, add: (execution: Execution) => void): Promise<void> {
-  await completeRows(db, epoch);
-  const rows = await db.query(
-    `SELECT id, length(demand) + length(name) AS bytes FROM executions INDEXED BY executions_waiting
-      WHERE ${WAITS} ORDER BY id`,
-  );
+export async function loadWaiting(
+  db: Db,
+  epoch: Epoch,
+  { all, incomplete }: WaitingRows,
+  add: (execution: Execution) => void,
+): Promise<void> {
+  await completeRows(db, epoch, incomplete);
+  const rows = incomplete.length > 0 ? (await listWaiting(db)).all : all;
   for (const ids of pagesOf(rows)) {
     const page = await db.query(
       `SELECT id, name, user_id, size, time_submit_ms, attempts, retry_at_ms, first_service_id, service_count,
@@ -64,10 +88,7 @@ const waitingOf = (row: Row): Execution => ({
 const NO_SERVICES: readonly never[] = [];
 
 /** Completes rows that an earlier version has written, page by page. */
-async function completeRows(db: Db, epoch: Epoch): Promise<void> {
-  const rows = await db.query(
-    `SELECT id, octet_length(description) AS bytes FROM executions WHERE ${WAITS} AND demand IS NULL ORDER BY id`,
-  );
+async function completeRows(db: Db, epoch: Epoch, rows: readonly Row[]): Promise<void> {
   for (const ids of pagesOf(rows)) {
     const page = await db.query(
       `SELECT id, description,

@@ -11,16 +11,23 @@ export type Epoch = number;
 
 /** How a coordinator claims its epochs. */
 export interface ClaimTerms {
-  /** True if the holder moves the counter (coordinator/heartbeat.ts). */
+  /** True if the holder moves the counter (coordinator/epoch/heartbeat.ts). */
   isBeating?: boolean;
   /** True if the holder gives up its state, and so its agents, when a standby may have taken over. */
   yields?: boolean;
+  /** For a coordinator that has slept: the epoch that it holds, and the name under which it holds it. */
+  resumes?: Holding;
   /** What a standby saw last of the earlier coordinator. The first claim fails if it has moved since. */
   seen?: Sighting;
 }
 
+export interface Holding {
+  name: string;
+  epoch: Epoch;
+}
+
 export interface Claimant extends ClaimTerms {
-  /** Unique: each coordinator generates its own. */
+  /** Unique: each coordinator generates its own, and keeps it while it sleeps. */
   name: string;
   /** True if this coordinator held an epoch before, and lost its state. */
   hasHeld: boolean;
@@ -44,6 +51,15 @@ export async function claimEpoch(db: Db, claimant: Claimant): Promise<Epoch> {
   if (claimed.length === 0)
     throw new DatabaseError('unavailable', 'another control plane has taken over at the same moment');
   return epoch;
+}
+
+/** Claims the next epoch for the coordinator that holds this one. False: another has claimed one since. */
+export async function claimNextEpoch(db: Db, { name, epoch }: Holding): Promise<boolean> {
+  const claimed = await db.query(
+    'UPDATE coordinator SET epoch = ?, writer = ? WHERE epoch = ? AND holder = ? RETURNING epoch',
+    [epoch + 1, epoch + 1, epoch, name],
+  );
+  return claimed.length > 0;
 }
 
 /**

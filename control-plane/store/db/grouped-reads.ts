@@ -74,6 +74,7 @@ interface Read extends Statement {
 export const groupReads = (db: Db, group: () => ReadGroup | undefined): Db => ({
   query: (sql, args = []) => (sql.endsWith('LIMIT 1') && group()?.query(sql, args)) || db.query(sql, args),
   batch: (statements) => db.batch(statements),
+  ...(db.readTogether && { readTogether: db.readTogether.bind(db) }),
   ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
   close: () => {
     group()?.run();
@@ -88,4 +89,13 @@ export const groupReads = (db: Db, group: () => ReadGroup | undefined): Db => ({
 export function groupAllReads(db: Db, defer: (run: () => void) => void = setImmediate): Db {
   const group = new ReadGroup(db, defer);
   return groupReads(db, () => group);
+}
+
+/**
+ * The same database, with all reads of one step of a program in one request, for one who reads much at once.
+ * What they return must fit into one answer of a server.
+ */
+export function readsOfOneStep(db: Db): Db {
+  const group = new ReadGroup(db, (run) => queueMicrotask(run));
+  return { ...groupReads(db, () => group), query: (sql, args = []) => group.query(sql, args) };
 }

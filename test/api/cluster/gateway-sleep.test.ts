@@ -1,60 +1,126 @@
+/** Gateways and the coordinator on workerd that sleep while nothing is under way. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
-import { ADMIN_PASSWORD, type Host } from '../../support/hosts/hosts.ts';
+import { type MortalHost, startMortalHost } from '../../support/hosts/host-mortal.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-/** The runtime lets an object sleep that has had no work for 10 s. */
+/** The runtime lets a gateway sleep that has had no work for 10 s. */
 const ASLEEP_MS = 13_000;
+/** By then the coordinator has nothing under way, and has saved what it needs. */
+const RESTS_MS = 3_000;
+const LOST_AFTER_S = 20;
 
-let host: Host;
+let host: MortalHost;
+const api = new ApiClient(() => host);
 beforeAll(async () => {
-  host = await startWorkerdHost({
-    variant: 'B',
-    deployment: 'sleep',
-    adminPassword: ADMIN_PASSWORD,
-    // Each host has a gateway of its own.
-    env: { BERTH_HOSTS_PER_GATEWAY: '1' },
-  });
+  // Each host has a gateway of its own.
+  host = await startMortalHost({ BERTH_HOSTS_PER_GATEWAY: '1', BERTH_HOST_LOST_AFTER: String(LOST_AFTER_S) });
 });
 afterAll(() => host.stop());
 
-/** Lets time pass while another host reports, so that only the gateway of the first one sleeps. */
-async function untilAsleep(busy: ScriptedAgent): Promise<void> {
-  const untilMs = performance.now() + ASLEEP_MS;
+/** Lets time pass in which agents show that they live by pulses, and one by reports. */
+async function pass(durationMs: number, pulsing: ScriptedAgent[], reporting?: ScriptedAgent): Promise<void> {
+  const untilMs = performance.now() + durationMs;
   await eventually(async () => {
-    await busy.report();
+    await Promise.all(pulsing.map((agent) => agent.pulse()));
+    await reporting?.report();
     return performance.now() > untilMs;
-  }, 2 * ASLEEP_MS);
+  }, 2 * durationMs);
 }
 
-test('P176: a gateway that has slept goes on with its agents without a hello, and answers pings without waking', async () => {
-  const api = new ApiClient(() => host);
-  const sleeper = await ScriptedAgent.join(host, { facts: { name: 'sleeper', labels: ['quiet'] } });
-  const busy = await ScriptedAgent.join(host, { facts: { name: 'busy' } });
-  await untilAsleep(busy);
-  await sleeper.ping();
-  expect(host.output()).not.toContain('gateway.woke');
-  await sleeper.report();
-  expect(host.output()).toContain('gateway.woke');
-  await untilAsleep(busy);
-  const execution = await api.submit(application(service({ labels: ['quiet'] })));
-  const [assignment] = await sleeper.assigned(execution);
+/**
+ * The runtime takes the coordinator's memory, as it does some minutes after the last work: here at once.
+ * Resolves to the number of connections that it went on with.
+ */
+async function evictCoordinator(...pulsing: ScriptedAgent[]): Promise<void> {
+  await pass(RESTS_MS, pulsing);
+  await host.killObject('coordinator');
+}
+
+const countOf = (event: string) => host.output().split(`"${event}"`).length - 1;
+
+async function startOn(label: string, agent: ScriptedAgent): Promise<Assignment> {
+  const execution = await api.submit(application(service({ labels: [label] })));
+  const [assignment] = await agent.assigned(execution);
   if (!assignment) throw new Error('the start did not arrive');
-  await sleeper.report(seen.running(assignment));
-  expect((await api.execution(execution)).status).toBe('running');
-  expect([sleeper.closeCode, sleeper.all('welcome').length]).toEqual([undefined, 1]);
+  await agent.report(seen.running(assignment));
+  return assignment;
+}
+
+const join = (name: string) => ScriptedAgent.join(host, { facts: { name, labels: [name] } });
+
+/** How the connection ended, and the number of its welcomes. */
+const stateOf = (agent: ScriptedAgent) => [agent.closeCode, agent.all('welcome').length];
+/** Still connected, by its first hello. */
+const UNDISTURBED = [undefined, 1];
+
+test('P176: a gateway that has slept goes on with its agents without a hello, and answers pings and pulses without waking', async () => {
+  const [sleeper, busy] = [await join('sleeper'), await join('busy')];
+  await pass(ASLEEP_MS, [sleeper], busy);
+  await sleeper.ping();
+  await sleeper.pulse();
+  expect(countOf('gateway.woke')).toBe(0);
+  await sleeper.report();
+  expect(countOf('gateway.woke')).toBe(1);
+  await pass(ASLEEP_MS, [sleeper], busy);
+  const started = await startOn('sleeper', sleeper);
+  expect((await api.execution(started.execution)).status).toBe('running');
+  expect(stateOf(sleeper)).toEqual(UNDISTURBED);
+  await busy.close();
+  await sleeper.close();
+}, 90_000);
+
+test('C232, P179: a coordinator that has slept starts and stops services without a hello of any agent', async () => {
+  const [one, two] = [await join('one'), await join('two')];
+  expect(one.all('welcome')[0]).toMatchObject({ reportPeriodMs: 2_222, pulseMs: 2_222 });
+  const before = countOf('coordinator.woke');
+  const running = await startOn('one', one);
+  await evictCoordinator(one, two);
+  await startOn('two', two);
+  await evictCoordinator(one, two);
+  const { execution } = running;
+  await api.terminate(execution);
+  await one.released(execution);
+  await evictCoordinator(one, two);
+  await one.report(seen.gone(running));
+  await api.reached(execution, 'terminated');
+  expect(countOf('coordinator.woke')).toBe(before + 3);
+  expect([stateOf(one), stateOf(two)]).toEqual([UNDISTURBED, UNDISTURBED]);
+  const { awake } = await api.statistics();
+  expect(awake?.coordinator.wakes).toBeGreaterThan(0);
+  expect(awake?.gateways?.wakes).toBeGreaterThan(0);
+  await Promise.all([one.close(), two.close()]);
 }, 60_000);
 
-test('C230: the coordinator does not sleep while an agent is connected, which goes on without a hello', async () => {
-  const agent = await ScriptedAgent.join(host, { facts: { name: 'alone' } });
-  const untilMs = performance.now() + ASLEEP_MS;
-  await eventually(async () => {
-    await agent.ping();
-    return performance.now() > untilMs;
-  }, 2 * ASLEEP_MS);
-  await agent.report();
-  expect([agent.closeCode, agent.all('welcome').length]).toEqual([undefined, 1]);
+test('C232: a coordinator that has slept gives up its agents if another program has written beside it', async () => {
+  const one = await join('one');
+  await evictCoordinator(one);
+  const db = await host.openDb();
+  await db.query('UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1 RETURNING epoch');
+  await db.close();
+  await api.submit();
+  expect(await one.closed()).toBe(4503);
 }, 60_000);
+
+test('P180: a host that dies while gateway and coordinator sleep is lost in time, and no other is', async () => {
+  const [living, dying] = [await join('living'), await join('dying')];
+  await evictCoordinator(living, dying);
+  const diedMs = performance.now();
+  await pass(1_000 * LOST_AFTER_S - 2_000, [living]);
+  expect(countOf('gateway.silent')).toBe(0);
+  await eventually(async () => {
+    await living.pulse();
+    return countOf('gateway.silent') > 0;
+  }, 10_000);
+  expect(performance.now() - diedMs).toBeLessThan(1_000 * LOST_AFTER_S + 5_000);
+  const stateIs = async (name: string, state: string) => {
+    const hosts = (await api.http.get(`host?name=${name}`)).json<Record<string, { state: string }>>();
+    return Object.values(hosts)[0]?.state === state;
+  };
+  await eventually(() => stateIs('dying', 'lost'));
+  expect(await stateIs('living', 'ready')).toBe(true);
+  expect(stateOf(living)).toEqual(UNDISTURBED);
+}, 90_000);

@@ -132,7 +132,7 @@ export async function agentRig(
         nowMs,
         lease,
         clock: (exchange) => compareClocks(exchange, conditions),
-        measure: () => void meter.measure(),
+        measure: () => meter.measure(),
         makeOverlay: () => {},
       }),
     log,

@@ -8,6 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Assignment, IdRange } from '../../../shared/protocol/assignment.ts';
 import { decodeChunk, decodeUp, encode, type LogChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
+import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { eventually } from '../tools/eventually.ts';
@@ -15,6 +16,7 @@ import { eventually } from '../tools/eventually.ts';
 interface WelcomeOptions {
   reportPeriodMs?: number;
   leaseMs?: number;
+  pulseMs?: number;
   spreadMs?: number;
   unknown?: IdRange[];
 }
@@ -25,6 +27,7 @@ export class PeerConnection {
   readonly chunks: LogChunk[] = [];
   readonly authorization: string | undefined;
   readonly path: string | undefined;
+  pulses = 0;
   closeCode: number | undefined;
   readonly #socket: WebSocket;
   #revision = 0;
@@ -35,6 +38,7 @@ export class PeerConnection {
     this.path = path;
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) this.chunks.push(decodeChunk(data));
+      else if (data.toString() === PULSE) this.pulses += 1;
       else this.messages.push(decodeUp(data.toString()));
     });
     socket.on('close', (code) => {
@@ -65,7 +69,7 @@ export class PeerConnection {
 
   welcome(
     assignments: Assignment[] = [],
-    { reportPeriodMs = 60_000, leaseMs, spreadMs, ...rest }: WelcomeOptions = {},
+    { reportPeriodMs = 60_000, leaseMs, spreadMs, pulseMs, ...rest }: WelcomeOptions = {},
   ): void {
     this.send({
       type: 'welcome',
@@ -75,6 +79,7 @@ export class PeerConnection {
       timeMs: Date.now(),
       ...(leaseMs === undefined ? {} : { leaseMs }),
       ...(spreadMs === undefined ? {} : { spreadMs }),
+      ...(pulseMs === undefined ? {} : { pulseMs }),
     });
     this.send({ type: 'sync', revision: this.#revision, assignments, more: false, ...rest });
   }

@@ -9,6 +9,7 @@ import { closeCodes } from '../../../shared/protocol/close.ts';
 import { decodeDown, encode } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
+import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
@@ -43,10 +44,14 @@ export class ScriptedAgent {
   readonly #socket: WebSocket;
   readonly #allAssignments = new Map<string, Assignment>();
   #sequence = 0;
+  #answeredPulses = 0;
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.on('message', (data: Buffer) => this.#take(decodeDown(data.toString())));
+    socket.on('message', (data: Buffer) => {
+      if (data.toString() === PULSE) this.#answeredPulses += 1;
+      else this.#take(decodeDown(data.toString()));
+    });
     socket.on('close', (code) => {
       this.closeCode = code;
       for (const log of this.logs) log.closed = true;
@@ -157,6 +162,13 @@ export class ScriptedAgent {
   async ping(): Promise<void> {
     this.#socket.ping();
     await once(this.#socket, 'pong');
+  }
+
+  /** Resolves once a pulse is answered, which the runtime does without the control plane (P179). */
+  async pulse(): Promise<void> {
+    const answered = this.#answeredPulses;
+    this.sendRaw(PULSE);
+    await eventually(() => this.#answeredPulses > answered);
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@
  * succeeded.
  */
 import { expect } from 'vitest';
+import type { StatisticsJson } from '../../../control-plane/http/json/schemas.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import { application, service } from '../fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, type Host } from '../hosts/hosts.ts';
@@ -81,7 +82,7 @@ export class ApiClient {
     return this.#read(`discovery/by_group/${id}/${group}`);
   }
 
-  statistics(): Promise<{ termination_threads_count: number; queue_length: number }> {
+  statistics(): Promise<StatisticsJson> {
     return this.#read('statistics/scheduler');
   }
 

@@ -5,22 +5,34 @@
 
 /** A cluster at rest, with the default settings. */
 export const idle = {
-  /** Reports of one host, whatever runs there: signs of life with the usage. */
-  messagesPerHostMinute: 6,
-  /** Alarms of the object that ring, for all hosts together. Each sets the next. */
-  alarmsPerMinute: 0.8,
+  /** Reports of one host, whatever runs there. */
+  messagesPerHostMinute: 0,
+  /** Pulses of one host, which the runtime answers, and Cloudflare does not charge for (P179). */
+  pulsesPerHostMinute: 6,
+  /** Calls between a gateway and the coordinator. */
+  gatewayCallsPerMinute: 0,
+  /** Alarms of a gateway that ring. Each sets the next (P180). */
+  alarmsPerGatewayMinute: 0.8,
+  /** Alarms of the coordinator that ring, for all hosts together. Each sets the next. */
+  alarmsPerMinute: 0.1,
   databaseRequestsPerMinute: 0,
-  /** With `BERTH_HOST_LOSS=requeue`, for all hosts together (C108). */
-  requeueDatabaseRequestsPerMinute: 6,
   /** Hosts whose sockets one gateway holds (P170). */
   hostsPerGateway: 100,
+};
+
+/** Rows that a wake of the coordinator reads for each host: the host, and what runs there (assumed). */
+export const ROWS_PER_HOST_OF_A_WAKE = 11;
+
+/** With `BERTH_HOST_LOSS=requeue`: agents have leases, and report. */
+export const requeue = {
+  messagesPerHostMinute: 6,
+  /** Requests to the database of an idle cluster, for all hosts together (C108). */
+  databaseRequestsPerMinute: 6,
   /**
    * Calls between a gateway and the coordinator in a minute, however many of its hosts report: one each way
    * within two seconds at most (P177).
    */
   maxCallsPerGatewayMinute: 60,
-  /** Share of the time for which coordinator and gateways are active, or could not hibernate. */
-  awakeShare: 1,
 };
 
 /**
@@ -44,3 +56,14 @@ export const CALLS_PER_MESSAGE = 2;
 
 /** Assumed, and above what a request took in the measurements, except for a password. */
 export const CPU_MS_PER_REQUEST = 5;
+
+/**
+ * Rows in the storage of objects for an execution: they save what they need each time before they may sleep.
+ */
+export const OBJECT_ROWS_PER_EXECUTION = 24;
+
+/**
+ * Time for which an object is awake after an alarm, and coordinator and gateway together for an execution, in
+ * ms. Assumed, and above what `npm run bench -- sleep` measured.
+ */
+export const AWAKE_MS = { alarm: 100, execution: 3_000 };

@@ -10,6 +10,8 @@ import { createApp } from '../../../control-plane/app.ts';
 import { firstPasswordOf, readConfig, schedulerConfigOf } from '../../../control-plane/config.ts';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorVerb } from '../../../control-plane/coordinator/coordinator-api.ts';
+import { Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
+import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import { ObjectAlarm } from '../../../control-plane/coordinator/runtime/object-alarm.ts';
 import {
@@ -17,12 +19,13 @@ import {
   coordinatorClient,
   outcomeOf,
 } from '../../../control-plane/coordinator/runtime/remote-call.ts';
-import { newHost } from '../../../control-plane/core/model/host.ts';
+import { holdMs, newHost } from '../../../control-plane/core/model/host.ts';
 import { cloudflareAddress } from '../../../control-plane/http/address.ts';
 import { chooseVariant } from '../../../control-plane/http/variants/choose.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Argument, Db, Row, Statement } from '../../../control-plane/store/db/db.ts';
+import { PULSE } from '../../../shared/protocol/pulse.ts';
 import { FakeEngine } from '../engines/fake-engine.ts';
 
 /** What was used so far. */
@@ -31,10 +34,16 @@ export interface Metered {
   requests: number;
   /** Calls from the Worker to the object. */
   objectCalls: number;
-  /** Messages of agents to the object. */
+  /** Messages of agents to their gateway, without pulses. */
   messages: number;
+  /** Pulses of agents, which the runtime answers. */
+  pulses: number;
+  /** Calls between gateway and coordinator. */
+  gatewayCalls: number;
+  /** Alarms of the coordinator. */
   alarms: number;
   alarmSettings: number;
+  gatewayAlarms: number;
   /** Requests to the database, of Worker and object. */
   databaseRequests: number;
 }
@@ -44,16 +53,19 @@ const noFile = () => Promise.reject(new Error('no files'));
 
 export class MeteredBerth {
   readonly metered: Metered = {
-    ...{ requests: 0, objectCalls: 0, messages: 0 },
-    ...{ alarms: 0, alarmSettings: 0, databaseRequests: 0 },
+    ...{ requests: 0, objectCalls: 0, messages: 0, pulses: 0, gatewayCalls: 0 },
+    ...{ alarms: 0, alarmSettings: 0, gatewayAlarms: 0, databaseRequests: 0 },
   };
   readonly coordinator: Coordinator;
   readonly #app: ReturnType<typeof createApp>;
   readonly #db: Db;
   readonly #dataDir: string;
   readonly #agents: Assembly[] = [];
+  readonly #gateway: Gateway;
+  readonly #links: GatewayLinks;
   #cookie = '';
   #alarm: NodeJS.Timeout | undefined;
+  #gatewayAlarm: NodeJS.Timeout | undefined;
 
   /** Opens a control plane on a database without tables, and logs in. */
   static async open(db: Db, dataDir: string, settings: NodeJS.ProcessEnv = {}): Promise<MeteredBerth> {
@@ -78,20 +90,42 @@ export class MeteredBerth {
         async () => {},
         () => this.coordinator.wake(),
       );
+    const scheduling = schedulerConfigOf(config);
+    const after = (delayMs: number, run: () => void) => {
+      const timer = setTimeout(run, delayMs);
+      return () => clearTimeout(timer);
+    };
     this.coordinator = new Coordinator({
       db: this.#db,
       log,
       idCode,
       deploymentName: config.BERTH_DEPLOYMENT_NAME,
-      scheduling: schedulerConfigOf(config),
+      scheduling,
       clock: {
         nowMs,
         wakeAt: (timeMs) => alarm.set(timeMs),
         defer: (turn) => setTimeout(turn, 0),
-        after: (delayMs, run) => {
-          const timer = setTimeout(run, delayMs);
-          return () => clearTimeout(timer);
-        },
+        after,
+      },
+    });
+    const shared = { clock: { nowMs, after }, log, maxWaitingLength: 2 ** 25 };
+    this.#links = new GatewayLinks({
+      ...shared,
+      agents: this.coordinator.agents,
+      keyOf: () => undefined,
+      incarnation: 'metered',
+      down: async (_, incarnation, batch) => {
+        this.metered.gatewayCalls += 1;
+        return this.#gateway.down(incarnation, batch);
+      },
+    });
+    this.#gateway = new Gateway({
+      ...shared,
+      holdMs: holdMs(scheduling.lostAfterMs),
+      lostAfterMs: scheduling.lostAfterMs,
+      up: async (batch) => {
+        this.metered.gatewayCalls += 1;
+        return this.#links.up(batch);
       },
     });
     const call = (verb: string, args: readonly unknown[]) => {
@@ -152,6 +186,7 @@ export class MeteredBerth {
 
   async close(): Promise<void> {
     clearTimeout(this.#alarm);
+    clearTimeout(this.#gatewayAlarm);
     for (const { watch, agent, output } of this.#agents) {
       watch.close();
       agent.close();
@@ -184,12 +219,34 @@ export class MeteredBerth {
     const send = (data: string | Uint8Array) => {
       queueMicrotask(() => session.receive(String(data)));
     };
-    const server = this.coordinator.agents.connect({ send, close }, hostId);
+    const proof = { hostId, proofId: String(hostId), expiresMs: Number.MAX_SAFE_INTEGER };
+    const id = this.#links.admit(0, proof);
+    let pulsedMs: number | null = null;
+    const socket = { send, close, lastPulseMs: () => pulsedMs };
+    const server = this.#gateway.open(socket, hostId, id, () => {});
     const receive = (data: string | Uint8Array) => {
+      if (data === PULSE) {
+        this.metered.pulses += 1;
+        pulsedMs = Date.now();
+        send(PULSE);
+        return;
+      }
       this.metered.messages += 1;
       server.receive(data);
     };
     const session = begin({ send: receive, sendBytes: async (bytes) => receive(bytes), close });
+    this.#watch();
+  }
+
+  /** Looks for silent agents whenever the gateway's alarm rings. */
+  #watch(): void {
+    clearTimeout(this.#gatewayAlarm);
+    const nextMs = this.#gateway.endSilent();
+    if (nextMs === null) return;
+    this.#gatewayAlarm = setTimeout(() => {
+      this.metered.gatewayAlarms += 1;
+      this.#watch();
+    }, nextMs - Date.now());
   }
 
   #setAlarm(timeMs: number, ring: () => Promise<void>): void {

@@ -1,24 +1,37 @@
 /** The tables of docs/cloudflare.md that the formula gives, as Markdown. */
-import { CALLS_PER_MESSAGE, CPU_MS_PER_REQUEST, execution, idle } from './counts.ts';
+import {
+  AWAKE_MS,
+  CALLS_PER_MESSAGE,
+  CPU_MS_PER_REQUEST,
+  execution,
+  idle,
+  OBJECT_ROWS_PER_EXECUTION,
+  ROWS_PER_HOST_OF_A_WAKE,
+  requeue,
+} from './counts.ts';
 import { costOfUsage, type Load, usageOf } from './formula.ts';
 import { cloudflare, MILLION, type Price, tursoPlans } from './prices.ts';
 
-const LOADS: readonly Load[] = [0, 10].flatMap((submissionsPerMinute) =>
-  [10, 100, 1000].map((hosts) => ({ hosts, submissionsPerMinute })),
-);
+const HOSTS = [10, 100, 1000];
+const LOADS: readonly Load[] = [
+  ...HOSTS.map((hosts) => ({ hosts, submissionsPerMinute: 0, requeues: false })),
+  ...HOSTS.map((hosts) => ({ hosts, submissionsPerMinute: 10, requeues: false })),
+  ...HOSTS.map((hosts) => ({ hosts, submissionsPerMinute: 0, requeues: true })),
+];
 
 export const countsTable = (): string =>
   table(
     ['', 'count'],
     [
-      ['messages of one idle host, a minute', String(idle.messagesPerHostMinute)],
-      [
-        'calls between a gateway and the coordinator, a minute, at most',
-        String(idle.maxCallsPerGatewayMinute),
-      ],
-      ['alarms of an idle cluster of any size, a minute', String(idle.alarmsPerMinute)],
+      ['reports of one idle host, a minute', String(idle.messagesPerHostMinute)],
+      ['pulses of it, which the runtime answers', String(idle.pulsesPerHostMinute)],
+      ['calls between an idle gateway and the coordinator, a minute', String(idle.gatewayCallsPerMinute)],
+      ['alarms of a gateway, a minute', String(idle.alarmsPerGatewayMinute)],
+      ['alarms of the coordinator, a minute', String(idle.alarmsPerMinute)],
       ['requests to the database by an idle cluster, a minute', String(idle.databaseRequestsPerMinute)],
-      ['the same with `BERTH_HOST_LOSS=requeue`', String(idle.requeueDatabaseRequestsPerMinute)],
+      ['with `requeue`: reports of one idle host, a minute', String(requeue.messagesPerHostMinute)],
+      ['calls of its gateway, at most', String(requeue.maxCallsPerGatewayMinute)],
+      ['requests to the database', String(requeue.databaseRequestsPerMinute)],
       ['requests for one execution', String(execution.requests)],
       ['calls from the Worker to the object for it', String(execution.objectCalls)],
       ['messages of its agent', String(execution.messages)],
@@ -27,7 +40,13 @@ export const countsTable = (): string =>
       ['rows of the database read for it', String(execution.rowsRead)],
       ['rows written, with those of indexes', String(execution.rowsWritten)],
       ['processor time of a request (assumed)', `${CPU_MS_PER_REQUEST} ms`],
-      ['share of the month for which each object is active (assumed)', percent(idle.awakeShare)],
+      ['rows that objects write for an execution (assumed)', String(OBJECT_ROWS_PER_EXECUTION)],
+      [
+        'rows of the database that a wake of the coordinator reads for each host (assumed)',
+        String(ROWS_PER_HOST_OF_A_WAKE),
+      ],
+      ['time awake after an alarm (assumed)', `${AWAKE_MS.alarm} ms`],
+      ['time awake of all objects for an execution (assumed)', `${AWAKE_MS.execution} ms`],
     ],
   );
 
@@ -51,7 +70,16 @@ export const pricesTable = (): string =>
 
 export const usageTable = (): string =>
   table(
-    ['load', 'requests', 'requests to objects', 'GB-s', 'alarms', 'rows written', 'rows read'],
+    [
+      'load',
+      'requests',
+      'requests to objects',
+      'GB-s',
+      'alarms',
+      'rows of objects',
+      'rows written',
+      'rows read',
+    ],
     LOADS.map((load) => {
       const usage = usageOf(load);
       return [
@@ -59,6 +87,7 @@ export const usageTable = (): string =>
         amount(usage.requests),
         amount(usage.objectRequests),
         amount(usage.gbSeconds),
+        amount(usage.alarms),
         amount(usage.rowsWritten),
         amount(usage.databaseRowsWritten),
         amount(usage.databaseRowsRead),
@@ -76,8 +105,10 @@ export const costTable = (): string =>
     }),
   );
 
-const loadText = ({ hosts, submissionsPerMinute }: Load): string =>
-  `${hosts.toLocaleString('en')} hosts, ${submissionsPerMinute === 0 ? 'idle' : `${submissionsPerMinute} submissions a minute`}`;
+function loadText({ hosts, submissionsPerMinute, requeues }: Load): string {
+  const load = submissionsPerMinute === 0 ? 'idle' : `${submissionsPerMinute} submissions a minute`;
+  return `${hosts.toLocaleString('en')} hosts, ${load}${requeues ? ', `requeue`' : ''}`;
+}
 
 const priceRow = (name: string, { included, unit, price }: Price): string[] => [
   name,
@@ -86,7 +117,6 @@ const priceRow = (name: string, { included, unit, price }: Price): string[] => [
 ];
 
 const dollars = (value: number): string => `$${value.toFixed(2)}`;
-const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
 /** Three digits are enough. */
 function amount(value: number): string {

@@ -2,7 +2,7 @@
  * The bundle for Cloudflare on workerd itself, without wrangler, and with flags of V8: its heap can be as
  * small as at Cloudflare. The libSQL server is a process of its own.
  */
-import { rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { scratchFolder } from '../tools/folder.ts';
 import { readTool } from '../tools/tool.ts';
@@ -36,12 +36,14 @@ export async function startLimitedWorkerd(
 ): Promise<LimitedWorkerd> {
   const folder = await scratchFolder('berth-limited-');
   await readTool('wrangler', ['deploy', ...(entry ? [entry] : []), '--dry-run', '--outdir', folder]);
+  const objectsFolder = join(folder, 'objects');
+  await mkdir(objectsFolder);
   const database = await startSqld();
   const vars = { BERTH_DATABASE_URL: database.url, ...settings };
   const workerd = await startRawWorkerd({
     folder,
     sockets: isolates,
-    configOf: (ports) => configOf(ports, v8Flags, vars),
+    configOf: (ports) => configOf(objectsFolder, ports, v8Flags, vars),
     readyPath: '/readyz',
     args,
   });
@@ -56,6 +58,7 @@ export async function startLimitedWorkerd(
 const text = (value: string) => JSON.stringify(value);
 
 function configOf(
+  objectsFolder: string,
   ports: readonly number[],
   v8Flags: readonly string[],
   settings: Record<string, string>,
@@ -71,6 +74,7 @@ const config :Workerd.Config = (
   services = [
     ${services.join('\n    ')}
     (name = "assets", disk = (path = ${text(join(ROOT, '.wrangler/assets'))})),
+    (name = "objects", disk = (path = ${text(objectsFolder)}, writable = true)),
     (name = "internet", network = (allow = ["public", "private", "local"])),
   ],
   sockets = [
@@ -112,7 +116,7 @@ function workerOf(name: string, hasObjects: boolean, settings: Record<string, st
       ? `durableObjectNamespaces = [
     ${objects.map(namespaceOf).join('\n    ')}
   ],
-  durableObjectStorage = (inMemory = void),`
+  durableObjectStorage = (localDisk = "objects"),`
       : ''
   }
 );`;

@@ -10,6 +10,7 @@ import {
 import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
+import type { ClaimTerms } from '../../../control-plane/store/db/epoch.ts';
 import { findExecution } from '../../../control-plane/store/executions/executions.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -61,8 +62,8 @@ export class CoordinatorRig {
   }
 
   /** A new coordinator takes over; the old one is left unchanged. */
-  restart(): void {
-    this.coordinator = this.#make();
+  restart(claim: ClaimTerms = {}): void {
+    this.coordinator = this.#make(claim);
     this.coordinator.wake();
   }
 
@@ -88,8 +89,9 @@ export class CoordinatorRig {
     return (await findExecution(this.memory, id))?.status;
   }
 
-  #make(): Coordinator {
+  #make(claim: ClaimTerms = {}): Coordinator {
     return new Coordinator({
+      claim,
       db: this.db,
       clock: this.clock,
       log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),

@@ -1,12 +1,9 @@
 /** A coordinator and one gateway for tests, joined by calls that a test can hold back, lose or repeat. */
 import type { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
-import {
-  type EntryCounts,
-  Gateway,
-  NO_ENTRIES,
-} from '../../../control-plane/coordinator/gateways/gateway.ts';
+import { type ConnectionState, Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
 import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
 import { openLogsFrom } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
@@ -21,6 +18,8 @@ export type Fate = 'arrives' | 'answer lost' | 'hangs';
 
 /** For so long, signs of life wait for others. */
 export const HOLD_MS = 2_000;
+/** The silence after which a connection ends. */
+export const LOST_AFTER_MS = 90_000;
 
 export class GatewayRig {
   readonly rig: CoordinatorRig;
@@ -33,6 +32,8 @@ export class GatewayRig {
   /** Log lines of gateway and links. */
   readonly logged: string[] = [];
   readonly #maxWaitingLength: number;
+  /** Connections of whose end the coordinator does not know. */
+  readonly stored = new Set<string>();
   #incarnations = 0;
 
   constructor(rig: CoordinatorRig, maxWaitingLength: number) {
@@ -42,14 +43,27 @@ export class GatewayRig {
     this.gateway = this.#makeGateway();
   }
 
-  static async open(maxWaitingLength = 2 ** 25): Promise<GatewayRig> {
-    return new GatewayRig(await CoordinatorRig.open(), maxWaitingLength);
+  static async open(
+    maxWaitingLength = 2 ** 25,
+    scheduling: Partial<SchedulerConfig> = {},
+  ): Promise<GatewayRig> {
+    return new GatewayRig(await CoordinatorRig.open(scheduling), maxWaitingLength);
   }
 
   /** Another coordinator takes over, without a memory of connections. */
   restartCoordinator(): void {
     this.rig.restart();
     this.links = this.#makeLinks();
+  }
+
+  /** The coordinator sleeps, and goes on with what it has saved. */
+  async sleepCoordinator(): Promise<void> {
+    const saved = await eventually(() => this.links.saved());
+    const holding = await eventually(() => this.rig.coordinator.holding);
+    if (!saved || !holding) throw new Error('the coordinator can not sleep');
+    this.rig.restart({ resumes: holding });
+    this.links = this.#makeLinks(saved.incarnation);
+    this.links.resume(structuredClone(saved));
   }
 
   /** The gateway loses its memory; the sockets of `agents` are given back to it. */
@@ -64,6 +78,7 @@ export class GatewayRig {
       proofId: crypto.randomUUID(),
       expiresMs: Number.MAX_SAFE_INTEGER,
     });
+    this.stored.add(id);
     return new GatewayAgent(this.gateway, hostId, id);
   }
 
@@ -75,14 +90,13 @@ export class GatewayRig {
     }));
   }
 
-  #makeLinks(): GatewayLinks {
-    this.#incarnations += 1;
+  #makeLinks(incarnation = `life-${++this.#incarnations}`): GatewayLinks {
     return new GatewayLinks({
       agents: this.rig.coordinator.agents,
       keyOf: (hostId) => this.rig.coordinator.keyOf(hostId),
       clock: this.rig.clock,
       log: this.#log,
-      incarnation: `life-${this.#incarnations}`,
+      incarnation,
       down: (_, ...args) => this.#call('down', () => this.gateway.down(...structuredClone(args))),
       maxWaitingLength: this.#maxWaitingLength,
     });
@@ -93,6 +107,8 @@ export class GatewayRig {
       clock: this.rig.clock,
       log: this.#log,
       holdMs: HOLD_MS,
+      lostAfterMs: LOST_AFTER_MS,
+      over: (id) => this.stored.delete(id),
       up: (batch) => this.#call('up', () => this.links.up(structuredClone(batch))),
       maxWaitingLength: this.#maxWaitingLength,
     });
@@ -117,7 +133,9 @@ export class GatewayAgent {
   readonly socket = new MemorySocket();
   readonly id: string;
   connection: AgentConnection;
-  counts: EntryCounts = NO_ENTRIES;
+  state: ConnectionState | undefined;
+  /** When the runtime last answered a pulse. */
+  pulsedMs: number | null = null;
   readonly #hostId: number;
   #sequence = 0;
   /** Bytes of output. */
@@ -137,9 +155,9 @@ export class GatewayAgent {
     this.connection.receive(encode(message));
   }
 
-  hello(name = 'one', inventory: Observation[] = []): void {
+  hello(name = 'one', inventory: Observation[] = [], { version = PROTOCOL_VERSION } = {}): void {
     const host = hostFacts(name);
-    this.send({ type: 'hello', version: PROTOCOL_VERSION, deployment: 'test', host, inventory });
+    this.send({ type: 'hello', version, deployment: 'test', host, inventory });
   }
 
   /** Answers the first open log with output, and ends it. */
@@ -185,9 +203,10 @@ export class GatewayAgent {
   }
 
   #openAt(gateway: Gateway): AgentConnection {
-    const changed = (counts: EntryCounts) => {
-      this.counts = counts;
+    const changed = (state: ConnectionState) => {
+      this.state = state;
     };
-    return gateway.open(this.socket, this.#hostId, this.id, changed, this.counts);
+    const socket = Object.assign(this.socket, { lastPulseMs: () => this.pulsedMs });
+    return gateway.open(socket, this.#hostId, this.id, changed, this.state);
   }
 }

@@ -39,6 +39,7 @@ export class TurnsRig {
         if (faulty()) throw new Error('a fault of ours');
       },
       changed: () => {},
+      resumed: () => {},
       lost: () => this.events.push('lost'),
       nextReviewMs: () => this.clock.nowMs() + 3_600_000,
     });

@@ -20,8 +20,8 @@ test('H401: the guide says when the prices were looked up', () => {
   expect(guide.includes(PRICES_AS_OF)).toBe(true);
 });
 
-test('H401: the guide has the price of further deployments, whose objects are active all the time', () => {
-  const { gbSeconds } = usageOf({ hosts: 1, submissionsPerMinute: 0 });
+test('H401: the guide has the price of further deployments with requeue, whose objects are active all the time', () => {
+  const { gbSeconds } = usageOf({ hosts: 1, submissionsPerMinute: 0, requeues: true });
   const extra = (objects: number) =>
     costOf(objects * gbSeconds, cloudflare.gbSeconds) -
     costOf((objects - 1) * gbSeconds, cloudflare.gbSeconds);
@@ -34,15 +34,27 @@ test('H401: only what exceeds the included amount costs', () => {
   expect([costOf(9, price), costOf(10, price), costOf(10 + MILLION, price)]).toEqual([0, 0, 3]);
 });
 
-test('H401: messages of agents are charged at a twentieth, the calls that pass them on and alarms in full', () => {
-  const [none, one] = [
-    usageOf({ hosts: 0, submissionsPerMinute: 0 }),
-    usageOf({ hosts: 1, submissionsPerMinute: 0 }),
-  ];
-  expect(one.objectRequests - none.objectRequests).toBe(6 * 30 * 24 * 60 * (1 / 20 + 2));
-  expect(none.objectRequests).toBe(0.8 * 30 * 24 * 60);
+test('H401: alarms are charged in full, pulses not at all, messages at a twentieth and the calls that pass them on in full', () => {
+  const minutes = 30 * 24 * 60;
+  const requestsOf = (hosts: number, requeues: boolean) =>
+    usageOf({ hosts, submissionsPerMinute: 0, requeues }).objectRequests;
+  expect(requestsOf(0, false)).toBeCloseTo(0.1 * minutes);
+  expect(requestsOf(1, false)).toBeCloseTo((0.1 + 0.8) * minutes);
+  expect(requestsOf(100, false)).toBe(requestsOf(1, false));
+  expect(requestsOf(1, true) - requestsOf(1, false)).toBeCloseTo(6 * minutes * (1 / 20 + 2));
+});
+
+test('H401: objects are awake for their work only, and with requeue all the time', () => {
+  const gbSecondsOf = (submissionsPerMinute: number, requeues: boolean) =>
+    usageOf({ hosts: 100, submissionsPerMinute, requeues }).gbSeconds;
+  const all = gbSecondsOf(0, true);
+  expect(gbSecondsOf(0, false) / all).toBeLessThan(0.02);
+  expect(gbSecondsOf(1, false)).toBeGreaterThan(gbSecondsOf(0, false));
+  expect(gbSecondsOf(1_000, false)).toBe(all);
 });
 
 test('H401: a load beyond all plans of the database is an error, not a price', () => {
-  expect(() => costOfUsage(usageOf({ hosts: 1, submissionsPerMinute: 1000 }))).toThrow('no plan');
+  expect(() => costOfUsage(usageOf({ hosts: 1, submissionsPerMinute: 1000, requeues: false }))).toThrow(
+    'no plan',
+  );
 });

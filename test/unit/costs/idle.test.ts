@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { idle } from '../../support/costs/counts.ts';
+import { idle, requeue } from '../../support/costs/counts.ts';
 import { type Metered, MeteredBerth } from '../../support/costs/metered-berth.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
@@ -55,25 +55,33 @@ async function idleMinute(hosts: readonly string[], settings: NodeJS.ProcessEnv 
   return Object.fromEntries(spent);
 }
 
-test('H401: an idle host sends as many messages as the formula counts, and the database gets none', async () => {
+test('H401: an idle host sends pulses only, as many as the formula counts, and nobody is called', async () => {
   expect(await idleMinute(['one', 'two', 'three'])).toMatchObject({
     messages: 3 * idle.messagesPerHostMinute,
+    pulses: 3 * idle.pulsesPerHostMinute,
+    gatewayCalls: idle.gatewayCallsPerMinute,
     databaseRequests: idle.databaseRequestsPerMinute,
     objectCalls: 0,
   });
 });
 
-test('H401, H402: the alarm rings and is set as often as the formula counts, however many hosts report', async () => {
+test('H401, H402: alarms ring and are set as often as the formula counts, however many hosts there are', async () => {
   for (const hosts of [['one'], ['one', 'two', 'three', 'four']]) {
-    const { alarms, alarmSettings } = await idleMinute(hosts);
-    expect(alarms).toBeGreaterThan(0);
+    const { alarms, alarmSettings, gatewayAlarms } = await idleMinute(hosts);
     expect(alarms).toBeLessThanOrEqual(idle.alarmsPerMinute);
     expect(alarmSettings).toBeLessThanOrEqual(idle.alarmsPerMinute);
+    expect(gatewayAlarms).toBeGreaterThan(0);
+    expect(gatewayAlarms).toBeLessThanOrEqual(idle.alarmsPerGatewayMinute);
   }
 });
 
-test('H401: with requeue the coordinator also confirms its epoch, as often as the formula counts', async () => {
-  const { databaseRequests } = await idleMinute(['one', 'two'], { BERTH_HOST_LOSS: 'requeue' });
+test('H401: with requeue each host reports, and the coordinator confirms its epoch, as often as the formula counts', async () => {
+  const { messages, gatewayCalls, databaseRequests } = await idleMinute(['one', 'two'], {
+    BERTH_HOST_LOSS: 'requeue',
+  });
+  expect(messages).toBe(2 * requeue.messagesPerHostMinute);
+  expect(gatewayCalls).toBeGreaterThan(0);
+  expect(gatewayCalls).toBeLessThanOrEqual(requeue.maxCallsPerGatewayMinute);
   expect(databaseRequests).toBeGreaterThan(0);
-  expect(databaseRequests).toBeLessThanOrEqual(idle.requeueDatabaseRequestsPerMinute);
+  expect(databaseRequests).toBeLessThanOrEqual(requeue.databaseRequestsPerMinute);
 });

@@ -46,11 +46,13 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     executions: ['db'],
   },
   'control-plane/coordinator': {
-    agents: ['ports.ts', 'turns.ts'],
+    epoch: ['ports.ts', 'type turn-inputs.ts'],
+    sleep: ['ports.ts', 'type turns.ts'],
+    agents: ['ports.ts', 'turns.ts', 'sleep'],
     changes: ['ports.ts', 'turns.ts'],
-    gateways: ['ports.ts', 'agents'],
+    gateways: ['ports.ts', 'type sleep', 'agents'],
     streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'agents'],
-    runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'agents', 'gateways', 'streams'],
+    runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'sleep', 'agents', 'gateways', 'streams'],
   },
   'control-plane/operations': {
     accounts: ['context.ts', 'access-review.ts'],

@@ -1,6 +1,6 @@
 /**
  * Check of contact: a host counts as connected when it is welcomed, and is not lost while its reports are
- * acknowledged (C17, C105).
+ * acknowledged or its pulses answered (C17, C105, P180).
  */
 import type { Report } from '../../../../shared/protocol/up.ts';
 import type { Link } from '../world/network.ts';
@@ -33,7 +33,8 @@ export class HostContactCheck {
   }
 
   /** With two control planes the row may be that of the other one. */
-  welcomed({ name, hostId, hasRival }: Link): void {
+  welcomed(link: Link): void {
+    const { name, hostId, hasRival } = link;
     const host = this.#ledger.hosts.get(hostId);
     if (hasRival || !host || host.removed_ms !== null) return;
     if (host.lost === 1 || host.silent_since_ms !== null)
@@ -42,6 +43,14 @@ export class HostContactCheck {
 
   arrived(link: Link, report: Report): void {
     this.#arrivals.set(report, { link, timeMs: this.#world.nowMs });
+  }
+
+  /** A pulse counts for a welcomed agent, unless the control plane has lost its connection. */
+  pulsed(link: Link): void {
+    const { hostId } = link;
+    const isSilent = this.#ledger.hosts.get(hostId)?.silent_since_ms !== null;
+    if (this.#contacts.get(hostId)?.link === link && !isSilent)
+      this.#contacts.set(link.hostId, { link, timeMs: this.#world.nowMs });
   }
 
   /** The contact of a report is at its turn, which began after it had arrived. */

@@ -79,6 +79,10 @@ export class ProtocolCheck implements Tap {
     this.#starts.arrived(link.hostId, message.observations);
   }
 
+  pulsed(link: Link): void {
+    this.#contact.pulsed(link);
+  }
+
   falsified(hello: string): void {
     const message = validMessage(hello);
     if (message?.type === 'hello') this.#starts.listed(message.inventory);

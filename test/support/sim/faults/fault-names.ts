@@ -57,6 +57,7 @@ export const faultNames = [
 export const gatewayFaultNames = [
   'gateway killed',
   'gateway sleeps',
+  'coordinator sleeps',
   'gateway calls late',
   'gateway calls lost',
   'gateway calls without an answer',

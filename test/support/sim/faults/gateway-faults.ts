@@ -24,6 +24,22 @@ export const gatewayFaults = {
     gateways.calls.pick(gateways.all).sleep();
     return true;
   },
+  'coordinator sleeps': (simulation) => {
+    const { gateways, world } = simulation;
+    if (!gateways) return false;
+    const untilMs = world.nowMs + gateways.calls.between(1, 120) * SECOND_MS;
+    let gapMs = gateways.calls.between(1, 5) * SECOND_MS;
+    const attempt = () => {
+      if (world.nowMs > untilMs) return;
+      if (simulation.controlPlanes.at(-1)?.sleep()) {
+        world.count('coordinator: sleeps');
+        gapMs = gateways.calls.between(1, 20) * SECOND_MS;
+      }
+      world.after(gapMs, attempt);
+    };
+    attempt();
+    return true;
+  },
   'gateway calls late': calls('late'),
   'gateway calls lost': calls('lost'),
   'gateway calls without an answer': calls('answer lost'),

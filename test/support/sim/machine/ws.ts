@@ -1,5 +1,6 @@
 /** The part of `ws` that the agent uses: a client socket on the simulated network of its machine. */
 import { EventEmitter } from 'node:events';
+import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import type { Link } from '../world/network.ts';
 import { currentProcess, type Process } from '../world/time.ts';
 
@@ -23,7 +24,8 @@ export class WebSocket extends EventEmitter {
 
   send(data: string | Uint8Array, sent?: () => void): void {
     if (this.readyState !== WebSocket.OPEN) throw new Error('the socket is not open');
-    this.link?.sendUp(typeof data === 'string' ? data : Uint8Array.from(data), sent);
+    if (data === PULSE) this.link?.pulse();
+    else this.link?.sendUp(typeof data === 'string' ? data : Uint8Array.from(data), sent);
   }
 
   ping(): void {

@@ -3,7 +3,7 @@ import type { Mutant } from './mutant.ts';
 
 const watch = 'control-plane/core/state/takeover-watch.ts';
 const standby = 'control-plane/coordinator/standby.ts';
-const heartbeat = 'control-plane/coordinator/heartbeat.ts';
+const heartbeat = 'control-plane/coordinator/epoch/heartbeat.ts';
 const epoch = 'control-plane/store/db/epoch.ts';
 
 const mutantsOfStandbys: readonly Mutant[] = [

@@ -65,14 +65,18 @@ export class ControlPlane implements Server {
   isQuiet = false;
   /** True once another control plane has taken over. Only a restart lets this one take over again. */
   isRetired = false;
-  readonly process: Process;
-  readonly coordinator: CoordinatorApi;
+  process: Process;
+  coordinator: CoordinatorApi;
   readonly #agents: Pick<Agents, 'connect'>;
   readonly #standby: Standby | undefined;
   readonly #world: World;
   readonly #network: Network;
   readonly #options: ControlPlaneOptions;
-  readonly #gatewayLinks: PlaneGatewayLinks | undefined;
+  #gatewayLinks: PlaneGatewayLinks | undefined;
+  /** When its alarm rings. */
+  #wakesMs = Number.POSITIVE_INFINITY;
+  /** The coordinator of gateways. */
+  #awake: Coordinator | undefined;
 
   constructor(name: string, world: World, network: Network, options: ControlPlaneOptions) {
     this.name = name;
@@ -89,6 +93,7 @@ export class ControlPlane implements Server {
     if (options.gateways && begun instanceof Coordinator) {
       network.coordinators += 1;
       this.#gatewayLinks = new PlaneGatewayLinks(world, this.process, begun, options.gateways);
+      this.#awake = begun;
     } else network.servers.unshift(this);
   }
 
@@ -128,6 +133,26 @@ export class ControlPlane implements Server {
   /** A batch from a gateway. */
   up(batch: Portion<SessionMessage>[]): Rejected {
     return this.#gatewayLinks?.up(batch) ?? [];
+  }
+
+  /** The coordinator loses its memory, but for what it saves, if nothing is under way (C232). */
+  sleep(): boolean {
+    const { gateways } = this.#options;
+    const holding = this.#awake?.holding;
+    const links = holding && this.#gatewayLinks?.saved();
+    if (!gateways || !holding || !links || !this.#gatewayLinks || !this.process.alive) return false;
+    this.#world.note(`${this.name} sleeps`);
+    this.process.alive = false;
+    this.process = Object.assign(new Process(this.name), { skewMs: this.process.skewMs });
+    const saved = { links, holding };
+    this.#awake = this.#world.enter(this.process, () => this.#coordinator({ resumes: holding }));
+    this.coordinator = this.#awake;
+    const slept = { saved, links: this.#gatewayLinks };
+    this.#gatewayLinks = new PlaneGatewayLinks(this.#world, this.process, this.#awake, gateways, slept);
+    // The alarm.
+    const { process } = this;
+    this.#world.after(this.#wakesMs - this.#world.nowMs, () => this.#awake?.wake(), process);
+    return true;
   }
 
   /** Opens a log as operations do. */
@@ -201,6 +226,7 @@ export class ControlPlane implements Server {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
         wakeAt: (timeMs) => {
           if (timer) timer.cancelled = true;
+          this.#wakesMs = timeMs ?? Number.POSITIVE_INFINITY;
           if (timeMs === null) return;
           const delayMs = Math.max(1, timeMs - world.nowMs - process.skewMs);
           timer = world.after(delayMs, () => coordinator.wake(), process);

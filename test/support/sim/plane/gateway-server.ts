@@ -3,11 +3,7 @@
  * sockets, and it can sleep, which ends only its memory.
  */
 import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
-import {
-  type EntryCounts,
-  Gateway,
-  NO_ENTRIES,
-} from '../../../../control-plane/coordinator/gateways/gateway.ts';
+import { type ConnectionState, Gateway } from '../../../../control-plane/coordinator/gateways/gateway.ts';
 import type { GatewayLink } from '../../../../control-plane/coordinator/runtime/object-links.ts';
 import { holdMs } from '../../../../control-plane/core/model/host.ts';
 import { type Accepted, type Link, type Network, REMOVED, type Server } from '../world/network.ts';
@@ -22,7 +18,8 @@ type Served = Awaited<ReturnType<Gateway['openLog']>>;
 interface Attached {
   link: Link;
   id: string;
-  counts: EntryCounts;
+  /** Undefined for a connection that begins. */
+  state: ConnectionState | undefined;
 }
 
 export class GatewayServer implements Server {
@@ -38,6 +35,11 @@ export class GatewayServer implements Server {
   readonly #coordinator: () => ControlPlane | undefined;
   readonly #lostAfterMs: number;
   readonly #attached = new Map<string, Attached>();
+  /**
+   * The object's storage: connections of whose end the coordinator does not know, and when the alarm rings.
+   */
+  readonly #stored = new Set<string>();
+  #alarmMs: number | undefined;
   /** The object's memory. */
   #memory: Process;
   #gateway: Gateway;
@@ -93,7 +95,9 @@ export class GatewayServer implements Server {
           up: new RelayCheck(this.#world, name('up')),
           down: new RelayCheck(this.#world, name('down')),
         };
-        accepted(this.#open({ link, id, counts: NO_ENTRIES }));
+        this.#stored.add(id);
+        if (this.#alarmMs === undefined) this.#setAlarm(this.#world.nowMs + this.#lostAfterMs);
+        accepted(this.#open({ link, id, state: undefined }));
       },
       () => link.cut('server'),
     );
@@ -129,6 +133,19 @@ export class GatewayServer implements Server {
     for (const attached of [...this.#attached.values()]) attached.link.restore(this.#open(attached));
   }
 
+  /** The runtime keeps the alarm, whatever becomes of the object's memory. */
+  #setAlarm(timeMs: number): void {
+    this.#alarmMs = timeMs;
+    this.#world.after(timeMs - this.#world.nowMs, () => this.#world.enter(this.#memory, () => this.#ring()));
+  }
+
+  #ring(): void {
+    this.#alarmMs = undefined;
+    const nextMs = this.#gateway.endSilent();
+    for (const id of this.#stored) this.#gateway.missing(id);
+    if (this.#stored.size > 0) this.#setAlarm(nextMs ?? this.#world.nowMs + this.#lostAfterMs);
+  }
+
   #endMemory(): void {
     this.#memory.alive = false;
     for (const end of [...this.#readers]) end();
@@ -155,6 +172,10 @@ export class GatewayServer implements Server {
       },
       maxWaitingLength: 2 ** 25,
       holdMs: holdMs(this.#lostAfterMs),
+      lostAfterMs: this.#lostAfterMs,
+      over: (id) => {
+        this.#stored.delete(id);
+      },
       up: (batch) => {
         const coordinator = this.#coordinator();
         return this.#calls.call(
@@ -176,12 +197,13 @@ export class GatewayServer implements Server {
         this.#attached.delete(id);
         link.closeDown(code, reason);
       },
+      lastPulseMs: () => link.pulsedMs,
     };
-    const changed = (counts: EntryCounts) => {
-      attached.counts = counts;
+    const changed = (state: ConnectionState) => {
+      attached.state = state;
     };
     const connection = this.#world.enter(memory, () =>
-      this.#gateway.open(socket, link.hostId, id, changed, attached.counts),
+      this.#gateway.open(socket, link.hostId, id, changed, attached.state),
     );
     // Its memory runs what the socket brings.
     const receive = connection.receive.bind(connection);

@@ -5,44 +5,85 @@ import type { SessionPeer } from '../../../../control-plane/coordinator/agents/s
 import type { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import { GatewayLinks } from '../../../../control-plane/coordinator/gateways/gateway-links.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
+import type { SavedLinks } from '../../../../control-plane/coordinator/sleep/saved-state.ts';
+import type { Holding } from '../../../../control-plane/store/db/epoch.ts';
 import { encode } from '../../../../shared/protocol/codec.ts';
 import type { Link } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
 import type { Gateways } from './gateways.ts';
 
+/** What a simulated coordinator leaves to itself when it sleeps. */
+export interface Saved {
+  links: SavedLinks;
+  holding: Holding;
+}
+
 export class PlaneGatewayLinks {
   readonly #links: GatewayLinks;
-  /** The connection that is being admitted. */
-  #admitted: Link | undefined;
+  /** Connections by their ids, for the checks. Those of a coordinator that slept come from it. */
+  readonly #connections: Map<string, Link>;
+  /** The connection that is being admitted, or resumed. */
+  #current: Link | undefined;
 
-  constructor(world: World, process: Process, coordinator: Coordinator, gateways: Gateways) {
+  constructor(
+    world: World,
+    process: Process,
+    coordinator: Coordinator,
+    gateways: Gateways,
+    slept?: { saved: Saved; links: PlaneGatewayLinks },
+  ) {
+    const shown = (make: (peer: SessionPeer) => AgentSession, peer: SessionPeer) =>
+      observed(this.#current, make, peer, process);
+    const { agents } = coordinator;
+    this.#connections = slept ? slept.links.#connections : new Map();
     this.#links = new GatewayLinks({
       agents: {
         admit: () => {},
-        attach: (peer, hostId) => observed(this.#admitted, coordinator, peer, hostId, process),
+        attach: (peer, hostId) => shown((seen) => agents.attach(seen, hostId), peer),
+        saved: {
+          save: (hostId) => agents.saved.save(hostId),
+          resume: (peer, session) => shown((seen) => agents.saved.resume(seen, session), peer),
+        },
       },
       keyOf: () => undefined,
       clock: clockOf(world, process),
       log: (event, fields = {}) => world.note(`${process.name} ${event} ${JSON.stringify(fields)}`),
-      incarnation: process.name,
+      incarnation: slept?.saved.links.incarnation ?? process.name,
       down: (gateway, incarnation, batch) => gateways.at(gateway).stub(process).down(incarnation, batch),
       maxWaitingLength: 2 ** 25,
     });
-    void world
-      .enter(process, () => coordinator.hosts())
-      .then(
-        () => process.alive && this.#links.greet(gateways.numbers),
-        () => {},
-      );
+    if (slept) this.#resume(slept.saved.links);
+    else
+      void world
+        .enter(process, () => coordinator.hosts())
+        .then(
+          () => process.alive && this.#links.greet(gateways.numbers),
+          () => {},
+        );
   }
 
   admit(gateway: number, link: Link): string {
-    this.#admitted = link;
-    return this.#links.admit(gateway, { hostId: link.hostId, proofId: '', expiresMs: 0 });
+    this.#current = link;
+    const id = this.#links.admit(gateway, { hostId: link.hostId, proofId: '', expiresMs: 0 });
+    this.#connections.set(id, link);
+    return id;
   }
 
   up(batch: Portion<SessionMessage>[]): Rejected {
     return this.#links.up(batch);
+  }
+
+  /** Undefined: something is under way. */
+  saved(): SavedLinks | undefined {
+    return structuredClone(this.#links.saved());
+  }
+
+  #resume({ connections, ...links }: SavedLinks): void {
+    for (const connection of connections) {
+      this.#current = this.#connections.get(connection.id);
+      this.#links.resume({ ...links, connections: [connection] });
+    }
+    this.#links.resume({ ...links, connections: [] });
   }
 }
 
@@ -57,26 +98,23 @@ export function clockOf(world: World, process: Process) {
   };
 }
 
-/** The session of a connection at a gateway, with its messages shown to the checks. */
+/** The session that `make` begins for a connection at a gateway, with its messages shown to the checks. */
 function observed(
   link: Link | undefined,
-  coordinator: Coordinator,
+  make: (peer: SessionPeer) => AgentSession,
   peer: SessionPeer,
-  hostId: number,
   process: Process,
 ): Pick<AgentSession, 'hostId' | 'isClosed' | 'receive' | 'closed'> {
-  const session = coordinator.agents.attach(
-    {
-      send: (text) => link?.relayDown(text, process) && peer.send(text),
-      close: peer.close,
-      get logs() {
-        return peer.logs;
-      },
+  const session = make({
+    send: (text) => link?.relayDown(text, process) && peer.send(text),
+    close: peer.close,
+    isWatching: true,
+    get logs() {
+      return peer.logs;
     },
-    hostId,
-  );
+  });
   return {
-    hostId,
+    hostId: session.hostId,
     get isClosed() {
       return session.isClosed;
     },
@@ -85,6 +123,6 @@ function observed(
       link?.relayedUp(encode(message));
       session.receive(message);
     },
-    closed: () => session.closed(),
+    closed: (silentMs) => session.closed(silentMs),
   };
 }

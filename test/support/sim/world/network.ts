@@ -4,6 +4,7 @@
  */
 import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
 import { decodeUp, encode } from '../../../../shared/protocol/codec.ts';
+import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { downAs, upAs } from '../machine/version-skew.ts';
 import type { WebSocket } from '../machine/ws.ts';
 import type { RelayCheck } from '../plane/relay-check.ts';
@@ -48,6 +49,8 @@ export interface Dialler {
 export interface Tap {
   sent(link: Link, direction: Direction, frame: Frame): void;
   arrived(link: Link, direction: Direction, frame: Frame): void;
+  /** A pulse is answered. */
+  pulsed(link: Link): void;
   /** The control plane receives this hello instead of the true one that has arrived. */
   falsified(hello: string): void;
 }
@@ -136,6 +139,8 @@ export class Link {
   readonly number: number;
   /** The last messages of the agent, which a hostile agent may send again. */
   readonly history: string[] = [];
+  /** When the control plane's end last answered a pulse (P179). */
+  pulsedMs: number | null = null;
   readonly #network: Network;
   readonly #socket: WebSocket;
   readonly #version: number;
@@ -246,6 +251,19 @@ export class Link {
   relayedUp(text: string): void {
     const shown = this.relayed?.up.cameOut(text);
     if (shown !== undefined) this.#network.tap.arrived(this, 'up', shown);
+  }
+
+  /** The machine that holds the end answers by itself. */
+  pulse(): void {
+    const { world, tap } = this.#network;
+    this.#pipes.up.send(() => {
+      if (this.#isDropping || !this.end.alive || this.#connection?.isClosed !== false) return;
+      this.pulsedMs = Math.floor(world.nowMs);
+      tap.pulsed(this);
+      this.#pipes.down.send(
+        () => this.#socket.readyState < 3 && this.#socket.emit('message', Buffer.from(PULSE), false),
+      );
+    });
   }
 
   ping(): void {

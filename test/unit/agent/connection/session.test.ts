@@ -4,6 +4,7 @@ import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
+import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
@@ -186,5 +187,27 @@ describe('reports', () => {
     await eventually(() => forgotten().includes(1));
     expect(machine.engine.containers.size).toBe(0);
     expect(await machine.rig.output.open(assignment())).toBeUndefined();
+  });
+});
+
+describe('pulses', () => {
+  test('P179: an agent that is asked for pulses sends them instead of empty reports, and is not disturbed by the answers', async () => {
+    const connection = await machine.rig.peer.connection();
+    connection.welcome([assignment()], { pulseMs: 20, reportPeriodMs: 20 });
+    await connection.reported(1, 'running');
+    const reports = connection.reports().length;
+    const { pulses } = connection;
+    for (let n = 0; n < 3; n++) connection.sendText(PULSE);
+    await eventually(() => connection.pulses >= pulses + 5);
+    expect(connection.reports().length).toBe(reports);
+    expect(connection.closeCode).toBeUndefined();
+  });
+  test('P179: an agent that is asked for a report measures the usage first, and sends it with what was not acknowledged', async () => {
+    const connection = await machine.rig.peer.connection();
+    connection.welcome([assignment()], { pulseMs: 60_000 });
+    await connection.reported(1, 'running');
+    connection.send({ type: 'report.request' });
+    const last = await eventually(() => connection.reports().find(({ usage }) => usage !== undefined));
+    expect(last?.observations).toMatchObject([{ service: 1, state: 'running' }]);
   });
 });

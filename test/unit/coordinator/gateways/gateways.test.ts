@@ -287,7 +287,7 @@ test('P176: a gateway that has slept goes on with its connections, without a hel
   const { assignment } = await agent.received('start');
   agent.report([seen(assignment, running)]);
   await agent.received('ack');
-  await eventually(() => agent.counts.delivered === agent.counts.up);
+  await eventually(() => agent.state?.delivered === agent.state?.up);
   rig.sleep(agent);
   agent.report([seen(assignment, exited(0))]);
   await eventually(() => agent.acknowledged.length === 2);

@@ -1,17 +1,43 @@
-/** Log lines about a host whose hello was accepted. */
+/** The welcome of a host whose hello was accepted, and the log lines about it. */
 import type { Observation } from '../../../shared/protocol/up.ts';
+import { PULSE_VERSION } from '../../../shared/protocol/version.ts';
 import { offerText } from '../../core/hosts/agreement.ts';
 import { duplicateStarts } from '../../core/hosts/report-authorisation.ts';
 import { unknownIn } from '../../core/lifecycle/restored-database.ts';
-import type { Host } from '../../core/model/host.ts';
+import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Logger } from '../ports.ts';
+import type { AgentSession, Welcome } from './agent-session.ts';
+import type { Hello } from './hello-problem.ts';
 
 /** What agents do with containers whose services are not in the database (P30). */
 export type UnknownContainers = 'keep' | 'remove';
 
 /** Services that a line names; it has the number of all. */
 const MAX_NAMED = 20;
+
+/**
+ * Whether the agent sends pulses, which its gateway watches (P179, P180). Only a report renews a lease, so an
+ * agent with a lease reports.
+ */
+export const isWatched = (
+  { peer, leaseMs }: Pick<AgentSession, 'peer' | 'leaseMs'>,
+  { version }: Pick<Hello, 'version'>,
+): boolean => peer.isWatching === true && leaseMs === null && version >= PULSE_VERSION;
+
+export function welcomeOf(cluster: Cluster, host: Host, session: AgentSession, nowMs: number): Welcome {
+  const { lostAfterMs } = cluster.schedulerConfig;
+  const periodMs = reportPeriodMs(lostAfterMs);
+  return {
+    session: `${host.id}.${nowMs}`,
+    reportPeriodMs: periodMs,
+    ...(session.isWatched && { pulseMs: periodMs }),
+    spreadMs: spreadMs(cluster.hosts.size, lostAfterMs),
+    timeMs: nowMs,
+    ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
+    ...(host.pending && { pending: offerText(host.pending) }),
+  };
+}
 
 export function logWelcome(
   log: Logger,

@@ -2,10 +2,10 @@
  * Heartbeat: while a coordinator holds the epoch, it moves the counter that a standby watches, also while it
  * reads its state (C252, COORD-6).
  */
-import { BEAT_PERIOD_MS, SILENCE_MS } from '../core/state/takeover-watch.ts';
-import type { Db } from '../store/db/db.ts';
-import { beat, type Epoch, isStale } from '../store/db/epoch.ts';
-import type { Clock } from './ports.ts';
+import { BEAT_PERIOD_MS, SILENCE_MS } from '../../core/state/takeover-watch.ts';
+import type { Db } from '../../store/db/db.ts';
+import { beat, type Epoch, isStale } from '../../store/db/epoch.ts';
+import type { Clock } from '../ports.ts';
 
 /** After so many beats without an answer a standby may have taken over. */
 const MAX_UNANSWERED = SILENCE_MS / BEAT_PERIOD_MS;

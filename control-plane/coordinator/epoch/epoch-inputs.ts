@@ -1,8 +1,8 @@
 /** Inputs of a turn that confirm with the database that no later coordinator has taken over. */
-import { OperationError } from '../core/model/errors.ts';
-import type { Db } from '../store/db/db.ts';
-import { fence, isStale } from '../store/db/epoch.ts';
-import type { Input, State } from './turn-inputs.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Db } from '../../store/db/db.ts';
+import { fence, isStale } from '../../store/db/epoch.ts';
+import type { Input, State } from '../turn-inputs.ts';
 
 /** Fails its turn unless the database confirms that the epoch is the latest. */
 export function epochCheck(db: Db): Input {

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import {
+  SavedStorage,
+  type SavedStorageMethods,
+} from '../../../../control-plane/coordinator/runtime/saved-storage.ts';
+import type { SavedState } from '../../../../control-plane/coordinator/sleep/saved-state.ts';
+
+const totals = { sinceMs: 1, wakes: 2, awakeMs: 3, memoryMs: 4 };
+
+const stateOf = (incarnation: string): SavedState => ({
+  ...{ incarnation, admitted: 1, connections: [], proofs: [] },
+  holding: { name: 'holder', epoch: 7 },
+});
+
+/** The storage of an object, as a map. */
+function storage() {
+  const stored = new Map<string, unknown>();
+  const methods: SavedStorageMethods = {
+    list: async () => new Map([...stored].sort()),
+    put: async (entries: Record<string, string>) => {
+      for (const [key, value] of Object.entries(entries)) stored.set(key, value);
+    },
+    delete: async (keys: string[]) => keys.filter((key) => stored.delete(key)).length,
+  };
+  return { stored, methods };
+}
+
+test('C232: what was saved is loaded as it was, however long it is', async () => {
+  const { methods, stored } = storage();
+  const state = stateOf('x'.repeat(1_700_000));
+  expect(new SavedStorage(methods, '1.2.3').save(state, totals)).toBe(true);
+  expect([...stored.values()].every((value) => String(value).length <= 500_000)).toBe(true);
+  expect(await new SavedStorage(methods, '1.2.3').load()).toEqual({ state, totals });
+});
+
+test('C232: what was discarded is not loaded again, but the totals are', async () => {
+  const { methods } = storage();
+  const saved = new SavedStorage(methods, '1.2.3');
+  saved.save(stateOf('one'), totals);
+  const later = new SavedStorage(methods, '1.2.3');
+  await later.load();
+  later.discard();
+  expect(await new SavedStorage(methods, '1.2.3').load()).toEqual({ totals });
+});
+
+test('C232: what another release has saved is not used', async () => {
+  const { methods, stored } = storage();
+  new SavedStorage(methods, '1.2.3').save(stateOf('one'), totals);
+  stored.set('saved.000', String(stored.get('saved.000')).replace(/"release":"[^"]*"/, '"release":"0.0.1"'));
+  expect(await new SavedStorage(methods, '1.2.3').load()).toEqual({ totals });
+});
+
+test('C232: a state that the storage would not take is not saved', () => {
+  const { methods, stored } = storage();
+  expect(new SavedStorage(methods, '1.2.3').save(stateOf('x'.repeat(64_000_000)), totals)).toBe(false);
+  expect(stored.size).toBe(0);
+});
