@@ -19,6 +19,7 @@ import { measureList } from './groups/list.ts';
 import { measureLogs } from './groups/logs.ts';
 import { measureMemory } from './groups/memory.ts';
 import { measureScheduler } from './groups/scheduler.ts';
+import { measureSleep } from './groups/sleep.ts';
 import { measureStart } from './groups/start.ts';
 import { measureStorm } from './groups/storm.ts';
 import { measureWeb } from './groups/web.ts';
@@ -37,6 +38,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   storm: measureStorm,
   web: measureWeb,
   edge: measureEdge,
+  sleep: measureSleep,
 };
 
 const words = process.argv.slice(2);

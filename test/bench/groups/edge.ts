@@ -6,12 +6,11 @@ import * as z from 'zod';
 import { heapsMb } from '../../support/hosts/isolate-heap.ts';
 import { startLimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
 import { freePort } from '../../support/hosts/port.ts';
-import { startProgram } from '../../support/hosts/process.ts';
-import { startSqld } from '../../support/hosts/sqld.ts';
 import { queuedApplication } from '../application.ts';
 import { Deployment, PASSWORD } from '../deployment.ts';
+import { withDistantDatabase } from '../distant-database.ts';
 import { type EdgeLimits, startEdgeLimits } from '../edge-limits.ts';
-import { type EdgeTarget, measureRoundTrips, ROUND_TRIP_MS } from '../edge-round-trips.ts';
+import { type EdgeTarget, measureRoundTrips } from '../edge-round-trips.ts';
 import { atLeast, atMost, type Goal, type Measurement, median } from '../figure.ts';
 import { type Load, runLoad } from '../load.ts';
 
@@ -33,25 +32,6 @@ const places = [
   () => withDistantDatabase(({ serverUrl, distantUrl }) => rates(serverUrl, distantUrl, 'at 40 ms')),
   () => withDistantDatabase(({ serverUrl }) => rates(serverUrl, serverUrl, 'without delay')),
 ];
-
-interface Urls {
-  serverUrl: string;
-  /** The same server, `ROUND_TRIP_MS` away. */
-  distantUrl: string;
-}
-
-async function withDistantDatabase<T>(measure: (urls: Urls) => Promise<T>): Promise<T> {
-  const database = await startSqld();
-  const { port } = new URL(database.url);
-  const relay = startProgram(['test/bench/programs/distant-relay.ts', port, String(ROUND_TRIP_MS / 2)]);
-  try {
-    const [, distantPort] = await relay.waitFor(/port (\d+)/);
-    return await measure({ serverUrl: database.url, distantUrl: `http://127.0.0.1:${distantPort}` });
-  } finally {
-    await relay.kill();
-    await database.stop();
-  }
-}
 
 const settings = (databaseUrl: string): Record<string, string> => ({
   BERTH_DATABASE_URL: databaseUrl,

@@ -9,6 +9,7 @@ import { type Receiver, stayConnected } from '../../../agent/connection/socket.t
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
 import { decodeDown, encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
+import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
 import { type AgentKey, proofOf } from '../../support/agents/enrolment.ts';
 import { hello, seen } from '../../support/agents/scripted-agent.ts';
@@ -101,7 +102,7 @@ class SimulatedSession implements Receiver {
   }
 
   receive(text: string): void {
-    this.#take(decodeDown(text));
+    if (text !== PULSE) this.#take(decodeDown(text));
   }
 
   closed(): void {
@@ -114,7 +115,13 @@ class SimulatedSession implements Receiver {
     switch (message.type) {
       case 'welcome':
         this.#spreadMs = message.spreadMs;
-        this.#reportTimer = setInterval(() => this.#report(), message.reportPeriodMs);
+        this.#reportTimer =
+          message.pulseMs === undefined
+            ? setInterval(() => this.#report(), message.reportPeriodMs)
+            : setInterval(() => this.#socket.send(PULSE), message.pulseMs);
+        return;
+      case 'report.request':
+        this.#report();
         return;
       case 'sync':
         for (const assignment of message.assignments) this.#start(assignment);
