@@ -29,6 +29,8 @@ export interface Changes {
   newServices: Set<Execution>;
   executions: Set<Execution>;
   services: Set<Service>;
+  /** Services of which another host is recorded; they are also among `services`. */
+  moved: Set<Service>;
   newHosts: Set<Host>;
   hosts: Set<Host>;
   /** Used join tokens, by hash, with the hosts that they registered. */
@@ -60,6 +62,7 @@ export const noChanges = (): Changes => ({
   newServices: new Set(),
   executions: new Set(),
   services: new Set(),
+  moved: new Set(),
   newHosts: new Set(),
   hosts: new Set(),
   usedTokens: new Map(),

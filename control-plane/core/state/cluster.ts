@@ -220,6 +220,7 @@ export class Cluster implements SchedulerState {
    */
   recordHost(service: Service, host: Host): void {
     this.#index.move(service, host.id);
+    this.changes.moved.add(service);
   }
 
   /** Releases the reservation. The host stays recorded, for the logs. */

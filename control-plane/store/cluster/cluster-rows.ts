@@ -108,7 +108,10 @@ function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
 
 function servicesToWrite(changes: Changes): Statement[] {
   const fresh = new Set([...changes.newServices].flatMap(({ services }) => services));
-  return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
+  return [
+    ...Array.from(fresh, insertService),
+    ...updated(changes.services, fresh).map((service) => updateService(service, changes.moved.has(service))),
+  ];
 }
 
 /** The insertion of a row raises the sequence of its table. */

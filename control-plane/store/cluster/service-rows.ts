@@ -35,23 +35,29 @@ export const serviceOf = (row: Row, instance: Instance): Service => ({
 });
 
 export const insertService = (service: Service): Statement => ({
-  sql: `INSERT INTO services (status, backend_status, host_id, placed, generation, backend_id, ip_address, ports, exit,
-    failure, deaths_ms, restart_at_ms, error_message, forgotten, execution_id, name, service_group, id)
+  sql: `INSERT INTO services (status, backend_status, placed, generation, backend_id, ip_address, ports, exit,
+    failure, deaths_ms, restart_at_ms, error_message, forgotten, host_id, execution_id, name, service_group, id)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  args: [...values(service), service.executionId, service.name, service.group, service.id],
+  args: [...values(service), service.hostId, service.executionId, service.name, service.group, service.id],
 });
 
-export const updateService = (service: Service): Statement => ({
-  sql: `UPDATE services SET status = ?, backend_status = ?, host_id = ?, placed = ?, generation = ?, backend_id = ?,
-    ip_address = ?, ports = ?, exit = ?, failure = ?, deaths_ms = ?, restart_at_ms = ?, error_message = ?, forgotten = ?
-    WHERE id = ?`,
-  args: [...values(service), service.id],
-});
+/**
+ * `hasMoved`: another host was recorded. The index of services by host has a page for each host, which every
+ * update with the host would write again.
+ */
+export const updateService = (service: Service, hasMoved: boolean): Statement =>
+  hasMoved
+    ? { sql: UPDATE_WITH_HOST, args: [service.hostId, ...values(service), service.id] }
+    : { sql: UPDATE, args: [...values(service), service.id] };
+
+const VALUES = `status = ?, backend_status = ?, placed = ?, generation = ?, backend_id = ?, ip_address = ?, ports = ?,
+  exit = ?, failure = ?, deaths_ms = ?, restart_at_ms = ?, error_message = ?, forgotten = ? WHERE id = ?`;
+const UPDATE = `UPDATE services SET ${VALUES}`;
+const UPDATE_WITH_HOST = `UPDATE services SET host_id = ?, ${VALUES}`;
 
 const values = (service: Service) => [
   service.status,
   service.backendStatus,
-  service.hostId,
   Number(service.placed),
   service.generation,
   service.containerId,
