@@ -33,6 +33,12 @@ export const planeMutants: readonly Mutant[] = [
     to: '  await db.batch(statements);',
   },
   {
+    name: 'leave the row of a service that moves at its former host',
+    file: 'control-plane/store/cluster/cluster-rows.ts',
+    from: 'changes.moved.has(service)',
+    to: 'false',
+  },
+  {
     name: 'acknowledge reports on arrival',
     file: agents,
     from: '  report(session: AgentSession, report: Report): void {',
