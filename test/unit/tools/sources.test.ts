@@ -56,6 +56,12 @@ describe('files', () => {
     ]);
     expect(broken).toEqual([]);
   });
+  test('generators of the control plane have names: V8 keeps what each anonymous one refers to for long', () => {
+    const anonymous = program.filter(
+      ({ path, code }) => path.startsWith('control-plane/') && /\bfunction\s*\*\s*\(/.test(code),
+    );
+    expect(anonymous.map(({ path }) => path)).toEqual([]);
+  });
   test('each file of the program begins with a doc comment', () => {
     const silent = program.filter(({ text }) => !text.startsWith('/**'));
     expect(silent.map(({ path }) => path)).toEqual([]);
