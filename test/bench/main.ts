@@ -15,6 +15,7 @@ import { measureEdge } from './groups/edge.ts';
 import { measureHistory } from './groups/history.ts';
 import { measureHostile } from './groups/hostile.ts';
 import { measureHttp } from './groups/http.ts';
+import { measureIsolate } from './groups/isolate.ts';
 import { measureList } from './groups/list.ts';
 import { measureLogs } from './groups/logs.ts';
 import { measureMemory } from './groups/memory.ts';
@@ -39,6 +40,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   web: measureWeb,
   edge: measureEdge,
   sleep: measureSleep,
+  isolate: measureIsolate,
 };
 
 const words = process.argv.slice(2);

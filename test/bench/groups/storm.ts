@@ -14,10 +14,12 @@ import { runLoad, startLoad } from '../load.ts';
 import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
 
 /** Task of storm-program.ts. */
-export interface StormLoad extends Pick<SimulatedAgentOptions, 'url' | 'deployment'> {
+export interface StormLoad extends Pick<SimulatedAgentOptions, 'url' | 'deployment' | 'cores'> {
   /** Database for join tokens. */
   databaseUrl: string;
   agents: number;
+  /** First part of the names of the hosts. Default: `host`. */
+  prefix?: string;
   /** Total number of services that the agents run. */
   services: number;
   /** Output of each service whose log is read. Default: none. */

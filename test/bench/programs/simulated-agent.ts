@@ -22,6 +22,8 @@ export interface SimulatedAgentOptions {
   name: string;
   hostId: number;
   key: AgentKey;
+  /** Cores of its host. Default: 64. */
+  cores?: number;
   /** True if every started service exits at once. */
   ends: boolean;
   /** Output of each service while its log is read. Default: none. */
@@ -31,8 +33,10 @@ export interface SimulatedAgentOptions {
 export interface SimulatedAgentEvents {
   /** Called when a complete sync has arrived, at first and after each reconnect. */
   synced(): void;
-  /** Called for each start command, including repeated ones. */
-  started(assignment: Assignment): void;
+  /** Called for each start command, and for those that repeat what `runs` already. */
+  started(assignment: Assignment, runs: boolean): void;
+  /** Called when a service has been stopped. */
+  stopped?(assignment: Assignment): void;
   /** Called when the control plane has acknowledged, and therefore committed, that a container is gone. */
   ended(): void;
   /** Called when the connection is lost. The agent reconnects. */
@@ -77,6 +81,8 @@ class SimulatedSession implements Receiver {
   #collectMs = 0;
   /** When output was sent last, by `performance.now`. */
   #sentMs = 0;
+  /** What the parts of the sync under way have named. */
+  #synced = new Set<string>();
   #sequence = 0;
   #outputTimer: NodeJS.Timeout | undefined;
   #reportTimer: NodeJS.Timeout | undefined;
@@ -92,9 +98,10 @@ class SimulatedSession implements Receiver {
     this.#options = options;
     this.#events = events;
     this.#assignments = assignments;
-    const { deployment, name } = options;
+    const { deployment, name, cores } = options;
+    const facts = { name, ...(cores !== undefined && { cores }) };
     const inventory = Array.from(assignments.values(), seen.running);
-    socket.send(encode(hello({ deployment }, { facts: { name }, inventory })));
+    socket.send(encode(hello({ deployment }, { facts, inventory })));
   }
 
   get spreadMs(): number | undefined {
@@ -124,8 +131,11 @@ class SimulatedSession implements Receiver {
         this.#report();
         return;
       case 'sync':
-        for (const assignment of message.assignments) this.#start(assignment);
-        if (!message.more) this.#events.synced();
+        for (const assignment of message.assignments) {
+          this.#synced.add(keyOf(assignment));
+          this.#start(assignment);
+        }
+        if (!message.more) this.#endSync();
         return;
       case 'start':
         this.#start(message.assignment);
@@ -133,8 +143,7 @@ class SimulatedSession implements Receiver {
       case 'stop': {
         const assignment = this.#assignments.get(keyOf(message));
         if (!assignment) throw new Error(`received a stop for ${keyOf(message)}, which does not run`);
-        this.#assignments.delete(keyOf(message));
-        this.#gone.add(this.#report(seen.gone(assignment)));
+        this.#stop(assignment);
         return;
       }
       case 'logs.open':
@@ -182,12 +191,25 @@ class SimulatedSession implements Receiver {
 
   /** Sends two reports, as for a real container, whose start and end are observed one after the other. */
   #start(assignment: Assignment): void {
-    this.#events.started(assignment);
     const runs = this.#assignments.has(keyOf(assignment));
+    this.#events.started(assignment, runs);
     this.#assignments.set(keyOf(assignment), assignment);
     if (runs) return;
     this.#report(seen.running(assignment));
     if (this.#options.ends) this.#report(seen.exited(assignment, 0));
+  }
+
+  /** A complete sync names everything that should run. */
+  #endSync(): void {
+    for (const [key, assignment] of this.#assignments) if (!this.#synced.has(key)) this.#stop(assignment);
+    this.#synced = new Set();
+    this.#events.synced();
+  }
+
+  #stop(assignment: Assignment): void {
+    this.#assignments.delete(keyOf(assignment));
+    this.#events.stopped?.(assignment);
+    this.#gone.add(this.#report(seen.gone(assignment)));
   }
 
   #report(...observations: Observation[]): number {

@@ -1,8 +1,9 @@
 /**
- * All agents of the group `storm` in one process, behind a relay that can drop all connections at once
- * (SIGUSR2). Prints `synced` when all agents have a sync, at first and after each drop, and `runs` when all
- * services run. At SIGHUP it prints `p99 <ms>` of the time from the submission of an execution to its start
- * command, of those since the last SIGHUP whose name is that time, in milliseconds since the epoch.
+ * All agents of the groups `storm` and `isolate` in one process, behind a relay that can drop all connections
+ * at once (SIGUSR2). Prints `synced` when all agents have a sync, at first and after each drop, and `runs` when
+ * all services run. At SIGHUP it prints how many services run, how many were started more than once, and
+ * `p99 <ms>` of the time from the submission of an execution to its start command, of those since the last
+ * SIGHUP whose name is that time, in milliseconds since the epoch.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { DatabaseError } from '../../../control-plane/store/db/db.ts';
@@ -21,6 +22,8 @@ const {
   services,
   databaseUrl,
   outputBytesPerS = 0,
+  prefix = 'host',
+  cores,
   ...place
 } = JSON.parse(process.argv[2] ?? '') as StormLoad;
 const db = databaseUrl.startsWith('file:') ? await openEmbedded(databaseUrl) : openRemote(databaseUrl);
@@ -30,6 +33,10 @@ const address = relay.address();
 const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
 const synced = new Set<string>();
 const runs = new Set<string>();
+/** Services that an agent has ever started. */
+const startedServices = new Set<number>();
+let running = 0;
+let startedTwice = 0;
 let latenciesMs: number[] = [];
 let joined = 0;
 await Promise.all(Array.from({ length: JOINING }, joinMany));
@@ -40,6 +47,7 @@ process.on('SIGUSR2', () => {
 });
 
 process.on('SIGHUP', () => {
+  console.log(`${running} run, ${startedTwice} were started more than once`);
   latenciesMs.sort((a, b) => a - b);
   console.log(`p99 ${latenciesMs[Math.floor(latenciesMs.length * 0.99)]} of ${latenciesMs.length}`);
   latenciesMs = [];
@@ -47,7 +55,7 @@ process.on('SIGHUP', () => {
 
 async function joinMany(): Promise<void> {
   while (joined < agents) {
-    const name = `host${joined++}`;
+    const name = `${prefix}${joined++}`;
     const key = newAgentKey();
     const hostId = await enrolled(name, key);
     await new Promise<void>((done) => {
@@ -57,16 +65,24 @@ async function joinMany(): Promise<void> {
           synced.add(name);
           if (synced.size === agents) console.log('synced');
         },
-        started: (assignment: Assignment) => {
+        started: (assignment: Assignment, isRunning: boolean) => {
+          if (isRunning) return;
+          running += 1;
+          if (startedServices.has(assignment.service)) startedTwice += 1;
+          startedServices.add(assignment.service);
           const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));
           if (submittedMs > 0) latenciesMs.push(Date.now() - submittedMs);
           const before = runs.size;
           if (runs.add(keyOf(assignment)).size === services && before < services) console.log('runs');
         },
+        stopped: () => {
+          running -= 1;
+        },
         ended: () => {},
         closed: () => {},
       };
-      const options = { ...place, url, name, hostId, key, ends: false, outputBytesPerS };
+      const sized = cores === undefined ? {} : { cores };
+      const options = { ...place, ...sized, url, name, hostId, key, ends: false, outputBytesPerS };
       void simulateAgent(options, events, new AbortController().signal);
     });
   }

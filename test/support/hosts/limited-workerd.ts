@@ -7,13 +7,15 @@ import { join, resolve } from 'node:path';
 import { scratchFolder } from '../tools/folder.ts';
 import { readTool } from '../tools/tool.ts';
 import { type RawWorkerd, startRawWorkerd } from './raw-workerd.ts';
-import { startSqld } from './sqld.ts';
+import { type Sqld, startSqld } from './sqld.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
 export interface LimitedWorkerd extends RawWorkerd {
-  /** Base URL of the first isolate. Changes with each start. */
+  /** Base URL of the first isolate. Changes with each start, unless `keepPorts` is set. */
   url(): string;
+  /** The libSQL server that was started with it. */
+  database: Sqld;
   databaseUrl: string;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
@@ -22,6 +24,8 @@ export interface LimitedWorkerd extends RawWorkerd {
 export interface LimitedWorkerdOptions {
   /** Isolates that serve requests, each at a URL of its own. The first one has the objects. Default: 1. */
   isolates?: number;
+  /** True if each start has the ports of the first one. */
+  keepPorts?: boolean;
   /** Further arguments of workerd. */
   args?: readonly string[];
   /** Worker in place of the one of wrangler.toml: a file with the name worker.ts. */
@@ -32,7 +36,7 @@ export interface LimitedWorkerdOptions {
 export async function startLimitedWorkerd(
   v8Flags: readonly string[],
   settings: Record<string, string>,
-  { isolates = 1, args = [], entry }: LimitedWorkerdOptions = {},
+  { isolates = 1, keepPorts = false, args = [], entry }: LimitedWorkerdOptions = {},
 ): Promise<LimitedWorkerd> {
   const folder = await scratchFolder('berth-limited-');
   await readTool('wrangler', ['deploy', ...(entry ? [entry] : []), '--dry-run', '--outdir', folder]);
@@ -45,6 +49,7 @@ export async function startLimitedWorkerd(
     sockets: isolates,
     configOf: (ports) => configOf(objectsFolder, ports, v8Flags, vars),
     readyPath: '/readyz',
+    keepPorts,
     args,
   });
   const stop = async () => {
@@ -52,7 +57,7 @@ export async function startLimitedWorkerd(
     await database.stop();
     await rm(folder, { recursive: true, force: true });
   };
-  return { ...workerd, url: () => workerd.urls()[0] ?? '', databaseUrl: database.url, stop };
+  return { ...workerd, url: () => workerd.urls()[0] ?? '', database, databaseUrl: database.url, stop };
 }
 
 const text = (value: string) => JSON.stringify(value);

@@ -8,7 +8,7 @@ import { type Program, startCommand } from './process.ts';
 const MAX_START_MS = 30_000;
 
 export interface RawWorkerd {
-  /** Base URL of each socket of the configuration. They change with each start. */
+  /** Base URL of each socket of the configuration. They change with each start, unless `keepPorts` is set. */
   urls(): readonly string[];
   program(): Program;
   /** The process of workerd, which may be a child of the program. */
@@ -27,16 +27,19 @@ export interface RawWorkerdOptions {
   /** The configuration, in Cap'n Proto's text form, for the ports of the sockets. */
   configOf(ports: readonly number[]): string;
   readyPath: string;
+  /** True if each start has the ports of the first one. */
+  keepPorts?: boolean;
   args?: readonly string[];
 }
 
 export async function startRawWorkerd(options: RawWorkerdOptions): Promise<RawWorkerd> {
-  const { folder, sockets, configOf, readyPath, args = [] } = options;
+  const { folder, sockets, configOf, readyPath, keepPorts = false, args = [] } = options;
   let program: Program;
+  let ports: number[] = [];
   let urls: readonly string[] = [];
   const start = async () => {
-    const ports: number[] = [];
-    for (let n = 0; n < sockets; n++) ports.push(await freePort());
+    if (!keepPorts) ports = [];
+    while (ports.length < sockets) ports.push(await freePort());
     urls = ports.map((port) => `http://127.0.0.1:${port}`);
     await writeFile(join(folder, 'config.capnp'), configOf(ports));
     program = startCommand(['workerd', 'serve', 'config.capnp', '--experimental', ...args], { cwd: folder });
