@@ -3,10 +3,11 @@
  * A reader that stalls costs at most one window of memory (P9).
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import { LOG_CHUNK_BYTES, LOG_WINDOW_BYTES, type LogChunk } from '../../../shared/protocol/codec.ts';
+import type { LogChunk } from '../../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { encodeFrame, encodeNote, heartbeat, type LogNote } from '../../core/streams/log-frames.ts';
+import { smallestGrant } from '../../core/streams/log-windows.ts';
 import type { AgentConnection } from '../agents/agent-connection.ts';
 import type { LogSink } from '../agents/open-logs.ts';
 import type { Clock } from '../ports.ts';
@@ -22,21 +23,28 @@ export class GatewayLog implements LogSink {
   readonly #key: ServiceKey;
   readonly #clock: Pick<Clock, 'after'>;
   readonly #number: number;
+  readonly #window: number;
   readonly #done: () => void;
   #controller: ReadableByteStreamController | undefined;
   #cancelHeartbeat = () => {};
   /** Bytes granted to the agent and not yet received. */
-  #outstanding = LOG_WINDOW_BYTES;
+  #outstanding: number;
 
-  /** `done` is called once, when the stream has ended or its reader has left. */
+  /**
+   * Holds at most `window` bytes that were not read. `done` is called once, when the stream has ended or its
+   * reader has left.
+   */
   constructor(
     connection: AgentConnection,
     key: ServiceKey,
     offset: number,
     format: LogFormat,
     clock: Pick<Clock, 'after'>,
+    window: number,
     done: () => void,
   ) {
+    this.#window = window;
+    this.#outstanding = window;
     this.#done = done;
     this.#connection = connection;
     this.#key = key;
@@ -51,7 +59,7 @@ export class GatewayLog implements LogSink {
         pull: () => this.#grant(),
         cancel: () => this.#leave(),
       },
-      { highWaterMark: LOG_WINDOW_BYTES },
+      { highWaterMark: window },
     );
     this.#number = connection.openLog(key, offset, this.#outstanding, format, this);
     this.#beat();
@@ -91,7 +99,7 @@ export class GatewayLog implements LogSink {
     controller?.error(new Error('the connection of the host has ended'));
   }
 
-  #grant(leastBytes = LOG_CHUNK_BYTES): void {
+  #grant(leastBytes = smallestGrant(this.#window)): void {
     const credit = (this.#controller?.desiredSize ?? 0) - this.#outstanding;
     if (credit < leastBytes) return;
     this.#outstanding += credit;

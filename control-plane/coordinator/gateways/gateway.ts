@@ -6,6 +6,7 @@
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
+import { LogWindows } from '../../core/streams/log-windows.ts';
 import type { AgentConnection, SessionMessage } from '../agents/agent-connection.ts';
 import { closeArguments } from '../agents/agent-connection.ts';
 import { AgentConnections, type ConnectionDeps } from '../agents/agent-connections.ts';
@@ -80,6 +81,7 @@ export class Gateway {
   readonly #held = new Map<string, Held>();
   /** The open logs, by ids of their readers. */
   readonly #logs = new Map<string, GatewayLog>();
+  readonly #windows = new LogWindows();
   /** Names of hosts, as their last hello gives them. */
   readonly #names = new Map<number, string>();
 
@@ -177,7 +179,7 @@ export class Gateway {
    * Waits for the messages that the coordinator has sent before, such as the start itself. Then streams the
    * output of one start in frames (core/streams/log-frames.ts), with a note at its end. Resolves to undefined
    * if the connection has ended, and to `full` if the host serves its maximum. `reader` is an id that the
-   * caller has made for this call.
+   * caller has made for this call, and `mostBytes` is the largest window of this stream.
    */
   async openLog(
     { connection: id, sent }: Pick<GatewayAddress, 'connection' | 'sent'>,
@@ -185,14 +187,17 @@ export class Gateway {
     key: ServiceKey,
     offset: number,
     format: LogFormat,
+    mostBytes: number,
   ): Promise<ReadableStream<Uint8Array> | 'full' | undefined> {
     await this.#arrived(id, sent);
     const held = this.#held.get(id);
     if (!held) return undefined;
     if (held.connection.openLogs >= MAX_LOG_STREAMS) return 'full';
-    const log = new GatewayLog(held.connection, key, offset, format, this.#options.clock, () =>
-      this.#logs.delete(reader),
-    );
+    const window = this.#windows.take(mostBytes);
+    const log = new GatewayLog(held.connection, key, offset, format, this.#options.clock, window, () => {
+      this.#windows.giveBack(window);
+      this.#logs.delete(reader);
+    });
     this.#logs.set(reader, log);
     return log.stream;
   }

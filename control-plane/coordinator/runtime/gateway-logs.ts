@@ -6,6 +6,7 @@
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import { decodeFrame, FrameSplitter, noteOf } from '../../core/streams/log-frames.ts';
+import { LogWindows, windowBefore } from '../../core/streams/log-windows.ts';
 import type { LogSink } from '../agents/open-logs.ts';
 import type { LogServer } from '../agents/session-peer.ts';
 import type { CoordinatorApi } from '../coordinator-api.ts';
@@ -21,22 +22,31 @@ const RETRY_MS = 1_000;
 
 type OpenGateway = (gateway: number) => Pick<GatewayLink, 'openLog' | 'closeLog'>;
 
-/** The `openLog` of a coordinator whose agents are at gateways. */
+/** The `openLog` of a coordinator whose agents are at gateways. The open logs share the memory of `windows`. */
 export const openLogsFrom =
-  (coordinator: Pick<CoordinatorApi, 'watchLog'>, gateway: OpenGateway): CoordinatorApi['openLog'] =>
+  (
+    coordinator: Pick<CoordinatorApi, 'watchLog'>,
+    gateway: OpenGateway,
+    windows = new LogWindows(),
+  ): CoordinatorApi['openLog'] =>
   async (subscriber, serviceId, format, from) => {
     const watch = (await coordinator.watchLog(subscriber, serviceId)).getReader();
     let state: WatchedLog | undefined;
     let server: GatewayServer | undefined;
+    const window = windows.take();
     const source = () => {
       const { generation = 0, removed = false, final = false, at = null } = state ?? {};
-      if (at?.connection !== server?.at.connection) server = at ? new GatewayServer(at, gateway) : undefined;
+      if (at?.connection !== server?.at.connection)
+        server = at ? new GatewayServer(at, gateway, windowBefore(window)) : undefined;
       if (server && at) server.at = at;
       if (server) server.free = () => relay.update();
       return { generation, removed, final, server: server?.isResting === false ? server : undefined };
     };
-    const done = () => void watch.cancel().catch(() => {});
-    const relay: LogRelay = new LogRelay(subscriber, serviceId, format, source, done, from);
+    const done = () => {
+      windows.giveBack(window);
+      void watch.cancel().catch(() => {});
+    };
+    const relay: LogRelay = new LogRelay(subscriber, serviceId, format, source, done, from, window);
     const follow = async () => {
       let isOpen = false;
       for await (const line of linesOf(watch)) {
@@ -89,11 +99,14 @@ class GatewayServer implements LogServer {
   /** Called when the server may be tried again. */
   free = () => {};
   readonly #gateway: OpenGateway;
+  readonly #windowBytes: number;
   readonly #open = new Map<number, Reading>();
   #opened = 0;
 
-  constructor(at: NonNullable<WatchedLog['at']>, gateway: OpenGateway) {
+  /** A gateway holds at most `windowBytes` of a log. */
+  constructor(at: NonNullable<WatchedLog['at']>, gateway: OpenGateway, windowBytes: number) {
     this.at = at;
+    this.#windowBytes = windowBytes;
     this.#gateway = gateway;
   }
 
@@ -105,7 +118,14 @@ class GatewayServer implements LogServer {
     const stream = ++this.#opened;
     const { gateway, connection, sent, host } = this.at;
     const reader = crypto.randomUUID();
-    const answer = this.#gateway(gateway).openLog({ connection, sent }, reader, key, offset, format);
+    const answer = this.#gateway(gateway).openLog(
+      { connection, sent },
+      reader,
+      key,
+      offset,
+      format,
+      this.#windowBytes,
+    );
     const opened = inTime(answer, objectClock).then((served) => {
       if (served !== 'full') return served;
       this.refusal = noFreeStream(host);

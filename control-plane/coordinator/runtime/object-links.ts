@@ -29,6 +29,7 @@ export interface GatewayLink {
     key: ServiceKey,
     offset: number,
     format: LogFormat,
+    mostBytes: number,
   ): Promise<ReadableStream<Uint8Array> | 'full' | undefined>;
   /** How long the gateway was awake (C233). */
   awakeTotals(): Promise<AwakeTotals>;

@@ -3,12 +3,7 @@
  * outstanding credit. A stalled subscriber costs at most one window of memory (P9). The relay continues after
  * a reconnect of the agent (P10).
  */
-import {
-  CHUNK_HEADER_BYTES,
-  LOG_CHUNK_BYTES,
-  LOG_WINDOW_BYTES,
-  type LogChunk,
-} from '../../../shared/protocol/codec.ts';
+import { CHUNK_HEADER_BYTES, LOG_WINDOW_BYTES, type LogChunk } from '../../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import {
@@ -18,6 +13,7 @@ import {
   type LogNote,
   type LogPosition,
 } from '../../core/streams/log-frames.ts';
+import { smallestGrant } from '../../core/streams/log-windows.ts';
 import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { LogSink } from '../agents/open-logs.ts';
 import type { LogServer } from '../agents/session-peer.ts';
@@ -40,6 +36,7 @@ export class LogRelay implements LogSink, LogReader {
    * another stream.
    */
   readonly #framed: boolean;
+  readonly #window: number;
   #controller: ReadableByteStreamController | undefined;
   #server: LogServer | undefined;
   #number = 0;
@@ -50,7 +47,8 @@ export class LogRelay implements LogSink, LogReader {
 
   /**
    * `source` is called at every update. `done` is called once, when the stream has ended or was cancelled.
-   * With `from`, the stream consists of frames and begins there.
+   * With `from`, the stream consists of frames and begins there. It holds at most `window` bytes that were not
+   * read.
    */
   constructor(
     subscriber: LogSubscriber,
@@ -59,7 +57,9 @@ export class LogRelay implements LogSink, LogReader {
     source: () => LogSource,
     done: () => void,
     from?: LogPosition,
+    window = LOG_WINDOW_BYTES,
   ) {
+    this.#window = window;
     this.subscriber = subscriber;
     this.#service = service;
     this.#format = format;
@@ -77,7 +77,7 @@ export class LogRelay implements LogSink, LogReader {
         pull: () => (this.#server ? this.#grant(this.#server) : this.update()),
         cancel: () => this.#unsubscribe(),
       },
-      { highWaterMark: LOG_WINDOW_BYTES },
+      { highWaterMark: window },
     );
   }
 
@@ -175,7 +175,7 @@ export class LogRelay implements LogSink, LogReader {
     return this.#controller?.desiredSize ?? 0;
   }
 
-  #grant(server: LogServer, leastBytes = LOG_CHUNK_BYTES): void {
+  #grant(server: LogServer, leastBytes = smallestGrant(this.#window)): void {
     const credit = this.#freeBytes() - this.#outstanding;
     if (credit < leastBytes) return;
     this.#outstanding += credit;

@@ -28,7 +28,8 @@ import {
   WARM_UP,
   warmUp,
 } from '../isolate/cluster.ts';
-import { HeapWatch } from '../isolate/heap-watch.ts';
+import { HeapWatch, totalMb } from '../isolate/heap-watch.ts';
+import { measureStalledReaders } from '../isolate/stalled-readers.ts';
 import type { StreamClients } from '../isolate/stream-clients.ts';
 import { startTurnover, type Turnover } from '../isolate/turnover.ts';
 
@@ -50,6 +51,14 @@ interface Clients {
 }
 
 export async function measureIsolate(): Promise<Measurement[]> {
+  const cluster = await withRig(async (rig) => {
+    const agents = startAgents(rig, HOSTS, RUNNING, 'host');
+    return await measureCluster(rig, agents).finally(() => agents.kill());
+  });
+  return [...cluster, ...(await withRig((rig) => measureStalledReaders(rig, WARM_UP + 1)))];
+}
+
+async function withRig<T>(measure: (rig: Rig) => Promise<T>): Promise<T> {
   const inspector = `127.0.0.1:${await freePort()}`;
   const settings = { BERTH_DEPLOYMENT_NAME: NAME, BERTH_ADMIN_PASSWORD: PASSWORD };
   const workerd = await startLimitedWorkerd([`--max-old-space-size=${LIMIT_MB}`], settings, {
@@ -60,8 +69,7 @@ export async function measureIsolate(): Promise<Measurement[]> {
   try {
     const rig = await prepare(workerd, watch);
     await warmUp(rig);
-    const agents = startAgents(rig, HOSTS, RUNNING, 'host');
-    return await measureCluster(rig, agents).finally(() => agents.kill());
+    return await measure(rig);
   } finally {
     await watch.stop();
     await workerd.stop();
@@ -107,8 +115,6 @@ async function measureCluster(rig: Rig, agents: Program): Promise<Measurement[]>
   await Promise.all([events.close(), logs.close()]);
   return measured;
 }
-
-const totalMb = ({ heapMb, buffersMb }: HeapUsage): number => heapMb + buffersMb;
 
 async function underLoad(
   { watch, workerd }: Rig,

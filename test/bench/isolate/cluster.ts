@@ -70,6 +70,7 @@ export function startAgents(
   agents: number,
   services: number,
   prefix: string,
+  outputBytesPerS = OUTPUT_BYTES_PER_S,
 ): Program {
   const load: StormLoad = {
     url,
@@ -79,7 +80,7 @@ export function startAgents(
     services,
     prefix,
     cores: CORES,
-    outputBytesPerS: OUTPUT_BYTES_PER_S,
+    outputBytesPerS,
   };
   return startProgram(['test/bench/programs/storm-program.ts', JSON.stringify(load)]);
 }
@@ -113,15 +114,19 @@ export async function openEvents(rig: Rig): Promise<StreamClients> {
 /** Reads the logs of the executions from `first` on. */
 export async function openLogs(rig: Rig, first: number, readers: number): Promise<StreamClients> {
   const streams = [];
-  for (let id = first; id < first + readers; id++) {
-    const { services } = z
-      .object({ services: z.array(z.number()) })
-      .parse(JSON.parse(await request(rig, rig.admin, 'GET', `execution/${id}`)));
-    streams.push({ path: `service/logs/${services[0]}`, cookie: rig.admin });
-  }
+  for (let id = first; id < first + readers; id++)
+    streams.push({ path: `service/logs/${await serviceOf(rig, id)}`, cookie: rig.admin });
   const logs = openStreams(rig.url, streams);
   await eventually(() => logs.connected() === readers);
   return logs;
+}
+
+/** The only service of an execution. */
+export async function serviceOf(rig: Rig, execution: number): Promise<number> {
+  const { services } = z
+    .object({ services: z.tuple([z.number()]) })
+    .parse(JSON.parse(await request(rig, rig.admin, 'GET', `execution/${execution}`)));
+  return services[0];
 }
 
 /** Does once what is measured later, so that code and caches do not count as objects. */

@@ -8,6 +8,8 @@ const SAMPLE_MS = 100;
 const COLLECTIONS = 4;
 const BETWEEN_MS = 500;
 
+export const totalMb = ({ heapMb, buffersMb }: HeapUsage): number => heapMb + buffersMb;
+
 export class HeapWatch {
   readonly #address: string;
   #inspector: IsolateInspector | undefined;

@@ -4,6 +4,7 @@ import { type ConnectionState, Gateway } from '../../../control-plane/coordinato
 import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
 import { openLogsFrom } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import { LogWindows } from '../../../control-plane/core/streams/log-windows.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
@@ -31,6 +32,8 @@ export class GatewayRig {
   readonly calls: { direction: 'up' | 'down'; again: () => unknown }[] = [];
   /** Log lines of gateway and links. */
   readonly logged: string[] = [];
+  /** Of the Worker's isolate. */
+  readonly windows = new LogWindows();
   readonly #maxWaitingLength: number;
   /** Connections of whose end the coordinator does not know. */
   readonly stored = new Set<string>();
@@ -84,10 +87,11 @@ export class GatewayRig {
 
   /** The `openLog` of the coordinator's client in the Worker. */
   get openLog(): ReturnType<typeof openLogsFrom> {
-    return openLogsFrom(this.rig.coordinator, () => ({
-      openLog: (...args) => this.gateway.openLog(...args),
-      closeLog: async (reader) => this.gateway.closeLog(reader),
-    }));
+    const link = {
+      openLog: (...args: Parameters<Gateway['openLog']>) => this.gateway.openLog(...args),
+      closeLog: async (reader: string) => this.gateway.closeLog(reader),
+    };
+    return openLogsFrom(this.rig.coordinator, () => link, this.windows);
   }
 
   #makeLinks(incarnation = `life-${++this.#incarnations}`): GatewayLinks {

@@ -4,6 +4,7 @@ import { newEntries } from '../../../../control-plane/coordinator/gateways/porti
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import { findService } from '../../../../control-plane/store/executions/executions.ts';
+import { LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, HOLD_MS } from '../../../support/rigs/gateway-rig.ts';
@@ -228,7 +229,14 @@ test('P178: while many logs are read through a gateway, all its agents collect o
   rig.restartCoordinator();
   const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
   const open = async (agent: GatewayAgent, reader: string) => {
-    const log = await rig.gateway.openLog({ connection: agent.id, sent: 0 }, reader, key, 0, 'raw');
+    const log = await rig.gateway.openLog(
+      { connection: agent.id, sent: 0 },
+      reader,
+      key,
+      0,
+      'raw',
+      LOG_WINDOW_BYTES,
+    );
     if (!log || log === 'full') throw new Error('the log was not opened');
     return log;
   };
@@ -254,9 +262,16 @@ test('P178: while many logs are read through a gateway, all its agents collect o
 test('P178: logs of a connection that has ended no longer count', async () => {
   const [one, other] = [await rig.agent(1).join(), rig.agent(1)];
   for (let n = 0; n < 50; n++)
-    await rig.gateway.openLog({ connection: one.id, sent: 0 }, `reader ${n}`, key, 0, 'raw');
+    await rig.gateway.openLog(
+      { connection: one.id, sent: 0 },
+      `reader ${n}`,
+      key,
+      0,
+      'raw',
+      LOG_WINDOW_BYTES,
+    );
   one.connection.closed();
-  await rig.gateway.openLog({ connection: other.id, sent: 0 }, 'later', key, 0, 'raw');
+  await rig.gateway.openLog({ connection: other.id, sent: 0 }, 'later', key, 0, 'raw', LOG_WINDOW_BYTES);
   expect(other.socket.all('logs.open').map(({ collectMs }) => collectMs)).toEqual([undefined]);
 });
 
