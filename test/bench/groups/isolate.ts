@@ -125,8 +125,8 @@ async function underLoad(
   turnover.take();
   await pause(LOAD_MS);
   const bytes = logs.takeBytes();
-  const { latenciesMs, failed } = turnover.take();
-  if (failed > 0) throw new Error(`${failed} requests failed under load`);
+  const { latenciesMs, failures } = turnover.take();
+  if (failures.length > 0) throw new Error(`failed under load: ${failures.join('; ')}`);
   const largestMb = watch.takeLargestMb();
   const growthMb = totalMb(await watch.live()) - totalMb(before);
   const asked = LOG_READERS * OUTPUT_BYTES_PER_S;

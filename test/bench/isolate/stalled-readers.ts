@@ -28,19 +28,23 @@ export async function measureStalledReaders(rig: Rig, first: number): Promise<Me
     await agents.waitFor(/^runs$/m, JOIN_MS);
     const before = totalMb(await watch.live());
     let answered = 0;
+    let refusal: string | undefined;
     for (let n = 0; n < READERS; n++) {
       const service = await serviceOf(rig, first + n);
+      const cookie = users[Math.floor(n / (READERS / USERS))];
       const socket = connect(Number(new URL(url).port), '127.0.0.1');
       sockets.push(socket);
       socket.once('data', (data: Buffer) => {
         socket.pause();
-        if (data.toString('latin1').startsWith('HTTP/1.1 200')) answered += 1;
+        answered += 1;
+        if (!data.toString('latin1').startsWith('HTTP/1.1 200')) refusal = data.toString();
       });
       socket.write(
-        `GET /api/0.7/service/logs/${service} HTTP/1.1\r\nhost: berth\r\ncookie: ${users[n % USERS]}\r\n\r\n`,
+        `GET /api/0.7/service/logs/${service} HTTP/1.1\r\nhost: berth\r\ncookie: ${cookie}\r\n\r\n`,
       );
     }
     await eventually(() => answered === READERS, JOIN_MS);
+    if (refusal !== undefined) throw new Error(`a log was refused: ${refusal}`);
     await pause(FILL_MS);
     const heldMb = totalMb(await watch.live()) - before;
     await request(rig, rig.admin, 'GET', 'execution?limit=20');

@@ -16,8 +16,8 @@ export interface Turnover {
   submissions: ReadonlySet<number>;
   /** Executions whose termination was acknowledged. */
   terminations: ReadonlySet<number>;
-  /** The latencies since the last call, and the number of requests that failed. */
-  take(): { latenciesMs: number[]; failed: number };
+  /** The latencies since the last call, and what became of the requests that failed. */
+  take(): { latenciesMs: number[]; failures: string[] };
   stop(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export function startTurnover(url: string, cookie: string, first: number): Turno
   const submissions = new Set<number>();
   const terminations = new Set<number>();
   let latenciesMs: number[] = [];
-  let failed = 0;
+  let failures: string[] = [];
   let next = first;
   let isOver = false;
   /** Undefined if the request failed, so that its outcome is unknown. */
@@ -41,10 +41,10 @@ export function startTurnover(url: string, cookie: string, first: number): Turno
         latenciesMs.push(performance.now() - startMs);
         return text;
       }
-    } catch {
-      // There was no answer.
+      failures.push(`${method} ${path}: ${response.status} ${text}`);
+    } catch (error) {
+      failures.push(`${method} ${path}: ${error} (${(error as Error).cause})`);
     }
-    failed += 1;
     return undefined;
   };
   const client = async () => {
@@ -65,9 +65,9 @@ export function startTurnover(url: string, cookie: string, first: number): Turno
     submissions,
     terminations,
     take() {
-      const taken = { latenciesMs, failed };
+      const taken = { latenciesMs, failures };
       latenciesMs = [];
-      failed = 0;
+      failures = [];
       return taken;
     },
     async stop() {
