@@ -22,7 +22,7 @@ const RETRY_MS = 1_000;
 
 type OpenGateway = (gateway: number) => Pick<GatewayLink, 'openLog' | 'closeLog'>;
 
-/** The `openLog` of a coordinator whose agents are at gateways. The open logs share the memory of `windows`. */
+/** The `openLog` of a coordinator whose agents are at gateways. Open logs share the memory of `windows`. */
 export const openLogsFrom =
   (
     coordinator: Pick<CoordinatorApi, 'watchLog'>,

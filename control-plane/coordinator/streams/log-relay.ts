@@ -47,8 +47,8 @@ export class LogRelay implements LogSink, LogReader {
 
   /**
    * `source` is called at every update. `done` is called once, when the stream has ended or was cancelled.
-   * With `from`, the stream consists of frames and begins there. It holds at most `window` bytes that were not
-   * read.
+   * With `from`, the stream consists of frames and begins there. It holds at most `window` bytes that were
+   * not read.
    */
   constructor(
     subscriber: LogSubscriber,

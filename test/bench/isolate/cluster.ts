@@ -54,6 +54,8 @@ export async function prepare(workerd: LimitedWorkerd, watch: HeapWatch): Promis
   const url = workerd.url();
   const admin = await cookieOf(url, 'admin');
   const users: string[] = [];
+  // What the administrator submits starts before what waits.
+  await request({ url }, admin, 'POST', 'user/1', { priority: 10 });
   await request({ url }, admin, 'POST', 'quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });
   for (let n = 0; n < USERS; n++) {
     const username = `user${n}`;

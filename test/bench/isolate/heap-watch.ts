@@ -8,12 +8,14 @@ const SAMPLE_MS = 100;
 const COLLECTIONS = 4;
 const BETWEEN_MS = 500;
 
+const NOTHING: HeapUsage = { heapMb: 0, buffersMb: 0 };
+
 export const totalMb = ({ heapMb, buffersMb }: HeapUsage): number => heapMb + buffersMb;
 
 export class HeapWatch {
   readonly #address: string;
   #inspector: IsolateInspector | undefined;
-  #largestMb = 0;
+  #largest: HeapUsage = NOTHING;
   #isOver = false;
   readonly #sampling: Promise<void>;
 
@@ -22,10 +24,10 @@ export class HeapWatch {
     this.#sampling = this.#sample();
   }
 
-  /** The most that a sample since the last call has found in heap and buffers, garbage included. */
-  takeLargestMb(): number {
-    const largest = this.#largestMb;
-    this.#largestMb = 0;
+  /** The largest heap and the largest buffers since the last call, garbage included. */
+  takeLargest(): HeapUsage {
+    const largest = this.#largest;
+    this.#largest = NOTHING;
     return largest;
   }
 
@@ -62,7 +64,10 @@ export class HeapWatch {
       try {
         this.#inspector ??= await IsolateInspector.connect(this.#address, ISOLATE);
         const { heapMb, buffersMb } = await this.#inspector.usage();
-        this.#largestMb = Math.max(this.#largestMb, heapMb + buffersMb);
+        this.#largest = {
+          heapMb: Math.max(this.#largest.heapMb, heapMb),
+          buffersMb: Math.max(this.#largest.buffersMb, buffersMb),
+        };
       } catch {
         // workerd has ended, or has not started yet.
         this.#inspector = undefined;

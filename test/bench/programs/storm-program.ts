@@ -1,7 +1,7 @@
 /**
  * All agents of the groups `storm` and `isolate` in one process, behind a relay that can drop all connections
- * at once (SIGUSR2). Prints `synced` when all agents have a sync, at first and after each drop, and `runs` when
- * all services run. At SIGHUP it prints how many services run, how many were started more than once, and
+ * at once (SIGUSR2). Prints `synced` when all agents have a sync, at first and after each drop, and `runs`
+ * when all services run. At SIGHUP it prints how many services run, how many were started more than once, and
  * `p99 <ms>` of the time from the submission of an execution to its start command, of those since the last
  * SIGHUP whose name is that time, in milliseconds since the epoch.
  */

@@ -32,7 +32,7 @@ export class GatewayRig {
   readonly calls: { direction: 'up' | 'down'; again: () => unknown }[] = [];
   /** Log lines of gateway and links. */
   readonly logged: string[] = [];
-  /** Of the Worker's isolate. */
+  /** Windows of the readers in the Worker's isolate. */
   readonly windows = new LogWindows();
   readonly #maxWaitingLength: number;
   /** Connections of whose end the coordinator does not know. */
