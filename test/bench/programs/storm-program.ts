@@ -6,6 +6,7 @@
  * SIGHUP whose name is that time, in milliseconds since the epoch.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DatabaseError } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
@@ -16,6 +17,8 @@ import { simulateAgent } from './simulated-agent.ts';
 
 /** Number of connections made at a time at the beginning. */
 const JOINING = 50;
+/** Writers that tried again at once could keep each other from the lock of the database for minutes. */
+const MAX_RETRY_MS = 200;
 
 const {
   agents,
@@ -97,6 +100,7 @@ async function enrolled(name: string, key: AgentKey): Promise<number> {
       const isBusy =
         error instanceof DatabaseError ? error.kind === 'unavailable' : /: 503 /.test(String(error));
       if (!isBusy) throw error;
+      await pause(Math.random() * MAX_RETRY_MS);
     }
 }
 
