@@ -27,6 +27,8 @@ import { SavedStorage } from './saved-storage.ts';
 
 /** How often an object that is awake looks whether it may sleep. */
 const LOOK_MS = 100;
+/** How long the gateways' answers about their time awake are used. */
+const ASK_PERIOD_MS = 60_000;
 
 export class CoordinatorObject extends DurableObject<ObjectBindings> {
   readonly #assembly: Assembly;
@@ -38,6 +40,9 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   #awake!: AwakeTime;
   /** Its timers count as time awake. */
   #clock = objectClock;
+  /** What gateways have answered last about their time awake, and when they were asked. */
+  #gatewayTotals: AwakeTotals[] = [];
+  #askedMs = 0;
   /** False once everything is saved, until the next event. */
   #isTended = false;
 
@@ -110,12 +115,15 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     this.#links.resume(state);
   }
 
-  /** Gateways that do not answer are left out. */
+  /** Anybody may ask, so that gateways are asked once a minute at most. Those that do not answer are left out. */
   async #awakeSummary(): Promise<AwakeSummary> {
-    const calls = this.#links.gateways.map((gateway) => gatewayStub(this.env, gateway).awakeTotals());
-    const answers = await Promise.allSettled(calls);
-    const gateways = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    return { coordinator: this.#awake.totals, gateways: sumOfTotals(gateways) };
+    if (Math.abs(Date.now() - this.#askedMs) >= ASK_PERIOD_MS) {
+      this.#askedMs = Date.now();
+      const calls = this.#links.gateways.map((gateway) => gatewayStub(this.env, gateway).awakeTotals());
+      const answers = await Promise.allSettled(calls);
+      this.#gatewayTotals = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    }
+    return { coordinator: this.#awake.totals, gateways: sumOfTotals(this.#gatewayTotals) };
   }
 
   /** Whatever may change the state in memory runs here. */

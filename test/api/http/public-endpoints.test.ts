@@ -4,6 +4,10 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 
 const isTimeOrNull = (value: unknown) => value === null || typeof value === 'number';
+/** Null on Node, which never sleeps (C233). */
+const isAwakeOrNull = (value: unknown): boolean =>
+  value === null ||
+  Object.values((value as { coordinator: object }).coordinator).every((one) => typeof one === 'number');
 
 onHosts(everySetup, (host) => {
   const client = new HttpClient(() => host().url());
@@ -30,6 +34,7 @@ onHosts(everySetup, (host) => {
       running: { executions: 0, starting: 0, containers: 0 },
       hosts: { known: 0, connected: 0, schedulable: 0, ...amounts },
       history: { keep_ended_days: 90, removed: 0, reviewed: expect.toSatisfy(isTimeOrNull) },
+      awake: expect.toSatisfy(isAwakeOrNull),
     });
   });
 
