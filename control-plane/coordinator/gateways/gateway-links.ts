@@ -9,7 +9,7 @@ import type { SessionMessage } from '../agents/agent-connection.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { SessionPeer } from '../agents/session-peer.ts';
 import type { Clock, Logger } from '../ports.ts';
-import type { SavedConnection, SavedLinks, SavedSession } from '../sleep/saved-state.ts';
+import type { SavedLinks, SavedSession } from '../sleep/saved-state.ts';
 import { BatchSender } from './batch-sender.ts';
 import { newEntries, type Portion, type Rejected } from './portion.ts';
 
@@ -19,6 +19,7 @@ export interface GatewayLinksOptions {
     attach(peer: SessionPeer, hostId: number): Session;
     saved: {
       resume(peer: SessionPeer, session: SavedSession): Session;
+      has(hostId: number): boolean;
       save(hostId: number): SavedSession | undefined;
     };
   };
@@ -103,16 +104,17 @@ export class GatewayLinks {
   /** What a coordinator that sleeps keeps of the connections. Undefined: something is under way (C232). */
   saved(): SavedLinks | undefined {
     const { agents, incarnation } = this.#options;
-    const connections: SavedConnection[] = [];
-    for (const [id, { session, gateway, received, isHeard }] of this.#attached) {
-      const saved = isHeard ? agents.saved.save(session.hostId) : undefined;
-      if (!saved) return undefined;
-      connections.push({ id, gateway, received, sent: this.#senderOf(gateway).count(id), session: saved });
-    }
+    const all = [...this.#attached];
     const isIdle = this.#ending.size === 0 && [...this.#senders.values()].every((sender) => sender.isIdle);
-    const isOnePerHost =
-      new Set(connections.map(({ session }) => session.hostId)).size === connections.length;
-    return isIdle && isOnePerHost ? { incarnation, admitted: this.#connections, connections } : undefined;
+    const hosts = new Set(all.map(([, { session }]) => session.hostId));
+    // Checked first, since it is asked often.
+    const mayBeSaved = all.every(([, { session, isHeard }]) => isHeard && agents.saved.has(session.hostId));
+    if (!isIdle || !mayBeSaved || hosts.size < all.length) return undefined;
+    const connections = all.flatMap(([id, { session, gateway, received }]) => {
+      const saved = agents.saved.save(session.hostId);
+      return saved ? { id, gateway, received, sent: this.#senderOf(gateway).count(id), session: saved } : [];
+    });
+    return { incarnation, admitted: this.#connections, connections };
   }
 
   /** Goes on with the connections that a coordinator had before it slept. */

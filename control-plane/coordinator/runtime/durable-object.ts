@@ -25,8 +25,12 @@ import { gatewayStub, type ObjectBindings } from './object-stubs.ts';
 import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
 import { SavedStorage } from './saved-storage.ts';
 
-/** How often an object that is awake looks whether it may sleep. */
+/**
+ * How long after an event an object looks whether it may sleep, and then again. It waits longer with many
+ * agents, since it then saves more.
+ */
 const LOOK_MS = 100;
+const LOOK_MS_PER_AGENT = 1;
 /** How long the gateways' answers about their time awake are used. */
 const ASK_PERIOD_MS = 60_000;
 
@@ -115,7 +119,9 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     this.#links.resume(state);
   }
 
-  /** Anybody may ask, so that gateways are asked once a minute at most. Those that do not answer are left out. */
+  /**
+   * Anybody may ask, so that gateways are asked once a minute at most. Those that do not answer are left out.
+   */
   async #awakeSummary(): Promise<AwakeSummary> {
     if (Math.abs(Date.now() - this.#askedMs) >= ASK_PERIOD_MS) {
       this.#askedMs = Date.now();
@@ -137,7 +143,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   /** Once nothing is under way, saves what is in memory; the runtime then lets the object sleep (C232). */
   #tend(): void {
     this.#isTended = true;
-    this.#clock.after(LOOK_MS, () => {
+    this.#clock.after(LOOK_MS + LOOK_MS_PER_AGENT * this.#links.connections, () => {
       this.#isTended = false;
       if (!this.#mayRest()) this.#tend();
     });

@@ -27,7 +27,13 @@ export class SavedSessions<Peer, S extends Session> {
     this.#attach = attach;
   }
 
-  /** What is saved of the session of a host. Undefined: the coordinator must not sleep. */
+  /** Whether the session of the host can be saved. If not, the coordinator must not sleep. */
+  has(hostId: number): boolean {
+    const isKnown = this.#turns.cluster?.hosts.has(hostId) === true;
+    return isKnown && this.#sessions.get(hostId)?.isWatched === true;
+  }
+
+  /** What is saved of the session of a host. Undefined: it can't be saved. */
   save(hostId: number): SavedSession | undefined {
     const session = this.#sessions.get(hostId);
     const host = this.#turns.cluster?.hosts.get(hostId);

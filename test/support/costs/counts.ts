@@ -63,7 +63,8 @@ export const CPU_MS_PER_REQUEST = 5;
 export const OBJECT_ROWS_PER_EXECUTION = 24;
 
 /**
- * Time for which an object is awake after an alarm, and coordinator and gateway together for an execution, in
- * ms. Assumed, and above what `npm run bench -- sleep` measured.
+ * Time for which an object is awake after an alarm, above what `npm run bench -- sleep` measured, and
+ * coordinator and gateway together for an execution: some ten events, after each of which the coordinator
+ * waits for its commit and 100 ms more. In ms.
  */
 export const AWAKE_MS = { alarm: 100, execution: 3_000 };

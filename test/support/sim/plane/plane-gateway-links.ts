@@ -41,6 +41,7 @@ export class PlaneGatewayLinks {
         admit: () => {},
         attach: (peer, hostId) => shown((seen) => agents.attach(seen, hostId), peer),
         saved: {
+          has: (hostId) => agents.saved.has(hostId),
           save: (hostId) => agents.saved.save(hostId),
           resume: (peer, session) => shown((seen) => agents.saved.resume(seen, session), peer),
         },
