@@ -26,8 +26,8 @@ import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
 import { SavedStorage } from './saved-storage.ts';
 
 /**
- * How long after an event an object looks whether it may sleep, and then again. It waits longer with many
- * agents, since it then saves more.
+ * How often an object that is awake looks whether it may sleep: if no event has come since it looked last. It
+ * looks less often with many agents, since it then saves more.
  */
 const LOOK_MS = 100;
 const LOOK_MS_PER_AGENT = 1;
@@ -49,6 +49,8 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   #askedMs = 0;
   /** False once everything is saved, until the next event. */
   #isTended = false;
+  /** No event has come since the object looked last whether it may sleep. */
+  #isQuiet = false;
 
   constructor(ctx: DurableObjectState, env: ObjectBindings) {
     super(ctx, env);
@@ -135,6 +137,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   /** Whatever may change the state in memory runs here. */
   #handle<T>(run: () => T | Promise<T>): Promise<T> {
     this.#saved.discard();
+    this.#isQuiet = false;
     const handled = this.#awake.during(run);
     if (!this.#isTended) this.#tend();
     return handled;
@@ -145,7 +148,9 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     this.#isTended = true;
     this.#clock.after(LOOK_MS + LOOK_MS_PER_AGENT * this.#links.connections, () => {
       this.#isTended = false;
-      if (!this.#mayRest()) this.#tend();
+      const wasQuiet = this.#isQuiet;
+      this.#isQuiet = true;
+      if (!wasQuiet || !this.#mayRest()) this.#tend();
     });
   }
 

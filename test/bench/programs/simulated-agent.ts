@@ -46,6 +46,8 @@ export interface SimulatedAgentEvents {
 const PING_MS = 10_000;
 /** How often a service writes output, and how often an agent sends it unless it must collect for longer. */
 const OUTPUT_MS = 50;
+/** Agents begin to send output at any moment of so long: those of different machines are not in step. */
+const PHASES_MS = 200;
 
 /** Runs one agent until `signal` aborts. */
 export function simulateAgent(
@@ -150,8 +152,10 @@ class SimulatedSession implements Receiver {
         this.#collectMs = message.collectMs ?? 0;
         this.#logs.set(message.stream, { credit: message.credit, next: message.offset });
         if (this.#outputTimer) return;
-        this.#sentMs = performance.now();
-        this.#outputTimer = setInterval(() => this.#writeOutput(), OUTPUT_MS);
+        this.#sentMs = performance.now() - Math.random() * PHASES_MS;
+        this.#outputTimer = setTimeout(() => {
+          this.#outputTimer = setInterval(() => this.#writeOutput(), OUTPUT_MS);
+        }, Math.random() * OUTPUT_MS);
         return;
       case 'logs.credit': {
         this.#collectMs = message.collectMs ?? this.#collectMs;
