@@ -167,7 +167,7 @@ test('C232: if another coordinator has taken over meanwhile, one that has slept 
   expect(await eventually(() => agent.socket.closeCode)).toBe(4503);
 });
 
-test('C232: the coordinator does not sleep while an agent only reports, is about to say hello, or something is under way', async () => {
+test('C230, C232: the coordinator does not sleep while an agent only reports, is about to say hello, or something is under way', async () => {
   const isIdle = () => rig.rig.coordinator.holding !== undefined && rig.links.saved() !== undefined;
   const agent = await rig.agent().join();
   await eventually(isIdle);
