@@ -54,23 +54,31 @@ const GONE = { code: 1006, reason: '' };
  */
 const LATE_MS = 10_000;
 
-/** A report of nothing but the usage of the host. */
-const isSignOfLife = (message: SessionMessage): boolean =>
-  message.type === 'report' &&
-  message.observations.length + message.forgotten.length === 0 &&
-  message.conditions === undefined &&
-  message.swarm === undefined;
-
 interface Held {
   connection: AgentConnection;
   hostId: number;
   socket: AgentSocket;
   state: ConnectionState;
+  /** What the agent has last said of the host itself. Absent after a sleep. */
+  facts?: string;
   /** The coordinator has ended the connection, or never had it. */
   isOver: boolean;
   changed(state: ConnectionState): void;
   /** Called when messages have arrived, or the connection is over. */
   waiting: (() => void)[];
+}
+
+/** What a message says of the host itself, as text. */
+const factsOf = ({ conditions = [], swarm }: SessionMessage): string => JSON.stringify([conditions, swarm]);
+
+/**
+ * A report of nothing but the usage of the host (P177). Agents repeat in it what they have said of the host,
+ * which `facts` has from the message before.
+ */
+function isSignOfLife(message: SessionMessage, facts: string | undefined): boolean {
+  if (message.type !== 'report' || message.observations.length + message.forgotten.length > 0) return false;
+  const isSilent = message.conditions === undefined && message.swarm === undefined;
+  return isSilent || factsOf(message) === facts;
 }
 
 export class Gateway {
@@ -226,7 +234,9 @@ export class Gateway {
       held.connection.close(...closeArguments('unavailable', 'the coordinator does not keep up'));
       return;
     }
-    this.#sender.add(id, message, length, isSignOfLife(message) ? this.#options.holdMs : 0);
+    const mayWait = isSignOfLife(message, held.facts);
+    if (message.type === 'hello' || message.conditions !== undefined) held.facts = factsOf(message);
+    this.#sender.add(id, message, length, mayWait ? this.#options.holdMs : 0);
     this.#change(held, { up: this.#sender.count(id), heardMs: this.#options.clock.nowMs() });
   }
 

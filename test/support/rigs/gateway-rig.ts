@@ -183,11 +183,14 @@ export class GatewayAgent {
   /** A report that is more than a sign of life. */
   report(observations: Observation[] = []): void {
     const sequence = ++this.#sequence;
-    this.send({ type: 'report', sequence, observations, forgotten: [], conditions: [] });
+    const conditions = [{ kind: 'clock-skew', text: `news ${sequence}` }];
+    this.send({ type: 'report', sequence, observations, forgotten: [], conditions });
   }
 
+  /** As real agents do, repeats the conditions of the host: none. */
   signOfLife(): void {
-    this.send({ type: 'report', sequence: ++this.#sequence, observations: [], forgotten: [] });
+    const sequence = ++this.#sequence;
+    this.send({ type: 'report', sequence, observations: [], forgotten: [], conditions: [] });
   }
 
   async join(name = 'one'): Promise<this> {

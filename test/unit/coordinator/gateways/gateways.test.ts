@@ -95,6 +95,10 @@ test('P177: any other message is sent at once, after the signs of life that wait
   agent.report([seen(assignment, running)]);
   await eventually(() => agent.acknowledged.length > 0);
   expect(agent.acknowledged).toEqual([2]);
+  // Another condition of the host is news.
+  agent.report();
+  await eventually(() => agent.acknowledged.length > 1);
+  expect(agent.acknowledged).toEqual([2, 3]);
 });
 
 test('P171: a batch of a connection that has ended, arriving late, begins no session', async () => {
