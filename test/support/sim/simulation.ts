@@ -44,6 +44,8 @@ const MACHINES = ['one', 'two', 'three'];
 const SETTLE_STEP_MS = 10_000;
 /** A backfill reservation may last 10 minutes; nothing else takes longer. */
 const MAX_SETTLE_MS = 20 * 60_000;
+/** What the loss of a host may take beyond its time. */
+const LOSS_SLACK_MS = 10_000;
 /** Covers the reports of a few hosts every 10 s and the remaining work. */
 const MAX_SETTLE_TURNS = 4_000;
 
@@ -174,6 +176,24 @@ export class Simulation {
         return this.#convergence.remains(action);
       });
     }
+    await this.#loseHost();
+  }
+
+  /** A host that dies when nothing is under way, and all that can sleep does, is lost in time (C17, P180). */
+  async #loseHost(): Promise<void> {
+    const { world, ledger, gateways, machines } = this;
+    const machine = machines.find(({ hostId, powered }) => powered && !ledger.isRemoved(hostId));
+    if (!machine) return;
+    machine.powerOff();
+    for (const gateway of gateways?.all ?? []) gateway.sleep();
+    this.controlPlanes.at(-1)?.sleep();
+    await world.run(this.scheduling.lostAfterMs + LOSS_SLACK_MS);
+    // An administrator may still remove it.
+    if (!ledger.isRemoved(machine.hostId) && ledger.hosts.get(machine.hostId)?.lost !== 1)
+      world.violate(
+        `${machine.name} has had no power for ${this.scheduling.lostAfterMs} ms, and is not lost`,
+      );
+    world.demandNoViolation();
   }
 
   startControlPlane(): void {

@@ -81,4 +81,16 @@ export const gatewayMutants: readonly Mutant[] = [
     to: 'Object.assign(host, { connected: false, isWatched: true });',
     faults: ['coordinator sleeps'],
   },
+  {
+    name: 'never end the connection of a silent agent',
+    file: `${gateways}/gateway.ts`,
+    from: 'if (lateMs >= 0 && lateMs <= LATE_MS) {',
+    to: 'if (lateMs >= 0 && lateMs < 0 * LATE_MS) {',
+  },
+  {
+    name: 'wait for ever for the agent of a connection that no gateway watches',
+    file: 'control-plane/core/hosts/host-liveness.ts',
+    from: 'return host.connected && host.isWatched ?',
+    to: 'return host.connected || host.isWatched ?',
+  },
 ];
