@@ -234,7 +234,8 @@ export class Gateway {
       held.connection.close(...closeArguments('unavailable', 'the coordinator does not keep up'));
       return;
     }
-    const mayWait = isSignOfLife(message, held.facts);
+    // With pulses, a report was asked for, and somebody waits for it.
+    const mayWait = !held.socket.lastPulseMs?.() && isSignOfLife(message, held.facts);
     if (message.type === 'hello' || message.conditions !== undefined) held.facts = factsOf(message);
     this.#sender.add(id, message, length, mayWait ? this.#options.holdMs : 0);
     this.#change(held, { up: this.#sender.count(id), heardMs: this.#options.clock.nowMs() });

@@ -200,6 +200,7 @@ test('P179: who looks at hosts gets reports that are fresh, and waits for them, 
   await rig.rig.coordinator.hosts();
   expect(agent.socket.all('report.request')).toEqual([]);
   rig.rig.clock.pass(60_000);
+  pulse(agent);
   const looking = [rig.rig.coordinator.hosts(), rig.rig.coordinator.host(HOST_ID)] as const;
   await agent.received('report.request');
   agent.send({
