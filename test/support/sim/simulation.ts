@@ -182,6 +182,10 @@ export class Simulation {
   /** A host that dies when nothing is under way, and all that can sleep does, is lost in time (C17, P180). */
   async #loseHost(): Promise<void> {
     const { world, ledger, gateways, machines } = this;
+    // One that is down for long starts by itself.
+    await this.#settle('all is removed', () =>
+      this.controlPlanes.length > 0 ? [] : ['no control plane runs'],
+    );
     const machine = machines.find(({ hostId, powered }) => powered && !ledger.isRemoved(hostId));
     if (!machine) return;
     machine.powerOff();

@@ -84,8 +84,8 @@ export const gatewayMutants: readonly Mutant[] = [
   {
     name: 'never end the connection of a silent agent',
     file: `${gateways}/gateway.ts`,
-    from: 'if (lateMs >= 0 && lateMs <= LATE_MS) {',
-    to: 'if (lateMs >= 0 && lateMs < 0 * LATE_MS) {',
+    from: "held.connection.close(...closeArguments('resync', 'no sign of life'));",
+    to: 'this.#change(held, { heardMs: nowMs });',
   },
   {
     name: 'wait for ever for the agent of a connection that no gateway watches',
