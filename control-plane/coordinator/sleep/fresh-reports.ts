@@ -21,6 +21,8 @@ export class FreshReports {
   readonly #clock: Pick<Clock, 'after'>;
   /** By host id. */
   readonly #sessions: ReadonlyMap<number, Session>;
+  /** When each session was last asked: one that never answers must not delay everybody who looks. */
+  readonly #askedMs = new WeakMap<Session, number>();
   #missing = new Set<Session>();
   #complete: () => void = () => {};
   #pending: Promise<void> | undefined;
@@ -61,7 +63,14 @@ export class FreshReports {
 
   #stale({ hosts, schedulerConfig }: Cluster, nowMs: number): Session[] {
     const oldestMs = nowMs - reportPeriodMs(schedulerConfig.lostAfterMs);
-    return this.#watched().filter(({ hostId }) => (hosts.get(hostId)?.heardMs ?? nowMs) < oldestMs);
+    const isOld = (timeMs: number) => timeMs < oldestMs || timeMs > nowMs;
+    const stale = this.#watched().filter(
+      (session) =>
+        isOld(hosts.get(session.hostId)?.heardMs ?? nowMs) &&
+        isOld(this.#askedMs.get(session) ?? Number.NEGATIVE_INFINITY),
+    );
+    for (const session of stale) this.#askedMs.set(session, nowMs);
+    return stale;
   }
 
   #watched(): Session[] {

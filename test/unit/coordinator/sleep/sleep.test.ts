@@ -219,4 +219,7 @@ test('P179: who looks at hosts gets reports that are fresh, and waits for them, 
   await eventually(() => agent.socket.all('report.request').length === 2);
   rig.rig.clock.pass(300);
   expect((await late)[0]).toMatchObject({ usage: { memoryBytes: 7 } });
+  // An agent that does not answer is asked once in a report period, and delays nobody in between.
+  expect((await rig.rig.coordinator.hosts())[0]).toMatchObject({ usage: { memoryBytes: 7 } });
+  expect(agent.socket.all('report.request').length).toBe(2);
 });
