@@ -16,7 +16,7 @@ export type LogServer = Pick<AgentConnection, 'openLog' | 'grant' | 'closeLog' |
 export interface SessionPeer {
   send(text: string): void;
   close(code: number, reason: string): void;
-  /** True if the peer tells of the agent's silence by itself (P180). */
+  /** True if the peer reports the agent's silence by itself (P180). */
   readonly isWatching?: boolean;
   /** The server of the host's logs in this process, or the connection at a gateway that has it. */
   readonly logs: LogServer | GatewayAddress;

@@ -53,7 +53,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   constructor(ctx: DurableObjectState, env: ObjectBindings) {
     super(ctx, env);
     this.#assembly = assemble(env);
-    // Answered by the runtime, which wakes nobody.
+    // The runtime answers pulses without waking the object.
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PULSE, PULSE));
     void ctx.blockConcurrencyWhile(async () => this.#begin(await ctx.storage.get(TOTALS_KEY)));
   }
