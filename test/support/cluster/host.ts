@@ -16,6 +16,10 @@ export interface HostOptions {
   env?: NodeJS.ProcessEnv;
 }
 
+// States of a bridge's port, from the kernel's if_bridge.h.
+const DISABLED = 0;
+const FORWARDING = 3;
+
 /** The bridge that hosts are connected to. */
 export interface Switch {
   namespace: Namespace;
@@ -69,8 +73,7 @@ export class ClusterHost {
     await at.namespace.run(
       ...`ip link add ${host.#port} type veth peer name eth0 netns ${namespace.pid}`.split(' '),
     );
-    await host.heal();
-    await at.namespace.run('ip', 'link', 'set', host.#port, 'up');
+    await at.namespace.run('ip', 'link', 'set', host.#port, 'master', at.bridge, 'up');
     for (const command of [
       `ip addr add ${address}/24 dev eth0`,
       'ip link set eth0 up',
@@ -119,13 +122,20 @@ export class ClusterHost {
     return JSON.parse(links).flatMap(({ ifname = [] }: { ifname?: string | string[] }) => ifname);
   }
 
-  /** Drops all packets in both directions without an error. */
+  /**
+   * Drops all packets in both directions without an error. The port stays with the bridge: outside of it, the
+   * kernel would answer for the gateway's address there and let packets through to the control plane.
+   */
   async cut(): Promise<void> {
-    await this.#switch.namespace.run('ip', 'link', 'set', this.#port, 'nomaster');
+    await this.#setPort(DISABLED);
   }
 
   async heal(): Promise<void> {
-    await this.#switch.namespace.run('ip', 'link', 'set', this.#port, 'master', this.#switch.bridge);
+    await this.#setPort(FORWARDING);
+  }
+
+  async #setPort(state: number): Promise<void> {
+    await this.#switch.namespace.run('bridge', 'link', 'set', 'dev', this.#port, 'state', String(state));
   }
 
   /** Destroys the host permanently, with everything that runs on it. */
