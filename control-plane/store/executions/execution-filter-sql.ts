@@ -25,16 +25,16 @@ const newestOf = ({ sql, args }: Statement, limit: Statement, columns = 'id, tim
   args: [...args, ...limit.args],
 });
 
-/** The executions whose names a search reads. */
-export const searchedBy = (filter: ExecutionFilter): Statement =>
-  newestOf(
-    conditionOf(filter),
-    { sql: String(SEARCHED_NAMES), args: [] },
-    'id, name, status, time_submit_ms',
-  );
+/** These columns of the executions whose names a search reads. */
+export const searchedBy = (filter: ExecutionFilter, columns: string): Statement =>
+  newestOf(conditionOf(filter), { sql: String(SEARCHED_NAMES), args: [] }, columns);
+
+/** The last of them, without reading any column of the others. */
+export const lastSearchedBy = (filter: ExecutionFilter): Statement =>
+  newestOf(conditionOf(filter), { sql: `1 OFFSET ${SEARCHED_NAMES - 1}`, args: [] });
 
 function namesSearched(part: string, filter: ExecutionFilter, limit: number | undefined): Statement {
-  const searched = searchedBy(filter);
+  const searched = searchedBy(filter, 'id, name');
   const atMost = limit === undefined ? '' : ' LIMIT ?';
   return {
     sql: `id IN (SELECT id FROM (${searched.sql}) WHERE ${NAME_CONTAINS}${atMost})`,

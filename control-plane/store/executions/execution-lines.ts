@@ -1,16 +1,12 @@
 /** Queries for the web page of executions: one page of lines, and the number of executions in each state. */
 import { type ExecutionStatus, executionStatuses } from '../../core/model/execution.ts';
-import {
-  type ExecutionFilter,
-  MAX_COUNT,
-  type Position,
-  SEARCHED_NAMES,
-} from '../../core/views/execution-filter.ts';
+import { type ExecutionFilter, MAX_COUNT, type Position } from '../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../core/views/execution-views.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import {
   conditionOf,
   filterCondition,
+  lastSearchedBy,
   likePattern,
   NAME_CONTAINS,
   searchedBy,
@@ -63,7 +59,7 @@ function countsOf(filter: ExecutionFilter): Statement {
 }
 
 function countsOfNames({ nameContains = '', ...filter }: ExecutionFilter): Statement {
-  const { sql, args } = searchedBy(filter);
+  const { sql, args } = searchedBy(filter, 'name, status');
   return {
     sql: `SELECT status, min(count(*), ${MAX_COUNT + 1}) AS executions FROM (${sql}) WHERE ${NAME_CONTAINS}
       GROUP BY status`,
@@ -74,8 +70,8 @@ function countsOfNames({ nameContains = '', ...filter }: ExecutionFilter): State
 /** The last execution whose name the search reads; undefined if it reads all that pass the other filters. */
 export async function findSearchEnd(db: Db, filter: ExecutionFilter): Promise<Position | undefined> {
   const { nameContains: _, limit: __, ...rest } = filter;
-  const { sql, args } = searchedBy(rest);
-  const [row] = await db.query(`SELECT * FROM (${sql}) LIMIT 1 OFFSET ${SEARCHED_NAMES - 1}`, args);
+  const { sql, args } = lastSearchedBy(rest);
+  const [row] = await db.query(sql, args);
   return row && { timeSubmitMs: Number(row.time_submit_ms), id: Number(row.id) };
 }
 

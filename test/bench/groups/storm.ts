@@ -9,7 +9,7 @@ import { startLimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
 import { application } from '../application.ts';
 import { cookieOf, Deployment, PASSWORD } from '../deployment.ts';
-import { atLeast, atMost, type Measurement } from '../figure.ts';
+import { atLeast, atMost, type Measurement, median } from '../figure.ts';
 import { runLoad, startLoad } from '../load.ts';
 import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
 
@@ -49,6 +49,8 @@ const OUTPUT_BYTES_PER_S = 2e6;
 const READ_MS = 3_000;
 /** Executions that are started for a measurement of their latency. */
 const STARTS = 400;
+/** The latency alone and beside readers is measured so many times, by turns. */
+const START_ROUNDS = 5;
 const JOIN_MS = 180_000;
 const STORM_MS = 120_000;
 
@@ -120,38 +122,55 @@ async function readersOnWorkerd(agents: Program, url: string, cookie: string): P
     return Number(found[1]);
   };
   await startP99Ms();
-  const alone = await startP99Ms();
-  const end = new AbortController();
+  const alone: number[] = [];
+  const beside: number[] = [];
+  const megabytesPerS: number[] = [];
+  for (let round = 0; round < START_ROUNDS; round++) {
+    alone.push(await startP99Ms());
+    const readers = openReaders(url, cookie);
+    await pause(READ_MS);
+    const bytes = readers.bytes();
+    const beginMs = performance.now();
+    beside.push(await startP99Ms());
+    megabytesPerS.push((readers.bytes() - bytes) / 1e3 / (performance.now() - beginMs));
+    await readers.close();
+  }
+  const name = `${READERS} readers of logs on workerd`;
+  return [
+    {
+      name: `${name}: what they get together, of 2 MB/s`,
+      unit: 'MB/s',
+      figure: median(megabytesPerS),
+      goal: atLeast(1.8, 'figure'),
+    },
+    {
+      name: `${name}: submission -> start command, p99 (limit: without them)`,
+      unit: 'ms',
+      figure: median(beside),
+      limit: median(alone),
+      goal: atMost(median(alone) + 20, 'figure'),
+    },
+  ];
+}
+
+/** Opens the logs of the first services, and reads them until closed. */
+function openReaders(url: string, cookie: string) {
   let bytes = 0;
+  const end = new AbortController();
   const read = async (service: number) => {
     const address = `${url}/api/0.7/service/logs/${service}`;
     const { body } = await fetch(address, { headers: { cookie }, signal: end.signal });
     for await (const part of body ?? []) bytes += part.length;
   };
   const readers = Array.from({ length: READERS }, (_, at) => read(at + 1).catch(() => {}));
-  await pause(READ_MS);
-  const beginMs = performance.now();
-  bytes = 0;
-  const beside = await startP99Ms();
-  const megabytesPerS = bytes / 1e3 / (performance.now() - beginMs);
-  end.abort();
-  await Promise.all(readers);
-  const name = `${READERS} readers of logs on workerd`;
-  return [
-    {
-      name: `${name}: what they get together, of 2 MB/s`,
-      unit: 'MB/s',
-      figure: megabytesPerS,
-      goal: atLeast(1.8, 'figure'),
+  return {
+    /** Received so far, together. */
+    bytes: () => bytes,
+    async close() {
+      end.abort();
+      await Promise.all(readers);
     },
-    {
-      name: `${name}: submission -> start command, p99 (limit: without them)`,
-      unit: 'ms',
-      figure: beside,
-      limit: alone,
-      goal: atMost(alone + 20, 'figure'),
-    },
-  ];
+  };
 }
 
 /** Measures several storms and reports the slowest, with the highest API latency of all. */
