@@ -7,17 +7,18 @@
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
 import { DatabaseError } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
-import { type AgentKey, enrol, newAgentKey } from '../../support/agents/enrolment.ts';
+import { type AgentKey, enrolWith, newAgentKey } from '../../support/agents/enrolment.ts';
 import type { StormLoad } from '../groups/storm.ts';
 import { simulateAgent } from './simulated-agent.ts';
 
 /** Number of connections made at a time at the beginning. */
 const JOINING = 50;
-/** Writers that tried again at once could keep each other from the lock of the database for minutes. */
+/** Longest pause before another attempt to register. */
 const MAX_RETRY_MS = 200;
 
 const {
@@ -42,6 +43,7 @@ let running = 0;
 let startedTwice = 0;
 let latenciesMs: number[] = [];
 let joined = 0;
+let lastToken: Promise<unknown> = Promise.resolve();
 await Promise.all(Array.from({ length: JOINING }, joinMany));
 await db.close();
 process.on('SIGUSR2', () => {
@@ -91,17 +93,27 @@ async function joinMany(): Promise<void> {
   }
 }
 
-/** Tries again with a new token while another writer has the database of a server locked. */
+/** Tries again with a new token while another writer has the database locked. */
 async function enrolled(name: string, key: AgentKey): Promise<number> {
   for (;;)
     try {
-      return await enrol(place, db, name, key);
+      return await enrolWith(await newToken(), place, name, key);
     } catch (error) {
       const isBusy =
         error instanceof DatabaseError ? error.kind === 'unavailable' : /: 503 /.test(String(error));
       if (!isBusy) throw error;
       await pause(Math.random() * MAX_RETRY_MS);
     }
+}
+
+/**
+ * One is written at a time: dozens of simultaneous writers beside the control plane can keep the threads of a
+ * libSQL server waiting for each other in a loop, for minutes.
+ */
+function newToken(): Promise<string> {
+  const token = lastToken.then(async () => (await makeJoinToken(db, Date.now())).token);
+  lastToken = token.catch(() => {});
+  return token;
 }
 
 function startRelay(): Promise<Server> {
