@@ -27,17 +27,14 @@ export type Env = {
 
 export const COOKIE = 'berth_session';
 
-/**
- * Authenticates for the routes after it. Anonymous requests pass: operations refuse them. With
- * `needsSession`, the session that Basic credentials get is open.
- */
+/** Authenticates for the routes after it. Anonymous requests pass: operations refuse them. */
 export function authenticated(
   { authentication, addressOf, anew }: Authenticating,
-  { kind, needsSession = false }: { kind?: TokenKind; needsSession?: boolean } = {},
+  kind?: TokenKind,
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     if (c.get('caller')) return next();
-    const claim = await authentication.claim({ ...credentialsOf(c, addressOf), needsSession }, kind);
+    const claim = await authentication.claim(credentialsOf(c, addressOf), kind);
     const answer = async (proof: Authenticated) => {
       c.set('actor', proof.actor);
       c.set('proof', proof);

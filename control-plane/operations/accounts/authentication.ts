@@ -52,11 +52,6 @@ export interface Credentials {
   sessionToken?: string | undefined;
   /** The address of the client. It is evaluated only when a login is counted. */
   addressOf: () => string | undefined;
-  /**
-   * Whether the client means to use the session of its Basic credentials, which must then be open. Default:
-   * false.
-   */
-  needsSession?: boolean;
 }
 
 export interface AuthenticationDeps extends TokenDeps {
@@ -106,10 +101,10 @@ export class Authentication {
 
   /** Reads the credentials without the database. Throws if they can't be right. */
   async claim(
-    { basic, bearer, sessionToken, addressOf, needsSession = false }: Credentials,
+    { basic, bearer, sessionToken, addressOf }: Credentials,
     kind: TokenKind = 'access',
   ): Promise<Claim> {
-    if (basic) return { prove: () => this.#basic(basic, addressOf, needsSession) };
+    if (basic) return { prove: () => this.#basic(basic, addressOf) };
     if (bearer !== undefined) return this.#bearer(bearer, kind);
     if (sessionToken === undefined) return { prove: async () => ANONYMOUS };
     const tokenHash = digest(sessionToken);
@@ -144,11 +139,7 @@ export class Authentication {
     return this.#openSession(user.id, user.credentialVersion);
   }
 
-  async #basic(
-    { username, password }: BasicCredentials,
-    addressOf: () => string | undefined,
-    needsSession = false,
-  ): Promise<AuthenticatedByBasic> {
+  async #basic({ username, password }: BasicCredentials, addressOf: () => string | undefined) {
     if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH)
       throw wrongCredentials();
     // The hash is keyed, because passwords can be guessed. It is not an HMAC, whose key objects cost a fifth
@@ -157,28 +148,22 @@ export class Authentication {
     const known = this.#remembered.has(cacheKey)
       ? this.#recall(cacheKey, await findAccountByName(this.#db, username))
       : undefined;
-    if (known?.fresh && (!needsSession || (await this.#isOpen(known.sessionToken)))) return known.fresh;
+    if (known?.fresh) return known.fresh;
     const address = addressOf();
     const login = {
       name: username,
       network: address === undefined ? '' : subnetOf(address),
       familiar: known !== undefined || this.#familiarAddresses.has(address),
     };
-    return this.#passwordChecks.run(login, () =>
-      this.#logIn(username, password, cacheKey, address, needsSession),
-    );
+    return this.#passwordChecks.run(login, () => this.#logIn(username, password, cacheKey, address));
   }
 
-  /**
-   * Looks up account and cache again: this call may have been queued while the same client logged in. A
-   * password that was verified less than a minute ago is not verified again if only its session has ended.
-   */
+  /** Looks up account and cache again: this call may have been queued while the same client logged in. */
   async #logIn(
     username: string,
     password: string,
     cacheKey: string,
     address: string | undefined,
-    needsSession: boolean,
   ): Promise<AuthenticatedByBasic> {
     const begin = () => beginAttempt(this.#db, this.#nowMs, username, address);
     const [account, begun] = await Promise.all([
@@ -186,10 +171,10 @@ export class Authentication {
       this.#remembered.has(cacheKey) ? undefined : begin(),
     ]);
     const known = this.#recall(cacheKey, account);
-    if (known?.fresh && (!needsSession || (await this.#isOpen(known.sessionToken)))) return known.fresh;
+    if (known?.fresh) return known.fresh;
     // Failed guesses of others must not delay a client that has logged in here with this password before.
     const attempt = begun ?? (known ? undefined : await begin());
-    const right = known?.fresh || (await verifyPassword(password, account?.passwordHash ?? null));
+    const right = await verifyPassword(password, account?.passwordHash ?? null);
     if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
       await attempt?.failed();
       throw wrongCredentials();
@@ -200,8 +185,7 @@ export class Authentication {
     const sessionToken =
       (known && (await this.#extended(known.sessionToken))) ??
       (await this.#openSession(id, credentialVersion, digest(address ?? '')));
-    const sinceMs = known?.fresh ? known.sinceMs : this.#nowMs();
-    this.#remember(cacheKey, { sessionToken, credentialVersion, sinceMs });
+    this.#remember(cacheKey, { sessionToken, credentialVersion });
     return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
   }
 
@@ -229,11 +213,6 @@ export class Authentication {
     return (await extendSession(this.#db, digest(sessionToken), expiresMs)) ? sessionToken : undefined;
   }
 
-  /** Another process may have replaced the session meanwhile, or a logout ended it. */
-  async #isOpen(sessionToken: string): Promise<boolean> {
-    return (await findAccountBySession(this.#db, digest(sessionToken), this.#nowMs())) !== undefined;
-  }
-
   async #openSession(
     userId: number,
     credentialVersion: number,
@@ -255,7 +234,7 @@ export class Authentication {
   #recall(
     cacheKey: string,
     account: Account | undefined,
-  ): { sessionToken: string; sinceMs: number; fresh?: AuthenticatedByBasic } | undefined {
+  ): { sessionToken: string; fresh?: AuthenticatedByBasic } | undefined {
     const found = this.#remembered.get(cacheKey);
     if (!found) return undefined;
     const ageMs = this.#nowMs() - found.sinceMs;
@@ -263,20 +242,16 @@ export class Authentication {
       this.#remembered.delete(cacheKey);
       return undefined;
     }
-    const { sessionToken, sinceMs } = found;
-    if (ageMs >= REMEMBER_MS) return { sessionToken, sinceMs };
-    return {
-      sessionToken,
-      sinceMs,
-      fresh: { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken },
-    };
+    const { sessionToken } = found;
+    if (ageMs >= REMEMBER_MS) return { sessionToken };
+    return { sessionToken, fresh: { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken } };
   }
 
-  #remember(cacheKey: string, remembered: Remembered): void {
+  #remember(cacheKey: string, remembered: Omit<Remembered, 'sinceMs'>): void {
     this.#remembered.delete(cacheKey);
     const oldest = this.#remembered.keys().next().value;
     if (this.#remembered.size >= MAX_REMEMBERED && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(cacheKey, remembered);
+    this.#remembered.set(cacheKey, { ...remembered, sinceMs: this.#nowMs() });
   }
 }
 

@@ -43,9 +43,9 @@ async function setPassword(password: string): Promise<void> {
 /** Resolves to the session token, or to the code of the error. */
 const logIn = (
   password: string,
-  { username = 'alice', at = authentication, address = ADDRESS, needsSession = false } = {},
+  { username = 'alice', at = authentication, address = ADDRESS } = {},
 ): Promise<string> =>
-  at.authenticate({ basic: { username, password }, addressOf: () => address, needsSession }).then(
+  at.authenticate({ basic: { username, password }, addressOf: () => address }).then(
     (proof) => (proof.by === 'basic' ? proof.sessionToken : proof.by),
     (error) => {
       if (error instanceof OperationError) return error.code;
@@ -83,25 +83,6 @@ test('H327: Basic credentials have one session for each user and address, also a
   const elsewhere = await logIn('secret', { at: open(), address: '192.0.2.2' });
   const second = await logIn('secret', { at: open() });
   expect(await Promise.all([first, elsewhere, second].map(isOpen))).toEqual([false, true, true]);
-});
-
-test('H20: a login gets an open session, also if another process has replaced the one that is remembered', async () => {
-  const first = await logIn('secret', { needsSession: true });
-  const second = await logIn('secret', { at: open(), needsSession: true });
-  const third = await logIn('secret', { needsSession: true });
-  expect(await Promise.all([first, second, third].map(isOpen))).toEqual([false, false, true]);
-  expect(await logIn('secret', { needsSession: true })).toBe(third);
-});
-
-test('H20: a new session in place of one that has ended does not prolong the minute', async () => {
-  await logIn('secret');
-  await db.query('DELETE FROM sessions');
-  nowMs += MINUTE_MS - 1;
-  await logIn('secret', { needsSession: true });
-  await db.query('UPDATE users SET password_hash = NULL WHERE id = 1');
-  expect(await logIn('secret', { needsSession: true })).not.toBe('unauthenticated');
-  nowMs += 1;
-  expect(await logIn('secret', { needsSession: true })).toBe('unauthenticated');
 });
 
 test('H327: beyond the limit the oldest session ends, and a login by the form stays open', async () => {
