@@ -1,6 +1,7 @@
 /** What an idle cluster sends: the real coordinator and real agents, ten minutes of virtual time. */
 import { rm } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Db } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { idle, requeue } from '../../support/costs/counts.ts';
 import { type Metered, MeteredBerth } from '../../support/costs/metered-berth.ts';
@@ -9,6 +10,7 @@ import { scratchFolder } from '../../support/tools/folder.ts';
 
 const MINUTES = 10;
 const MINUTE_MS = 60_000;
+const MAX_ATTEMPTS = 10_000;
 const description = application(service());
 
 /** What a cluster of these hosts, each with a running service, uses in a minute. */
@@ -37,6 +39,7 @@ async function idleMinute(hosts: readonly string[], settings: NodeJS.ProcessEnv 
     await vi.advanceTimersByTimeAsync(100);
     await submitted;
   }
+  await runs(db, hosts.length);
   await vi.advanceTimersByTimeAsync(2 * MINUTE_MS);
   // What began in real time, such as a read of a folder, ends at any moment of the virtual one.
   for (let [last, requests] = [-1, -2]; requests !== last; ) {
@@ -53,6 +56,16 @@ async function idleMinute(hosts: readonly string[], settings: NodeJS.ProcessEnv 
     (count - before[name as keyof Metered]) / MINUTES,
   ]);
   return Object.fromEntries(spent);
+}
+
+/** Lets virtual time pass until the control plane knows of so many running executions. */
+async function runs(db: Db, count: number): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const [row] = await db.query(`SELECT count(*) AS running FROM executions WHERE status = 'running'`);
+    if (row?.running === count) return;
+    await vi.advanceTimersByTimeAsync(100);
+  }
+  throw new Error(`not all of ${count} executions run`);
 }
 
 test('H401: an idle host sends pulses only, as many as the formula counts, and nobody is called', async () => {
