@@ -64,6 +64,8 @@ export interface AuthenticationDeps extends TokenDeps {
 
 interface Remembered {
   sessionToken: string;
+  /** Another user may have the name since. */
+  userId: number;
   credentialVersion: number;
   sinceMs: number;
 }
@@ -185,7 +187,7 @@ export class Authentication {
     const sessionToken =
       (known && (await this.#extended(known.sessionToken))) ??
       (await this.#openSession(id, credentialVersion, digest(address ?? '')));
-    this.#remember(cacheKey, { sessionToken, credentialVersion });
+    this.#remember(cacheKey, { sessionToken, userId: id, credentialVersion });
     return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
   }
 
@@ -238,7 +240,9 @@ export class Authentication {
     const found = this.#remembered.get(cacheKey);
     if (!found) return undefined;
     const ageMs = this.#nowMs() - found.sinceMs;
-    if (!account || found.credentialVersion !== account.user.credentialVersion || ageMs >= SESSION_MS) {
+    const isSame =
+      found.userId === account?.user.id && found.credentialVersion === account.user.credentialVersion;
+    if (!account || !isSame || ageMs >= SESSION_MS) {
       this.#remembered.delete(cacheKey);
       return undefined;
     }

@@ -107,6 +107,17 @@ test('H327: a program that logs in from many addresses logs no browser out', asy
   expect(row?.sessions).toBe(5);
 });
 
+test('H19: credentials are not remembered for another user who takes the name', async () => {
+  expect(await logIn('secret')).toMatch(/^[\w-]{43}$/);
+  await db.query(`UPDATE users SET username = 'alice-before' WHERE id = 1`);
+  await db.query(
+    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, credential_version)
+      SELECT 2, 'alice', email, role_id, quota_id, auth_source, fs_uid, priority, enabled, credential_version
+      FROM users WHERE id = 1`,
+  );
+  expect(await logIn('secret')).toBe('unauthenticated');
+});
+
 test('H131: a client that has logged in before is not delayed by the guesses of others; any other client is', async () => {
   await logIn('secret');
   nowMs += 2 * MINUTE_MS;
