@@ -208,6 +208,7 @@ export class Turns {
       decisions = await decideAll(state.cluster, nowMs, this.loader);
       changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
+      this.#claims.committed();
       this.#hasUncommittedChanges = false;
     } catch (error) {
       this.#discardState(error, isStale(error) ? await this.#refused(accepted, prepared) : inputs);
@@ -241,7 +242,7 @@ export class Turns {
   async #loadState(nowMs: number): Promise<State> {
     if (!this.#state) {
       // Another machine's clock may have recorded the silence of hosts (C257).
-      const clock = this.#claims.followsStandby ? 'another' : 'same';
+      const clock = this.#claims.followsAnother ? 'another' : 'same';
       this.#state = await this.#claims.take();
       const { epoch, cluster } = this.#state;
       resumeTimeouts(cluster, nowMs, clock);

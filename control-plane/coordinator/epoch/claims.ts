@@ -24,6 +24,7 @@ export class Claims {
   /** Set until the first state of a coordinator that has slept. */
   #resumes: Holding | undefined;
   #hasHeld = false;
+  #hasCommitted = false;
 
   constructor(db: Db, scheduling: SchedulerConfig, terms: ClaimTerms, events: ClaimEvents) {
     this.name = terms.resumes?.name ?? crypto.randomUUID();
@@ -34,9 +35,14 @@ export class Claims {
     this.#resumes = terms.resumes;
   }
 
-  /** Whether the next state is that of a standby that takes over for the first time. */
-  get followsStandby(): boolean {
-    return this.#terms.seen !== undefined && !this.#hasHeld;
+  /** Whether the clock of another machine may have recorded the times of the next state. */
+  get followsAnother(): boolean {
+    return this.#terms.yields === true && !this.#hasCommitted;
+  }
+
+  /** The changes of a turn are in the database. */
+  committed(): void {
+    this.#hasCommitted = true;
   }
 
   /**
