@@ -20,14 +20,27 @@ export const pagedIds = async (db: Db, where: string, args: readonly Argument[])
  * `WITH` clause of two tables: `page (id)` is the first page of `pagedIds`, and `rest (more)` is 1 if there
  * are others.
  */
-export const firstPage = (where: string): string => `WITH
-  candidate AS MATERIALIZED (SELECT id, octet_length(description) AS bytes FROM executions
-    WHERE ${where} ORDER BY id LIMIT ${PAGE_ROWS + 1}),
+export const firstPage = (where: string): string =>
+  pageOf(
+    `${where} ORDER BY id LIMIT ${PAGE_ROWS + 1}`,
+    'SELECT EXISTS (SELECT 1 FROM candidate WHERE id > (SELECT max(id) FROM page)) AS more',
+  );
+
+/** The same, but `rest (more)` is what `pagesOf` takes for the other pages, as JSON. */
+export const firstPageOfAll = (where: string): string =>
+  pageOf(
+    `${where} ORDER BY id`,
+    `SELECT json_group_array(json_object('id', id, 'bytes', bytes)) AS more FROM candidate
+      WHERE id > (SELECT max(id) FROM page)`,
+  );
+
+const pageOf = (candidates: string, rest: string): string => `WITH
+  candidate AS MATERIALIZED (SELECT id, octet_length(description) AS bytes FROM executions WHERE ${candidates}),
   summed AS (SELECT id, bytes, sum(bytes) OVER (ORDER BY id) AS total, row_number() OVER (ORDER BY id) AS place
     FROM candidate),
   page AS MATERIALIZED (SELECT id FROM summed
     WHERE place <= ${PAGE_ROWS} AND (total <= ${PAGE_BYTES} OR total = bytes)),
-  rest AS MATERIALIZED (SELECT EXISTS (SELECT 1 FROM candidate WHERE id > (SELECT max(id) FROM page)) AS more)`;
+  rest AS MATERIALIZED (${rest})`;
 
 /** Splits rows with `id` and `bytes` into pages of at most about 1 MiB. */
 export function pagesOf(rows: readonly Row[]): number[][] {

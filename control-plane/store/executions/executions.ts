@@ -6,7 +6,7 @@ import type { BackendStatus, ServiceStatus } from '../../core/model/service.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { definitionOf, type ExecutionView, type ServiceView } from '../../core/views/execution-views.ts';
 import type { Db, Row } from '../db/db.ts';
-import { firstPage, pagedIds } from '../db/pages.ts';
+import { firstPage, firstPageOfAll, pagedIds, pagesOf } from '../db/pages.ts';
 import { filterCondition } from './execution-filter-sql.ts';
 
 const executionColumns = (
@@ -17,6 +17,8 @@ const executionColumns = (
   (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
   FROM executions e JOIN users u ON u.id = e.user_id`;
 const EXECUTION_VIEW = executionColumns('e.description');
+/** What follows the page, in its last row. */
+const MORE = 'CASE WHEN e.id = (SELECT max(id) FROM page) THEN (SELECT more FROM rest) END AS more';
 const BY_ID = 'WHERE e.id = ? AND e.deleted = 0 LIMIT 1';
 const EXECUTION_BY_ID = `${EXECUTION_VIEW} ${BY_ID}`;
 /** Null if it is longer. */
@@ -49,15 +51,20 @@ const longOf = (row: Row): Long => ({ userId: Number(row.user_id), isLong: true 
 /** Matching executions, oldest first, in pages. The first one takes one round trip. */
 export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGenerator<ExecutionView[]> {
   const { sql, args } = filterCondition(filter);
+  // Which ones are the newest is decided once: others may be submitted before the next page.
+  const page = filter.limit === undefined ? firstPage(sql) : firstPageOfAll(sql);
   const first = await db.query(
-    `${firstPage(sql)} ${executionColumns('e.description', '(SELECT more FROM rest) AS more')}
-      WHERE e.id IN (SELECT id FROM page) ORDER BY e.id`,
+    `${page} ${executionColumns('e.description', MORE)} WHERE e.id IN (SELECT id FROM page) ORDER BY e.id`,
     args,
   );
   yield first.map(executionView);
-  const last = first.at(-1);
-  if (last?.more !== 1) return;
-  for (const ids of await pagedIds(db, `id > ? AND ${sql}`, [Number(last.id), ...args])) {
+  const { id = 0, more = 0 } = first.at(-1) ?? {};
+  if (more === 0) return;
+  const pages =
+    typeof more === 'string'
+      ? pagesOf(JSON.parse(more))
+      : await pagedIds(db, `id > ? AND ${sql}`, [Number(id), ...args]);
+  for (const ids of pages) {
     const rows = await db.query(
       `${EXECUTION_VIEW} WHERE e.id IN (SELECT value FROM json_each(?)) AND e.deleted = 0 ORDER BY e.id`,
       [JSON.stringify(ids)],
