@@ -36,10 +36,10 @@ export const firstPageOfAll = (where: string): string =>
 
 const pageOf = (candidates: string, rest: string): string => `WITH
   candidate AS MATERIALIZED (SELECT id, octet_length(description) AS bytes FROM executions WHERE ${candidates}),
-  summed AS (SELECT id, bytes, sum(bytes) OVER (ORDER BY id) AS total, row_number() OVER (ORDER BY id) AS place
-    FROM candidate),
+  summed AS (SELECT id, bytes, sum(bytes) OVER (ORDER BY id) AS total
+    FROM (SELECT * FROM candidate ORDER BY id LIMIT ${PAGE_ROWS})),
   page AS MATERIALIZED (SELECT id FROM summed
-    WHERE place <= ${PAGE_ROWS} AND (total <= ${PAGE_BYTES} OR total = bytes)),
+    WHERE total <= ${PAGE_BYTES} OR total = bytes),
   rest AS MATERIALIZED (${rest})`;
 
 /** Splits rows with `id` and `bytes` into pages of at most about 1 MiB. */
