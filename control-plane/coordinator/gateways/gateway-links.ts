@@ -10,7 +10,7 @@ import type { AgentSession } from '../agents/agent-session.ts';
 import type { SessionPeer } from '../agents/session-peer.ts';
 import type { Clock, Logger } from '../ports.ts';
 import type { SavedLinks, SavedSession } from '../sleep/saved-state.ts';
-import { BatchSender } from './batch-sender.ts';
+import { BatchSender, inTime } from './batch-sender.ts';
 import { newEntries, type Portion, type Rejected } from './portion.ts';
 
 export interface GatewayLinksOptions {
@@ -40,8 +40,8 @@ type Session = Pick<AgentSession, 'hostId' | 'isClosed' | 'receive' | 'closed'>;
 
 /** A connection without a message for that long may never have come about at its gateway. */
 const SILENT_MS = 60_000;
-/** The pause before a gateway that has not answered is told again that a connection has ended. */
-const END_AGAIN_MS = 10_000;
+/** The pause before a gateway that has not answered is told again which connections have ended. */
+const TELL_AGAIN_MS = 10_000;
 
 interface Attached {
   session: Session;
@@ -60,6 +60,8 @@ export class GatewayLinks {
   readonly #attached = new Map<string, Attached>();
   /** Connections that have ended, of which their gateways are told later. */
   readonly #ending = new Set<string>();
+  /** Gateways that may have connections of an earlier coordinator. */
+  readonly #ungreeted = new Set<number>();
   readonly #senders = new Map<number, BatchSender<string>>();
   #connections = 0;
 
@@ -105,7 +107,9 @@ export class GatewayLinks {
   saved(): SavedLinks | undefined {
     const { agents, incarnation } = this.#options;
     const all = [...this.#attached];
-    const isIdle = this.#ending.size === 0 && [...this.#senders.values()].every((sender) => sender.isIdle);
+    const isIdle =
+      this.#ending.size + this.#ungreeted.size === 0 &&
+      [...this.#senders.values()].every((sender) => sender.isIdle);
     const hosts = new Set(all.map(([, { session }]) => session.hostId));
     // Checked first, since it is asked often.
     const mayBeSaved = all.every(([, { session, isHeard }]) => isHeard && agents.saved.has(session.hostId));
@@ -127,13 +131,26 @@ export class GatewayLinks {
     }
   }
 
-  /** Makes the gateways end the connections that an earlier coordinator has left. */
+  /** Makes the gateways end the connections that an earlier coordinator has left (P173). */
   greet(gateways: Iterable<number>): void {
-    const { down, incarnation, log } = this.#options;
-    for (const gateway of new Set(gateways))
-      void down(gateway, incarnation, []).catch((error) =>
-        log('gateway.call-failed', { to: gateway, connections: 0, attempt: 1, error: String(error) }),
-      );
+    for (const gateway of new Set(gateways)) {
+      this.#ungreeted.add(gateway);
+      void this.#greet(gateway);
+    }
+  }
+
+  async #greet(gateway: number): Promise<void> {
+    const { down, incarnation, clock, log } = this.#options;
+    for (let attempt = 1; ; attempt++)
+      try {
+        await inTime(down(gateway, incarnation, []), clock);
+        this.#ungreeted.delete(gateway);
+        return;
+      } catch (error) {
+        const to = `gateway ${gateway}`;
+        log('gateway.call-failed', { to, connections: 0, attempt, error: String(error) });
+        await new Promise<void>((resolve) => clock.after(TELL_AGAIN_MS, resolve));
+      }
   }
 
   #accept(portion: Portion<SessionMessage>): boolean {
@@ -200,7 +217,7 @@ export class GatewayLinks {
    */
   #endLater(gateway: number, id: string): void {
     this.#ending.add(id);
-    this.#options.clock.after(END_AGAIN_MS, () => {
+    this.#options.clock.after(TELL_AGAIN_MS, () => {
       this.#ending.delete(id);
       const sender = this.#senderOf(gateway);
       sender.begin(id);

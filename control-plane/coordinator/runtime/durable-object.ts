@@ -13,7 +13,6 @@ import type { SessionMessage } from '../agents/agent-connection.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
 import { GatewayLinks } from '../gateways/gateway-links.ts';
-import { gatewayOf } from '../gateways/gateway-of.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
 import type { SavedState } from '../sleep/saved-state.ts';
@@ -66,7 +65,10 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
 
   /** Admits an agent at its gateway. The value is the id of its connection. */
   admit(gateway: number, proof: VerifiedProof): Promise<Outcome<string>> {
-    return this.#outcome(async () => this.#links.admit(gateway, proof));
+    return this.#outcome(async () => {
+      this.#saved.addGateway(gateway);
+      return this.#links.admit(gateway, proof);
+    });
   }
 
   /** A batch from a gateway (GatewayLinks.up). */
@@ -75,7 +77,8 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   }
 
   override alarm(): Promise<void> {
-    return this.#handle(() => this.#alarm.ring(this.#prepare, () => this.#coordinator.wake()));
+    this.#alarm.rang();
+    return this.#handle(() => this.#alarm.answer(this.#prepare, () => this.#coordinator.wake()));
   }
 
   /** The only method for callers in the Worker: calls a verb of CoordinatorApi (remote-call.ts). */
@@ -113,7 +116,8 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       down: (gateway, incarnation, batch) => gatewayStub(this.env, gateway).down(incarnation, batch),
       maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
     });
-    if (!state) return void this.#greet(config.BERTH_HOSTS_PER_GATEWAY);
+    // Agents must say hello anew, since their sessions are lost.
+    if (!state) return this.#links.greet(this.#saved.gateways);
     log('coordinator.woke', { connections: state.connections.length });
     // The database was prepared by the same release.
     this.#prepare = async () => {};
@@ -137,6 +141,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   /** Whatever may change the state in memory runs here. */
   #handle<T>(run: () => T | Promise<T>): Promise<T> {
     this.#saved.discard();
+    this.#alarm.guard();
     this.#isQuiet = false;
     const handled = this.#awake.during(run);
     if (!this.#isTended) this.#tend();
@@ -150,7 +155,8 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       this.#isTended = false;
       const wasQuiet = this.#isQuiet;
       this.#isQuiet = true;
-      if (!wasQuiet || !this.#mayRest()) this.#tend();
+      if (wasQuiet && this.#mayRest()) this.#alarm.rest();
+      else this.#tend();
     });
   }
 
@@ -160,19 +166,12 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   #mayRest(): boolean {
     if (this.#awake.active > 1) return false;
     const { holding, agents } = this.#coordinator;
+    // After a sleep the state is read when something needs it. Until then there is nothing to save.
+    if (!this.#alarm.isDueKnown && this.#links.connections > 0) this.#coordinator.wake();
     const links = holding && this.#links.saved();
     if (!holding || !links) return this.#links.connections === 0;
     const proofs = agents.replayGuard.unexpired(Date.now());
     return this.#saved.save({ ...links, holding, proofs }, this.#awake.totals);
-  }
-
-  /**
-   * Agents that were connected before the object restarted must say hello anew, since their sessions are
-   * lost. If the database does not answer now, they find out with their next message.
-   */
-  async #greet(hostsPerGateway: number): Promise<void> {
-    const hosts = await this.#outcome(() => this.#coordinator.hosts()).catch(() => ({ value: [] }));
-    if ('value' in hosts) this.#links.greet(hosts.value.map(({ id }) => gatewayOf(id, hostsPerGateway)));
   }
 
   #outcome<T>(run: () => Promise<T>): Promise<Outcome<T>> {

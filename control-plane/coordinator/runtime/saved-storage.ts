@@ -1,11 +1,14 @@
-/** Where the coordinator's object keeps what it resumes from after a sleep: in its own storage (C232). */
+/**
+ * What the coordinator's object keeps in its own storage: what it resumes from after a sleep (C232), and which
+ * gateways have had connections (P172).
+ */
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { SavedState } from '../sleep/saved-state.ts';
 
 /** The methods of the object's storage that are used. */
 export interface SavedStorageMethods {
   list(): Promise<Map<string, unknown>>;
-  put(entries: Record<string, string>): Promise<void>;
+  put(entries: Record<string, string | number>): Promise<void>;
   delete(keys: string[]): Promise<number>;
 }
 
@@ -17,6 +20,8 @@ export interface Saved {
 
 const STATE_KEY = 'saved.';
 const TOTALS_KEY = 'awake';
+/** Each gateway has a key. */
+const GATEWAY_KEY = 'gateway.';
 /** Length of a part in UTF-16 units. A value may have 2 MB. */
 const PART_LENGTH = 500_000;
 /** Keys in one call. */
@@ -25,6 +30,7 @@ const MAX_PARTS = 128;
 export class SavedStorage {
   readonly #storage: SavedStorageMethods;
   readonly #release: string;
+  readonly #gateways = new Set<number>();
   #parts: string[] = [];
 
   /** `release`: the version of this program. */
@@ -33,9 +39,22 @@ export class SavedStorage {
     this.#release = release;
   }
 
+  /** The gateways that have ever had a connection. */
+  get gateways(): ReadonlySet<number> {
+    return this.#gateways;
+  }
+
+  /** The gateway is about to have a connection. */
+  addGateway(gateway: number): void {
+    if (this.#gateways.has(gateway)) return;
+    this.#gateways.add(gateway);
+    void this.#storage.put({ [`${GATEWAY_KEY}${gateway}`]: gateway });
+  }
+
   /** What was saved last, unless it was discarded. */
   async load(): Promise<{ state?: SavedState; totals?: AwakeTotals }> {
     const stored = await this.#storage.list();
+    for (const [key, value] of stored) if (key.startsWith(GATEWAY_KEY)) this.#gateways.add(Number(value));
     this.#parts = [...stored.keys()].filter((key) => key.startsWith(STATE_KEY)).sort();
     const totals = stored.get(TOTALS_KEY);
     const text = this.#parts.map((key) => stored.get(key)).join('');

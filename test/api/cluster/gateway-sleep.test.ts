@@ -11,6 +11,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 const ASLEEP_MS = 13_000;
 /** By then the coordinator has nothing under way, and has saved what it needs. */
 const RESTS_MS = 3_000;
+const REVIEWED_MS = 9_000;
 const LOST_AFTER_S = 20;
 
 let host: MortalHost;
@@ -103,6 +104,19 @@ test('C232: a coordinator that has slept gives up its agents if another program 
   await db.close();
   await api.submit();
   expect(await one.closed()).toBe(4503);
+}, 60_000);
+
+test('C131, P172: a coordinator that ends while it is awake is followed by another within 30 s, although nobody calls it', async () => {
+  const one = await join('one');
+  // The first review of the history is over then, and nothing else is due.
+  await pass(REVIEWED_MS, [one]);
+  await one.report();
+  await host.killObject('coordinator');
+  await eventually(() => {
+    void one.pulse().catch(() => {});
+    return one.closeCode !== undefined;
+  }, 40_000);
+  expect([one.closeCode, countOf('gateway.silent')]).toEqual([4000, 0]);
 }, 60_000);
 
 test('P180: a host that dies while gateway and coordinator sleep is lost in time, and no other is', async () => {

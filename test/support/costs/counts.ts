@@ -26,6 +26,8 @@ export const ROWS_PER_HOST_OF_A_WAKE = 11;
 /** With `BERTH_HOST_LOSS=requeue`: agents have leases, and report. */
 export const requeue = {
   messagesPerHostMinute: 6,
+  /** Alarms of the coordinator that ring, since it does not sleep (C131). Each sets the next. */
+  alarmsPerMinute: 2,
   /** Requests to the database of an idle cluster, for all hosts together (C108). */
   databaseRequestsPerMinute: 6,
   /**
@@ -58,9 +60,10 @@ export const CALLS_PER_MESSAGE = 2;
 export const CPU_MS_PER_REQUEST = 5;
 
 /**
- * Rows in the storage of objects for an execution: they save what they need each time before they may sleep.
+ * Rows in the storage of objects for an execution: they save what they need each time before they may sleep,
+ * and set the alarm then and when they wake. Some ten times.
  */
-export const OBJECT_ROWS_PER_EXECUTION = 24;
+export const OBJECT_ROWS_PER_EXECUTION = 44;
 
 /**
  * Time for which an object is awake after an alarm, above what `npm run bench -- sleep` measured, and

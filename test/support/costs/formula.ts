@@ -45,7 +45,8 @@ export function usageOf({ hosts, submissionsPerMinute, requeues }: Load): Usage 
   const executions = submissionsPerMinute * MINUTES;
   const requests = executions * execution.requests;
   const gateways = Math.ceil(hosts / idle.hostsPerGateway);
-  const alarms = (idle.alarmsPerMinute + gateways * idle.alarmsPerGatewayMinute) * MINUTES;
+  const { alarmsPerMinute } = requeues ? requeue : idle;
+  const alarms = (alarmsPerMinute + gateways * idle.alarmsPerGatewayMinute) * MINUTES;
   const reports = requeues ? hosts * requeue.messagesPerHostMinute * MINUTES : 0;
   const messages = reports + executions * execution.messages;
   const monthMs = (1 + gateways) * MINUTES * 60_000;

@@ -84,12 +84,19 @@ export class MeteredBerth {
     this.#dataDir = dataDir;
     const nowMs = () => Date.now();
     const log = () => {};
-    const alarm = new ObjectAlarm({ setAlarm: async (timeMs) => this.#setAlarm(timeMs, ring) }, log, nowMs);
-    const ring = () =>
-      alarm.ring(
+    const storage = {
+      setAlarm: async (timeMs: number) => this.#setAlarm(timeMs, ring),
+      deleteAlarm: async () => clearTimeout(this.#alarm),
+    };
+    const alarm = new ObjectAlarm(storage, log, nowMs);
+    const ring = () => {
+      alarm.rang();
+      alarm.guard();
+      return alarm.answer(
         async () => {},
         () => this.coordinator.wake(),
       );
+    };
     const scheduling = schedulerConfigOf(config);
     const after = (delayMs: number, run: () => void) => {
       const timer = setTimeout(run, delayMs);
@@ -103,7 +110,11 @@ export class MeteredBerth {
       scheduling,
       clock: {
         nowMs,
-        wakeAt: (timeMs) => alarm.set(timeMs),
+        wakeAt: (timeMs) => {
+          alarm.set(timeMs);
+          // With leases the object does not sleep (C230).
+          if (scheduling.hostLossPolicy === 'wait') alarm.rest();
+        },
         defer: (turn) => setTimeout(turn, 0),
         after,
       },
@@ -125,11 +136,13 @@ export class MeteredBerth {
       lostAfterMs: scheduling.lostAfterMs,
       up: async (batch) => {
         this.metered.gatewayCalls += 1;
+        alarm.guard();
         return this.#links.up(batch);
       },
     });
     const call = (verb: string, args: readonly unknown[]) => {
       this.metered.objectCalls += 1;
+      alarm.guard();
       return outcomeOf(() => callVerb(this.coordinator, verb as CoordinatorVerb, args as never));
     };
     this.#app = createApp({

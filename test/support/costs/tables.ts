@@ -32,6 +32,7 @@ export const countsTable = (): string =>
       ['with `requeue`: reports of one idle host, a minute', String(requeue.messagesPerHostMinute)],
       ['calls of its gateway, at most', String(requeue.maxCallsPerGatewayMinute)],
       ['requests to the database', String(requeue.databaseRequestsPerMinute)],
+      ['alarms of the coordinator', String(requeue.alarmsPerMinute)],
       ['requests for one execution', String(execution.requests)],
       ['calls from the Worker to the object for it', String(execution.objectCalls)],
       ['messages of its agent', String(execution.messages)],

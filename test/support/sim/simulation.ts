@@ -84,6 +84,8 @@ export class Simulation {
   readonly #takeovers: TakeoverCheck;
   readonly #standby: StandbyFaults | undefined;
   #controlPlanes = 0;
+  /** After a kill no control plane can start before. */
+  #downUntilMs = 0;
   /** The most that the clock of a control plane was ahead so far. */
   #aheadMs = 0;
 
@@ -107,7 +109,7 @@ export class Simulation {
     // Control planes with a standby are self-hosted, and have no gateways.
     if (!standby && calls.chance(1 / 2))
       this.gateways = new Gateways(
-        ...([world, this.network, calls, () => this.controlPlanes.at(-1)] as const),
+        ...([world, this.network, calls, () => this.#reached().at(-1)] as const),
         this.scheduling.lostAfterMs,
       );
     this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
@@ -134,7 +136,7 @@ export class Simulation {
     this.#queueBounds = new QueueBoundsCheck(world, ledger, this.scheduling.bounds);
     this.#givenIds = new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds);
     this.#hostOffers = new HostOffersCheck(world);
-    const requests = new Requests(world, () => this.controlPlanes);
+    const requests = new Requests(world, () => this.#reached());
     this.users = new Users({
       world,
       ledger,
@@ -200,7 +202,7 @@ export class Simulation {
     world.demandNoViolation();
   }
 
-  startControlPlane(): void {
+  startControlPlane(isReached = false): void {
     const { world, network, store, scheduling, ledger } = this;
     const place = this.#standby?.place(this.controlPlanes);
     this.#aheadMs = Math.max(this.#aheadMs, place?.skewMs ?? 0);
@@ -219,7 +221,7 @@ export class Simulation {
           one,
           this.controlPlanes.filter(({ isWaiting }) => isWaiting),
         ),
-      gateways: this.gateways,
+      ...{ gateways: this.gateways, isReached },
     };
     this.controlPlanes.push(new ControlPlane(`cp${++this.#controlPlanes}`, world, network, options));
   }
@@ -229,10 +231,21 @@ export class Simulation {
     controlPlane = this.controlPlanes.findLast(({ isWaiting }) => !isWaiting) ?? this.controlPlanes.at(-1),
     afterMs = this.world.between(10, 5_000),
   ): void {
+    // It resumes from what it has saved, as without the kill.
+    if (controlPlane?.isAsleep) return;
     if (controlPlane && controlPlane.process.skewMs !== 0) this.clockJumpsMs.push(this.world.nowMs);
     controlPlane?.kill(this.world.chance(0.2));
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
-    this.world.after(afterMs, () => this.#startMissing());
+    this.#downUntilMs = this.world.nowMs + afterMs;
+    const alarmMs = (this.gateways && controlPlane?.alarmMs) ?? 0;
+    this.world.after(Math.max(this.#downUntilMs, alarmMs) - this.world.nowMs, () => this.#startMissing());
+  }
+
+  /** The control planes that an event reaches. One that is an object begins then. */
+  #reached(): readonly ControlPlane[] {
+    const isDown = this.world.nowMs < this.#downUntilMs;
+    if (this.gateways && this.controlPlanes.length === 0 && !isDown) this.startControlPlane(true);
+    return this.controlPlanes;
   }
 
   /**

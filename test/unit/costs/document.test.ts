@@ -41,7 +41,7 @@ test('H401: alarms are charged in full, pulses not at all, messages at a twentie
   expect(requestsOf(0, false)).toBeCloseTo(0.1 * minutes);
   expect(requestsOf(1, false)).toBeCloseTo((0.1 + 0.8) * minutes);
   expect(requestsOf(100, false)).toBe(requestsOf(1, false));
-  expect(requestsOf(1, true) - requestsOf(1, false)).toBeCloseTo(6 * minutes * (1 / 20 + 2));
+  expect(requestsOf(1, true) - requestsOf(1, false)).toBeCloseTo((6 * (1 / 20 + 2) + 2 - 0.1) * minutes);
 });
 
 test('H401: objects are awake for their work only, and with requeue all the time', () => {

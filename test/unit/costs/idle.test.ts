@@ -89,9 +89,14 @@ test('H401, H402: alarms ring and are set as often as the formula counts, howeve
 });
 
 test('H401: with requeue each host reports, and the coordinator confirms its epoch, as often as the formula counts', async () => {
-  const { messages, gatewayCalls, databaseRequests } = await idleMinute(['one', 'two'], {
-    BERTH_HOST_LOSS: 'requeue',
-  });
+  const { messages, gatewayCalls, databaseRequests, alarms, alarmSettings } = await idleMinute(
+    ['one', 'two'],
+    {
+      BERTH_HOST_LOSS: 'requeue',
+    },
+  );
+  expect(alarms).toBeLessThanOrEqual(requeue.alarmsPerMinute);
+  expect(alarmSettings).toBeLessThanOrEqual(requeue.alarmsPerMinute);
   expect(messages).toBe(2 * requeue.messagesPerHostMinute);
   expect(gatewayCalls).toBeGreaterThan(0);
   expect(gatewayCalls).toBeLessThanOrEqual(requeue.maxCallsPerGatewayMinute);

@@ -46,6 +46,9 @@ export class ConvergenceCheck {
     return [
       ...containers.unsettled(),
       ...acknowledgements.unsettled(),
+      ...machines.flatMap(({ hostId, name }) =>
+        ledger.hosts.get(hostId)?.silent_since_ms === null ? [] : [`host ${name} counts as silent`],
+      ),
       ...transient.map(({ id, status }) => `execution ${id} is ${status}`),
       ...disconnected.map(({ name }) => `host ${name} is not connected`),
       ...this.drained().map(({ name }) => `host ${name} is drained`),

@@ -46,19 +46,19 @@ export const gatewayMutants: readonly Mutant[] = [
     faults: ['gateway calls late'],
   },
   {
-    name: 'acknowledge a batch of connections that a restarted coordinator does not have',
-    file: `${gateways}/gateway-links.ts`,
-    from: 'if (!attached) return false;',
-    to: 'if (!attached) return true;',
-    faults: ['control plane killed'],
-  },
-  {
     name: 'keep a connection at a gateway that could not be told of its end',
     file: `${gateways}/gateway-links.ts`,
     from: `          this.#lost(id);
           if (!isKnown) this.#endLater(gateway, id);`,
     to: '          this.#lost(id);',
     faults: ['gateway calls lost', 'gateway calls hang'],
+  },
+  {
+    name: 'tell a gateway only once that its coordinator has lost its memory',
+    file: `${gateways}/gateway-links.ts`,
+    from: 'await new Promise<void>((resolve) => clock.after(TELL_AGAIN_MS, resolve));',
+    to: 'return void this.#ungreeted.delete(gateway);',
+    faults: ['control plane killed', 'gateway calls lost', 'gateway calls hang'],
   },
   {
     name: 'number the messages to an agent anew after the coordinator slept',

@@ -13,6 +13,7 @@ import type { CoordinatorApi } from '../../../../control-plane/coordinator/coord
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { openLogsFrom } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
+import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/object-alarm.ts';
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
@@ -54,8 +55,13 @@ export interface ControlPlaneOptions {
   /** Called when it has read its state. */
   ready(controlPlane: ControlPlane): void;
   killed(controlPlane: ControlPlane): void;
-  /** The gateways that hold the connections of agents, if the world has any. It then has no standby. */
+  /**
+   * The gateways that hold the connections of agents, if the world has any. Its coordinator is an object then:
+   * it has an alarm, and no standby.
+   */
   gateways: Gateways | undefined;
+  /** True if an event has begun it that follows now, such as a call. Nothing else wakes it. */
+  isReached: boolean;
 }
 
 export class ControlPlane implements Server {
@@ -73,10 +79,14 @@ export class ControlPlane implements Server {
   readonly #network: Network;
   readonly #options: ControlPlaneOptions;
   #gatewayLinks: PlaneGatewayLinks | undefined;
-  /** When its alarm rings. */
-  #wakesMs = Number.POSITIVE_INFINITY;
   /** The coordinator of gateways. */
   #awake: Coordinator | undefined;
+  /** When the alarm of its object rings. */
+  alarmMs = Number.POSITIVE_INFINITY;
+  #alarm: ObjectAlarm;
+  #alarmTimer: { cancelled: boolean } | undefined;
+  /** True while its object has what it has saved, and nothing else. */
+  isAsleep = false;
 
   constructor(name: string, world: World, network: Network, options: ControlPlaneOptions) {
     this.name = name;
@@ -86,11 +96,13 @@ export class ControlPlane implements Server {
     this.#world = world;
     this.#network = network;
     this.#options = options;
+    this.#alarm = this.#newAlarm();
     const begun = world.enter(this.process, () => (options.standby ? this.#wait() : this.#begin()));
     this.#standby = begun instanceof Standby ? begun : undefined;
     this.#agents = begun.agents;
     this.coordinator = begun instanceof Standby ? begun.api : begun;
     if (options.gateways && begun instanceof Coordinator) {
+      this.coordinator = this.#guarded(begun);
       network.coordinators += 1;
       this.#gatewayLinks = new PlaneGatewayLinks(world, this.process, begun, options.gateways);
       this.#awake = begun;
@@ -127,11 +139,13 @@ export class ControlPlane implements Server {
 
   /** Admits the agent of a connection at a gateway, and returns the id of the connection. */
   admit(gateway: number, link: Link): string | undefined {
+    this.#guard();
     return this.#gatewayLinks?.admit(gateway, link);
   }
 
   /** A batch from a gateway. */
   up(batch: Portion<SessionMessage>[]): Rejected {
+    this.#guard();
     return this.#gatewayLinks?.up(batch) ?? [];
   }
 
@@ -142,17 +156,66 @@ export class ControlPlane implements Server {
     const links = holding && this.#gatewayLinks?.saved();
     if (!gateways || !holding || !links || !this.#gatewayLinks || !this.process.alive) return false;
     this.#world.note(`${this.name} sleeps`);
+    this.#alarm.rest();
+    this.#alarm = this.#newAlarm();
+    this.isAsleep = true;
     this.process.alive = false;
     this.process = Object.assign(new Process(this.name), { skewMs: this.process.skewMs });
     const saved = { links, holding };
     this.#awake = this.#world.enter(this.process, () => this.#coordinator({ resumes: holding }));
-    this.coordinator = this.#awake;
+    this.coordinator = this.#guarded(this.#awake);
     const slept = { saved, links: this.#gatewayLinks };
     this.#gatewayLinks = new PlaneGatewayLinks(this.#world, this.process, this.#awake, gateways, slept);
-    // The alarm.
-    const { process } = this;
-    this.#world.after(this.#wakesMs - this.#world.nowMs, () => this.#awake?.wake(), process);
     return true;
+  }
+
+  /** Called before every event of the object. */
+  #guard(): void {
+    this.isAsleep = false;
+    this.#alarm.guard();
+  }
+
+  #guarded(coordinator: Coordinator): CoordinatorApi {
+    const get = (target: Coordinator, name: string | symbol) => {
+      const verb: unknown = Reflect.get(target, name);
+      if (typeof verb !== 'function') return verb;
+      return (...args: unknown[]) => {
+        this.#guard();
+        return Reflect.apply(verb, target, args);
+      };
+    };
+    return new Proxy(coordinator, { get });
+  }
+
+  #newAlarm(): ObjectAlarm {
+    const world = this.#world;
+    const set = (timeMs: number) => {
+      if (this.#alarmTimer) this.#alarmTimer.cancelled = true;
+      this.alarmMs = timeMs;
+      if (timeMs < Number.POSITIVE_INFINITY)
+        this.#alarmTimer = world.after(timeMs - world.nowMs, () => this.#ring());
+    };
+    const storage = {
+      setAlarm: async (timeMs: number) => set(timeMs),
+      deleteAlarm: async () => set(Number.POSITIVE_INFINITY),
+    };
+    return new ObjectAlarm(
+      storage,
+      (event, fields = {}) => this.#log(event, fields),
+      () => world.nowMs,
+    );
+  }
+
+  #ring(): void {
+    if (!this.process.alive) return;
+    this.#alarm.rang();
+    this.#guard();
+    const answer = () =>
+      this.#alarm.answer(
+        async () => {},
+        () => this.#awake?.wake(),
+      );
+    void this.#world.enter(this.process, answer);
   }
 
   /** Opens a log as operations do. */
@@ -176,7 +239,8 @@ export class ControlPlane implements Server {
 
   #begin(): Coordinator {
     const coordinator = this.#coordinator();
-    coordinator.wake();
+    if (!this.#options.isReached) coordinator.wake();
+    if (this.#options.gateways) this.#guard();
     return coordinator;
   }
 
@@ -225,11 +289,10 @@ export class ControlPlane implements Server {
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
         wakeAt: (timeMs) => {
+          const dueMs = timeMs === null ? null : Math.max(world.nowMs + 1, timeMs - process.skewMs);
+          if (this.#options.gateways) return this.#alarm.set(dueMs);
           if (timer) timer.cancelled = true;
-          this.#wakesMs = timeMs ?? Number.POSITIVE_INFINITY;
-          if (timeMs === null) return;
-          const delayMs = Math.max(1, timeMs - world.nowMs - process.skewMs);
-          timer = world.after(delayMs, () => coordinator.wake(), process);
+          if (dueMs !== null) timer = world.after(dueMs - world.nowMs, () => coordinator.wake(), process);
         },
         defer: (turn) => {
           world.count('turn');

@@ -92,8 +92,8 @@ export class GatewayServer implements Server {
         link.server = coordinator;
         const name = (direction: string) => () => `${link.name} ${direction}`;
         link.relayed = {
-          up: new RelayCheck(this.#world, name('up')),
-          down: new RelayCheck(this.#world, name('down')),
+          up: new RelayCheck(this.#world, name('up'), () => link.isHeld),
+          down: new RelayCheck(this.#world, name('down'), () => link.isHeld),
         };
         this.#stored.add(id);
         if (this.#alarmMs === undefined) this.#setAlarm(this.#world.nowMs + this.#lostAfterMs);

@@ -54,13 +54,7 @@ export class PlaneGatewayLinks {
       maxWaitingLength: 2 ** 25,
     });
     if (slept) this.#resume(slept.saved.links);
-    else
-      void world
-        .enter(process, () => coordinator.hosts())
-        .then(
-          () => process.alive && this.#links.greet(gateways.numbers),
-          () => {},
-        );
+    else world.enter(process, () => this.#links.greet(gateways.numbers));
   }
 
   admit(gateway: number, link: Link): string {

@@ -227,6 +227,11 @@ export class Link {
     this.#send('up', frame, sent);
   }
 
+  /** The control plane's end of the connection is open. */
+  get isHeld(): boolean {
+    return this.end.alive && this.#connection?.isClosed === false;
+  }
+
   /** Sends a frame that the agent's program did not make. The checks of what an agent sends do not see it. */
   forge(frame: Frame): void {
     this.#pipes.up.send(() => {
@@ -243,7 +248,7 @@ export class Link {
   relayDown(text: string, from: Process): boolean {
     if (!this.#network.world.step(from, 'a frame down')) return false;
     this.#network.tap.sent(this, 'down', text);
-    this.relayed?.down.entered(text);
+    this.relayed?.down.entered(text, text, from);
     return true;
   }
 

@@ -142,6 +142,18 @@ test('P172: a coordinator that has restarted makes gateways end the connections 
   await rig.agent().join();
 });
 
+test('P172, P173: a gateway that does not answer is told until it does that its connections are over, and the coordinator does not sleep before', async () => {
+  const old = await rig.agent().join();
+  rig.restartCoordinator();
+  rig.fates.down.push('hangs', 'answer lost', 'hangs', 'hangs');
+  rig.links.greet([0, 0]);
+  expect(rig.links.saved()).toBeUndefined();
+  await later(() => rig.fates.down.length === 0);
+  await later(() => rig.links.saved() !== undefined);
+  expect(old.socket.closeCode).toBe(4000);
+  expect(rig.logged.filter((line) => line.startsWith('gateway.call-failed'))).toHaveLength(4);
+});
+
 test('P172: an agent whose coordinator has restarted finds out with its next message at the latest', async () => {
   const old = await rig.agent().join();
   rig.restartCoordinator();

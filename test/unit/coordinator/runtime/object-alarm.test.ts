@@ -5,17 +5,23 @@ import { fc } from '../../../support/tools/random-cases.ts';
 
 /** An alarm at second 100, with a record of its settings, its log lines and the number of wakes. */
 function alarmClock() {
-  const seen = { set: [] as number[], logged: [] as string[], woken: 0, nowMs: 100_000 };
-  const storage = { setAlarm: async (timeMs: number) => void seen.set.push(timeMs) };
+  const seen = { set: [] as (number | null)[], logged: [] as string[], woken: 0, nowMs: 100_000 };
+  const storage = {
+    setAlarm: async (timeMs: number) => void seen.set.push(timeMs),
+    deleteAlarm: async () => void seen.set.push(null),
+  };
   const alarm = new ObjectAlarm(
     storage,
     (event) => seen.logged.push(event),
     () => seen.nowMs,
   );
-  const ring = (prepare: () => Promise<void>) =>
-    alarm.ring(prepare, () => {
+  const ring = (prepare: () => Promise<void>) => {
+    alarm.rang();
+    alarm.guard();
+    return alarm.answer(prepare, () => {
       seen.woken += 1;
     });
+  };
   return { alarm, ring, seen };
 }
 
@@ -25,7 +31,8 @@ const there = () => Promise.resolve();
 test('C131: an alarm without a database is postponed, longer each time up to 30 s, and logged', async () => {
   const { ring, seen } = alarmClock();
   for (let n = 0; n < 7; n++) await ring(away);
-  expect(seen.set).toEqual([1, 2, 4, 8, 16, 30, 30].map((delayS) => (100 + delayS) * 1_000));
+  const guarded = [1, 2, 4, 8, 16].flatMap((delayS) => [130_000, 100_000 + delayS * 1_000]);
+  expect(seen.set).toEqual([...guarded, 130_000, 130_000]);
   expect(seen.logged).toEqual(Array(7).fill('alarm.postponed'));
   expect(seen.woken).toBe(0);
 });
@@ -37,15 +44,7 @@ test('C131: the alarm wakes the coordinator once the database is back, and the n
   await ring(there);
   expect(seen.woken).toBe(1);
   await ring(away);
-  expect(seen.set).toEqual([101_000, 102_000, 130_000, 101_000]);
-});
-
-test('C131: a next alarm is set while the turn is under way', async () => {
-  const { alarm, ring, seen } = alarmClock();
-  await ring(there);
-  expect([seen.set, seen.woken]).toEqual([[130_000], 1]);
-  alarm.set(190_000);
-  expect(seen.set).toEqual([130_000, 190_000]);
+  expect(seen.set.at(-1)).toBe(101_000);
 });
 
 test('C131: an alarm that a turn has set meanwhile stays', async () => {
@@ -54,7 +53,41 @@ test('C131: an alarm that a turn has set meanwhile stays', async () => {
     alarm.set(100_200);
     await away();
   });
-  expect(seen.set).toEqual([100_200]);
+  expect(seen.set).toEqual([130_000, 100_200]);
+});
+
+test('C131: while the object is awake its alarm rings within 30 s, and once it may sleep when something is due', () => {
+  const { alarm, seen } = alarmClock();
+  alarm.guard();
+  expect(seen.set).toEqual([130_000]);
+  alarm.set(3_700_000);
+  seen.nowMs = 110_000;
+  alarm.guard();
+  expect(seen.set).toEqual([130_000]);
+  alarm.rest();
+  expect(seen.set).toEqual([130_000, 3_700_000]);
+  alarm.guard();
+  alarm.set(null);
+  alarm.rest();
+  expect(seen.set).toEqual([130_000, 3_700_000, 140_000, null]);
+  alarm.guard();
+  expect(seen.set.at(-1)).toBe(140_000);
+});
+
+test('C131: the alarm of an object that does not know what is due, or has not done it, stays', () => {
+  const { alarm, seen } = alarmClock();
+  alarm.guard();
+  alarm.rest();
+  expect([seen.set, alarm.isDueKnown]).toEqual([[130_000], false]);
+  alarm.set(100_000);
+  alarm.guard();
+  alarm.rest();
+  expect([seen.set, alarm.isDueKnown]).toEqual([[130_000, 100_000], true]);
+  seen.nowMs = 101_000;
+  alarm.rang();
+  alarm.guard();
+  alarm.rest();
+  expect(seen.set).toEqual([130_000, 100_000, 131_000]);
 });
 
 test('H402: an alarm that rings before the new time is not set again, and one that rings after it is', () => {
@@ -63,27 +96,27 @@ test('H402: an alarm that rings before the new time is not set again, and one th
   expect(seen.set).toEqual([190_000, 189_000]);
 });
 
-test('H402: an alarm that rings too early wakes nobody, needs no database, and is set to the time that is due', async () => {
+test('H402: an alarm that rings too early wakes nobody and needs no database', async () => {
   const { alarm, ring, seen } = alarmClock();
   alarm.set(110_000);
   alarm.set(150_000);
   seen.nowMs = 110_000;
   await ring(away);
-  expect(seen).toMatchObject({ set: [110_000, 150_000], woken: 0, logged: [] });
+  alarm.rest();
+  expect(seen).toMatchObject({ set: [110_000, 140_000, 150_000], woken: 0, logged: [] });
   seen.nowMs = 150_000;
   await ring(there);
-  expect(seen).toMatchObject({ set: [110_000, 150_000, 180_000], woken: 1 });
+  expect(seen.woken).toBe(1);
 });
 
-test('H402: when nothing is due any longer the alarm rings once more at most, and wakes nobody', async () => {
+test('H402: when nothing is due any longer the alarm wakes nobody', async () => {
   const { alarm, ring, seen } = alarmClock();
   alarm.set(110_000);
   alarm.set(null);
   seen.nowMs = 110_000;
   await ring(away);
-  expect(seen).toMatchObject({ set: [110_000], woken: 0, logged: [] });
-  alarm.set(200_000);
-  expect(seen.set).toEqual([110_000, 200_000]);
+  alarm.rest();
+  expect(seen).toMatchObject({ set: [110_000, 140_000, null], woken: 0, logged: [] });
 });
 
 test('H402: a new object, which does not have the time that is due, wakes the coordinator', async () => {
@@ -94,10 +127,20 @@ test('H402: a new object, which does not have the time that is due, wakes the co
 
 /** A delay in ms until the next thing is due, or nothing. */
 const dueIn = fc.option(fc.integer({ min: 1, max: 60_000 }));
-/** A turn sets what is due next, and then time passes. `onWake`: what the turn of the alarm sets. */
-const turns = fc.array(fc.record({ due: dueIn, onWake: dueIn, passMs: fc.integer({ min: 0, max: 40_000 }) }));
+/**
+ * A turn sets what is due next, the object may sleep, and then time passes. `onWake`: what the turn of the
+ * alarm sets.
+ */
+const turns = fc.array(
+  fc.record({
+    due: dueIn,
+    onWake: dueIn,
+    rests: fc.boolean(),
+    passMs: fc.integer({ min: 0, max: 40_000 }),
+  }),
+);
 
-test('H402: whatever turns set and whenever, nothing due is ever late', async () => {
+test('C131, H402: whatever turns set and whenever, nothing due is late, and an object that is awake has an alarm within 30 s', async () => {
   await fc.assert(
     fc.asyncProperty(turns, async (all) => {
       let nowMs = 100_000;
@@ -106,6 +149,9 @@ test('H402: whatever turns set and whenever, nothing due is ever late', async ()
       const storage = {
         setAlarm: async (timeMs: number) => {
           alarmMs = timeMs;
+        },
+        deleteAlarm: async () => {
+          alarmMs = null;
         },
       };
       const alarm = new ObjectAlarm(
@@ -117,13 +163,20 @@ test('H402: whatever turns set and whenever, nothing due is ever late', async ()
         dueMs = delayMs === null ? null : nowMs + delayMs;
         alarm.set(dueMs);
       };
-      for (const { due, onWake, passMs } of all) {
+      for (const { due, onWake, rests, passMs } of all) {
+        alarm.guard();
         turn(due);
+        if (rests) alarm.rest();
+        else expect(alarmMs ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(nowMs + 30_000);
         const untilMs = nowMs + passMs;
         while (alarmMs !== null && alarmMs <= untilMs) {
           nowMs = alarmMs;
           alarmMs = null;
-          await alarm.ring(there, () => turn(onWake));
+          alarm.rang();
+          alarm.guard();
+          await alarm.answer(there, () => turn(onWake));
+          if (rests) alarm.rest();
+          else expect(alarmMs ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(nowMs + 30_000);
           expect(dueMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(nowMs);
         }
         nowMs = untilMs;

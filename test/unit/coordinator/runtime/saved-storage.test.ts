@@ -17,7 +17,7 @@ function storage() {
   const stored = new Map<string, unknown>();
   const methods: SavedStorageMethods = {
     list: async () => new Map([...stored].sort()),
-    put: async (entries: Record<string, string>) => {
+    put: async (entries: Record<string, string | number>) => {
       for (const [key, value] of Object.entries(entries)) stored.set(key, value);
     },
     delete: async (keys: string[]) => keys.filter((key) => stored.delete(key)).length,
@@ -54,4 +54,14 @@ test('C232: a state that the storage would not take is not saved', () => {
   const { methods, stored } = storage();
   expect(new SavedStorage(methods, '1.2.3').save(stateOf('x'.repeat(64_000_000)), totals)).toBe(false);
   expect(stored.size).toBe(0);
+});
+
+test('P172: the gateways that have had a connection are known to later objects', async () => {
+  const { methods } = storage();
+  const saved = new SavedStorage(methods, '1.2.3');
+  for (const gateway of [3, 0, 3]) saved.addGateway(gateway);
+  saved.save(stateOf('one'), totals);
+  const later = new SavedStorage(methods, '2.0.0');
+  expect(await later.load()).toEqual({ totals });
+  expect([...later.gateways]).toEqual([0, 3]);
 });
