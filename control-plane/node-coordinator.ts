@@ -21,6 +21,8 @@ export interface NodeCoordinator {
   agents: Pick<Agents, 'admit' | 'connect'>;
   /** Throws StandbyError while this control plane waits. Undefined if it never does. */
   assertActive: (() => void) | undefined;
+  /** Throws OperationError while agents must try another control plane. Undefined if they never must. */
+  assertAdmitting: (() => void) | undefined;
   /** Call it once there is an administrator. */
   begin(): void;
   endEvents(): void;
@@ -49,7 +51,8 @@ export function nodeCoordinator(
   if (config.BERTH_STANDBY === 'off') {
     const coordinator = coordinatorOf({ isBeating });
     return {
-      ...{ api: coordinator, agents: coordinator.agents, assertActive: undefined, stop },
+      ...{ api: coordinator, agents: coordinator.agents, stop },
+      ...{ assertActive: undefined, assertAdmitting: undefined },
       begin: () => coordinator.wake(),
       endEvents: () => coordinator.endEvents(),
     };
@@ -61,7 +64,9 @@ export function nodeCoordinator(
       coordinatorOf({ isBeating, yields: true, ...(seen && { seen }) }, retired),
   });
   return {
-    ...{ api: standby.api, agents: standby.agents, assertActive: () => standby.assertActive(), stop },
+    ...{ api: standby.api, agents: standby.agents, stop },
+    assertActive: () => standby.assertActive(),
+    assertAdmitting: () => standby.assertAdmitting(),
     begin: () => standby.start(isUpgrade),
     endEvents: () => standby.endEvents(),
   };

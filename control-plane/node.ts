@@ -73,7 +73,7 @@ async function start(config: NodeConfig): Promise<void> {
   const endAgents = serveAgents(server, coordinator.agents, {
     maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
     admit: async (authorization) => {
-      coordinator.assertActive?.();
+      coordinator.assertAdmitting?.();
       return admitAgent({ db, deploymentName, nowMs }, authorization);
     },
     admitted: (stream) => connections.keep(stream),

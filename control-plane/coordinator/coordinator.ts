@@ -84,6 +84,7 @@ export class Coordinator implements CoordinatorApi {
         this.#events.changed(changes, cluster);
         this.#logs.changed(cluster);
       },
+      doubted: () => this.agents.perHost.sendAway(log),
       lost: (isRetired) => {
         this.#credentials.forget(null);
         this.agents.dropAll();
@@ -107,6 +108,11 @@ export class Coordinator implements CoordinatorApi {
    */
   wake(): void {
     this.#turns.wake();
+  }
+
+  /** While true, agents must look for another control plane: one may have taken over (C256). */
+  get isCutOff(): boolean {
+    return this.#turns.heartbeat.isUnanswered;
   }
 
   /** What to resume from after a sleep. Undefined: something is under way, or no state is loaded (C232). */

@@ -2,7 +2,7 @@
  * A standby: a control plane that waits while another one is active on the same database, and then takes over
  * (C251 to C257, COORD-6). It waits again once a later one has taken over from it.
  */
-import { StandbyError } from '../core/model/errors.ts';
+import { OperationError, StandbyError } from '../core/model/errors.ts';
 import {
   type Sighting,
   type Verdict,
@@ -35,6 +35,8 @@ export interface StandbyDeps {
 
 const WAITS =
   'This control plane is a standby: another control plane is active. Send the request to that one, or try again: this one takes over once the other does not answer.';
+const CUT_OFF =
+  'The database does not answer, so another control plane may have taken over. Connect to that one, or try again.';
 const CANNOT_WATCH =
   'This control plane is a standby: another control plane holds the database and moves no counter that can be watched, as a Worker does. If it has ended, restart this one once without BERTH_STANDBY.';
 
@@ -78,6 +80,11 @@ export class Standby {
   /** Throws StandbyError while this control plane waits. */
   assertActive(): void {
     this.#assertActive();
+  }
+
+  /** Throws OperationError while another control plane is active or may be, which agents must try (C256). */
+  assertAdmitting(): void {
+    if (this.#assertActive().isCutOff) throw new OperationError('unavailable', CUT_OFF);
   }
 
   /** See Coordinator. */

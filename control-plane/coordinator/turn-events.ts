@@ -13,6 +13,11 @@ export interface TurnEvents {
   /** Called after `committed`, with the objects that the turn has changed. */
   changed(changes: Changes, cluster: Cluster): void;
   /**
+   * A standby may have taken over: a turn will confirm that none has, as soon as the database answers. Called
+   * before that turn, and again with each beat until then.
+   */
+  doubted(): void;
+  /**
    * The state was discarded, so clients may have received wrong data. Retired: there will be no other state.
    */
   lost(isRetired: boolean): void;

@@ -40,13 +40,13 @@ const RELOAD_DELAY_MS = 1_000;
 
 export class Turns {
   readonly loader: Loader;
+  readonly heartbeat: Heartbeat;
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #scheduling: SchedulerConfig;
   readonly #events: TurnEvents;
   readonly #claims: Claims;
-  readonly #heartbeat: Heartbeat;
   readonly #gathering: Gathering;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
@@ -73,11 +73,13 @@ export class Turns {
     this.#log = log;
     this.#scheduling = scheduling;
     this.#events = events;
-    this.#heartbeat = new Heartbeat(db, clock, () =>
-      terms.yields ? this.requireEpoch() : this.confirmEpoch(),
-    );
+    this.heartbeat = new Heartbeat(db, clock, () => {
+      if (!terms.yields) return this.confirmEpoch();
+      events.doubted();
+      this.enqueue(epochCheck(db));
+    });
     this.#claims = new Claims(db, scheduling, terms, {
-      claimed: (epoch) => terms.isBeating && this.#heartbeat.start(epoch),
+      claimed: (epoch) => terms.isBeating && this.heartbeat.start(epoch),
       resumed: (cluster) => events.resumed(cluster),
     });
   }
@@ -154,11 +156,6 @@ export class Turns {
   confirmEpoch(): void {
     // Any other error than a takeover, such as an unreachable database, shows nothing.
     this.updateAsHolder(() => {}).catch(() => {});
-  }
-
-  /** Like `confirmEpoch`, but if the database does not answer, the state is discarded and read again. */
-  requireEpoch(): void {
-    this.enqueue(epochCheck(this.#db));
   }
 
   /** Runs `change` in a turn that confirms the epoch, and resolves after it (see `holderInput`). */
@@ -272,7 +269,7 @@ export class Turns {
 
   #discardState(error: unknown, inputs: readonly Input[]): void {
     this.loader.clear();
-    this.#heartbeat.stop();
+    this.heartbeat.stop();
     this.#state = undefined;
     this.#hasUncommittedChanges = false;
     this.#confirmedMs = 0;

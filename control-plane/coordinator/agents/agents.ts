@@ -60,6 +60,7 @@ export interface AgentsDeps {
 
 export class Agents implements SessionEvents {
   readonly replayGuard = new ReplayGuard();
+  readonly perHost = new HostConnections();
   readonly freshReports: FreshReports;
   /** The sessions of a coordinator that sleeps. */
   readonly saved: SavedSessions<SessionPeer, AgentSession>;
@@ -72,7 +73,6 @@ export class Agents implements SessionEvents {
   readonly #isolation: Isolation;
   readonly #overlays: OverlayRequests;
   readonly #connections: AgentConnections;
-  readonly #perHost = new HostConnections();
   /** By host id; from the commit of a session's hello until the session closes. */
   readonly #sessions = new Map<number, AgentSession>();
   /**
@@ -115,7 +115,7 @@ export class Agents implements SessionEvents {
   /** Begins a session, or goes on with one. The caller must pass it the agent's messages, and its end. */
   attach(peer: SessionPeer, hostId: number, state?: SessionState): AgentSession {
     const session = new AgentSession(peer, hostId, this, state);
-    this.#perHost.add(session);
+    this.perHost.add(session);
     return session;
   }
 
@@ -250,7 +250,7 @@ export class Agents implements SessionEvents {
 
   bye(session: AgentSession): void {
     const { hostId } = session;
-    this.#perHost.remove(session);
+    this.perHost.remove(session);
     if (this.#sessions.get(hostId) !== session) return;
     this.#sessions.delete(hostId);
     this.#turns.enqueue({

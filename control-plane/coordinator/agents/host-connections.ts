@@ -1,4 +1,5 @@
 /** The open connections of each host: at most a few, since each may hold a part of a long message (P154). */
+import type { Logger } from '../ports.ts';
 import type { AgentSession } from './agent-session.ts';
 
 /** An agent has one. Earlier ones may still be open if their end was not noticed. */
@@ -20,5 +21,12 @@ export class HostConnections {
     const sessions = this.#sessions.get(session.hostId);
     sessions?.delete(session);
     if (sessions?.size === 0) this.#sessions.delete(session.hostId);
+  }
+
+  /** Closes all connections, also those whose hello waits, so that the agents try another control plane. */
+  sendAway(log: Logger): void {
+    const sessions = [...this.#sessions.values()].flatMap((ofHost) => [...ofHost]);
+    if (sessions.length > 0) log('agents.sent-away', { connections: sessions.length });
+    for (const session of sessions) session.close('unavailable', 'another control plane may have taken over');
   }
 }

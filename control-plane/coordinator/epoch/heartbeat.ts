@@ -18,13 +18,18 @@ export class Heartbeat {
   #unanswered = 0;
 
   /**
-   * `doubt` is called when a later coordinator has taken over, and when one may have done so because the
-   * database does not answer.
+   * `doubt` is called when a later coordinator has taken over, and with each beat while one may have done so
+   * because the database does not answer.
    */
   constructor(db: Db, clock: Clock, doubt: () => void) {
     this.#db = db;
     this.#clock = clock;
     this.#doubt = doubt;
+  }
+
+  /** True once so many beats have no answer that a standby may have taken over. */
+  get isUnanswered(): boolean {
+    return this.#unanswered > MAX_UNANSWERED;
   }
 
   /** Begins at once. A heartbeat of an earlier epoch ends. */
@@ -42,8 +47,8 @@ export class Heartbeat {
   #beat(epoch: Epoch): void {
     if (this.#epoch !== epoch) return;
     this.#clock.after(BEAT_PERIOD_MS, () => this.#beat(epoch));
-    if (this.#unanswered >= MAX_UNANSWERED) this.#doubt();
     this.#unanswered += 1;
+    if (this.isUnanswered) this.#doubt();
     this.#db.batch([beat(epoch)]).then(
       () => {
         this.#unanswered = 0;

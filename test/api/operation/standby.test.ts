@@ -1,6 +1,7 @@
 /** Two control planes on Node with one libSQL server: what the one that waits serves, and its takeover. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
+import { closeCodes } from '../../../shared/protocol/close.ts';
 import { askToRegister, enrol, newAgentKey, proofOf, refusalOf } from '../../support/agents/enrolment.ts';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -113,6 +114,25 @@ test('P192: a standby refuses agents with 503 and its reason, whatever they send
     expect(response.status).toBe(503);
     expect(await response.text()).toContain('This control plane is a standby');
   }
+});
+
+test('C256: while the database does not answer, agents are disconnected and refused; then they come back', async () => {
+  const agent = await ScriptedAgent.join(active, { facts: { name: 'returning' } });
+  try {
+    database.pause();
+    await eventually(() => agent.closeCode === closeCodes.unavailable.code, 12_000);
+    const refused = await refusalOf(active.url(), 'Bearer nonsense');
+    expect([refused.status, await refused.text()]).toEqual([
+      503,
+      expect.stringContaining('The database does not answer, so another control plane may have taken over.'),
+    ]);
+  } finally {
+    database.resume();
+  }
+  await eventually(() => isReady(active), 15_000);
+  const returned = await ScriptedAgent.join(active, { facts: { name: 'returning' } });
+  expect(active.output()).not.toContain('"event":"coordinator.lost"');
+  await returned.close();
 });
 
 test('C253, C256: a standby is active within 15 s after the other one was killed, with all that was acknowledged, and the other one then waits', async () => {

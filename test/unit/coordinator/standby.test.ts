@@ -2,15 +2,18 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import { Standby } from '../../../control-plane/coordinator/standby.ts';
-import { StandbyError } from '../../../control-plane/core/model/errors.ts';
+import { OperationError, StandbyError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { checkReadiness } from '../../../control-plane/operations/cluster/readiness.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { readSighting } from '../../../control-plane/store/db/epoch.ts';
+import { closeCodes } from '../../../shared/protocol/close.ts';
+import { ModelAgent } from '../../support/agents/model-agent.ts';
 import { application } from '../../support/fixtures/applications.ts';
 import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { CoordinatorRig } from '../../support/rigs/coordinator-rig.ts';
 import { TestClock } from '../../support/rigs/test-clock.ts';
 
 /** A control plane with BERTH_STANDBY=on, which may stop without notice. */
@@ -42,6 +45,23 @@ class Plane {
     const { clock } = this;
     clock.pass(500);
     if (clock.alarmMs !== null && clock.alarmMs <= clock.nowMs()) this.#coordinator?.wake();
+  }
+
+  /** An agent of the host `one` connects to the active control plane. */
+  agent(): ModelAgent {
+    if (!this.#coordinator) throw new Error('this control plane waits');
+    return new ModelAgent(this.#coordinator, 1);
+  }
+
+  /** Whether agents are refused before the database is read, and why. */
+  get refusal(): string | undefined {
+    try {
+      this.standby.assertAdmitting();
+      return undefined;
+    } catch (error) {
+      expect(error).toBeInstanceOf(OperationError);
+      return String(error);
+    }
   }
 
   get isActive(): boolean {
@@ -215,6 +235,89 @@ test('C256: one that cannot reach the database for 8 s disconnects its agents, a
   first.db.failing = 'no';
   await pass(3_000, first, second);
   expect([first.isActive, second.isActive]).toEqual([false, true]);
+});
+
+describe('C256: a database that accepts calls and does not answer', () => {
+  let answered: PromiseWithResolvers<void>;
+  /** From now on, no call of this control plane is answered until `answered` is resolved. */
+  function hang({ db }: Plane): void {
+    answered = Promise.withResolvers();
+    db.before = () => answered.promise;
+    db.afterQuery = () => answered.promise;
+  }
+
+  beforeEach(() => memory.batch([insertHost(newHost(1, 'one', 0))]));
+
+  test('C256: agents are disconnected after 8 s, although no call has failed', async () => {
+    const first = await started();
+    const { socket } = await first.agent().join();
+    hang(first);
+    await pass(7_500, first);
+    expect(socket.closeCode).toBeUndefined();
+    await pass(2_500, first);
+    expect(socket.closeCode).toBe(closeCodes.unavailable.code);
+    expect(first.logged.filter((event) => event === 'agents.sent-away')).toHaveLength(1);
+    expect(first.logged).not.toContain('coordinator.lost');
+  });
+
+  test('C256: even during a commit that is not answered', async () => {
+    const first = await started();
+    const { socket } = await first.agent().join();
+    hang(first);
+    const submitted = first.submit('a');
+    await pass(10_000, first);
+    expect(socket.closeCode).toBe(closeCodes.unavailable.code);
+    answered.resolve();
+    expect(await submitted).toBe(1);
+  });
+
+  test('C256: also an agent whose hello waits for the database', async () => {
+    const first = await started();
+    hang(first);
+    const agent = first.agent();
+    agent.hello();
+    await pass(10_000, first);
+    expect(agent.socket.closeCode).toBe(closeCodes.unavailable.code);
+  });
+
+  test('C256: until it answers, agents are refused at once, and then they come back to the same state', async () => {
+    const first = await started();
+    await first.agent().join();
+    expect(first.refusal).toBeUndefined();
+    hang(first);
+    await pass(20_000, first);
+    expect(first.refusal).toContain('The database does not answer');
+    answered.resolve();
+    await pass(2_500, first);
+    expect(first.refusal).toBeUndefined();
+    const { socket } = await first.agent().join();
+    await pass(30_000, first);
+    expect(socket.closeCode).toBeUndefined();
+    expect(first.logged).not.toContain('coordinator.lost');
+    expect((await readSighting(memory)).epoch).toBe(1);
+  });
+
+  test('C256: one whose calls take 3 s disconnects no agent', async () => {
+    const first = await started();
+    const { socket } = await first.agent().join();
+    first.db.before = () => new Promise((resolve) => void first.clock.after(3_000, resolve));
+    await pass(60_000, first);
+    expect(socket.closeCode).toBeUndefined();
+    expect(first.refusal).toBeUndefined();
+  });
+
+  test('C256: without a standby, agents stay connected', async () => {
+    const rig = new CoordinatorRig(memory);
+    rig.restart({ isBeating: true });
+    const { socket } = await rig.agent().join();
+    rig.db.before = () => new Promise(() => {});
+    for (let passedMs = 0; passedMs < 20_000; passedMs += 500) {
+      rig.clock.pass(500);
+      await settle();
+    }
+    expect(rig.db.batches.length).toBeGreaterThan(8);
+    expect(socket.closeCode).toBeUndefined();
+  });
 });
 
 test('C256: a program that has just changed the schema takes over at once, and the other one waits', async () => {

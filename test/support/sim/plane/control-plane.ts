@@ -111,12 +111,7 @@ export class ControlPlane implements Server {
 
   /** True for a standby that waits. */
   get isWaiting(): boolean {
-    try {
-      this.#standby?.assertActive();
-      return false;
-    } catch {
-      return true;
-    }
+    return throws(() => this.#standby?.assertActive());
   }
 
   isRemoved(hostId: number): boolean {
@@ -128,7 +123,8 @@ export class ControlPlane implements Server {
   }
 
   #answer(link: Link): AgentConnection | Refusal {
-    if (this.isWaiting) return { status: 503, body: { message: 'This control plane is a standby.' } };
+    if (throws(() => this.#standby?.assertAdmitting()))
+      return { status: 503, body: { message: 'Try another control plane.' } };
     if (this.isRemoved(link.hostId)) return REMOVED;
     const socket = {
       send: (data: string | Uint8Array) => link.sendDown(data),
@@ -302,5 +298,14 @@ export class ControlPlane implements Server {
       },
     });
     return coordinator;
+  }
+}
+
+function throws(check: () => void): boolean {
+  try {
+    check();
+    return false;
+  } catch {
+    return true;
   }
 }
