@@ -8,12 +8,14 @@ import {
   type User,
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { type ExecutionStatus, isEnded } from '../../core/model/execution.ts';
+import { isEnded } from '../../core/model/execution.ts';
 import { type ExecutionFilter, isOwner, type Position } from '../../core/views/execution-filter.ts';
 import { type ExecutionLine, type ExecutionView, endpointsOf } from '../../core/views/execution-views.ts';
 import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
 import {
+  type Counts,
+  countAll,
   countExecutions,
   findSearchEnd,
   listExecutionLines,
@@ -108,8 +110,11 @@ export interface ExecutionPage {
   lines: ExecutionLine[];
   /** Whether there are older executions. */
   hasMore: boolean;
-  /** Ignores the status filter. MAX_COUNT + 1 means more than MAX_COUNT. */
-  counts: ReadonlyMap<ExecutionStatus, number>;
+  /**
+   * Executions that pass the filter, whatever their status; only those up to `searchEnd`, if that is set.
+   * Undefined if these would be others than the ones that the lines are from (H393).
+   */
+  counts: Counts | undefined;
   /** The last execution that was searched for a part of a name, if there may be older matches (H393). */
   searchEnd?: Position | undefined;
 }
@@ -122,10 +127,11 @@ export async function pageExecutions(
   size: number,
 ): Promise<ExecutionPage> {
   const visible = visibleTo(authorise(actor, { kind: 'list-executions' }), filter);
-  const { status: _, olderThan: __, ...all } = visible;
+  const { status, olderThan, ...all } = visible;
+  const isFirst = status === undefined && olderThan === undefined;
   const [lines, counts, searchEnd] = await Promise.all([
     listExecutionLines(db, { ...visible, limit: size + 1 }),
-    countExecutions(db, all),
+    isFirst ? countExecutions(db, all) : countAll(db, all),
     visible.nameContains === undefined ? undefined : findSearchEnd(db, visible),
   ]);
   return { lines: lines.slice(0, size), hasMore: lines.length > size, counts, searchEnd };

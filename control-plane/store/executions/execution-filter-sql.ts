@@ -26,8 +26,11 @@ const newestOf = ({ sql, args }: Statement, limit: Statement, columns = 'id, tim
 });
 
 /** These columns of the executions whose names a search reads. */
-export const searchedBy = (filter: ExecutionFilter, columns: string): Statement =>
-  newestOf(conditionOf(filter), { sql: String(SEARCHED_NAMES), args: [] }, columns);
+export const searchedBy = (
+  filter: ExecutionFilter,
+  columns: string,
+  limit = String(SEARCHED_NAMES),
+): Statement => newestOf(conditionOf(filter), { sql: limit, args: [] }, columns);
 
 /** The last of them, without reading any column of the others. */
 export const lastSearchedBy = (filter: ExecutionFilter): Statement =>

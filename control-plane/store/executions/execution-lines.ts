@@ -1,6 +1,11 @@
 /** Queries for the web page of executions: one page of lines, and the number of executions in each state. */
 import { type ExecutionStatus, executionStatuses } from '../../core/model/execution.ts';
-import { type ExecutionFilter, MAX_COUNT, type Position } from '../../core/views/execution-filter.ts';
+import {
+  type ExecutionFilter,
+  MAX_COUNT,
+  type Position,
+  SEARCHED_NAMES,
+} from '../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../core/views/execution-views.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import {
@@ -32,22 +37,38 @@ export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promi
   return rows.map(lineOf);
 }
 
-/**
- * Number of matching executions in each status, up to MAX_COUNT + 1. A status without executions is absent. A
- * part of a name is searched as in `filterCondition`.
- */
-export async function countExecutions(
-  db: Db,
-  filter: ExecutionFilter,
-): Promise<ReadonlyMap<ExecutionStatus, number>> {
+/** Executions in each status, up to MAX_COUNT + 1. A status without executions is absent. */
+export type Counts = ReadonlyMap<ExecutionStatus, number>;
+
+/** Counts the matching executions. A part of a name is searched as in `filterCondition`. */
+export async function countExecutions(db: Db, filter: ExecutionFilter): Promise<Counts> {
   const { sql, args } = filter.nameContains === undefined ? countsOf(filter) : countsOfNames(filter);
-  const rows = await db.query(sql, args);
-  return new Map(
+  return countsIn(await db.query(sql, args));
+}
+
+/**
+ * Counts all matching executions. Undefined if the search for a part of a name does not read all executions
+ * that pass the other filters.
+ */
+export async function countAll(db: Db, filter: ExecutionFilter): Promise<Counts | undefined> {
+  if (filter.nameContains === undefined) return countExecutions(db, filter);
+  const end = lastSearchedBy(filter);
+  const counts = countsOfNames(filter, `iif(EXISTS (SELECT 1 FROM search_end), 0, ${SEARCHED_NAMES})`);
+  const rows = await db.query(
+    `WITH search_end AS MATERIALIZED (${end.sql})
+      ${counts.sql} UNION ALL SELECT NULL, count(*) FROM search_end`,
+    [...end.args, ...counts.args],
+  );
+  const isAll = rows.some(({ status, executions }) => status === null && executions === 0);
+  return isAll ? countsIn(rows) : undefined;
+}
+
+const countsIn = (rows: readonly Row[]): Counts =>
+  new Map(
     rows
       .map(({ status, executions }) => [status as ExecutionStatus, Number(executions)] as const)
       .filter(([, executions]) => executions > 0),
   );
-}
 
 function countsOf(filter: ExecutionFilter): Statement {
   const counts = executionStatuses.map((status) => {
@@ -58,8 +79,8 @@ function countsOf(filter: ExecutionFilter): Statement {
   return { sql: counts.map(({ sql }) => sql).join(' UNION ALL '), args: counts.flatMap(({ args }) => args) };
 }
 
-function countsOfNames({ nameContains = '', ...filter }: ExecutionFilter): Statement {
-  const { sql, args } = searchedBy(filter, 'name, status');
+function countsOfNames({ nameContains = '', ...filter }: ExecutionFilter, limit?: string): Statement {
+  const { sql, args } = searchedBy(filter, 'name, status', limit);
   return {
     sql: `SELECT status, min(count(*), ${MAX_COUNT + 1}) AS executions FROM (${sql}) WHERE ${NAME_CONTAINS}
       GROUP BY status`,
@@ -69,8 +90,7 @@ function countsOfNames({ nameContains = '', ...filter }: ExecutionFilter): State
 
 /** The last execution whose name the search reads; undefined if it reads all that pass the other filters. */
 export async function findSearchEnd(db: Db, filter: ExecutionFilter): Promise<Position | undefined> {
-  const { nameContains: _, limit: __, ...rest } = filter;
-  const { sql, args } = lastSearchedBy(rest);
+  const { sql, args } = lastSearchedBy(filter);
   const [row] = await db.query(sql, args);
   return row && { timeSubmitMs: Number(row.time_submit_ms), id: Number(row.id) };
 }

@@ -50,6 +50,28 @@ onHosts(hosts, (host) => {
     expect(text).toContain('50 of 10,000+');
   });
 
+  test('W20, H393: counts of a search that has not read all executions end with a plus sign', async () => {
+    const text = await page('/executions?name=later');
+    expect(countsIn(text)).toMatchObject({
+      all: '10,000+',
+      queued: '0+',
+      terminated: '10,000+',
+      error: '5,000+',
+    });
+    expect(text).toContain('50 of 10,000+');
+  });
+
+  test('W20, H393: in one state or further down, such a search shows no counts of other executions', async () => {
+    const errors = await page('/executions?name=later&state=error');
+    expect(countsIn(errors)).toEqual({});
+    expect(errors).toContain('>50 executions<');
+    const older = await follow(await page('/executions?name=irs'), 'Search older ones');
+    expect(older).toContain('>first<');
+    expect(countsIn(older)).toEqual({});
+    expect(older).toContain('>1 execution<');
+    expect(older).not.toMatch(/\d of \d/);
+  });
+
   test('W20, H393: a part of a name is searched in 25,000 executions, and then in older ones on request', async () => {
     const none = await page('/executions?name=irs');
     expect(none).toContain('No match so far');

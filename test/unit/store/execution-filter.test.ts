@@ -9,7 +9,11 @@ import {
 } from '../../../control-plane/core/views/execution-filter.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { filterCondition } from '../../../control-plane/store/executions/execution-filter-sql.ts';
-import { countExecutions, findSearchEnd } from '../../../control-plane/store/executions/execution-lines.ts';
+import {
+  countAll,
+  countExecutions,
+  findSearchEnd,
+} from '../../../control-plane/store/executions/execution-lines.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 import { pickOne, seededRandom } from '../../support/tools/random.ts';
 
@@ -196,9 +200,22 @@ describe('a part of a name', () => {
     expect(await foundIds({ nameContains: part, limit: 10 })).toEqual([]);
   });
 
-  test('H390: the counts are those of the executions that were searched', async () => {
+  const countsOf = (filter: ExecutionFilter) => {
     const counts = new Map<string, number>();
-    for (const { status } of matches({}, 'b-49')) counts.set(status, (counts.get(status) ?? 0) + 1);
-    expect(new Map(await countExecutions(db, { nameContains: 'b-49' }))).toEqual(counts);
+    for (const { status } of matches(filter, 'b-49')) counts.set(status, (counts.get(status) ?? 0) + 1);
+    return counts;
+  };
+
+  test('H390, H393: the counts are those of the executions that were searched', async () => {
+    expect(new Map(await countExecutions(db, { nameContains: 'b-49' }))).toEqual(countsOf({}));
+  });
+
+  test('H393: all matches are counted if the search reads all executions that pass the other filters', async () => {
+    const owner = { id: 2 };
+    expect(searched({ owner }).length).toBeLessThan(SEARCHED_NAMES);
+    expect(await countAll(db, { owner, nameContains: 'b-49' })).toEqual(countsOf({ owner }));
+    expect(await countAll(db, { owner, nameContains: 'none' })).toEqual(new Map());
+    expect(await countAll(db, { nameContains: 'b-49' })).toBeUndefined();
+    expect(await countAll(db, { owner })).toEqual(await countExecutions(db, { owner }));
   });
 });

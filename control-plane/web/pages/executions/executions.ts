@@ -108,24 +108,29 @@ ${isNarrowed(query) ? html`<a class="button quiet" href="${listPath({ ...query, 
 }
 
 /** Links to each state, with how many are in it. */
-function states(query: ListQuery, { counts }: ExecutionPage): Html {
-  const link = (state: ExecutionStatus | undefined, text: string, count: number) => html`
-<li><a href="${listPath(query, { state })}"${state === query.state ? html` aria-current="true"` : ''}>${text} <span class="count">${grouped(count)}</span></a></li>`;
-  const shown = executionStatuses.filter((state) => state !== 'submitted' || counts.has(state));
+function states(query: ListQuery, found: ExecutionPage): Html {
+  const link = (state: ExecutionStatus | undefined) => {
+    const count = countOf(found, state);
+    return html`
+<li><a href="${listPath(query, { state })}"${state === query.state ? html` aria-current="true"` : ''}>${state ?? 'all'}${count && html` <span class="count">${count}</span>`}</a></li>`;
+  };
+  const shown = executionStatuses.filter((state) => state !== 'submitted' || found.counts?.has(state));
   return html`
 <nav aria-label="States"><ul class="pills">
-${link(
-  undefined,
-  'all',
-  [...counts.values()].reduce((all, count) => all + count, 0),
-)}
-${shown.map((state) => link(state, state, counts.get(state) ?? 0))}
+${[undefined, ...shown].map(link)}
 </ul></nav>`;
 }
 
-/** `1,234`, or `10,000+` for what is not counted further. */
-const grouped = (count: number): string =>
-  String(Math.min(count, MAX_COUNT)).replace(/\B(?=(\d{3})+$)/g, ',') + (count > MAX_COUNT ? '+' : '');
+/**
+ * How many are in the state, or in all: `1,234`, or `10,000+` if there are or may be more. Empty if that is
+ * not known.
+ */
+function countOf({ counts, searchEnd }: ExecutionPage, state: ExecutionStatus | undefined): string {
+  if (!counts) return '';
+  const count = state ? (counts.get(state) ?? 0) : [...counts.values()].reduce((sum, one) => sum + one, 0);
+  const isMore = count > MAX_COUNT || searchEnd !== undefined;
+  return String(Math.min(count, MAX_COUNT)).replace(/\B(?=(\d{3})+$)/g, ',') + (isMore ? '+' : '');
+}
 
 function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
   if (found.lines.length === 0) return nothing(query, found);
@@ -170,15 +175,17 @@ function age({ status, timeSubmitMs, timeStartMs, timeEndMs }: ExecutionLine, no
 const lasting = (sinceMs: number, nowMs: number): Html =>
   html`<span class="whole">for ${elapsed(sinceMs, nowMs)}</span>`;
 
-function footer(query: ListQuery, { lines, hasMore, counts, searchEnd }: ExecutionPage): Html {
-  const all = query.state ? (counts.get(query.state) ?? 0) : [...counts.values()].reduce((a, b) => a + b, 0);
+function footer(query: ListQuery, found: ExecutionPage): Html {
+  const { lines, hasMore, searchEnd } = found;
   const { state } = query;
+  const all = countOf(found, state);
+  const some = lines.length === 1 ? '1 execution' : `${lines.length} executions`;
   return html`
 <div class="bar below">
 <button form="bulk" class="danger" data-confirm="Terminate the selected executions? Their containers are stopped and removed." data-selected>Terminate selected</button>
 <button type="button" class="quiet" data-select-all hidden>Select all</button>
 <nav class="push bar" aria-label="Pages">
-<span class="quiet">${grouped(lines.length)} of ${grouped(all)}</span>
+<span class="quiet">${all ? `${lines.length} of ${all}` : some}</span>
 ${query.before ? html`<a class="button" href="${listPath(query, { state })}">Newest</a>` : ''}
 ${hasMore ? html`<a class="button" rel="next" href="${listPath(query, { state, after: lines.at(-1) })}">Older</a>` : ''}
 ${!hasMore && searchEnd ? html`<a class="button" rel="next" href="${listPath(query, { state, after: searchEnd })}">Search older</a>` : ''}
@@ -200,7 +207,7 @@ function nothing(query: ListQuery, { counts, searchEnd }: ExecutionPage): Html {
     );
   if (isNarrowed(query))
     return empty('No matching executions', html`<p><a href="/executions">Show all executions</a></p>`);
-  if (counts.size > 0)
+  if (counts && counts.size > 0)
     return empty(
       `No executions in state "${state}"`,
       html`<p><a href="/executions">Show all executions</a></p>`,
