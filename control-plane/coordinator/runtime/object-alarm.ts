@@ -65,8 +65,8 @@ export class ObjectAlarm {
   }
 
   /**
-   * Runs after the alarm has rung. If something is due, calls `wake` once `prepare` has resolved, at this ring
-   * or a later one. Never rejects.
+   * Runs after the alarm has rung. If something is due, calls `wake` once `prepare` has resolved, now or at a
+   * later ring. Never rejects.
    */
   async answer(prepare: () => Promise<void>, wake: () => void): Promise<void> {
     if (this.#dueMs === null) return;

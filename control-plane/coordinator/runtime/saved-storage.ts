@@ -1,6 +1,6 @@
 /**
- * What the coordinator's object keeps in its own storage: what it resumes from after a sleep (C232), and which
- * gateways have had connections (P172).
+ * What the coordinator's object keeps in its own storage: what it resumes from after a sleep (C232), and the
+ * gateways that have had connections (P172).
  */
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { SavedState } from '../sleep/saved-state.ts';

@@ -56,8 +56,8 @@ export interface ControlPlaneOptions {
   ready(controlPlane: ControlPlane): void;
   killed(controlPlane: ControlPlane): void;
   /**
-   * The gateways that hold the connections of agents, if the world has any. Its coordinator is an object then:
-   * it has an alarm, and no standby.
+   * The gateways that hold the connections of agents, if the world has any. Its coordinator is then an object
+   * with an alarm, and has no standby.
    */
   gateways: Gateways | undefined;
   /** True if an event has begun it that follows now, such as a call. Nothing else wakes it. */

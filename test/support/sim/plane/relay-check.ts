@@ -1,6 +1,6 @@
 /**
- * Relay check: between a gateway and the coordinator each message comes out once and in its order (P171), or the
- * connection ends (P172).
+ * Relay check: between a gateway and the coordinator each message comes out once and in its order (P171), or
+ * the connection ends (P172).
  */
 import type { Frame } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
