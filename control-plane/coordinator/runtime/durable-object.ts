@@ -117,7 +117,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
     });
     // Agents must say hello anew, since their sessions are lost.
-    if (!state) return this.#links.greet(this.#saved.gateways);
+    if (!state) return void this.#links.greet(this.#saved.gateways);
     log('coordinator.woke', { connections: state.connections.length });
     // The database was prepared by the same release.
     this.#prepare = async () => {};
