@@ -28,6 +28,7 @@ import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
+import { groupB } from './http/variants/group-b.ts';
 import type { Accounts, Variant } from './http/variants/variant.ts';
 import { replacedCredentials } from './operations/access-review.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
@@ -67,6 +68,10 @@ export interface AppDeps extends Omit<Context, 'turns'> {
 /** Paths that work without a database: probes report its state, and documents and files are static. */
 const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|schema\/.*|assets\/.*)$/;
 
+const API_PATH = `/api/${API_VERSION}`;
+/** Group B, whatever the variant: for the command line, and whatever else is Berth's own (H430). */
+const NATIVE_PATH = `/native${API_PATH}`;
+
 /** What the routes receive. */
 type RouteDeps = AppDeps & Context & { bodies: BodyReader };
 
@@ -77,7 +82,8 @@ export function createApp(settings: AppDeps): Hono<Env> {
     bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
     turns: new ReadTurns(settings.nowMs),
   };
-  const fail = (error: OperationError | undefined) => errorResponse(error, deps.variant);
+  const fail = (c: HonoContext, error: OperationError | undefined) =>
+    errorResponse(error, c.req.path.startsWith(`${NATIVE_PATH}/`) ? groupB : deps.variant);
   const authenticating = {
     authentication: new Authentication({
       ...deps,
@@ -93,8 +99,8 @@ export function createApp(settings: AppDeps): Hono<Env> {
   app.on(UNSAFE_METHODS, '*', fromThisSite(web));
   if (deps.assertActive) app.on(UNSAFE_METHODS, '*', changesWhenActive(deps.assertActive, deps, web));
   if (deps.prepare) app.use(prepared(deps.prepare, web));
-  app.route(`/api/${API_VERSION}`, publicRoutes(deps));
-  app.route(`/api/${API_VERSION}`, userRoutes(deps, authenticating));
+  app.route(API_PATH, apiRoutes(deps, authenticating));
+  app.route(NATIVE_PATH, apiRoutes({ ...deps, variant: groupB }, authenticating));
   app.route('/', healthRoutes(deps));
   app.route(
     '/',
@@ -112,11 +118,11 @@ export function createApp(settings: AppDeps): Hono<Env> {
     // For example, the address to which a login returns after a form was sent too late.
     if (allow !== '' && !allow.includes('GET') && wantsPage(c))
       return c.redirect(path.slice(0, path.lastIndexOf('/')) || '/', 303);
-    if (allow === '') return fail(new OperationError('not-found', `There is no ${path} here.`));
+    if (allow === '') return fail(c, new OperationError('not-found', `There is no ${path} here.`));
     const response =
       method === 'OPTIONS'
         ? empty()
-        : fail(new OperationError('wrong-method', `${path} allows ${allow}, not ${method}.`));
+        : fail(c, new OperationError('wrong-method', `${path} allows ${allow}, not ${method}.`));
     response.headers.set('allow', allow);
     return response;
   });
@@ -125,7 +131,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     if (!operationError || operationError.cause)
       deps.log('request.failed', { path: c.req.path, error: String(operationError?.cause ?? error) });
     if (operationError?.code === 'not-found' && wantsPage(c)) return notFoundPage(c, web);
-    return fail(operationError);
+    return fail(c, operationError);
   });
   return app;
 }
@@ -161,7 +167,8 @@ function changesWhenActive(
   { variant }: AppDeps,
   web: WebDeps,
 ): MiddlewareHandler<Env> {
-  const harmless = ['/login', `/api/${API_VERSION}${variant.validatePath}`, REGISTER_PATH];
+  const validations = [`${API_PATH}${variant.validatePath}`, `${NATIVE_PATH}${groupB.validatePath}`];
+  const harmless = ['/login', ...validations, REGISTER_PATH];
   return (c, next) => {
     try {
       if (!harmless.includes(c.req.path)) assertActive();
@@ -186,6 +193,14 @@ const prepared =
     }
     return next();
   };
+
+/** The routes of the API in the variant of `deps`. */
+function apiRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.route('/', publicRoutes(deps));
+  routes.route('/', userRoutes(deps, authenticating));
+  return routes;
+}
 
 /** Routes without authentication (api-spec: Auth none). */
 function publicRoutes(deps: RouteDeps): Hono<Env> {

@@ -33,6 +33,7 @@ interface Document {
   paths: Record<string, Record<string, Operation>>;
 }
 
+const NATIVE = '/native';
 /** Contracts by the origin of each control plane that tests have started. */
 const contracts = new Map<string, Promise<Contract> | undefined>();
 
@@ -43,8 +44,13 @@ export function documentedAt(url: string, variant: string): void {
 
 /** Throws if the document does not allow the answer. */
 export async function checkExchange(exchange: Exchange): Promise<void> {
-  const contract = await contracts.get(exchange.origin);
-  const problem = contract?.problemOf(exchange);
+  const { origin } = exchange;
+  // Every control plane serves group B there (H430).
+  const isNative = contracts.has(origin) && exchange.path.startsWith(NATIVE);
+  const contract = await (isNative ? contractOf('B') : contracts.get(origin));
+  const problem = contract?.problemOf(
+    isNative ? { ...exchange, path: exchange.path.slice(NATIVE.length) } : exchange,
+  );
   if (problem === undefined) return;
   const { method, path, status } = exchange;
   throw new Error(`${method} ${path} answered ${status}, which contradicts /openapi.json: ${problem}`);
