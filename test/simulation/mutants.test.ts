@@ -20,9 +20,9 @@ describe('the checks find the mutant', () => {
     console.log(`Mutant | seed that found it | violation\n${findings.join('\n')}`);
   });
 
-  test.concurrent.for(mutants.map(({ name }) => name))('%s', async (mutant) => {
-    const { failed } = await runSeeds(1, MAX_SEEDS, { mutant });
-    findings.push(`${mutant} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
+  test.concurrent.for(mutants)('$name', async ({ name, firstSeed = 1 }) => {
+    const { failed } = await runSeeds(firstSeed, MAX_SEEDS, { mutant: name });
+    findings.push(`${name} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
     expect(failed).not.toBeNull();
   });
 });
