@@ -4,6 +4,7 @@ import type { AwakeSummary } from '../core/views/awake-totals.ts';
 import type { Db } from '../store/db/db.ts';
 import type { ClaimTerms } from '../store/db/epoch.ts';
 import type { AgentsDeps } from './agents/agents.ts';
+import type { SavedCoordinator } from './sleep/saved-state.ts';
 
 export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
@@ -11,6 +12,8 @@ export interface CoordinatorDeps extends AgentsDeps {
   /** Days for which ended executions are kept; 0: for ever. Absent: what the database records (C243). */
   keepEndedDays?: number;
   claim?: ClaimTerms;
+  /** Set for a coordinator that has slept. */
+  resumes?: SavedCoordinator | undefined;
   /** How long objects were awake, where the coordinator is one that can sleep. */
   awake?: () => Promise<AwakeSummary>;
   /** Called once another coordinator has taken over. */

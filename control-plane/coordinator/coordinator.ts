@@ -14,6 +14,7 @@ import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts'
 import { OperationError } from '../core/model/errors.ts';
 import type { Host } from '../core/model/host.ts';
 import { progressOf } from '../core/model/service.ts';
+import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
@@ -45,7 +46,6 @@ import { changeAccounts } from '../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 import { findRegistrationRecords } from '../store/accounts/join-tokens.ts';
 import type { Db } from '../store/db/db.ts';
-import type { Holding } from '../store/db/epoch.ts';
 import { Agents } from './agents/agents.ts';
 import { Credentials } from './changes/credentials.ts';
 import { ExecutionChanges } from './changes/execution-changes.ts';
@@ -53,6 +53,7 @@ import { HistoryReview } from './changes/history-review.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
 import type { CoordinatorDeps } from './coordinator-deps.ts';
 import type { Clock } from './ports.ts';
+import type { SavedCoordinator } from './sleep/saved-state.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
 import type { TurnEvents } from './turn-events.ts';
@@ -73,12 +74,16 @@ export class Coordinator implements CoordinatorApi {
   readonly #history: HistoryReview;
 
   constructor(deps: CoordinatorDeps) {
-    const { db, clock, log, scheduling, claim } = deps;
+    const { db, clock, log, scheduling, claim, resumes } = deps;
     this.#awake = deps.awake;
     this.#db = db;
     this.#clock = clock;
     const events: TurnEvents = {
-      resumed: (cluster) => (cluster ? this.agents.saved.loaded(cluster) : this.agents.dropAll()),
+      resumed: (cluster) => {
+        if (!cluster) return this.agents.dropAll();
+        this.agents.saved.loaded(cluster);
+        if (resumes?.reservation) restoreReservation(cluster, resumes.reservation);
+      },
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
       changed: (changes, cluster) => {
         this.#events.changed(changes, cluster);
@@ -94,7 +99,8 @@ export class Coordinator implements CoordinatorApi {
       },
       nextReviewMs: () => this.#history.dueMs,
     };
-    this.#turns = new Turns(db, clock, log, scheduling, events, claim);
+    const terms = { ...claim, ...(resumes && { resumes: resumes.holding }) };
+    this.#turns = new Turns(db, clock, log, scheduling, events, terms);
     this.agents = new Agents(this.#turns, deps);
     this.#logs = new Logs(db, this.#turns, this.agents, clock);
     this.#events = new Events(this.#turns, clock);
@@ -116,9 +122,10 @@ export class Coordinator implements CoordinatorApi {
   }
 
   /** What to resume from after a sleep. Undefined: something is under way, or no state is loaded (C232). */
-  get holding(): Holding | undefined {
+  get saved(): SavedCoordinator | undefined {
     const isIdle = this.#events.size + this.#logs.size === 0 && !this.#history.isActive;
-    return isIdle ? this.#turns.holding : undefined;
+    const holding = isIdle ? this.#turns.holding : undefined;
+    return holding && { holding, reservation: savedReservation(this.#turns.loaded.cluster) };
   }
 
   /** The key of a host; undefined if none is known, or if no state is loaded. */

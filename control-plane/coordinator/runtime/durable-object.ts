@@ -103,7 +103,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,
       ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
-      ...(state && { claim: { resumes: state.holding } }),
+      resumes: state,
       awake: () => this.#awakeSummary(),
       clock: { ...this.#clock, wakeAt: (timeMs) => this.#alarm.set(timeMs) },
     });
@@ -165,13 +165,13 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
    */
   #mayRest(): boolean {
     if (this.#awake.active > 1) return false;
-    const { holding, agents } = this.#coordinator;
+    const { saved, agents } = this.#coordinator;
     // After a sleep the state is read when something needs it. Until then there is nothing to save.
     if (!this.#alarm.isDueKnown && this.#links.connections > 0) this.#coordinator.wake();
-    const links = holding && this.#links.saved();
-    if (!holding || !links) return this.#links.connections === 0;
+    const links = saved && this.#links.saved();
+    if (!saved || !links) return this.#links.connections === 0;
     const proofs = agents.replayGuard.unexpired(Date.now());
-    return this.#saved.save({ ...links, holding, proofs }, this.#awake.totals);
+    return this.#saved.save({ ...links, ...saved, proofs }, this.#awake.totals);
   }
 
   #outcome<T>(run: () => Promise<T>): Promise<Outcome<T>> {

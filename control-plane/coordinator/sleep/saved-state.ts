@@ -1,15 +1,21 @@
 /**
- * What a coordinator that sleeps leaves to itself: what it has in memory, agents rely on, and the database
- * does not have (C232). Each name stands for what it does in the module that owns it.
+ * What a coordinator that sleeps leaves to itself: what it has in memory, agents and executions rely on, and
+ * the database does not have (C232). Each name stands for what it does in the module that owns it.
  */
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { Host } from '../../core/model/host.ts';
+import type { SavedReservation } from '../../core/scheduling/backfill-reservation.ts';
 import type { Holding } from '../../store/db/epoch.ts';
 
-export interface SavedState extends SavedLinks {
-  holding: Holding;
+export interface SavedState extends SavedCoordinator, SavedLinks {
   /** Proofs that were used and have not expired. */
   proofs: VerifiedProof[];
+}
+
+/** How the coordinator goes on with its state, which it reads again. */
+export interface SavedCoordinator {
+  holding: Holding;
+  reservation: SavedReservation | null;
 }
 
 /** The connections at gateways. */

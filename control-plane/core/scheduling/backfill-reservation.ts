@@ -3,7 +3,7 @@
  * it for ever. The candidate is the execution submitted first among those of the highest priority that are
  * within their quota and would fit on an idle cluster. It gets the reservation once it has been the candidate
  * for `backfillReserveAfterMs`, and no other execution is placed in the reserved capacity. The reservation
- * exists in memory only: after a restart the wait begins again (SCHED-5). Pure.
+ * outlives a sleep of the coordinator, but after a restart the wait begins again (SCHED-5). Pure.
  */
 
 import { type Execution, isLoaded, weightOf } from '../model/execution.ts';
@@ -14,8 +14,15 @@ import { EPSILON, freeCapacityOf, freeShare } from './free-capacity.ts';
 import { gangOf, type Placement, placeGang } from './gang-placement.ts';
 import { hasLabels, isUsable } from './host-filters.ts';
 import { applyPlan, type PreemptionPlan, placeWithPreemption, preemptAt } from './preemption.ts';
-import type { Loading, SchedulerState, SchedulingActions } from './scheduler-state.ts';
+import type { BackfillReservation, Loading, SchedulerState, SchedulingActions } from './scheduler-state.ts';
 import { exceededPlacedBound } from './scheduler-state.ts';
+
+/** A reservation as a coordinator that sleeps saves it. */
+export interface SavedReservation extends Pick<BackfillReservation, 'dueMs'> {
+  executionId: number;
+  /** The hosts of the reserved capacity, one for each member of the gang; empty while none is reserved. */
+  hostIds: number[];
+}
 
 /** Follows changes of the candidate, and reserves capacity for it once its time has come. */
 export function updateReservation(state: SchedulerState, nowMs: number): void {
@@ -86,6 +93,26 @@ export function releaseReservation(state: SchedulerState): void {
   if (!reservation) return;
   reserve(state, reservation.placements, -1);
   reservation.placements = [];
+}
+
+export function savedReservation({ reservation }: SchedulerState): SavedReservation | null {
+  if (!reservation) return null;
+  const { execution, dueMs, placements } = reservation;
+  return { executionId: execution.id, dueMs, hostIds: placements.map(({ host }) => host.id) };
+}
+
+/** Continues a saved reservation. `updateReservation` ends it if the candidate is another one by then. */
+export function restoreReservation(state: SchedulerState, saved: SavedReservation): void {
+  const execution = state.executions.get(saved.executionId);
+  if (!execution) return;
+  const gang = gangOf(execution);
+  const seats = gang.flatMap((service, at): Placement[] => {
+    const host = state.hosts.get(saved.hostIds[at] ?? 0);
+    return host ? [{ service, host }] : [];
+  });
+  const placements = seats.length === gang.length ? seats : [];
+  state.reservation = { execution, dueMs: saved.dueMs, placements, isUntried: placements.length > 0 };
+  reserve(state, placements, 1);
 }
 
 function reserve(state: SchedulerState, placements: readonly Placement[], sign: 1 | -1): void {

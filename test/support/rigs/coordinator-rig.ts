@@ -1,6 +1,7 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
+import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import {
@@ -10,7 +11,6 @@ import {
 import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import type { ClaimTerms } from '../../../control-plane/store/db/epoch.ts';
 import { findExecution } from '../../../control-plane/store/executions/executions.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -62,8 +62,8 @@ export class CoordinatorRig {
   }
 
   /** A new coordinator takes over; the old one is left unchanged. */
-  restart(claim: ClaimTerms = {}): void {
-    this.coordinator = this.#make(claim);
+  restart(resumes?: SavedCoordinator): void {
+    this.coordinator = this.#make(resumes);
     this.coordinator.wake();
   }
 
@@ -89,9 +89,9 @@ export class CoordinatorRig {
     return (await findExecution(this.memory, id))?.status;
   }
 
-  #make(claim: ClaimTerms = {}): Coordinator {
+  #make(resumes?: SavedCoordinator): Coordinator {
     return new Coordinator({
-      claim,
+      resumes,
       db: this.db,
       clock: this.clock,
       log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),

@@ -61,12 +61,12 @@ export class GatewayRig {
 
   /** The coordinator sleeps, and goes on with what it has saved. */
   async sleepCoordinator(): Promise<void> {
-    const saved = await eventually(() => this.links.saved());
-    const holding = await eventually(() => this.rig.coordinator.holding);
-    if (!saved || !holding) throw new Error('the coordinator can not sleep');
-    this.rig.restart({ resumes: holding });
-    this.links = this.#makeLinks(saved.incarnation);
-    this.links.resume(structuredClone(saved));
+    const links = await eventually(() => this.links.saved());
+    const saved = await eventually(() => this.rig.coordinator.saved);
+    if (!links || !saved) throw new Error('the coordinator can not sleep');
+    this.rig.restart(structuredClone(saved));
+    this.links = this.#makeLinks(links.incarnation);
+    this.links.resume(structuredClone(links));
   }
 
   /** The gateway loses its memory; the sockets of `agents` are given back to it. */

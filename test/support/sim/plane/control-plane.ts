@@ -10,6 +10,7 @@ import type {
 import type { Agents } from '../../../../control-plane/coordinator/agents/agents.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
+import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator-deps.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { openLogsFrom } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
@@ -17,7 +18,6 @@ import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/objec
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
-import type { ClaimTerms } from '../../../../control-plane/store/db/epoch.ts';
 import {
   type Accepted,
   type Link,
@@ -148,19 +148,18 @@ export class ControlPlane implements Server {
   /** The coordinator loses its memory, but for what it saves, if nothing is under way (C232). */
   sleep(): boolean {
     const { gateways } = this.#options;
-    const holding = this.#awake?.holding;
-    const links = holding && this.#gatewayLinks?.saved();
-    if (!gateways || !holding || !links || !this.#gatewayLinks || !this.process.alive) return false;
+    const saved = structuredClone(this.#awake?.saved);
+    const links = saved && this.#gatewayLinks?.saved();
+    if (!gateways || !saved || !links || !this.#gatewayLinks || !this.process.alive) return false;
     this.#world.note(`${this.name} sleeps`);
     this.#alarm.rest();
     this.#alarm = this.#newAlarm();
     this.isAsleep = true;
     this.process.alive = false;
     this.process = Object.assign(new Process(this.name), { skewMs: this.process.skewMs });
-    const saved = { links, holding };
-    this.#awake = this.#world.enter(this.process, () => this.#coordinator({ resumes: holding }));
+    this.#awake = this.#world.enter(this.process, () => this.#coordinator({ resumes: saved }));
     this.coordinator = this.#guarded(this.#awake);
-    const slept = { saved, links: this.#gatewayLinks };
+    const slept = { saved: links, links: this.#gatewayLinks };
     this.#gatewayLinks = new PlaneGatewayLinks(this.#world, this.process, this.#awake, gateways, slept);
     return true;
   }
@@ -251,7 +250,7 @@ export class ControlPlane implements Server {
       monotonicMs: () => world.nowMs - beganMs,
       checkSchema: async () => {},
       newCoordinator: (seen, retired) =>
-        this.#coordinator({ isBeating: true, yields: true, ...(seen && { seen }) }, retired),
+        this.#coordinator({ claim: { isBeating: true, yields: true, ...(seen && { seen }) }, retired }),
     });
     standby.start();
     return standby;
@@ -268,7 +267,7 @@ export class ControlPlane implements Server {
     this.#options.retired(this);
   }
 
-  #coordinator(claim: ClaimTerms = {}, retired?: () => void): Coordinator {
+  #coordinator(options: Pick<CoordinatorDeps, 'claim' | 'resumes' | 'retired'> = {}): Coordinator {
     const world = this.#world;
     const { process } = this;
     const { store, scheduling } = this.#options;
@@ -279,8 +278,7 @@ export class ControlPlane implements Server {
       idCode,
       deploymentName: DEPLOYMENT,
       scheduling,
-      claim,
-      retired,
+      ...options,
       keepEndedDays: (this.#options.keepMs ?? 0) / DAY_MS,
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),

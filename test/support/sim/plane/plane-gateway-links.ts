@@ -6,17 +6,10 @@ import type { Coordinator } from '../../../../control-plane/coordinator/coordina
 import { GatewayLinks } from '../../../../control-plane/coordinator/gateways/gateway-links.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import type { SavedLinks } from '../../../../control-plane/coordinator/sleep/saved-state.ts';
-import type { Holding } from '../../../../control-plane/store/db/epoch.ts';
 import { encode } from '../../../../shared/protocol/codec.ts';
 import type { Link } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
 import type { Gateways } from './gateways.ts';
-
-/** What a simulated coordinator leaves to itself when it sleeps. */
-export interface Saved {
-  links: SavedLinks;
-  holding: Holding;
-}
 
 export class PlaneGatewayLinks {
   readonly #links: GatewayLinks;
@@ -30,7 +23,7 @@ export class PlaneGatewayLinks {
     process: Process,
     coordinator: Coordinator,
     gateways: Gateways,
-    slept?: { saved: Saved; links: PlaneGatewayLinks },
+    slept?: { saved: SavedLinks; links: PlaneGatewayLinks },
   ) {
     const shown = (make: (peer: SessionPeer) => AgentSession, peer: SessionPeer) =>
       observed(this.#current, make, peer, process);
@@ -49,11 +42,11 @@ export class PlaneGatewayLinks {
       keyOf: () => undefined,
       clock: clockOf(world, process),
       log: (event, fields = {}) => world.note(`${process.name} ${event} ${JSON.stringify(fields)}`),
-      incarnation: slept?.saved.links.incarnation ?? process.name,
+      incarnation: slept?.saved.incarnation ?? process.name,
       down: (gateway, incarnation, batch) => gateways.at(gateway).stub(process).down(incarnation, batch),
       maxWaitingLength: 2 ** 25,
     });
-    if (slept) this.#resume(slept.saved.links);
+    if (slept) this.#resume(slept.saved);
     else world.enter(process, () => this.#links.greet(gateways.numbers));
   }
 

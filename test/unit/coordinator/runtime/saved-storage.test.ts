@@ -10,6 +10,7 @@ const totals = { sinceMs: 1, wakes: 2, awakeMs: 3, memoryMs: 4 };
 const stateOf = (incarnation: string): SavedState => ({
   ...{ incarnation, admitted: 1, connections: [], proofs: [] },
   holding: { name: 'holder', epoch: 7 },
+  reservation: { executionId: 3, dueMs: null, hostIds: [1, 2] },
 });
 
 /** The storage of an object, as a map. */

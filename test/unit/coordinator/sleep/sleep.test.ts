@@ -3,8 +3,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import { outdateCoordinator } from '../../../../control-plane/store/db/epoch.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
-import { exited, running } from '../../../support/rigs/core-rig.ts';
+import { exited, gone, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, LOST_AFTER_MS } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -159,6 +160,28 @@ test('C232: a host that died while the coordinator slept is lost when its gatewa
   await eventually(async () => (await hostRow())?.lost === 1);
 });
 
+test('C72, C232: however often the coordinator sleeps, capacity is reserved after 10 minutes, and then stays reserved', async () => {
+  const submit = (cores: number) => rig.rig.submit(application(service({ resources: needs(null, cores) })));
+  const agent = await rig.agent().join();
+  await submit(3);
+  const { assignment } = await agent.received('start');
+  const waiting = await submit(4);
+  for (let minute = 0; minute < 10; minute++) {
+    rig.rig.clock.pass(60_000);
+    pulse(agent);
+    await rig.sleepCoordinator();
+  }
+  const later = [await submit(1)];
+  await rig.sleepCoordinator();
+  later.push(await submit(1));
+  expect(await Promise.all(later.map((id) => rig.rig.statusOf(id)))).toEqual(['queued', 'queued']);
+  agent.report([seen(assignment, exited(0))]);
+  await agent.received('stop');
+  agent.report([seen(assignment, gone)]);
+  await eventually(async () => (await rig.rig.statusOf(waiting)) === 'starting');
+  expect(await Promise.all(later.map((id) => rig.rig.statusOf(id)))).toEqual(['queued', 'queued']);
+});
+
 test('C232: if another coordinator has taken over meanwhile, one that has slept gives up its agents', async () => {
   const agent = await rig.agent().join();
   await rig.sleepCoordinator();
@@ -168,7 +191,7 @@ test('C232: if another coordinator has taken over meanwhile, one that has slept 
 });
 
 test('C230, C232: the coordinator does not sleep while an agent only reports, is about to say hello, or something is under way', async () => {
-  const isIdle = () => rig.rig.coordinator.holding !== undefined && rig.links.saved() !== undefined;
+  const isIdle = () => rig.rig.coordinator.saved !== undefined && rig.links.saved() !== undefined;
   const agent = await rig.agent().join();
   await eventually(isIdle);
   const submitting = rig.rig.submit();
@@ -189,7 +212,7 @@ test('C230, C232: the coordinator does not sleep while an agent only reports, is
   greeting.hello('one', [], { version: 5 });
   await greeting.received('sync');
   await eventually(() => agent.socket.closeCode === 4409);
-  await eventually(() => rig.rig.coordinator.holding !== undefined);
+  await eventually(() => rig.rig.coordinator.saved !== undefined);
   expect(isIdle()).toBe(false);
 });
 

@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
+import { requestEnd } from '../../../../control-plane/core/lifecycle/state-transitions.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import {
   defaultSchedulerConfig,
   queuePolicies,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
+import {
+  releaseReservation,
+  restoreReservation,
+  savedReservation,
+} from '../../../../control-plane/core/scheduling/backfill-reservation.ts';
 import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
@@ -161,6 +167,44 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
       2,
       0,
     ]);
+  });
+});
+
+describe('C70: a backfill reservation after a sleep of the coordinator', () => {
+  /** The coordinator loses its reservation, and `restores` the one that it has saved. */
+  function sleep({ cluster }: CoreRig, change: () => void = () => {}): void {
+    const saved = savedReservation(cluster);
+    if (!saved) throw new Error('there is no reservation');
+    releaseReservation(cluster);
+    cluster.reservation = null;
+    change();
+    restoreReservation(cluster, structuredClone(saved));
+  }
+
+  test('C70: the reservation stays on its host, even if another one is emptier by then', () => {
+    const { rig, end, on } = fullRig(4, 4);
+    rig.submit(requesting(4));
+    rig.turn();
+    rig.advance(RESERVE_AFTER_MS);
+    for (const one of on('host1').slice(0, 3)) end(one);
+    sleep(rig);
+    rig.turn();
+    expect(rig.cluster.reservation?.placements).toMatchObject([{ host: { name: 'host0' } }]);
+    const reserved = ['host0', 'host1'].map((name) => rig.cluster.hostNamed(name)?.backfillReservedCores);
+    expect(reserved).toEqual([4, 0]);
+  });
+  test('C70: the time of the candidate goes on, and that of another candidate begins', () => {
+    const { rig } = fullRig(4);
+    const [first, second] = [rig.submit(requesting(4)), rig.submit(requesting(4))];
+    rig.turn();
+    const dueMs = rig.nowMs + RESERVE_AFTER_MS;
+    rig.advance(60_000);
+    sleep(rig);
+    rig.turn();
+    expect(rig.cluster.reservation).toMatchObject({ execution: first, dueMs });
+    sleep(rig, () => requestEnd(rig.cluster, first, rig.nowMs));
+    rig.turn();
+    expect(rig.cluster.reservation).toMatchObject({ execution: second, dueMs: rig.nowMs + RESERVE_AFTER_MS });
   });
 });
 
