@@ -8,6 +8,8 @@ import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
 import { openRemote } from './store/db/remote.ts';
+import { schemaVersionOf } from './store/schema/migrate.ts';
+import { migrations } from './store/schema/migrations.ts';
 import { VERSION } from './version.ts';
 
 export interface Assembly {
@@ -15,7 +17,7 @@ export interface Assembly {
   scheduling: SchedulerConfig;
   db: Db;
   log: Logger;
-  /** The version of this program. */
+  /** The version of this program and its schema. */
   release: string;
   /**
    * Migrates the database, unless this isolate has done so. Simultaneous calls each do the work, as separate
@@ -38,5 +40,6 @@ export function assemble(env: Record<string, unknown>): Assembly {
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
   };
-  return { config, scheduling: schedulerConfigOf(config), db, log, release: VERSION, prepare };
+  const release = `${VERSION} with schema ${schemaVersionOf(migrations)}`;
+  return { config, scheduling: schedulerConfigOf(config), db, log, release, prepare };
 }

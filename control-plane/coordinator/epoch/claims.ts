@@ -23,7 +23,8 @@ export class Claims {
   readonly #events: ClaimEvents;
   /** Set until the first state of a coordinator that has slept. */
   #resumes: Holding | undefined;
-  #hasHeld = false;
+  /** Whether this coordinator has held an epoch, perhaps before it slept. */
+  #hasHeld: boolean;
   #hasCommitted = false;
 
   constructor(db: Db, scheduling: SchedulerConfig, terms: ClaimTerms, events: ClaimEvents) {
@@ -33,6 +34,7 @@ export class Claims {
     this.#terms = terms;
     this.#events = events;
     this.#resumes = terms.resumes;
+    this.#hasHeld = terms.resumes !== undefined;
   }
 
   /** Whether the clock of another machine may have recorded the times of the next state. */
@@ -47,11 +49,12 @@ export class Claims {
 
   /**
    * Claims the next epoch, and reads the state. Rejects if another coordinator has taken over since the last
-   * one.
+   * one, also if that was before a sleep.
    */
   async take(): Promise<ReadState> {
     const resumed = await this.#resume();
     if (resumed) return resumed;
+    await this.#terms.prepare?.();
     const claimant = { ...this.#terms, name: this.name, hasHeld: this.#hasHeld };
     return takeOver(this.#db, this.#scheduling, claimant, (epoch) => {
       this.#hasHeld = true;
@@ -65,7 +68,6 @@ export class Claims {
     this.#resumes = undefined;
     if (!holding) return undefined;
     const state = await resume(this.#db, this.#scheduling, holding);
-    this.#hasHeld = state !== undefined;
     this.#events.resumed(state?.cluster);
     return state;
   }

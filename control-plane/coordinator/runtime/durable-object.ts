@@ -37,6 +37,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   readonly #assembly: Assembly;
   readonly #alarm: ObjectAlarm;
   readonly #saved: SavedStorage;
+  /** Prepares the database. Does nothing as long as the object goes on from a sleep. */
   #prepare: () => Promise<void>;
   #coordinator!: Coordinator;
   #links!: GatewayLinks;
@@ -103,6 +104,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,
       ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
+      claim: { prepare: () => this.#prepareAnew() },
       resumes: state,
       awake: () => this.#awakeSummary(),
       clock: { ...this.#clock, wakeAt: (timeMs) => this.#alarm.set(timeMs) },
@@ -119,10 +121,16 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     // Agents must say hello anew, since their sessions are lost.
     if (!state) return void this.#links.greet(this.#saved.gateways);
     log('coordinator.woke', { connections: state.connections.length });
-    // The database was prepared by the same release.
+    // The same release has prepared the database.
     this.#prepare = async () => {};
     for (const proof of state.proofs) this.#coordinator.agents.replayGuard.use(proof, Date.now());
     this.#links.resume(state);
+  }
+
+  /** Before the coordinator takes over: another release may have used the database while the object slept. */
+  #prepareAnew(): Promise<void> {
+    this.#prepare = this.#assembly.prepare;
+    return this.#awake.during(this.#prepare);
   }
 
   /**

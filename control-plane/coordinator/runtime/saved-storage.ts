@@ -33,7 +33,7 @@ export class SavedStorage {
   readonly #gateways = new Set<number>();
   #parts: string[] = [];
 
-  /** `release`: the version of this program. */
+  /** `release`: the version of this program and its schema. */
   constructor(storage: SavedStorageMethods, release: string) {
     this.#storage = storage;
     this.#release = release;

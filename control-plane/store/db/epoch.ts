@@ -17,6 +17,11 @@ export interface ClaimTerms {
   yields?: boolean;
   /** For a coordinator that has slept: the epoch that it holds, and the name under which it holds it. */
   resumes?: Holding;
+  /**
+   * Called before each takeover, but not before a coordinator that has slept goes on. Rejects if this program
+   * must not use the database.
+   */
+  prepare?(): Promise<void>;
   /** What a standby saw last of the earlier coordinator. The first claim fails if it has moved since. */
   seen?: Sighting;
 }

@@ -14,6 +14,9 @@ export interface Migration {
   oldestCode?: number;
 }
 
+/** The schema version of a program with these migrations. */
+export const schemaVersionOf = (migrations: readonly Migration[]): number => migrations.at(-1)?.version ?? 0;
+
 /** The database and this program do not match; an operator must act. */
 export class SchemaError extends Error {
   override name = 'SchemaError';
@@ -57,7 +60,7 @@ async function readApplied(db: Db): Promise<Applied[]> {
  * The first migration that the database lacks. Throws SchemaError if this program must not use the database.
  */
 function nextMigration(applied: readonly Applied[], migrations: readonly Migration[]): Migration | undefined {
-  const newestKnown = migrations.at(-1)?.version ?? 0;
+  const newestKnown = schemaVersionOf(migrations);
   const newestApplied = applied.at(-1)?.version ?? 0;
   const floor = Math.max(0, ...applied.map(({ oldestCode }) => oldestCode));
   if (floor > newestKnown) {

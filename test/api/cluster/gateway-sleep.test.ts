@@ -1,5 +1,6 @@
 /** Gateways and the coordinator on workerd that sleep while nothing is under way. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { outdateCoordinator } from '../../../control-plane/store/db/epoch.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -117,6 +118,21 @@ test('C131, P172: a coordinator that ends while it is awake is followed by anoth
     return one.closeCode !== undefined;
   }, 40_000);
   expect([one.closeCode, countOf('gateway.silent')]).toEqual([4000, 0]);
+}, 60_000);
+
+test('C232: a coordinator that can not go on after a sleep does not use a database that a newer release has migrated', async () => {
+  const one = await join('one');
+  await evictCoordinator(one);
+  const db = await host.openDb();
+  const newer = `INSERT INTO schema_migrations (version, name, oldest_code) VALUES (999, 'newer', 999)`;
+  await db.batch([outdateCoordinator, { sql: newer, args: [] }]);
+  const submit = () => api.http.post('execution', { name: 'one', application: application(service()) });
+  expect([(await submit()).status, (await submit()).status]).toEqual([503, 503]);
+  expect(host.output()).toContain('update it');
+  await db.query('DELETE FROM schema_migrations WHERE version = 999');
+  await db.close();
+  expect((await submit()).status).toBe(200);
+  expect(await one.closed()).toBe(4503);
 }, 60_000);
 
 test('P180: a host that dies while gateway and coordinator sleep is lost in time, and no other is', async () => {

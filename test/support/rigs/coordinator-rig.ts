@@ -39,6 +39,8 @@ export class CoordinatorRig {
   /** The coordinator's log lines. */
   readonly logged: string[] = [];
   coordinator: Coordinator;
+  /** Prepares the database before a coordinator takes over. */
+  prepare: () => Promise<void> = async () => {};
 
   readonly #scheduling: Partial<SchedulerConfig>;
   /** Days for which ended executions are kept; undefined: what the database records. */
@@ -92,6 +94,7 @@ export class CoordinatorRig {
   #make(resumes?: SavedCoordinator): Coordinator {
     return new Coordinator({
       resumes,
+      claim: { prepare: () => this.prepare() },
       db: this.db,
       clock: this.clock,
       log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),

@@ -59,11 +59,12 @@ export class GatewayRig {
     this.links = this.#makeLinks();
   }
 
-  /** The coordinator sleeps, and goes on with what it has saved. */
-  async sleepCoordinator(): Promise<void> {
+  /** The coordinator sleeps, something happens `meanwhile`, and it goes on with what it has saved. */
+  async sleepCoordinator(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
     const links = await eventually(() => this.links.saved());
     const saved = await eventually(() => this.rig.coordinator.saved);
     if (!links || !saved) throw new Error('the coordinator can not sleep');
+    await meanwhile();
     this.rig.restart(structuredClone(saved));
     this.links = this.#makeLinks(links.incarnation);
     this.links.resume(structuredClone(links));

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
+import { assemble } from '../../../../control-plane/assembly.ts';
 import {
   SavedStorage,
   type SavedStorageMethods,
 } from '../../../../control-plane/coordinator/runtime/saved-storage.ts';
 import type { SavedState } from '../../../../control-plane/coordinator/sleep/saved-state.ts';
+import { migrations } from '../../../../control-plane/store/schema/migrations.ts';
+import { VERSION } from '../../../../control-plane/version.ts';
 
 const totals = { sinceMs: 1, wakes: 2, awakeMs: 3, memoryMs: 4 };
 
@@ -49,6 +52,11 @@ test('C232: what another release has saved is not used', async () => {
   new SavedStorage(methods, '1.2.3').save(stateOf('one'), totals);
   stored.set('saved.000', String(stored.get('saved.000')).replace(/"release":"[^"]*"/, '"release":"0.0.1"'));
   expect(await new SavedStorage(methods, '1.2.3').load()).toEqual({ totals });
+});
+
+test('C232: a release that differs in its schema only is another one', () => {
+  const { release } = assemble({ BERTH_DATABASE_URL: 'http://127.0.0.1:1' });
+  expect(release).toBe(`${VERSION} with schema ${migrations.at(-1)?.version}`);
 });
 
 test('C232: a state that the storage would not take is not saved', () => {

@@ -1,10 +1,12 @@
 /** Pulses, silent agents, and a coordinator that sleeps, with a gateway whose calls a test controls. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
+import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { takeOver } from '../../../../control-plane/store/cluster/cluster-rows.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import { outdateCoordinator } from '../../../../control-plane/store/db/epoch.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { codeOf, HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, gone, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, LOST_AFTER_MS } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -182,12 +184,47 @@ test('C72, C232: however often the coordinator sleeps, capacity is reserved afte
   expect(await Promise.all(later.map((id) => rig.rig.statusOf(id)))).toEqual(['queued', 'queued']);
 });
 
-test('C232: if another coordinator has taken over meanwhile, one that has slept gives up its agents', async () => {
+test('C232: if a program has written meanwhile, a coordinator that has slept gives up its agents, and goes on', async () => {
   const agent = await rig.agent().join();
-  await rig.sleepCoordinator();
-  await rig.rig.memory.batch([outdateCoordinator]);
+  await rig.sleepCoordinator(() => rig.rig.memory.batch([outdateCoordinator]));
   await rig.rig.submit();
   expect(await eventually(() => agent.socket.closeCode)).toBe(4503);
+});
+
+const epoch = async () => (await rig.rig.memory.query('SELECT epoch FROM coordinator'))[0]?.epoch;
+
+test.each(['answers', 'does not answer'])(
+  'C121, C232: if another coordinator has taken over meanwhile, one that has slept retires, even if the database %s when it wakes',
+  async (how) => {
+    const agent = await rig.agent().join();
+    await rig.sleepCoordinator(async () => {
+      const another = { name: 'another', hasHeld: false };
+      await takeOver(rig.rig.memory, defaultSchedulerConfig, another);
+      if (how === 'does not answer') rig.rig.db.failing = 'unreachable';
+    });
+    expect(await codeOf(rig.rig.submit())).toBe('unavailable');
+    rig.rig.db.failing = 'no';
+    expect(await codeOf(rig.rig.submit())).toBe('unavailable');
+    expect(await epoch()).toBe(2);
+    expect(await eventually(() => agent.socket.closeCode)).toBe(4503);
+    await eventually(() => rig.rig.clock.alarmMs === null);
+  },
+);
+
+test('C232: a coordinator that can not go on after a sleep prepares the database before it takes over', async () => {
+  await rig.agent().join();
+  rig.rig.prepare = async () => {
+    throw new Error('the database has a newer schema');
+  };
+  await rig.sleepCoordinator();
+  await rig.rig.submit();
+  expect(await epoch()).toBe(2);
+  await rig.sleepCoordinator(() => rig.rig.memory.batch([outdateCoordinator]));
+  for (let attempt = 0; attempt < 2; attempt++) expect(await codeOf(rig.rig.submit())).toBe('unavailable');
+  expect(await epoch()).toBe(3);
+  rig.rig.prepare = async () => {};
+  await rig.rig.submit();
+  expect(await epoch()).toBe(4);
 });
 
 test('C230, C232: the coordinator does not sleep while an agent only reports, is about to say hello, or something is under way', async () => {
