@@ -11,6 +11,7 @@ import {
 import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
+import type { ClaimTerms } from '../../../control-plane/store/db/epoch.ts';
 import { findExecution } from '../../../control-plane/store/executions/executions.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -64,8 +65,8 @@ export class CoordinatorRig {
   }
 
   /** A new coordinator takes over; the old one is left unchanged. */
-  restart(resumes?: SavedCoordinator): void {
-    this.coordinator = this.#make(resumes);
+  restart(resumes?: SavedCoordinator, claim?: ClaimTerms): void {
+    this.coordinator = this.#make(resumes, claim);
     this.coordinator.wake();
   }
 
@@ -91,10 +92,10 @@ export class CoordinatorRig {
     return (await findExecution(this.memory, id))?.status;
   }
 
-  #make(resumes?: SavedCoordinator): Coordinator {
+  #make(resumes?: SavedCoordinator, claim?: ClaimTerms): Coordinator {
     return new Coordinator({
       resumes,
-      claim: { prepare: () => this.prepare() },
+      claim: { prepare: () => this.prepare(), ...claim },
       db: this.db,
       clock: this.clock,
       log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),

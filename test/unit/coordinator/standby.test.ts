@@ -308,7 +308,7 @@ describe('C256: a database that accepts calls and does not answer', () => {
 
   test('C256: without a standby, agents stay connected', async () => {
     const rig = new CoordinatorRig(memory);
-    rig.restart({ isBeating: true });
+    rig.restart(undefined, { isBeating: true });
     const { socket } = await rig.agent().join();
     rig.db.before = () => new Promise(() => {});
     for (let passedMs = 0; passedMs < 20_000; passedMs += 500) {
