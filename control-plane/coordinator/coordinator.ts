@@ -6,13 +6,11 @@ import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
-import { changeHost, type HostChanges } from '../core/hosts/drain.ts';
-import { type HostRemoval, removalBlocker, removeHost } from '../core/hosts/host-removal.ts';
-import { type Registration, type RegistrationRecords, register } from '../core/hosts/registration.ts';
+import type { HostChanges } from '../core/hosts/drain.ts';
+import type { HostRemoval } from '../core/hosts/host-removal.ts';
+import type { Registration } from '../core/hosts/registration.ts';
 import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { Host } from '../core/model/host.ts';
 import { progressOf } from '../core/model/service.ts';
 import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
 import type { Cluster } from '../core/state/cluster.ts';
@@ -44,12 +42,12 @@ import {
 } from '../core/views/statistics.ts';
 import { changeAccounts } from '../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
-import { findRegistrationRecords } from '../store/accounts/join-tokens.ts';
 import type { Db } from '../store/db/db.ts';
 import { Agents } from './agents/agents.ts';
 import { Credentials } from './changes/credentials.ts';
 import { ExecutionChanges } from './changes/execution-changes.ts';
 import { HistoryReview } from './changes/history-review.ts';
+import { HostRegister } from './changes/host-register.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
 import type { CoordinatorDeps } from './coordinator-deps.ts';
 import type { Clock } from './ports.ts';
@@ -72,6 +70,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #credentials: Credentials;
   readonly #executions: ExecutionChanges;
   readonly #history: HistoryReview;
+  readonly #hosts: HostRegister;
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling, claim, resumes } = deps;
@@ -107,6 +106,9 @@ export class Coordinator implements CoordinatorApi {
     this.#credentials = new Credentials(db);
     this.#executions = new ExecutionChanges(db, this.#turns, this.#credentials, () => clock.nowMs());
     this.#history = new HistoryReview(this.#turns, deps);
+    this.#hosts = new HostRegister(db, this.#turns, (hostId) =>
+      this.agents.session(hostId)?.close('revoked', 'this host was removed'),
+    );
   }
 
   /**
@@ -202,21 +204,7 @@ export class Coordinator implements CoordinatorApi {
   }
 
   registerHost(registration: Registration): Promise<number> {
-    const { tokenHash, publicKey } = registration;
-    return new Promise((resolve, reject) => {
-      let records: RegistrationRecords;
-      let host: Host;
-      this.#turns.enqueue({
-        read: async () => {
-          records = await findRegistrationRecords(this.#db, tokenHash, publicKey);
-        },
-        run: (cluster, nowMs) => {
-          host = register(cluster, registration, records, nowMs);
-        },
-        done: () => resolve(host.id),
-        fail: reject,
-      });
-    });
+    return this.#hosts.register(registration);
   }
 
   state(): Promise<SchedulerSnapshot> {
@@ -280,20 +268,11 @@ export class Coordinator implements CoordinatorApi {
   }
 
   changeHost(hostId: number, changes: HostChanges): Promise<void> {
-    return this.#turns.update((cluster) => {
-      changeHost(cluster, hostIn(cluster, hostId), changes);
-    });
+    return this.#hosts.change(hostId, changes);
   }
 
-  async removeHost(hostId: number, force: boolean): Promise<HostRemoval> {
-    const removal = await this.#turns.update((cluster, nowMs) => {
-      const host = hostIn(cluster, hostId);
-      const blocker = removalBlocker(cluster, host, force);
-      if (blocker !== null) throw new OperationError('conflict', blocker);
-      return removeHost(cluster, host, nowMs);
-    });
-    this.agents.session(hostId)?.close('revoked', 'this host was removed');
-    return removal;
+  removeHost(hostId: number, force: boolean): Promise<HostRemoval> {
+    return this.#hosts.remove(hostId, force);
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
