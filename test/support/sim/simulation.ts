@@ -384,6 +384,7 @@ export class Simulation {
     this.#queueBounds.check(changes);
     this.#givenIds.check(changes);
     this.#hostOffers.check(changes);
+    this.#takeovers.check(changes);
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.#contact.check(change);

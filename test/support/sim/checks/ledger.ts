@@ -22,6 +22,8 @@ export class Ledger {
   readonly hosts = new Map<number, Row>();
   readonly quotas = new Map<number, Row>();
   readonly users = new Map<number, Row>();
+  /** One row: the holder of the epoch. */
+  readonly coordinator = new Map<number, Row>();
   /** The latest start of each monitor service that has exited. */
   readonly exits = new Map<number, number>();
   /** Ids of services, by execution. */
@@ -90,6 +92,7 @@ export class Ledger {
       hosts: this.hosts,
       quotas: this.quotas,
       users: this.users,
+      coordinator: this.coordinator,
     };
     const rows = tables[name];
     if (!rows) throw new Error(`the ledger does not track the table ${name}`);

@@ -77,6 +77,13 @@ export const gatewayMutants: readonly Mutant[] = [
     firstSeed: 500,
   },
   {
+    name: 'take over again after a sleep although another coordinator has taken over',
+    file: 'control-plane/coordinator/epoch/claims.ts',
+    from: 'this.#hasHeld = terms.resumes !== undefined;',
+    to: 'this.#hasHeld = false;',
+    faults: ['coordinator sleeps', 'second control plane'],
+  },
+  {
     name: 'forget while the coordinator sleeps what an agent has reported about its host',
     file: 'control-plane/coordinator/sleep/saved-sessions.ts',
     from: 'Object.assign(host, reported, { connected: true, isWatched: true });',

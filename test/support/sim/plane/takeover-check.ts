@@ -1,9 +1,10 @@
 /**
- * Check of standbys: one takes over within 15 s after the active control plane was killed, and none takes
- * over from a control plane that is alive and reaches the database (C251 to C256).
+ * Check of takeovers. A coordinator from which another one has taken over never takes over again (C121). A
+ * standby takes over within 15 s after the active control plane was killed. None takes over from a control
+ * plane that is alive and reaches the database (C251 to C256).
  */
 
-import type { Store } from '../world/store.ts';
+import type { Change, Store } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
 
@@ -16,12 +17,24 @@ export class TakeoverCheck {
   readonly #store: () => Store;
   /** The control plane that read its state last, and when. */
   #holder: ControlPlane | undefined;
+  /** Names of the coordinators that have held the epoch. */
+  readonly #names = new Set<unknown>();
   /** When the last takeover began. */
   #beganMs = 0;
 
   constructor(world: World, store: () => Store) {
     this.#world = world;
     this.#store = store;
+  }
+
+  /** Each new holder is one that has never held the epoch before. */
+  check(changes: readonly Change[]): void {
+    for (const { table, row } of changes) {
+      if (table !== 'coordinator') continue;
+      if (this.#names.has(row?.holder))
+        this.#world.violate('a coordinator has taken over again although another one had taken over from it');
+      this.#names.add(row?.holder);
+    }
   }
 
   /** A standby begins to take over. It may be killed before it has read its state. */

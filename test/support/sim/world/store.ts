@@ -40,7 +40,7 @@ const TIMEOUT_MS = 30_000;
 /** Shared by all runs of the process, since making it takes longer than a short run. */
 let database: Db | undefined;
 
-/** A database whose triggers record each changed row in the table `sim_log`. */
+/** A database whose triggers record each changed row, and each new holder, in the table `sim_log`. */
 async function trackingDatabase(): Promise<Db> {
   const db = await memoryDatabase();
   await db.query('CREATE TABLE sim_log (number INTEGER PRIMARY KEY, of TEXT, id INTEGER, data TEXT)');
@@ -59,6 +59,11 @@ async function trackingDatabase(): Promise<Db> {
           INSERT INTO sim_log (of, id, data) VALUES ('${table}', ${id}, ${what}); END`,
       );
   }
+  await db.query(
+    `CREATE TRIGGER sim_coordinator AFTER UPDATE ON coordinator
+      WHEN NEW.holder IS NOT NULL AND NEW.holder IS NOT OLD.holder BEGIN
+      INSERT INTO sim_log (of, id, data) VALUES ('coordinator', NEW.id, json_object('holder', NEW.holder)); END`,
+  );
   return db;
 }
 
