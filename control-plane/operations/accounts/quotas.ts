@@ -1,6 +1,7 @@
-/** Use cases on quotas. Each one authorises on its first line. */
+/** Use cases on quotas, and how much of a quota is in use. Each one authorises on its first line. */
 import { type Actor, authorise, type Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
+import type { Allowance } from '../../core/accounts/quota.ts';
 import * as store from '../../store/accounts/quotas.ts';
 import type { Context } from '../context.ts';
 import { existing, type Input, idOf, referencesText } from './write-outcome.ts';
@@ -41,4 +42,10 @@ export async function deleteQuota({ db, coordinator }: Context, actor: Actor, id
   existing(await store.findQuota(db, id), 'quota');
   const deleted = await coordinator.changeAccounts({ kind: 'delete-quota', id });
   idOf(deleted, 'quota', deleted.done ? '' : await referencesText(db, 'quota', id));
+}
+
+/** The actor's own quota, and how much of it is in use. */
+export async function getAllowance({ coordinator }: Context, actor: Actor): Promise<Allowance> {
+  const { user } = authorise(actor, { kind: 'submit-execution' });
+  return coordinator.allowance(user.id);
 }

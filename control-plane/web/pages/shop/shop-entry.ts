@@ -4,7 +4,7 @@ import type { Allowance } from '../../../core/accounts/quota.ts';
 import { mayChange, parametersFor, type ShopEntry } from '../../../core/shop/shop.ts';
 import type { Parameter, ParameterProblem } from '../../../core/shop/shop-parameters.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
-import { getAllowance } from '../../../operations/accounts/allowance.ts';
+import { getAllowance } from '../../../operations/accounts/quotas.ts';
 import type { ShopOrder } from '../../../operations/shop/shop.ts';
 import { allowanceMeters } from '../../components/allowance.ts';
 import { forecast } from '../../components/explanation.ts';

@@ -5,7 +5,7 @@
 import { Hono } from 'hono';
 import { type Steps, TURN_UNITS } from '../../../../shared/steps.ts';
 import { OperationError } from '../../../core/model/errors.ts';
-import { getAllowance } from '../../../operations/accounts/allowance.ts';
+import { getAllowance } from '../../../operations/accounts/quotas.ts';
 import { explainApplication, submitExecution } from '../../../operations/executions/executions.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
 import type { SubmissionInput } from '../../../operations/executions/submission-input.ts';
