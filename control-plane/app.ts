@@ -229,8 +229,8 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
   const authenticate = authenticated(authenticating);
   routes.post('/execution', claimed(authenticating));
   routes.on('DELETE', ['/execution/:id', '/execution/delete/:id'], claimed(authenticating));
-  for (const path of ['/login', '/execution/*', '/service/*', '/host/*', '/events'])
-    routes.use(path, authenticate);
+  routes.use('/login', authenticated(authenticating, { needsSession: true }));
+  for (const path of ['/execution/*', '/service/*', '/host/*', '/events']) routes.use(path, authenticate);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
   routes.route('/execution', executionRoutes(deps, variant));
   routes.route('/service', serviceRoutes(deps, variant));
@@ -245,7 +245,7 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
   }
   if (variant.tokens && authentication.tokens) {
     // A client that requests an access token has none yet, and sends the refresh token.
-    routes.use('/oauth/token', authenticated(authenticating, 'refresh'));
+    routes.use('/oauth/token', authenticated(authenticating, { kind: 'refresh' }));
     routes.use('/oauth/revoke/*', authenticate);
     routes.route('/oauth', tokenRoutes(deps, authentication.tokens, variant.tokens));
   }

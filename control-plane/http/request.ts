@@ -27,14 +27,17 @@ export type Env = {
 
 export const COOKIE = 'berth_session';
 
-/** Authenticates for the routes after it. Anonymous requests pass: operations refuse them. */
+/**
+ * Authenticates for the routes after it. Anonymous requests pass: operations refuse them. With
+ * `needsSession`, the session of Basic credentials is open.
+ */
 export function authenticated(
   { authentication, addressOf, anew }: Authenticating,
-  kind?: TokenKind,
+  { kind, needsSession = false }: { kind?: TokenKind; needsSession?: boolean } = {},
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     if (c.get('caller')) return next();
-    const claim = await authentication.claim(credentialsOf(c, addressOf), kind);
+    const claim = await authentication.claim({ ...credentialsOf(c, addressOf), needsSession }, kind);
     const answer = async (proof: Authenticated) => {
       c.set('actor', proof.actor);
       c.set('proof', proof);

@@ -19,6 +19,7 @@ import {
 import { subnetOf } from '../../core/accounts/login-queue.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { RecentMap } from '../../core/model/recent-map.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
 import {
   deleteSession,
@@ -52,6 +53,8 @@ export interface Credentials {
   sessionToken?: string | undefined;
   /** The address of the client. It is evaluated only when a login is counted. */
   addressOf: () => string | undefined;
+  /** Whether the client means to go on with the session of its Basic credentials. Default: false. */
+  needsSession?: boolean;
 }
 
 export interface AuthenticationDeps extends TokenDeps {
@@ -80,8 +83,8 @@ export class Authentication {
   readonly #key = randomBytes(32).toString('base64url');
   readonly #passwordChecks: PasswordChecks;
   readonly #familiarAddresses: FamiliarAddresses;
-  /** By keyed hash of user name and password; oldest first. */
-  readonly #remembered = new Map<string, Remembered>();
+  /** By keyed hash of user name and password. */
+  readonly #remembered = new RecentMap<string, Remembered>(MAX_REMEMBERED);
 
   constructor(deps: AuthenticationDeps) {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
@@ -103,10 +106,10 @@ export class Authentication {
 
   /** Reads the credentials without the database. Throws if they can't be right. */
   async claim(
-    { basic, bearer, sessionToken, addressOf }: Credentials,
+    { basic, bearer, sessionToken, addressOf, needsSession = false }: Credentials,
     kind: TokenKind = 'access',
   ): Promise<Claim> {
-    if (basic) return { prove: () => this.#basic(basic, addressOf) };
+    if (basic) return { prove: () => this.#basic(basic, addressOf, needsSession) };
     if (bearer !== undefined) return this.#bearer(bearer, kind);
     if (sessionToken === undefined) return { prove: async () => ANONYMOUS };
     const tokenHash = digest(sessionToken);
@@ -141,26 +144,54 @@ export class Authentication {
     return this.#openSession(user.id, user.credentialVersion);
   }
 
-  async #basic({ username, password }: BasicCredentials, addressOf: () => string | undefined) {
+  async #basic(
+    { username, password }: BasicCredentials,
+    addressOf: () => string | undefined,
+    needsSession = false,
+  ): Promise<AuthenticatedByBasic> {
     if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH)
       throw wrongCredentials();
     // The hash is keyed, because passwords can be guessed. It is not an HMAC, whose key objects cost a fifth
     // of the request. The key never leaves this process.
     const cacheKey = digest(this.#key + JSON.stringify([username, password]));
-    const known = this.#remembered.has(cacheKey)
-      ? this.#recall(cacheKey, await findAccountByName(this.#db, username))
-      : undefined;
-    if (known?.fresh) return known.fresh;
+    const unchecked = await this.#withoutCheck(cacheKey, username, needsSession);
+    if (unchecked) return unchecked;
     const address = addressOf();
     const login = {
       name: username,
       network: address === undefined ? '' : subnetOf(address),
-      familiar: known !== undefined || this.#familiarAddresses.has(address),
+      familiar: this.#remembered.has(cacheKey) || this.#familiarAddresses.has(address),
     };
-    return this.#passwordChecks.run(login, () => this.#logIn(username, password, cacheKey, address));
+    return this.#passwordChecks.run(
+      login,
+      // The same client may have logged in while this call waited.
+      async () =>
+        (await this.#withoutCheck(cacheKey, username, needsSession)) ??
+        this.#logIn(username, password, cacheKey, address),
+    );
   }
 
-  /** Looks up account and cache again: this call may have been queued while the same client logged in. */
+  /**
+   * Admits credentials that were verified within the last minute. With `needsSession`, not if their session
+   * has ended.
+   */
+  async #withoutCheck(
+    cacheKey: string,
+    username: string,
+    needsSession: boolean,
+  ): Promise<AuthenticatedByBasic | undefined> {
+    const found = this.#remembered.get(cacheKey);
+    if (!found || this.#nowMs() - found.sinceMs >= REMEMBER_MS) return undefined;
+    const [account, ofSession] = await Promise.all([
+      findAccountByName(this.#db, username),
+      needsSession ? findAccountBySession(this.#db, digest(found.sessionToken), this.#nowMs()) : undefined,
+    ]);
+    const sessionToken = this.#recall(cacheKey, account);
+    if (!account || !sessionToken) return undefined;
+    if (needsSession && (!ofSession || sessionToken !== found.sessionToken)) return undefined;
+    return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
+  }
+
   async #logIn(
     username: string,
     password: string,
@@ -172,10 +203,9 @@ export class Authentication {
       findAccountByName(this.#db, username),
       this.#remembered.has(cacheKey) ? undefined : begin(),
     ]);
-    const known = this.#recall(cacheKey, account);
-    if (known?.fresh) return known.fresh;
+    const earlier = this.#recall(cacheKey, account);
     // Failed guesses of others must not delay a client that has logged in here with this password before.
-    const attempt = begun ?? (known ? undefined : await begin());
+    const attempt = begun ?? (earlier ? undefined : await begin());
     const right = await verifyPassword(password, account?.passwordHash ?? null);
     if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
       await attempt?.failed();
@@ -185,9 +215,9 @@ export class Authentication {
     this.#familiarAddresses.add(address);
     const { id, credentialVersion } = account.user;
     const sessionToken =
-      (known && (await this.#extended(known.sessionToken))) ??
+      (earlier && (await this.#extended(earlier))) ??
       (await this.#openSession(id, credentialVersion, digest(address ?? '')));
-    this.#remember(cacheKey, { sessionToken, userId: id, credentialVersion });
+    this.#remembered.set(cacheKey, { sessionToken, userId: id, credentialVersion, sinceMs: this.#nowMs() });
     return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
   }
 
@@ -224,38 +254,20 @@ export class Authentication {
     const nowMs = this.#nowMs();
     const expiresMs = nowMs + SESSION_MS;
     const session = { tokenHash: digest(token), userId, credentialVersion, expiresMs, openedFrom };
-    const limits = { nowMs, maxPerUser: this.#maxSessionsPerUser };
+    const limits = { nowMs, maxPerUser: this.#maxSessionsPerUser, keptMs: REMEMBER_MS };
     if (await insertSession(this.#db, session, limits)) await this.#credentialsEnded(userId);
     return token;
   }
 
-  /**
-   * Returns the session of these credentials if they were verified before and have not changed. `fresh` is
-   * set for a minute.
-   */
-  #recall(
-    cacheKey: string,
-    account: Account | undefined,
-  ): { sessionToken: string; fresh?: AuthenticatedByBasic } | undefined {
+  /** The session of credentials that were verified within the last 12 h and have not changed since. */
+  #recall(cacheKey: string, account: Account | undefined): string | undefined {
     const found = this.#remembered.get(cacheKey);
     if (!found) return undefined;
-    const ageMs = this.#nowMs() - found.sinceMs;
     const isSame =
       found.userId === account?.user.id && found.credentialVersion === account.user.credentialVersion;
-    if (!account || !isSame || ageMs >= SESSION_MS) {
-      this.#remembered.delete(cacheKey);
-      return undefined;
-    }
-    const { sessionToken } = found;
-    if (ageMs >= REMEMBER_MS) return { sessionToken };
-    return { sessionToken, fresh: { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken } };
-  }
-
-  #remember(cacheKey: string, remembered: Omit<Remembered, 'sinceMs'>): void {
+    if (isSame && this.#nowMs() - found.sinceMs < SESSION_MS) return found.sessionToken;
     this.#remembered.delete(cacheKey);
-    const oldest = this.#remembered.keys().next().value;
-    if (this.#remembered.size >= MAX_REMEMBERED && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(cacheKey, { ...remembered, sinceMs: this.#nowMs() });
+    return undefined;
   }
 }
 

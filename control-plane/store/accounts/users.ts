@@ -87,19 +87,22 @@ export interface NewSession {
 }
 
 /**
- * Inserts a session in place of the earlier one by Basic credentials from the same address. Then deletes all
- * but `maxPerUser` sessions of the user: those by Basic first, of equals the oldest. Resolves to whether a
- * session of the user has ended.
+ * Inserts a session in place of earlier ones by Basic credentials from the same address, except for those
+ * that were opened or extended within the last `keptMs`. Then deletes all but `maxPerUser` sessions of the
+ * user: those by Basic first, of equals the oldest. Resolves to whether a session of the user has ended.
  */
 export async function insertSession(
   db: Db,
   session: NewSession,
-  { nowMs, maxPerUser }: { nowMs: number; maxPerUser: number },
+  { nowMs, maxPerUser, keptMs }: { nowMs: number; maxPerUser: number; keptMs: number },
 ): Promise<boolean> {
   const { tokenHash, userId, credentialVersion, expiresMs, openedFrom } = session;
   const [, replaced = 0, , beyond = 0] = await db.batch([
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
-    { sql: 'DELETE FROM sessions WHERE user_id = ? AND opened_from = ?', args: [userId, openedFrom] },
+    {
+      sql: 'DELETE FROM sessions WHERE user_id = ? AND opened_from = ? AND expires_ms <= ?',
+      args: [userId, openedFrom, expiresMs - keptMs],
+    },
     {
       // Inserts nothing if the user was removed meanwhile.
       sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms, opened_from)

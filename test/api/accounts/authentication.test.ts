@@ -274,6 +274,15 @@ onHosts(everySetup, (host, { variant }) => {
     expect(new Set(cookies).size).toBe(1);
   });
 
+  test('H20: a login by Basic credentials after a logout gets another session, which is open', async () => {
+    const ended = await logIn();
+    expect((await withCookie(ended).send('POST', '/logout')).status).toBe(303);
+    const cookie = await logIn();
+    expect(cookie).not.toBe(ended);
+    expect((await withCookie(cookie).get('execution')).status).toBe(200);
+    expect((await withCookie(ended).get('execution')).status).toBe(401);
+  });
+
   test('H22: a user whose role lacks can_access_api gets 403 at every endpoint that requires credentials', async () => {
     await addUser(host(), 'eve', 'secret words', 'superuser');
     const cookie = await logIn(as('eve'));

@@ -93,6 +93,10 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
     await takes(2, () => database.roundTripsOf(() => newSession()));
   });
 
+  test('H383: a login by remembered Basic credentials takes one round trip', async () => {
+    await takes(1, () => database.roundTripsOf(() => byPassword.get('login')));
+  });
+
   test('C222: once the end of a session or token is answered, no change is made by it', async () => {
     for (const credential of [...credentials, ...credentials]) {
       const { client, end } = await credential();

@@ -1,19 +1,21 @@
 import { scryptSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import { Authentication } from '../../../control-plane/operations/accounts/authentication.ts';
+import { Authentication, endSession } from '../../../control-plane/operations/accounts/authentication.ts';
 import { FamiliarAddresses } from '../../../control-plane/operations/accounts/familiar-addresses.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
 
 const MINUTE_MS = 60_000;
 const ADDRESS = '192.0.2.1';
 
 let db: Db;
+let faulty: FaultyDb;
 let nowMs = 1_700_000_000_000;
 let authentication: Authentication;
 beforeEach(async () => {
   db = await memoryDatabase();
+  faulty = new FaultyDb(db);
   await setPassword('secret');
   authentication = open();
 });
@@ -22,7 +24,7 @@ afterEach(() => db.close());
 const open = (maxWaitingLogins = 512) =>
   new Authentication({
     credentialsEnded: async () => {},
-    db,
+    db: faulty,
     nowMs: () => nowMs,
     deploymentName: 'test',
     tokenRules: null,
@@ -43,9 +45,9 @@ async function setPassword(password: string): Promise<void> {
 /** Resolves to the session token, or to the code of the error. */
 const logIn = (
   password: string,
-  { username = 'alice', at = authentication, address = ADDRESS } = {},
+  { username = 'alice', at = authentication, address = ADDRESS, needsSession = false } = {},
 ): Promise<string> =>
-  at.authenticate({ basic: { username, password }, addressOf: () => address }).then(
+  at.authenticate({ basic: { username, password }, addressOf: () => address, needsSession }).then(
     (proof) => (proof.by === 'basic' ? proof.sessionToken : proof.by),
     (error) => {
       if (error instanceof OperationError) return error.code;
@@ -81,8 +83,61 @@ test('H20: a client that sends Basic credentials for hours keeps one session, wh
 test('H327: Basic credentials have one session for each user and address, also after a restart', async () => {
   const first = await logIn('secret', { at: open() });
   const elsewhere = await logIn('secret', { at: open(), address: '192.0.2.2' });
+  nowMs += MINUTE_MS;
   const second = await logIn('secret', { at: open() });
   expect(await Promise.all([first, elsewhere, second].map(isOpen))).toEqual([false, true, true]);
+});
+
+test('H327: a session by Basic credentials is replaced by none of the minute after it was opened or extended', async () => {
+  const [one, other] = [open(), open()];
+  const session = await logIn('secret', { at: one });
+  nowMs += MINUTE_MS;
+  expect(await logIn('secret', { at: one })).toBe(session);
+  nowMs += MINUTE_MS - 1;
+  const second = await logIn('secret', { at: other });
+  expect(await Promise.all([session, second].map(isOpen))).toEqual([true, true]);
+  nowMs += 1;
+  const third = await logIn('secret', { at: open() });
+  expect(await Promise.all([session, second, third].map(isOpen))).toEqual([false, true, true]);
+});
+
+/** The sessions of 20 logins of one moment, by clients that mean to go on with theirs. */
+const crowd = async () =>
+  new Set(await Promise.all(Array.from({ length: 20 }, () => logIn('secret', { needsSession: true }))));
+
+test('H133: a crowd of correct logins gets at most two sessions, which are open', async () => {
+  const sessions = [...(await crowd())];
+  expect(sessions.length).toBeLessThanOrEqual(2);
+  expect(await Promise.all(sessions.map(isOpen))).toEqual(sessions.map(() => true));
+});
+
+test('H20: a crowd of logins after a logout gets at most two sessions, which are open', async () => {
+  await endSession({ db }, await logIn('secret', { needsSession: true }));
+  const sessions = [...(await crowd())];
+  expect(sessions.length).toBeLessThanOrEqual(2);
+  expect(await Promise.all(sessions.map(isOpen))).toEqual(sessions.map(() => true));
+});
+
+test('H20: a login that is under way while another one logs in and out gets a session that is open', async () => {
+  const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  faulty.afterQuery = () => {
+    begun.resolve();
+    return held.promise;
+  };
+  const late = logIn('secret', { needsSession: true });
+  await begun.promise;
+  faulty.afterQuery = () => {};
+  await endSession({ db }, await logIn('secret', { needsSession: true }));
+  held.resolve();
+  expect(await isOpen(await late)).toBe(true);
+});
+
+test('H20, H131: failed logins delay no login after a logout with credentials that are remembered', async () => {
+  await endSession({ db }, await logIn('secret'));
+  await fail(10);
+  const session = await logIn('secret', { needsSession: true });
+  expect(await isOpen(session)).toBe(true);
+  expect(await logIn('secret', { needsSession: true })).toBe(session);
 });
 
 test('H327: beyond the limit the oldest session ends, and a login by the form stays open', async () => {
