@@ -1,3 +1,5 @@
 /** The version of Berth and of its API. */
-export const VERSION = '0.1.0';
+import manifest from '../package.json' with { type: 'json' };
+
+export const VERSION = manifest.version;
 export const API_VERSION = '0.7';

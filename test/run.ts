@@ -16,7 +16,7 @@ import { checkRules, titlesOf } from './support/tools/rules.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
 const MAX_BUNDLE_KIB = 1024;
-const RULES = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md'];
+const RULES = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md', 'cli/SPEC.md'];
 const ONE: Counts = { passed: 1, failed: 0 };
 
 const total: Counts = { passed: 0, failed: 0 };

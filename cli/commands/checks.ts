@@ -1,0 +1,28 @@
+/** `berth validate` and `berth version`. */
+import type { Command } from 'commander';
+import type { Berth } from '../../client/berth.ts';
+import { VERSION } from '../../client/version.ts';
+import { nameOf, readDescription } from '../description-file.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+export function addCheckCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  program
+    .command('validate <file>')
+    .description('Check an application description, and report all its problems')
+    .action(async (file: string) => {
+      const application = await readDescription(file, terminal);
+      await (await connect()).validate(application);
+      terminal.say(`${nameOf(file)} is valid.`);
+    });
+  program
+    .command('version')
+    .description('The versions of this program and of the control plane')
+    .option('--json', 'as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
+      const info = await (await connect()).info().catch((error: unknown) => error as Error);
+      const server = info instanceof Error ? null : info;
+      if (json) return terminal.out(`${JSON.stringify({ client: VERSION, server })}\n`);
+      const known = server && `${server.version} (${server.deployment_name}, API ${server.api_version})`;
+      await terminal.out(`client ${VERSION}\nserver ${known ?? `unknown: ${(info as Error).message}`}\n`);
+    });
+}

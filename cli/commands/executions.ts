@@ -1,0 +1,159 @@
+/** `berth run`, `ps`, `get`, `explain`, `endpoints`, `stop` and `rm`. */
+import type { Command } from 'commander';
+import type { Berth, ExecutionFilter } from '../../client/berth.ts';
+import { readDescription } from '../description-file.ts';
+import { onOneLine, table } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { ageOf, timeOf } from '../terminal/time.ts';
+import { idOf } from './arguments.ts';
+
+interface Form {
+  json?: boolean;
+  quiet?: boolean;
+}
+
+const DEFAULT_LIMIT = 20;
+const IS_ID = /^\d+$/;
+
+export function addExecutionCommands(
+  program: Command,
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+): void {
+  program
+    .command('run <file>')
+    .description('Submit an application description, and print the id of its execution')
+    .option('--name <name>', "the name of the execution; by default the application's")
+    .option('--json', 'as JSON')
+    .action(async (file: string, options: Form & { name?: string }) => {
+      const application = await readDescription(file, terminal);
+      const id = await (await connect()).submit(options.name ?? application.name, application);
+      await terminal.out(options.json ? `${JSON.stringify({ execution_id: id })}\n` : `${id}\n`);
+    });
+  program
+    .command('ps')
+    .description('List executions, the newest first')
+    .option('--status <status>', 'in this state only, such as running')
+    .option('--name <name>', 'of this name only')
+    .option('-n, --limit <number>', 'at most so many', String(DEFAULT_LIMIT))
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'ids only')
+    .action((options: Form & ListOptions) => list(terminal, connect, options));
+  program
+    .command('get <id>')
+    .description('Show an execution and its services')
+    .option('--json', 'as JSON')
+    .action((id: string, options: Form) => show(terminal, connect, idOf(id), options));
+  program
+    .command('explain <id|file>')
+    .description('Why an execution waits, or what would become of a description')
+    .option('--json', 'as JSON')
+    .action((given: string, options: Form) => explain(terminal, connect, given, options));
+  program
+    .command('endpoints <id>')
+    .description('List the endpoints of an execution')
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'URLs only')
+    .action(async (id: string, { json, quiet }: Form) => {
+      const endpoints = await (await connect()).endpoints(idOf(id));
+      if (json) return terminal.out(`${JSON.stringify(endpoints)}\n`);
+      if (quiet) return terminal.out(endpoints.map(([, url]) => `${onOneLine(url)}\n`).join(''));
+      await terminal.out(table(['ENDPOINT', 'URL'], endpoints, terminal.columns));
+    });
+  program
+    .command('stop <id...>')
+    .description('Terminate executions')
+    .action((ids: string[]) => forEach(terminal, ids, async (id) => (await connect()).terminate(id)));
+  program
+    .command('rm <id...>')
+    .description('Delete executions with their logs; those that run are terminated')
+    .action((ids: string[]) => forEach(terminal, ids, async (id) => (await connect()).remove(id)));
+}
+
+interface ListOptions {
+  status?: string;
+  name?: string;
+  limit: string;
+}
+
+async function list(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  { status, name, limit, json, quiet }: Form & ListOptions,
+): Promise<void> {
+  const filter: ExecutionFilter = { limit: idOf(limit), ...(status && { status }), ...(name && { name }) };
+  const executions = await (await connect()).executions(filter);
+  if (json) return terminal.out(`${JSON.stringify(executions)}\n`);
+  if (quiet) return terminal.out(executions.map(({ id }) => `${id}\n`).join(''));
+  const nowMs = Date.now();
+  const rows = executions.map((one) => [
+    ...[String(one.id), one.status, ageOf(one.time_submit, nowMs), one.name],
+    one.error_message ?? '',
+  ]);
+  await terminal.out(table(['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR'], rows, terminal.columns));
+}
+
+async function show(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  id: number,
+  { json }: Form,
+): Promise<void> {
+  const berth = await connect();
+  const execution = await berth.execution(id);
+  const services = await Promise.all(execution.services.map((service) => berth.service(service)));
+  if (json) return terminal.out(`${JSON.stringify({ ...execution, services })}\n`);
+  const { name, status, error_message, time_submit, time_start, time_end } = execution;
+  const lines = [
+    ['Execution', `${id}  ${name}`],
+    ['Status', error_message === null ? status : `${status}: ${error_message}`],
+    ['Submitted', timeOf(time_submit)],
+    ...(time_start === null ? [] : [['Started', timeOf(time_start)]]),
+    ...(time_end === null ? [] : [['Ended', timeOf(time_end)]]),
+  ];
+  await terminal.out(
+    lines.map(([what = '', text = '']) => `${what.padEnd(11)}${onOneLine(text)}\n`).join(''),
+  );
+  const rows = services.map((one) => [
+    ...[String(one.id), one.name, one.status, one.backend_status, one.ip_address],
+    one.error_message ?? one.progress ?? '',
+  ]);
+  const heads = ['SERVICE', 'NAME', 'STATUS', 'CONTAINER', 'ADDRESS', 'DETAIL'];
+  await terminal.out(`\n${table(heads, rows, terminal.columns)}`);
+}
+
+async function explain(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  given: string,
+  { json }: Form,
+): Promise<void> {
+  const explanation = IS_ID.test(given)
+    ? await (await connect()).explain(idOf(given))
+    : await (await connect()).explainApplication(await readDescription(given, terminal));
+  if (json) return terminal.out(`${JSON.stringify(explanation)}\n`);
+  const { summary, waiting_for, reasons, quota } = explanation;
+  const details = [...waiting_for, ...quota.map(({ text }) => text), ...reasons.map(({ text }) => text)];
+  const lines = [summary, ...details.map((text) => `- ${text}`)];
+  await terminal.out(lines.map((line) => `${onOneLine(line)}\n`).join(''));
+}
+
+/** All are tried, and the first error is thrown then. */
+async function forEach(
+  terminal: Terminal,
+  ids: readonly string[],
+  act: (id: number) => Promise<void>,
+): Promise<void> {
+  const numbers = ids.map(idOf);
+  const failures: unknown[] = [];
+  for (const id of numbers)
+    try {
+      await act(id);
+      await terminal.out(`${id}\n`);
+    } catch (error) {
+      if (numbers.length > 1) terminal.say(`${id}: ${error instanceof Error ? error.message : error}`);
+      failures.push(error);
+    }
+  if (failures.length > 0)
+    throw numbers.length === 1 ? failures[0] : new Error(`${failures.length} of ${numbers.length} failed.`);
+}

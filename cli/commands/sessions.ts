@@ -1,0 +1,105 @@
+/** `berth login`, `logout` and `context`. */
+import type { Command } from 'commander';
+import { Berth } from '../../client/berth.ts';
+import { ContextsFile, defaultUrl, originOf } from '../contexts.ts';
+import { onOneLine, table } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+interface LoginOptions {
+  user?: string;
+  passwordStdin?: boolean;
+  name?: string;
+}
+
+export function addSessionCommands(program: Command, terminal: Terminal): void {
+  const file = new ContextsFile(terminal.env);
+  program
+    .command('login [URL]')
+    .description('Log in to a control plane, and use it from now on')
+    .option('-u, --user <name>', 'the user name')
+    .option('--password-stdin', 'read the password from standard input')
+    .option('--name <context>', 'the name of the context; by default the host of the URL')
+    .action((url: string | undefined, options: LoginOptions) => logIn(file, terminal, url, options));
+  program
+    .command('logout')
+    .description('End the session at the current control plane')
+    .action(() => logOut(file, terminal));
+  const context = program.command('context').description('The control planes that you have logged in to');
+  context
+    .command('ls')
+    .description('List the contexts')
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'names only')
+    .action((options: { json?: boolean; quiet?: boolean }) => list(file, terminal, options));
+  context
+    .command('use <context>')
+    .description('Use this context from now on')
+    .action((name: string) => use(file, name));
+  context
+    .command('rm <context>')
+    .description('Forget a context')
+    .action((name: string) => remove(file, name));
+}
+
+async function logIn(
+  file: ContextsFile,
+  terminal: Terminal,
+  given: string | undefined,
+  { user, passwordStdin = false, name }: LoginOptions,
+): Promise<void> {
+  const known = await file.read();
+  const url = originOf(given ?? terminal.env.BERTH_URL ?? defaultUrl(known));
+  if (!terminal.isInteractive && (user === undefined || !passwordStdin))
+    throw new Error('Without a terminal, give --user NAME and the password with --password-stdin.');
+  const username = user ?? (await terminal.ask(`User name at ${url}: `));
+  const password = passwordStdin
+    ? (await terminal.input()).replace(/\r?\n$/, '')
+    : await terminal.ask('Password: ', true);
+  const { session } = await new Berth(url, { username, password }).logIn();
+  const context = name ?? new URL(url).host;
+  // Read again: a password may have been typed for minutes.
+  const { contexts } = await file.read();
+  await file.write({ current: context, contexts: { ...contexts, [context]: { url, username, session } } });
+  terminal.say(`Logged in to ${url} as ${onOneLine(username)}. The context is ${context}.`);
+}
+
+async function logOut(file: ContextsFile, terminal: Terminal): Promise<void> {
+  const { current, contexts } = await file.read();
+  const context = current === null ? undefined : contexts[current];
+  if (current === null || context?.session === undefined) throw new Error('You are not logged in.');
+  const { session, ...rest } = context;
+  await file.write({ current, contexts: { ...contexts, [current]: rest } });
+  await new Berth(context.url, { session }).logOut();
+  terminal.say(`Logged out of ${context.url}.`);
+}
+
+async function list(
+  file: ContextsFile,
+  terminal: Terminal,
+  { json = false, quiet = false }: { json?: boolean; quiet?: boolean },
+): Promise<void> {
+  const { current, contexts } = await file.read();
+  const all = Object.entries(contexts).map(([name, { url, username, session }]) => ({
+    ...{ name, url, user: username ?? null, current: name === current, logged_in: session !== undefined },
+  }));
+  if (json) return terminal.out(`${JSON.stringify(all)}\n`);
+  if (quiet) return terminal.out(all.map(({ name }) => `${name}\n`).join(''));
+  const rows = all.map((one) => [one.current ? '*' : '', one.name, one.user ?? '', one.url]);
+  await terminal.out(table(['', 'CONTEXT', 'USER', 'URL'], rows, terminal.columns));
+}
+
+async function use(file: ContextsFile, name: string): Promise<void> {
+  const { contexts } = await file.read();
+  if (!(name in contexts)) throw unknownContext(name, Object.keys(contexts));
+  await file.write({ current: name, contexts });
+}
+
+async function remove(file: ContextsFile, name: string): Promise<void> {
+  const { current, contexts } = await file.read();
+  if (!(name in contexts)) throw unknownContext(name, Object.keys(contexts));
+  const { [name]: _, ...rest } = contexts;
+  await file.write({ current: current === name ? null : current, contexts: rest });
+}
+
+const unknownContext = (name: string, known: string[]): Error =>
+  new Error(`There is no context ${name}; there is ${known.join(', ') || 'none: berth login URL'}.`);

@@ -1,0 +1,86 @@
+/** Contexts: the control planes that a person uses, with the session at each, in a file of mode 0600. */
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Berth } from '../client/berth.ts';
+
+export interface Context {
+  url: string;
+  /** The user that has logged in. */
+  username?: string;
+  session?: string;
+}
+
+export interface Contexts {
+  /** Name of the context in use; null if there is none. */
+  current: string | null;
+  contexts: Record<string, Context>;
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:5001';
+
+export class ContextsFile {
+  readonly path: string;
+
+  constructor({ XDG_CONFIG_HOME, HOME }: NodeJS.ProcessEnv) {
+    this.path = join(XDG_CONFIG_HOME || join(HOME || homedir(), '.config'), 'berth', 'contexts.json');
+  }
+
+  async read(): Promise<Contexts> {
+    let text: string;
+    try {
+      text = await readFile(this.path, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: null, contexts: {} };
+      throw error;
+    }
+    return (
+      contextsIn(text) ?? Promise.reject(new Error(`${this.path} is damaged; remove it and log in again.`))
+    );
+  }
+
+  /** Replaces the file as a whole, so that a crash leaves the old one. */
+  async write(contexts: Contexts): Promise<void> {
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    const draft = `${this.path}.${process.pid}`;
+    await writeFile(draft, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
+    await rename(draft, this.path);
+  }
+}
+
+/** Undefined if the text is not what `write` has written. */
+function contextsIn(text: string): Contexts | undefined {
+  try {
+    const { current, contexts } = JSON.parse(text) as Contexts;
+    const isWhole = Object.values(contexts).every(({ url }) => URL.canParse(url));
+    if (!isWhole || (current !== null && !(current in contexts))) return undefined;
+    return { current, contexts };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The URL of a control plane, without what follows the host. Throws if it is none. */
+export function originOf(text: string): string {
+  const full = /^[a-z]+:\/\//.test(text) ? text : `https://${text}`;
+  if (URL.canParse(full)) {
+    const { protocol, origin } = new URL(full);
+    if (['http:', 'https:'].includes(protocol)) return origin;
+  }
+  throw new Error(`${text} is no address of a control plane; give one such as https://berth.example.org.`);
+}
+
+/** What is used if no URL is given: the current context, or a control plane on this machine. */
+export const defaultUrl = ({ current, contexts }: Contexts): string =>
+  (current !== null && contexts[current]?.url) || DEFAULT_URL;
+
+/** The client for the commands. `BERTH_URL` and `BERTH_TOKEN` win over the current context. */
+export async function connect(env: NodeJS.ProcessEnv): Promise<Berth> {
+  const { BERTH_URL, BERTH_TOKEN } = env;
+  const { current, contexts } = await new ContextsFile(env).read();
+  const url = BERTH_URL === undefined ? current !== null && contexts[current]?.url : originOf(BERTH_URL);
+  if (!url) throw new Error('There is no control plane yet: berth login URL, or set BERTH_URL.');
+  if (BERTH_TOKEN !== undefined) return new Berth(url, { token: BERTH_TOKEN });
+  const known = Object.values(contexts).find((one) => one.url === url && one.session !== undefined);
+  return new Berth(url, known?.session === undefined ? undefined : { session: known.session });
+}

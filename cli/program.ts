@@ -1,0 +1,52 @@
+/** The program `berth`: its commands, and how it ends. */
+import { Command, CommanderError } from 'commander';
+import { BerthError } from '../client/berth.ts';
+import { addCheckCommands } from './commands/checks.ts';
+import { addExecutionCommands } from './commands/executions.ts';
+import { addLogCommand } from './commands/logs.ts';
+import { addSessionCommands } from './commands/sessions.ts';
+import { connect } from './contexts.ts';
+import { onOneLine } from './terminal/table.ts';
+import type { Terminal } from './terminal/terminal.ts';
+
+/** Berth's own errors, apart from the exit codes of what it runs. */
+const FAILED = 125;
+const UNAUTHENTICATED = 401;
+
+/** Runs the command line. Resolves to the exit code. */
+export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    await programOf(terminal).parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : FAILED;
+    for (const line of wordsOf(error)) terminal.say(onOneLine(line));
+    return FAILED;
+  }
+}
+
+function programOf(terminal: Terminal): Command {
+  const program = new Command('berth')
+    .description('Runs containerised applications on a cluster of Docker hosts')
+    .exitOverride()
+    .showHelpAfterError('(--help shows what there is)')
+    .configureOutput({
+      writeOut: (text) => void terminal.out(text),
+      writeErr: (text) => terminal.say(text.trimEnd()),
+      ...(terminal.columns !== undefined && { getOutHelpWidth: () => terminal.columns ?? 80 }),
+    });
+  const connected = () => connect(terminal.env);
+  addSessionCommands(program, terminal);
+  addExecutionCommands(program, terminal, connected);
+  addLogCommand(program, terminal, connected);
+  addCheckCommands(program, terminal, connected);
+  return program;
+}
+
+/** What went wrong, and the way out. */
+function wordsOf(error: unknown): string[] {
+  if (!(error instanceof BerthError)) return [error instanceof Error ? error.message : String(error)];
+  const problems = error.problems.map(({ pointer, message }) => `  ${pointer || '/'}: ${message}`);
+  const way = error.status === UNAUTHENTICATED ? ['Log in: berth login'] : [];
+  return [error.message, ...problems, ...way];
+}

@@ -1,0 +1,32 @@
+/** Tables for people: columns by their widest cell, and no wider than the terminal. Pure. */
+
+const GAP = 2;
+/** No column is narrower, unless its cells are. */
+const LEAST = 8;
+
+/** The rows as lines, below their heads. With `columns`, cells are cut where a line would be longer. */
+export function table(heads: readonly string[], rows: readonly string[][], columns?: number): string {
+  const all = [[...heads], ...rows].map((row) => row.map(onOneLine));
+  const wanted = heads.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
+  const widths = columns === undefined ? wanted : fitted(wanted, columns - GAP * (heads.length - 1));
+  const lineOf = (row: string[]) =>
+    row.map((cell, at) => cut(cell, widths[at] ?? 0).padEnd((widths[at] ?? 0) + GAP)).join('');
+  return `${all.map((row) => lineOf(row).trimEnd()).join('\n')}\n`;
+}
+
+/** The widths with the widest ones reduced until their sum is `room`. */
+function fitted(wanted: readonly number[], room: number): number[] {
+  const widths = [...wanted];
+  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
+    const widest = widths.lastIndexOf(Math.max(...widths));
+    if ((widths[widest] ?? 0) <= LEAST) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+  return widths;
+}
+
+const cut = (cell: string, width: number): string =>
+  cell.length > width ? `${cell.slice(0, width - 1)}…` : cell;
+
+/** Names and messages come from other users: nothing in them may act on the terminal. */
+export const onOneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ');

@@ -1,0 +1,120 @@
+/** The client of Berth's API, for programs and the command line. It uses group B (SPEC H430). */
+import { text } from 'node:stream/consumers';
+import type {
+  ExecutionJson,
+  ExplanationJson,
+  InfoJson,
+  ServiceJson,
+  UserJson,
+} from '../control-plane/http/json/schemas.ts';
+import { type Call, type Credentials, send, sessionOf } from './transport.ts';
+
+export { BerthError, type Credentials } from './transport.ts';
+
+const API_PATH = '/native/api/0.7/';
+
+export interface ExecutionFilter {
+  status?: string;
+  name?: string;
+  /** The newest executions, at most so many. */
+  limit?: number;
+}
+
+export class Berth {
+  readonly #url: URL;
+  readonly #credentials: Credentials | undefined;
+
+  /** `url`: where the control plane is, such as `https://berth.example.org`. Throws TypeError if it is none. */
+  constructor(url: string, credentials?: Credentials) {
+    this.#url = new URL(url);
+    this.#credentials = credentials;
+  }
+
+  /** The release of the server, and its deployment. Needs no credentials. */
+  info(): Promise<InfoJson> {
+    return this.#json('GET', 'info');
+  }
+
+  /** Logs in. Resolves to the user, and to the session that further clients can use as credentials. */
+  async logIn(): Promise<{ user: UserJson; session: string }> {
+    const response = await send(this.#call('GET', 'login'));
+    const session = sessionOf(response);
+    const { user } = JSON.parse(await text(response)) as { user: UserJson };
+    if (session === undefined) throw new Error('The server has given no session.');
+    return { user, session };
+  }
+
+  /** Ends the session that is used as credentials. */
+  async logOut(): Promise<void> {
+    const url = new URL('/logout', this.#url);
+    (await send({ method: 'POST', url, credentials: this.#credentials })).resume();
+  }
+
+  /** Throws BerthError with all problems if the description is not valid. */
+  async validate(application: unknown): Promise<void> {
+    await this.#json('POST', 'app_validate', { application });
+  }
+
+  /** Submits an application. Resolves to the id of the execution. */
+  async submit(name: string, application: unknown): Promise<number> {
+    const answer = await this.#json<{ execution_id: number }>('POST', 'execution', { name, application });
+    return answer.execution_id;
+  }
+
+  execution(id: number): Promise<ExecutionJson> {
+    return this.#json('GET', `execution/${id}`);
+  }
+
+  /** Executions, the newest first. */
+  async executions(filter: ExecutionFilter = {}): Promise<ExecutionJson[]> {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(filter)) query.set(name, String(value));
+    const all = await this.#json<Record<string, ExecutionJson>>('GET', `execution?${query}`);
+    return Object.values(all).sort((one, other) => other.id - one.id);
+  }
+
+  async terminate(id: number): Promise<void> {
+    await this.#text('DELETE', `execution/${id}`);
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.#text('DELETE', `execution/delete/${id}`);
+  }
+
+  /** Why an execution waits, or what it does. */
+  explain(id: number): Promise<ExplanationJson> {
+    return this.#json('GET', `execution/${id}/explain`);
+  }
+
+  /** What would become of an application if it were submitted now. */
+  explainApplication(application: unknown): Promise<ExplanationJson> {
+    return this.#json('POST', 'execution/explain', { application });
+  }
+
+  /** Name and URL of each endpoint. */
+  endpoints(id: number): Promise<[name: string, url: string][]> {
+    return this.#json('GET', `execution/endpoints/${id}`);
+  }
+
+  service(id: number): Promise<ServiceJson> {
+    return this.#json('GET', `service/${id}`);
+  }
+
+  /** The output of a service from its first byte, until no more can come. Throws if it breaks off. */
+  async *log(serviceId: number, signal?: AbortSignal): AsyncIterable<Uint8Array> {
+    yield* await send({ ...this.#call('GET', `service/logs/${serviceId}`), signal });
+  }
+
+  #call(method: Call['method'], path: string, body?: unknown): Call {
+    const url = new URL(`${API_PATH}${path}`, this.#url);
+    return { method, url, credentials: this.#credentials, body };
+  }
+
+  async #text(method: Call['method'], path: string, body?: unknown): Promise<string> {
+    return text(await send(this.#call(method, path, body)));
+  }
+
+  async #json<T>(method: Call['method'], path: string, body?: unknown): Promise<T> {
+    return JSON.parse(await this.#text(method, path, body)) as T;
+  }
+}

@@ -1,0 +1,93 @@
+/** HTTP for the client: node:http, since fetch breaks off a body that is silent for five minutes. */
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { text } from 'node:stream/consumers';
+
+export type Credentials = { token: string } | { session: string } | { username: string; password: string };
+
+export interface Call {
+  method: 'GET' | 'POST' | 'DELETE';
+  url: URL;
+  credentials?: Credentials | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Problem {
+  /** JSON pointer into the description (RFC 6901). */
+  pointer: string;
+  message: string;
+}
+
+/** What Berth has refused, or why it could not be reached. */
+export class BerthError extends Error {
+  /** HTTP status; 0 if there was no answer. */
+  readonly status: number;
+  readonly problems: readonly Problem[];
+
+  constructor(status: number, message: string, problems: readonly Problem[] = []) {
+    super(message);
+    this.name = 'BerthError';
+    this.status = status;
+    this.problems = problems;
+  }
+}
+
+const COOKIE = 'berth_session';
+
+/** Where a form leads to once it is done. */
+const SEE_OTHER = 303;
+
+/**
+ * Sends a call, and resolves to its answer once the head is there. Throws BerthError if the server refuses it.
+ */
+export async function send(call: Call): Promise<IncomingMessage> {
+  const response = await answerTo(call);
+  const status = response.statusCode ?? 0;
+  if ((status >= 200 && status < 300) || status === SEE_OTHER) return response;
+  const body = await text(response).catch(() => '');
+  throw errorOf(status, body, response.headers.status?.toString() ?? response.statusMessage ?? '');
+}
+
+/** The session that an answer has set. */
+export function sessionOf({ headers }: IncomingMessage): string | undefined {
+  const cookies = (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '');
+  return cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
+}
+
+function answerTo({ method, url, credentials, body, signal }: Call): Promise<IncomingMessage> {
+  const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  const headers = {
+    accept: '*/*',
+    ...(credentials && headerOf(credentials)),
+    ...(payload && { 'content-type': 'application/json', 'content-length': payload.byteLength }),
+  };
+  const start = url.protocol === 'https:' ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const outgoing = start(url, { method, headers, ...(signal && { signal }) }, resolve);
+    outgoing.on('error', (error: NodeJS.ErrnoException) =>
+      reject(new BerthError(0, `${url.origin} can't be reached: ${reasonOf(error)}`)),
+    );
+    outgoing.end(payload);
+  });
+}
+
+/** Errors for several addresses have no message of their own. */
+const reasonOf = ({ message, code }: NodeJS.ErrnoException): string => message || code || 'no answer';
+
+function headerOf(credentials: Credentials): Record<string, string> {
+  if ('token' in credentials) return { authorization: `Bearer ${credentials.token}` };
+  if ('session' in credentials) return { cookie: `${COOKIE}=${credentials.session}` };
+  const { username, password } = credentials;
+  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+}
+
+function errorOf(status: number, body: string, reason: string): BerthError {
+  try {
+    const { message, problems } = JSON.parse(body) as { message: string; problems?: Problem[] };
+    return new BerthError(status, message, problems);
+  } catch {
+    return new BerthError(status, `${status} ${reason || 'without a reason'}`);
+  }
+}

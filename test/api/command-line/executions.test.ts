@@ -1,0 +1,203 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { CommandLine } from '../../support/clients/command-line.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'A' },
+  { kind: 'workerd', variant: 'B' },
+];
+const ONE = JSON.stringify(application(service()));
+/** Turns around what follows. */
+const HOSTILE = 'a\u202eb';
+
+onHosts(setups, (host) => {
+  const api = new ApiClient(host);
+  let home: string;
+  let berth: CommandLine;
+  let agent: ScriptedAgent | undefined;
+  beforeAll(async () => {
+    home = await scratchFolder('berth-home-');
+    berth = new CommandLine(home);
+    const login = ['login', host().url(), '--user', 'admin', '--password-stdin'];
+    expect((await berth.run(login, ADMIN_PASSWORD)).code).toBe(0);
+  });
+  beforeEach(async () => {
+    agent = undefined;
+    for (const id of Object.keys(await api.list())) await api.remove(Number(id));
+  });
+  afterEach(() => agent?.close());
+
+  /** Standard output of a command that succeeds and has nothing to say. */
+  const outOf = async (words: readonly string[], input?: string) => {
+    const { code, out, err } = await berth.run(words, input);
+    expect([code, err]).toEqual([0, '']);
+    return out;
+  };
+  const submit = async (description = ONE, ...options: string[]) =>
+    Number(await outOf(['run', '-', ...options], description));
+  const running = async (id: number, count = 1): Promise<Assignment[]> => {
+    agent = await ScriptedAgent.join(host());
+    const assigned = await agent.assigned(id, count);
+    await agent.report(...assigned.map(seen.running));
+    return assigned;
+  };
+
+  test('L20: run submits the description of a file or of standard input, and prints the id alone', async () => {
+    const file = join(home, 'app.json');
+    await writeFile(file, ONE);
+    const [first, second] = [await outOf(['run', file, '--name', 'mine']), await outOf(['run', '-'], ONE)];
+    expect((await api.execution(Number(first))).name).toBe('mine');
+    expect((await api.execution(Number(second))).name).toBe('test-application');
+    expect(first).toBe(`${Number(first)}\n`);
+    expect(JSON.parse(await outOf(['run', '-', '--json'], ONE))).toEqual({
+      execution_id: Number(second) + 1,
+    });
+  });
+
+  test('L1, L20: ps lists the newest first: a table, ids, or the answers of the API as one array', async () => {
+    const ids = [await submit(), await submit(ONE, '--name', 'other'), await submit()].reverse();
+    expect(await outOf(['ps', '-q'])).toBe(ids.map((id) => `${id}\n`).join(''));
+    expect(await outOf(['ps', '-q', '-n', '1'])).toBe(`${ids[0]}\n`);
+    expect(await outOf(['ps', '-q', '--name', 'other'])).toBe(`${ids[1]}\n`);
+    expect(await outOf(['ps', '-q', '--status', 'running'])).toBe('');
+    const listed = JSON.parse(await outOf(['ps', '--json'])) as { id: number }[];
+    expect(listed.map(({ id }) => id)).toEqual(ids);
+    const [head = '', ...rows] = (await outOf(['ps'])).split('\n');
+    expect(head.split(/ +/)).toEqual(['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR']);
+    expect(rows[1]).toMatch(new RegExp(`^${ids[1]} +queued +\\d+s ago +other$`));
+  });
+
+  test('L20: get shows an execution with its services', async () => {
+    const id = await submit();
+    await running(id);
+    await api.reached(id, 'running');
+    const text = await outOf(['get', String(id)]);
+    expect(text).toMatch(new RegExp(`^Execution +${id} +test-application\nStatus +running\n`));
+    expect(text).toMatch(/\nSERVICE +NAME +STATUS +CONTAINER +ADDRESS +DETAIL\n\d+ +main0? +active +started/);
+    const { services } = JSON.parse(await outOf(['get', String(id), '--json'])) as { services: object[] };
+    expect(services).toEqual([expect.objectContaining({ execution_id: id, status: 'active' })]);
+  });
+
+  test('L20: explain says why an execution waits, or what would become of a description', async () => {
+    const id = await submit();
+    const { summary } = await api.explain(id);
+    expect(await outOf(['explain', String(id)])).toMatch(new RegExp(`^${summary}\n`));
+    expect(JSON.parse(await outOf(['explain', String(id), '--json']))).toMatchObject({ summary });
+    const before = Object.keys(await api.list());
+    expect(await outOf(['explain', '-'], ONE)).not.toBe('');
+    expect(Object.keys(await api.list())).toEqual(before);
+  });
+
+  test('L20: endpoints are shown by name with their URL', async () => {
+    const port = {
+      name: 'Page',
+      protocol: 'tcp' as const,
+      port_number: 80,
+      url_template: 'http://{ip_port}/',
+    };
+    const id = await submit(JSON.stringify(application(service({ ports: [port] }))));
+    await running(id);
+    const [[name, url] = []] = await api.endpoints(id);
+    expect(await outOf(['endpoints', String(id), '-q'])).toBe(`${url}\n`);
+    expect(await outOf(['endpoints', String(id)])).toMatch(new RegExp(`^ENDPOINT +URL\n${name} +http:`));
+  });
+
+  test('L21: stop and rm try all ids, print those that were done, and fail if one failed', async () => {
+    const [first, second] = [await submit(), await submit()];
+    const stopped = await berth.run(['stop', String(first), '999999', String(second)]);
+    expect([stopped.code, stopped.out]).toEqual([125, `${first}\n${second}\n`]);
+    expect(stopped.err).toMatch(/^999999: .+\n1 of 3 failed\.\n$/);
+    await Promise.all([first, second].map((id) => api.reached(id, 'terminated')));
+    expect(await outOf(['rm', String(first), String(second)])).toBe(`${first}\n${second}\n`);
+    expect(await api.list()).toEqual({});
+    expect((await berth.run(['rm', 'x'])).err).toContain('x is no positive integer');
+  });
+
+  test('L22: logs follows the output byte for byte to its end', async () => {
+    const id = await submit();
+    const [one] = await running(id);
+    if (!one || !agent) throw new Error('not running');
+    const read = berth.runForBytes(['logs', String(id)]);
+    const log = await agent.log(one.service);
+    const bytes = Buffer.from([0, 0xff, 0xfe, ...Buffer.from('a\u001b[31mb\r\n')]);
+    await log.write(bytes);
+    await agent.report(seen.exited(one, 0));
+    log.end();
+    expect(await read).toEqual({ code: 0, out: bytes, err: '' });
+  });
+
+  test('L22: logs of an execution with several services needs the name of one, and says which there are', async () => {
+    const id = await submit(
+      JSON.stringify(application(service(), service({ name: 'side', monitor: false }))),
+    );
+    const assigned = await running(id, 2);
+    const { code, err } = await berth.run(['logs', String(id)]);
+    expect([code, err]).toEqual([125, expect.stringMatching(/choose one of .*side.* with --service/)]);
+    expect((await berth.run(['logs', String(id), '-s', 'x'])).err).toContain('has no service x');
+    const one = assigned.find(({ instance }) => instance.startsWith('main'));
+    if (!one || !agent) throw new Error('not running');
+    const read = berth.run(['logs', String(id), '-s', one.instance]);
+    const log = await agent.log(one.service);
+    await log.write('of main');
+    await agent.report(seen.exited(one, 0));
+    log.end();
+    expect((await read).out).toBe('of main');
+  });
+
+  test('L2: every problem of a description is reported with its place, and nothing is submitted', async () => {
+    const described = { ...application(service({ image: '' })), size: -1 };
+    for (const command of ['validate', 'run']) {
+      const { code, out, err } = await berth.run([command, '-'], JSON.stringify(described));
+      expect([code, out]).toEqual([125, '']);
+      expect(err).toContain('\n  /services/0/image: ');
+      expect(err).toContain('\n  /size: ');
+    }
+    expect(await api.list()).toEqual({});
+    expect((await berth.run(['validate', '-'], ONE)).err).toBe('The standard input is valid.\n');
+  });
+
+  test('L2: a file that can not be read or is none says so, and unknown words suggest those that were meant', async () => {
+    expect((await berth.run(['run', join(home, 'none.json')])).err).toContain('no such file');
+    expect((await berth.run(['run', '-'], '{')).err).toContain('The standard input is not JSON');
+    expect((await berth.run(['run', '-'], '[]')).err).toContain('it has no name');
+    for (const words of [['pss'], ['ps', '--statsu', 'running']]) {
+      const { code, out, err } = await berth.run(words);
+      expect([code, out]).toEqual([125, '']);
+      expect(err).toMatch(/Did you mean (ps|--status)\?/);
+    }
+    expect((await berth.run(['get', '999999'])).err).toBe('There is no such execution.\n');
+  });
+
+  test('L3: names of others can not act on the terminal', async () => {
+    const id = await submit(ONE, '--name', HOSTILE);
+    for (const words of [['ps'], ['get', String(id)]]) {
+      const out = await outOf(words);
+      expect(out).toContain('a b');
+      expect(out).not.toContain('\u202e');
+    }
+  });
+
+  test('L3: a table is no wider than the terminal', async () => {
+    await submit(ONE, '--name', 'n'.repeat(120));
+    const { out } = await berth.onTerminal(['ps'], { columns: 70 });
+    const widths = out.split('\r\n').map((line) => line.length);
+    expect(Math.max(...widths)).toBe(70);
+  });
+
+  test('L1: version names both sides, and words go to standard error', async () => {
+    const [own] = (await outOf(['version'])).match(/^client \S+\nserver \S+ \(test, API 0\.7\)\n$/) ?? [];
+    expect(own).toBeDefined();
+    const { client, server } = JSON.parse(await outOf(['version', '--json'])) as Record<string, unknown>;
+    expect(server).toMatchObject({ version: client });
+    const help = await berth.run(['--help']);
+    expect([help.code, help.err]).toEqual([0, '']);
+    expect((await berth.run(['nonsense'])).out).toBe('');
+  });
+});
