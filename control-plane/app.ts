@@ -28,7 +28,7 @@ import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
-import { groupB } from './http/variants/group-b.ts';
+import { native } from './http/variants/native.ts';
 import type { Accounts, Variant } from './http/variants/variant.ts';
 import { replacedCredentials } from './operations/access-review.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
@@ -83,7 +83,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     turns: new ReadTurns(settings.nowMs),
   };
   const fail = (c: HonoContext, error: OperationError | undefined) =>
-    errorResponse(error, c.req.path.startsWith(`${NATIVE_PATH}/`) ? groupB : deps.variant);
+    errorResponse(error, c.req.path.startsWith(`${NATIVE_PATH}/`) ? native : deps.variant);
   const authenticating = {
     authentication: new Authentication({
       ...deps,
@@ -100,7 +100,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   if (deps.assertActive) app.on(UNSAFE_METHODS, '*', changesWhenActive(deps.assertActive, deps, web));
   if (deps.prepare) app.use(prepared(deps.prepare, web));
   app.route(API_PATH, apiRoutes(deps, authenticating));
-  app.route(NATIVE_PATH, apiRoutes({ ...deps, variant: groupB }, authenticating));
+  app.route(NATIVE_PATH, apiRoutes({ ...deps, variant: native }, authenticating));
   app.route('/', healthRoutes(deps));
   app.route(
     '/',
@@ -167,7 +167,7 @@ function changesWhenActive(
   { variant }: AppDeps,
   web: WebDeps,
 ): MiddlewareHandler<Env> {
-  const validations = [`${API_PATH}${variant.validatePath}`, `${NATIVE_PATH}${groupB.validatePath}`];
+  const validations = [`${API_PATH}${variant.validatePath}`, `${NATIVE_PATH}${native.validatePath}`];
   const harmless = ['/login', ...validations, REGISTER_PATH];
   return (c, next) => {
     try {

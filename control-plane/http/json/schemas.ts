@@ -180,6 +180,13 @@ export const serviceViewSchema = z
       .describe(
         'What its host is doing for its start, e.g. pulling its image; absent when it is doing nothing',
       ),
+    exit_code: z
+      .int()
+      .nullable()
+      .optional()
+      .describe(
+        'Exit code of its last container if that ended by itself, else null; only under /native/api/0.7',
+      ),
   })
   .meta({ id: 'Service' });
 

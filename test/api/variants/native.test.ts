@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
@@ -30,6 +31,30 @@ onHosts(setups, (host) => {
     expect((await admin.get(`execution/${id}`)).json()).toMatchObject({ id, user_id: 'admin' });
     expect((await admin.get(`/native/api/0.7/execution/${id}/explain`)).status).toBe(200);
     expect((await admin.delete(`/native/api/0.7/execution/${id}`)).status).toBe(200);
+  });
+
+  test("H431: under Berth's own path a service shows the exit code with which it ended by itself", async () => {
+    const agent = await ScriptedAgent.join(host());
+    const submitted = await admin.post('/native/api/0.7/execution', {
+      name: 'mine',
+      application: application(service(), service({ name: 'side', monitor: false })),
+    });
+    const { execution_id: id } = submitted.json<{ execution_id: number }>();
+    const assigned = await agent.assigned(id, 2);
+    await agent.report(...assigned.map(seen.running));
+    const codes = async () => {
+      const reads = assigned.map((one) => admin.get(`/native/api/0.7/service/${one.service}`));
+      return (await Promise.all(reads)).map((read) => read.json<{ exit_code: number | null }>().exit_code);
+    };
+    expect(await codes()).toEqual([null, null]);
+    const [main, side] = assigned;
+    if (!main || !side) throw new Error('no assignment');
+    await agent.report(seen.exited(main, 3));
+    await agent.released(id);
+    await agent.report(seen.exited(side, 143), seen.gone(main), seen.gone(side));
+    expect(await codes()).toEqual([3, null]);
+    expect((await admin.get(`service/${main.service}`)).json()).not.toHaveProperty('exit_code');
+    await agent.close();
   });
 
   test("H430: users, roles and quotas have endpoints under Berth's own path", async () => {
