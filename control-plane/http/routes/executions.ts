@@ -21,6 +21,7 @@ import { explanationJson } from '../json/explanation-json.ts';
 import { empty, json, jsonText } from '../json/render.ts';
 import { type Env, pathId } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
+import { executionLogs } from './execution-logs.ts';
 
 export function executionRoutes(context: Context & { bodies: BodyReader }, variant: Variant): Hono<Env> {
   const routes = new Hono<Env>();
@@ -64,6 +65,15 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
       const explanation = await explainExecution(context, c.get('actor'), pathId(c, 'id'));
       return json(explanationJson(explanation, variant));
     });
+  }
+  if (variant.framedLogs) {
+    routes.get('/:id/logs', (c) =>
+      executionLogs(context, {
+        ...{ actor: c.get('actor'), executionId: pathId(c, 'id'), from: c.req.query('from') },
+        format: c.req.query('timestamps') === 'true' ? 'timestamps' : 'raw',
+        isHead: c.req.method === 'HEAD',
+      }),
+    );
   }
   routes.get('/:id', async (c) => {
     return jsonText(variant.executionText(await getExecution(context, c.get('actor'), pathId(c, 'id'))));

@@ -6,6 +6,7 @@ import { json } from '../json/render.ts';
 import type { DiscoveryJson } from '../json/schemas.ts';
 import { type Env, pathId } from '../request.ts';
 import type { Answers, Routes } from '../variants/variant.ts';
+import { STREAM_HEADERS } from './execution-logs.ts';
 
 export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 'explains'>): Hono<Env> {
   const routes = new Hono<Env>();
@@ -18,15 +19,7 @@ export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 
       ? await getService(context, actor, id).then(() => null)
       : await variant.openLog(context, actor, id);
     return new Response(log, {
-      headers: {
-        'content-type': 'text/plain; charset=utf-8',
-        'cache-control': 'no-store, no-transform',
-        // Compression would delay output until its buffer is full.
-        'content-encoding': 'identity',
-        'x-content-type-options': 'nosniff',
-        // Proxies would buffer a stream with little output.
-        'x-accel-buffering': 'no',
-      },
+      headers: { ...STREAM_HEADERS, 'content-type': 'text/plain; charset=utf-8' },
     });
   });
   routes.get('/:id', async (c) =>

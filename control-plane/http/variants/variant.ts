@@ -38,6 +38,8 @@ export interface Routes {
   validatePath: string;
   /** Whether there are endpoints that explain why an execution is queued. */
   explains: boolean;
+  /** Whether the output of several services can be read as frames, from any position on (H432). */
+  framedLogs?: boolean;
   /** Whether there is a stream of events. */
   events: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */

@@ -1,4 +1,5 @@
 /** Opens several logs of one execution. */
+import type { LogFormat } from '../../../shared/protocol/down.ts';
 import { type Actor, authoriseOwned, noSuchService } from '../../core/accounts/account.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { findState } from '../../store/executions/executions.ts';
@@ -6,7 +7,7 @@ import { logSubscriber } from '../access-review.ts';
 import type { Context } from '../context.ts';
 import { getServices } from './reads.ts';
 
-/** Opens the output of a service from a position on, as frames with times (core/streams/log-frames.ts). */
+/** Opens the output of a service from a position on, as frames (core/streams/log-frames.ts). */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
 
 /**
@@ -18,6 +19,7 @@ export async function openExecutionLogs(
   actor: Actor,
   executionId: number,
   positions: ReadonlyMap<number, LogPosition>,
+  format: LogFormat,
 ): Promise<Map<number, OpenLog>> {
   const state = await findState(context.db, executionId);
   const { account, ownerId } = authoriseOwned(actor, 'read-execution', state?.userId);
@@ -28,7 +30,7 @@ export async function openExecutionLogs(
   return new Map(
     [...positions].map(([id, from]): [number, OpenLog] => [
       id,
-      () => context.coordinator.openLog(subscriber, id, 'timestamps', from),
+      () => context.coordinator.openLog(subscriber, id, format, from),
     ]),
   );
 }

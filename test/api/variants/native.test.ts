@@ -1,4 +1,6 @@
+import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { decodeFrame, FrameSplitter } from '../../../control-plane/core/streams/log-frames.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -54,6 +56,43 @@ onHosts(setups, (host) => {
     await agent.report(seen.exited(side, 143), seen.gone(main), seen.gone(side));
     expect(await codes()).toEqual([3, null]);
     expect((await admin.get(`service/${main.service}`)).json()).not.toHaveProperty('exit_code');
+    await agent.close();
+  });
+
+  test('H432: the output of several services is a stream of frames, which continues from any position', async () => {
+    const agent = await ScriptedAgent.join(host());
+    const described = application(service({ total_count: 2, essential_count: 2 }));
+    const submitted = await admin.post('/native/api/0.7/execution', { name: 'mine', application: described });
+    const { execution_id: id } = submitted.json<{ execution_id: number }>();
+    const [one, two] = await agent.assigned(id, 2);
+    if (!one || !two) throw new Error('no assignment');
+    await agent.report(seen.running(one), seen.running(two));
+    const path = `/native/api/0.7/execution/${id}/logs`;
+    const reading = admin.open('GET', `${path}?from=${one.service}.1.0,${two.service}.1.3`);
+    const [first, second] = [await agent.log(one.service), await agent.log(two.service)];
+    expect([first.opened, second.opened]).toMatchObject([
+      { offset: 0, format: 'raw' },
+      { offset: 3, format: 'raw' },
+    ]);
+    await first.write('first\n');
+    await second.write('second\n');
+    await agent.report(seen.exited(one, 0), seen.exited(two, 0));
+    for (const log of [first, second]) log.end();
+    const frames = new FrameSplitter().push(await buffer(await reading)).map(decodeFrame);
+    const of = (service: number) => frames.filter((frame) => frame.service === service);
+    expect(of(one.service).map(({ payload, position }) => [String(Buffer.from(payload)), position])).toEqual([
+      ['first\n', { generation: 1, offset: 6 }],
+      [JSON.stringify({ ended: true }), expect.anything()],
+    ]);
+    expect(of(two.service)[0]?.position).toEqual({ generation: 1, offset: 10 });
+    const timed = admin.open('GET', `${path}?from=${one.service}.1.6&timestamps=true`);
+    expect((await agent.log(one.service, 1)).opened).toMatchObject({ offset: 6, format: 'timestamps' });
+    (await agent.log(one.service, 1)).end();
+    await buffer(await timed);
+    expect((await admin.get(`${path}?from=1`)).status).toBe(400);
+    expect((await admin.get(`${path}?from=${one.service + 2}.1.0`)).status).toBe(404);
+    expect((await anonymous.get(`${path}?from=${one.service}.1.0`)).status).toBe(401);
+    expect((await admin.get(`execution/${id}/logs?from=${one.service}.1.0`)).status).toBe(404);
     await agent.close();
   });
 

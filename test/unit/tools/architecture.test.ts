@@ -77,7 +77,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     components: ['type context.ts', 'error-page.ts'],
     description: ['components'],
     browser: ['components'],
-    pages: ['context.ts', 'session.ts', 'error-page.ts', 'log-stream.ts', 'components', 'description'],
+    pages: ['context.ts', 'session.ts', 'error-page.ts', 'components', 'description'],
   },
   'control-plane/local': { assets: ['shop-folder.ts'] },
   agent: {

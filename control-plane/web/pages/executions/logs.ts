@@ -1,10 +1,9 @@
 /** The log pages of an execution: the viewer, its stream, and the output as written. */
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
-import type { LogPosition } from '../../../core/streams/log-frames.ts';
 import type { ServiceView } from '../../../core/views/execution-views.ts';
 import { pathId } from '../../../http/request.ts';
-import { openExecutionLogs } from '../../../operations/executions/execution-logs.ts';
+import { executionLogs, MAX_SERVICES, STREAM_HEADERS } from '../../../http/routes/execution-logs.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
 import {
   getService,
@@ -15,33 +14,19 @@ import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { crumbs, empty } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { mergedLogs } from '../../log-stream.ts';
-
-/** Services in one view: each costs a window of memory here and on its host. */
-const MAX_SERVICES = 16;
 
 export function logPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/:id/logs', (c) => logPage(c, deps));
-  routes.get('/:id/logs/stream', async (c) => {
-    const from = positionsOf(c.req.query('from') ?? '');
-    const opens = await openExecutionLogs(deps, c.get('actor'), pathId(c, 'id'), from);
-    // HEAD has no subscriber for the stream.
-    return new Response(c.req.method === 'HEAD' ? null : mergedLogs(opens), {
-      headers: { ...STREAM_HEADERS, 'content-type': 'application/octet-stream' },
-    });
-  });
+  routes.get('/:id/logs/stream', (c) =>
+    executionLogs(deps, {
+      ...{ actor: c.get('actor'), executionId: pathId(c, 'id'), from: c.req.query('from') },
+      ...{ format: 'timestamps', isHead: c.req.method === 'HEAD' },
+    }),
+  );
   routes.get('/:id/logs/:service/text', (c) => logText(c, deps));
   return routes;
 }
-
-const STREAM_HEADERS = {
-  'cache-control': 'no-store, no-transform',
-  // Compression and proxy buffers would delay output until there is enough of it.
-  'content-encoding': 'identity',
-  'x-accel-buffering': 'no',
-  'x-content-type-options': 'nosniff',
-};
 
 async function logText(c: WebContext, deps: WebDeps): Promise<Response> {
   const actor = c.get('actor');
@@ -60,24 +45,6 @@ async function logText(c: WebContext, deps: WebDeps): Promise<Response> {
       'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
     },
   });
-}
-
-/** Parses `SERVICE.GENERATION.OFFSET` of each service, separated by commas. */
-function positionsOf(text: string): Map<number, LogPosition> {
-  const parts = text.split(',');
-  const positions = new Map<number, LogPosition>();
-  for (const part of parts) {
-    const [, service, generation, offset] = /^(\d{1,15})\.([1-9]\d{0,8})\.(\d{1,15})$/.exec(part) ?? [];
-    if (service === undefined || parts.length > MAX_SERVICES) {
-      const form = 'SERVICE.GENERATION.OFFSET';
-      throw new OperationError(
-        'invalid',
-        `"from" must be a list of at most ${MAX_SERVICES} ${form}, separated by commas.`,
-      );
-    }
-    positions.set(Number(service), { generation: Number(generation), offset: Number(offset) });
-  }
-  return positions;
 }
 
 /** Headers and some file systems accept no other characters. */

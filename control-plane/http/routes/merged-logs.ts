@@ -1,13 +1,13 @@
 /**
- * Merges the output of several services into one stream of frames for a browser. At most one frame per
+ * Merges the output of several services into one stream of frames for a reader. At most one frame per
  * service waits here, so that a slow subscriber costs little memory and also stops the hosts (P9). Never
  * inspects the output.
  */
-import { encodeNote, FrameSplitter, heartbeat } from '../core/streams/log-frames.ts';
-import { toOperationError } from '../http/json/render.ts';
-import type { OpenLog } from '../operations/executions/execution-logs.ts';
+import { encodeNote, FrameSplitter, heartbeat } from '../../core/streams/log-frames.ts';
+import type { OpenLog } from '../../operations/executions/execution-logs.ts';
+import { toOperationError } from '../json/render.ts';
 
-/** A browser that receives nothing for three times this long opens another stream. */
+/** A reader that receives nothing for three times this long opens another stream. */
 const HEARTBEAT_MS = 15_000;
 
 /**

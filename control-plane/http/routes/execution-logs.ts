@@ -1,0 +1,58 @@
+/** The output of services of one execution as frames (core/streams/log-frames.ts), from given positions on. */
+import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { Actor } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { LogPosition } from '../../core/streams/log-frames.ts';
+import type { Context } from '../../operations/context.ts';
+import { openExecutionLogs } from '../../operations/executions/execution-logs.ts';
+import { mergedLogs } from './merged-logs.ts';
+
+/** Services in one stream: each costs a window of memory here and on its host. */
+export const MAX_SERVICES = 16;
+
+/** Headers of a stream of output. */
+export const STREAM_HEADERS = {
+  'cache-control': 'no-store, no-transform',
+  // Compression would delay output until its buffer is full.
+  'content-encoding': 'identity',
+  'x-content-type-options': 'nosniff',
+  // Proxies would buffer a stream with little output.
+  'x-accel-buffering': 'no',
+};
+
+export interface LogsRequest {
+  actor: Actor;
+  executionId: number;
+  /** `SERVICE.GENERATION.OFFSET` of each service, separated by commas. */
+  from: string | undefined;
+  format: LogFormat;
+  /** Whether only the head is wanted: it has no subscriber for the stream. */
+  isHead: boolean;
+}
+
+export async function executionLogs(
+  context: Context,
+  { actor, executionId, from = '', format, isHead }: LogsRequest,
+): Promise<Response> {
+  const opens = await openExecutionLogs(context, actor, executionId, positionsOf(from), format);
+  return new Response(isHead ? null : mergedLogs(opens), {
+    headers: { ...STREAM_HEADERS, 'content-type': 'application/octet-stream' },
+  });
+}
+
+function positionsOf(text: string): Map<number, LogPosition> {
+  const parts = text.split(',');
+  const positions = new Map<number, LogPosition>();
+  for (const part of parts) {
+    const [, service, generation, offset] = /^(\d{1,15})\.([1-9]\d{0,8})\.(\d{1,15})$/.exec(part) ?? [];
+    if (service === undefined || parts.length > MAX_SERVICES) {
+      const form = 'SERVICE.GENERATION.OFFSET';
+      throw new OperationError(
+        'invalid',
+        `"from" must be a list of at most ${MAX_SERVICES} ${form}, separated by commas.`,
+      );
+    }
+    positions.set(Number(service), { generation: Number(generation), offset: Number(offset) });
+  }
+  return positions;
+}
