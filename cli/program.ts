@@ -4,13 +4,14 @@ import { BerthError } from '../client/berth.ts';
 import { addCheckCommands } from './commands/checks.ts';
 import { addExecutionCommands } from './commands/executions.ts';
 import { addLogCommand } from './commands/logs.ts';
+import { addRunCommand } from './commands/run.ts';
 import { addSessionCommands } from './commands/sessions.ts';
+import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
+import { Exit, FAILED } from './terminal/exit.ts';
 import { onOneLine } from './terminal/table.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
-/** Berth's own errors, apart from the exit codes of what it runs. */
-const FAILED = 125;
 const UNAUTHENTICATED = 401;
 
 /** Runs the command line. Resolves to the exit code. */
@@ -21,7 +22,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : FAILED;
     for (const line of wordsOf(error)) terminal.say(onOneLine(line));
-    return FAILED;
+    return error instanceof Exit ? error.code : FAILED;
   }
 }
 
@@ -37,7 +38,9 @@ function programOf(terminal: Terminal): Command {
     });
   const connected = () => connect(terminal.env);
   addSessionCommands(program, terminal);
+  addRunCommand(program, terminal, connected);
   addExecutionCommands(program, terminal, connected);
+  addWaitCommand(program, terminal, connected);
   addLogCommand(program, terminal, connected);
   addCheckCommands(program, terminal, connected);
   return program;
@@ -45,6 +48,7 @@ function programOf(terminal: Terminal): Command {
 
 /** What went wrong, and the way out. */
 function wordsOf(error: unknown): string[] {
+  if (error instanceof Exit && error.message === '') return [];
   if (!(error instanceof BerthError)) return [error instanceof Error ? error.message : String(error)];
   const problems = error.problems.map(({ pointer, message }) => `  ${pointer || '/'}: ${message}`);
   const way = error.status === UNAUTHENTICATED ? ['Log in: berth login'] : [];

@@ -7,8 +7,11 @@ import type {
   ServiceJson,
   UserJson,
 } from '../control-plane/http/json/schemas.ts';
+import { type Output, type OutputOptions, readOutput } from './output.ts';
 import { type Call, type Credentials, send, sessionOf } from './transport.ts';
+import { type WatchOptions, watch } from './watch.ts';
 
+export { MAX_SERVICES, type Output, type OutputOptions } from './output.ts';
 export { BerthError, type Credentials } from './transport.ts';
 
 const API_PATH = '/native/api/0.7/';
@@ -24,7 +27,7 @@ export class Berth {
   readonly #url: URL;
   readonly #credentials: Credentials | undefined;
 
-  /** `url`: where the control plane is, such as `https://berth.example.org`. Throws TypeError if it is none. */
+  /** `url`: of the control plane, such as `https://berth.example.org`. Throws TypeError if it is none. */
   constructor(url: string, credentials?: Credentials) {
     this.#url = new URL(url);
     this.#credentials = credentials;
@@ -86,6 +89,14 @@ export class Berth {
     return this.#json('GET', `execution/${id}/explain`);
   }
 
+  /**
+   * What happens to an execution, whenever that changes, until it has ended. Goes on while the control plane
+   * can't be reached; `trouble` then says why.
+   */
+  watch(id: number, options: WatchOptions = {}): AsyncGenerator<ExplanationJson> {
+    return watch(() => this.explain(id), options);
+  }
+
   /** What would become of an application if it were submitted now. */
   explainApplication(application: unknown): Promise<ExplanationJson> {
     return this.#json('POST', 'execution/explain', { application });
@@ -100,9 +111,19 @@ export class Berth {
     return this.#json('GET', `service/${id}`);
   }
 
-  /** The output of a service from its first byte, until no more can come. Throws if it breaks off. */
-  async *log(serviceId: number, signal?: AbortSignal): AsyncIterable<Uint8Array> {
-    yield* await send({ ...this.#call('GET', `service/logs/${serviceId}`), signal });
+  /**
+   * The output of at most 16 services of an execution, from the first byte of each, until no more can come.
+   * Goes on after a broken connection without a gap or a repetition.
+   */
+  output(
+    executionId: number,
+    services: readonly number[],
+    options: OutputOptions = {},
+  ): AsyncGenerator<Output> {
+    const path = `execution/${executionId}/logs?timestamps=${options.timestamps === true}&from=`;
+    const open = (from: string, signal: AbortSignal) =>
+      send({ ...this.#call('GET', `${path}${from}`), signal });
+    return readOutput(open, services, options);
   }
 
   #call(method: Call['method'], path: string, body?: unknown): Call {

@@ -1,6 +1,6 @@
 /** HTTP for the client: node:http, since fetch breaks off a body that is silent for five minutes. */
-import { type IncomingMessage, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
 
 export type Credentials = { token: string } | { session: string } | { username: string; password: string };
@@ -34,14 +34,24 @@ export class BerthError extends Error {
   }
 }
 
+const TOO_MANY = 429;
+const SERVER_ERROR = 500;
+
+/**
+ * Whether the same call may succeed later: there was no answer, or not all of it, the server failed, or it
+ * has too much to do.
+ */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof BerthError)) return typeof (error as NodeJS.ErrnoException).code === 'string';
+  return error.status === 0 || error.status === TOO_MANY || error.status >= SERVER_ERROR;
+}
+
 const COOKIE = 'berth_session';
 
 /** Where a form leads to once it is done. */
 const SEE_OTHER = 303;
 
-/**
- * Sends a call, and resolves to its answer once the head is there. Throws BerthError if the server refuses it.
- */
+/** Resolves to the answer once its head is there. Throws BerthError if the server refuses the call. */
 export async function send(call: Call): Promise<IncomingMessage> {
   const response = await answerTo(call);
   const status = response.statusCode ?? 0;
@@ -56,6 +66,11 @@ export function sessionOf({ headers }: IncomingMessage): string | undefined {
   return cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
 }
 
+/** Connections are used again, and many calls at once share a few of them. */
+const CONNECTIONS = { keepAlive: true, maxSockets: 8 };
+const plain = new HttpAgent(CONNECTIONS);
+const secure = new HttpsAgent(CONNECTIONS);
+
 function answerTo({ method, url, credentials, body, signal }: Call): Promise<IncomingMessage> {
   const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
   const headers = {
@@ -63,9 +78,10 @@ function answerTo({ method, url, credentials, body, signal }: Call): Promise<Inc
     ...(credentials && headerOf(credentials)),
     ...(payload && { 'content-type': 'application/json', 'content-length': payload.byteLength }),
   };
-  const start = url.protocol === 'https:' ? requestHttps : requestHttp;
+  const isSecure = url.protocol === 'https:';
+  const [start, agent] = isSecure ? [requestHttps, secure] : [requestHttp, plain];
   return new Promise((resolve, reject) => {
-    const outgoing = start(url, { method, headers, ...(signal && { signal }) }, resolve);
+    const outgoing = start(url, { method, headers, agent, ...(signal && { signal }) }, resolve);
     outgoing.on('error', (error: NodeJS.ErrnoException) =>
       reject(new BerthError(0, `${url.origin} can't be reached: ${reasonOf(error)}`)),
     );

@@ -5,3 +5,22 @@ export function idOf(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new Error(`${text} is no positive integer; berth ps lists executions with their ids.`);
 }
+
+/** A positive number of seconds. Throws for any other text. */
+export function secondsOf(text: string): number {
+  const seconds = Number(text);
+  if (seconds > 0 && seconds <= 1e6) return seconds;
+  throw new Error(`${text} is no number of seconds.`);
+}
+
+const AGE = /^(\d{1,6})(s|m|h|d)$/;
+const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** A time in ms since the epoch: an age such as `10m`, or a date. Throws for any other text. */
+export function timeMsOf(text: string): number {
+  const [, count, unit = ''] = AGE.exec(text) ?? [];
+  const timeMs =
+    count === undefined ? Date.parse(text) : Date.now() - Number(count) * (SECONDS[unit] ?? 1) * 1_000;
+  if (Number.isFinite(timeMs)) return timeMs;
+  throw new Error(`${text} is no time; give an age such as 10m, or a date such as 2026-11-26T12:00:00Z.`);
+}

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { VERSION } from '../../client/version.ts';
-import { nameOf, readDescription } from '../description-file.ts';
+import { nameOf, readDescription } from '../description.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export function addCheckCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {

@@ -1,7 +1,7 @@
-/** `berth run`, `ps`, `get`, `explain`, `endpoints`, `stop` and `rm`. */
+/** `berth ps`, `get`, `explain`, `endpoints`, `stop` and `rm`. */
 import type { Command } from 'commander';
 import type { Berth, ExecutionFilter } from '../../client/berth.ts';
-import { readDescription } from '../description-file.ts';
+import { readDescription } from '../description.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
@@ -20,16 +20,6 @@ export function addExecutionCommands(
   terminal: Terminal,
   connect: () => Promise<Berth>,
 ): void {
-  program
-    .command('run <file>')
-    .description('Submit an application description, and print the id of its execution')
-    .option('--name <name>', "the name of the execution; by default the application's")
-    .option('--json', 'as JSON')
-    .action(async (file: string, options: Form & { name?: string }) => {
-      const application = await readDescription(file, terminal);
-      const id = await (await connect()).submit(options.name ?? application.name, application);
-      await terminal.out(options.json ? `${JSON.stringify({ execution_id: id })}\n` : `${id}\n`);
-    });
   program
     .command('ps')
     .description('List executions, the newest first')

@@ -1,41 +1,57 @@
 /** `berth logs`. */
 import type { Command } from 'commander';
-import type { Berth } from '../../client/berth.ts';
+import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
+import { printOutput, type Source } from '../output.ts';
+import { Exit, INTERRUPTED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { idOf } from './arguments.ts';
+import { idOf, timeMsOf } from './arguments.ts';
+
+interface LogOptions {
+  service?: string[];
+  timestamps?: boolean;
+  since?: number;
+}
 
 export function addLogCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
     .command('logs <id>')
-    .description('Follow the output of an execution with one service, or of one of its services, to its end')
-    .option('-s, --service <name>', 'the service, by its name as berth get shows it')
-    .action((id: string, { service }: { service?: string }) => follow(terminal, connect, idOf(id), service));
+    .description('Print the output of an execution from its beginning, and follow it to its end')
+    .option('-s, --service <name...>', 'of these services only, by their names as berth get shows them')
+    .option('-t, --timestamps', 'begin each line with its time')
+    .option(
+      '--since <time>',
+      'only what was written since then, such as 10m or 2026-11-26T12:00:00Z',
+      timeMsOf,
+    )
+    .action((id: string, options: LogOptions) => follow(terminal, connect, idOf(id), options));
 }
 
 async function follow(
   terminal: Terminal,
   connect: () => Promise<Berth>,
   id: number,
-  wanted: string | undefined,
+  { service, timestamps, since: sinceMs }: LogOptions,
 ): Promise<void> {
   const berth = await connect();
-  const service = await serviceOf(berth, id, wanted);
-  for await (const bytes of berth.log(service)) await terminal.out(bytes);
+  const sources = await sourcesOf(berth, id, service);
+  const signal = terminal.interrupted();
+  try {
+    await printOutput(terminal, berth, id, sources, { signal, timestamps, sinceMs });
+  } catch (error) {
+    throw signal.aborted ? new Exit(INTERRUPTED) : error;
+  }
 }
 
-/** The id of the service whose output is meant. */
-async function serviceOf(berth: Berth, id: number, wanted: string | undefined): Promise<number> {
+/** The services of those names, or all of the execution. */
+async function sourcesOf(berth: Berth, id: number, names: readonly string[] | undefined): Promise<Source[]> {
   const { services } = await berth.execution(id);
-  if (services.length === 0) throw new Error(`Execution ${id} has no services yet: berth explain ${id}.`);
-  const [only] = services;
-  if (wanted === undefined && only !== undefined && services.length === 1) return only;
   const all = await Promise.all(services.map((service) => berth.service(service)));
-  const found = all.find(({ name }) => name === wanted);
-  if (found) return found.id;
-  const names = all.map(({ name }) => name).join(', ');
+  const known = all.map(({ name }) => name).join(', ');
+  const unknown = names?.find((name) => !all.some((one) => one.name === name));
+  if (unknown !== undefined) throw new Error(`Execution ${id} has no service ${unknown}; it has ${known}.`);
+  const sources = names ? all.filter(({ name }) => names.includes(name)) : all;
+  if (sources.length <= MAX_SERVICES) return sources;
   throw new Error(
-    wanted === undefined
-      ? `Execution ${id} has several services: choose one of ${names} with --service.`
-      : `Execution ${id} has no service ${wanted}; it has ${names}.`,
+    `At most ${MAX_SERVICES} services can be followed at once: choose some of ${known} with --service.`,
   );
 }

@@ -25,7 +25,8 @@ function fitted(wanted: readonly number[], room: number): number[] {
   return widths;
 }
 
-const cut = (cell: string, width: number): string =>
+/** The text in at most so many columns. */
+export const cut = (cell: string, width: number): string =>
   cell.length > width ? `${cell.slice(0, width - 1)}…` : cell;
 
 /** Names and messages come from other users: nothing in them may act on the terminal. */

@@ -8,8 +8,14 @@ export interface Terminal {
   out(data: string | Uint8Array): Promise<void>;
   /** Words about what happens. */
   say(line: string): void;
-  /** Columns of the output; undefined if it is no terminal. */
+  /** Words that do not end a line. */
+  sayPart(text: string): void;
+  /** Columns of the output; undefined if it is not a terminal. */
   columns: number | undefined;
+  /** Columns of what is said; undefined if it is not a terminal. */
+  wordsColumns: number | undefined;
+  /** Aborted by the first Ctrl-C. The second one ends the process. */
+  interrupted(): AbortSignal;
   /** True if somebody can be asked. */
   isInteractive: boolean;
   /** All of the standard input. */
@@ -18,13 +24,21 @@ export interface Terminal {
   ask(question: string, isSecret?: boolean): Promise<string>;
 }
 
-export function terminalOf({ env, stdin, stdout, stderr }: NodeJS.Process): Terminal {
+export function terminalOf(process: NodeJS.Process): Terminal {
+  const { env, stdin, stdout, stderr } = process;
   return {
     env,
     out: (data) =>
       new Promise((resolve, reject) => stdout.write(data, (error) => (error ? reject(error) : resolve()))),
     say: (line) => void stderr.write(`${line}\n`),
+    sayPart: (text) => void stderr.write(text),
     columns: stdout.isTTY ? stdout.columns : undefined,
+    wordsColumns: stderr.isTTY ? stderr.columns : undefined,
+    interrupted() {
+      const controller = new AbortController();
+      process.once('SIGINT', () => controller.abort());
+      return controller.signal;
+    },
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,
     input: () => text(stdin),
     async ask(question, isSecret = false) {

@@ -1,4 +1,4 @@
-/** The output of services of one execution as frames (core/streams/log-frames.ts), from given positions on. */
+/** The output of services of an execution as frames (core/streams/log-frames.ts), from given positions on. */
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';

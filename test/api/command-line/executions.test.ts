@@ -120,37 +120,6 @@ onHosts(setups, (host) => {
     expect((await berth.run(['rm', 'x'])).err).toContain('x is no positive integer');
   });
 
-  test('L22: logs follows the output byte for byte to its end', async () => {
-    const id = await submit();
-    const [one] = await running(id);
-    if (!one || !agent) throw new Error('not running');
-    const read = berth.runForBytes(['logs', String(id)]);
-    const log = await agent.log(one.service);
-    const bytes = Buffer.from([0, 0xff, 0xfe, ...Buffer.from('a\u001b[31mb\r\n')]);
-    await log.write(bytes);
-    await agent.report(seen.exited(one, 0));
-    log.end();
-    expect(await read).toEqual({ code: 0, out: bytes, err: '' });
-  });
-
-  test('L22: logs of an execution with several services needs the name of one, and says which there are', async () => {
-    const id = await submit(
-      JSON.stringify(application(service(), service({ name: 'side', monitor: false }))),
-    );
-    const assigned = await running(id, 2);
-    const { code, err } = await berth.run(['logs', String(id)]);
-    expect([code, err]).toEqual([125, expect.stringMatching(/choose one of .*side.* with --service/)]);
-    expect((await berth.run(['logs', String(id), '-s', 'x'])).err).toContain('has no service x');
-    const one = assigned.find(({ instance }) => instance.startsWith('main'));
-    if (!one || !agent) throw new Error('not running');
-    const read = berth.run(['logs', String(id), '-s', one.instance]);
-    const log = await agent.log(one.service);
-    await log.write('of main');
-    await agent.report(seen.exited(one, 0));
-    log.end();
-    expect((await read).out).toBe('of main');
-  });
-
   test('L2: every problem of a description is reported with its place, and nothing is submitted', async () => {
     const described = { ...application(service({ image: '' })), size: -1 };
     for (const command of ['validate', 'run']) {

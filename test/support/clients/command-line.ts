@@ -1,7 +1,6 @@
 /** The command line as people and scripts use it: a process for each command, with its own home folder. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
-import { buffer, text } from 'node:stream/consumers';
 import { NODE_COMPILE_CACHE } from '../tools/tool.ts';
 
 const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
@@ -10,6 +9,16 @@ export interface Ended<Out = string> {
   code: number | null;
   out: Out;
   err: string;
+}
+
+/** A command that has not ended yet. */
+export interface Command {
+  /** Its output so far. */
+  out(): string;
+  err(): string;
+  /** As Ctrl-C does. */
+  interrupt(): void;
+  ended: Promise<Ended<Buffer>>;
 }
 
 export interface TerminalOptions {
@@ -28,14 +37,14 @@ export class CommandLine {
 
   /** Runs `berth` with these words, without a terminal. */
   async run(words: readonly string[], input = ''): Promise<Ended> {
-    const { out, ...ended } = await this.runForBytes(words, input);
+    const { out, ...ended } = await this.start(words, input).ended;
     return { ...ended, out: out.toString() };
   }
 
-  runForBytes(words: readonly string[], input = ''): Promise<Ended<Buffer>> {
+  start(words: readonly string[], input = ''): Command {
     const child = spawn(process.execPath, [MAIN, ...words], { env: this.#env, stdio: 'pipe' });
     child.stdin.on('error', () => {}).end(input);
-    return endOf(child);
+    return watched(child);
   }
 
   /**
@@ -50,22 +59,30 @@ export class CommandLine {
     const command = `stty columns ${columns}; exec ${program}`;
     const args = ['--quiet', '--return', '--command', command, '/dev/null'];
     const child = spawn('script', args, { env: this.#env, stdio: 'pipe' });
+    const running = watched(child);
     const left = [...answers];
-    let shown = '';
-    child.stdout.on('data', (data: Buffer) => {
-      shown += data.toString();
+    child.stdout.on('data', () => {
       const [[prompt, answer] = ['', '']] = left;
-      if (prompt === '' || !shown.includes(prompt)) return;
+      if (prompt === '' || !running.out().includes(prompt)) return;
       left.shift();
       child.stdin.write(`${answer}\r`);
     });
-    const { out, ...ended } = await endOf(child);
+    const { out, ...ended } = await running.ended;
     return { ...ended, out: out.toString() };
   }
 }
 
-async function endOf(child: ChildProcessWithoutNullStreams): Promise<Ended<Buffer>> {
+function watched(child: ChildProcessWithoutNullStreams): Command {
+  const [out, err]: [Buffer[], Buffer[]] = [[], []];
+  child.stdout.on('data', (data: Buffer) => out.push(data));
+  child.stderr.on('data', (data: Buffer) => err.push(data));
   const ended = new Promise<number | null>((done, fail) => child.on('close', done).on('error', fail));
-  const [out, err, code] = await Promise.all([buffer(child.stdout), text(child.stderr), ended]);
-  return { code, out, err };
+  return {
+    out: () => Buffer.concat(out).toString(),
+    err: () => Buffer.concat(err).toString(),
+    interrupt: () => child.kill('SIGINT'),
+    ended: ended.then((code) => ({
+      ...{ code, out: Buffer.concat(out), err: Buffer.concat(err).toString() },
+    })),
+  };
 }

@@ -1,0 +1,97 @@
+/** `berth run`. */
+import type { Command } from 'commander';
+import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
+import { describe } from '../description.ts';
+import { printOutput, type Source } from '../output.ts';
+import { LiveLine } from '../terminal/live-line.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { assertEndedWell, Patience, untilEnded } from '../waiting.ts';
+import { secondsOf } from './arguments.ts';
+
+interface RunOptions {
+  image?: string;
+  name?: string;
+  set?: string[];
+  envFile?: string;
+  detach?: boolean;
+  wait?: boolean;
+  follow?: boolean;
+  timeout?: number;
+  json?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  berth run app.json                                     submits it, and prints the id
+  berth run app.json --follow                            and shows its output until it ends
+  berth run app.json --set services.worker.total_count=3
+  berth run --image debian:13 --wait -- sh -c 'exit 3'   exits with 3`;
+
+export function addRunCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  program
+    .command('run [file-or-words...]')
+    .usage('FILE [options]\n       berth run --image IMAGE [options] [-- WORDS]')
+    .description(
+      'Submit an application, and print the id of its execution; FILE is -, for standard input, or JSON',
+    )
+    .option('--image <image>', 'run one container of this image, with WORDS as its command')
+    .option('--name <name>', "the name of the execution; by default the application's")
+    .option('--set <path=value...>', 'set a value of the description, such as services.main.total_count=3')
+    .option('--env-file <file>', 'variables for all services, a line NAME=VALUE for each')
+    .option('-d, --detach', 'do not wait (the default)')
+    .option('-w, --wait', 'wait until it has ended, and exit with the exit code of the service that ended it')
+    .option('-f, --follow', 'show the output of its monitor services, and wait')
+    .option('--timeout <seconds>', 'wait no longer, and exit with 124; the execution goes on', secondsOf)
+    .option('--json', 'print the id as JSON')
+    .addHelpText('after', EXAMPLES)
+    .action((words: string[], options: RunOptions) => run(terminal, connect, words, options));
+}
+
+async function run(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  given: readonly string[],
+  options: RunOptions,
+): Promise<void> {
+  const { image, detach = false, wait = false, follow = false, json } = options;
+  if (Number(detach) + Number(wait) + Number(follow) > 1)
+    throw new Error('Choose one of --detach, --wait and --follow.');
+  const [path, words] = image === undefined ? [given[0], given.slice(1)] : [undefined, given];
+  const application = await describe(terminal, path, words, options);
+  const berth = await connect();
+  const id = await berth.submit(options.name ?? application.name, application);
+  // The output of the execution alone is on standard output.
+  if (follow) terminal.say(`Execution ${id}`);
+  else await terminal.out(json ? `${JSON.stringify({ execution_id: id })}\n` : `${id}\n`);
+  if (!wait && !follow) return;
+  const patience = new Patience(terminal, id, { timeoutS: options.timeout });
+  await patience.during(async () => {
+    if (follow) await followOutput(terminal, berth, id, patience.signal);
+    await untilEnded(berth, id, new LiveLine(terminal), patience.signal);
+  });
+  await assertEndedWell(berth, id);
+}
+
+/** Until the output begins, it is said what the execution waits for. */
+async function followOutput(
+  terminal: Terminal,
+  berth: Berth,
+  id: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const hasBegun = new AbortController();
+  const begun = () => hasBegun.abort();
+  const line = new LiveLine(terminal);
+  const either = AbortSignal.any([signal, hasBegun.signal]);
+  const waiting = untilEnded(berth, id, line, either).catch((error: unknown) => {
+    if (!hasBegun.signal.aborted) throw error;
+  });
+  const sources = await monitorsOf(berth, id);
+  await Promise.all([printOutput(terminal, berth, id, sources, { signal, begun }).finally(begun), waiting]);
+}
+
+async function monitorsOf(berth: Berth, id: number): Promise<Source[]> {
+  const { services } = await berth.execution(id);
+  const all = await Promise.all(services.map((service) => berth.service(service)));
+  return all.filter(({ description }) => description.monitor).slice(0, MAX_SERVICES);
+}

@@ -1,0 +1,148 @@
+/** Makes application descriptions out of files, options and words. The server checks them. */
+import { readFile } from 'node:fs/promises';
+import type { Application, ServiceDescription } from '../shared/application-schema.ts';
+import type { Terminal } from './terminal/terminal.ts';
+
+/** A description as far as the command line looks into it. */
+export interface Description {
+  name: string;
+}
+
+export interface DescriptionOptions {
+  /** In place of a file: an application of one service with this image. */
+  image?: string | undefined;
+  /** `PATH=VALUE` each. */
+  set?: readonly string[] | undefined;
+  /** File with a line `NAME=VALUE` for each variable, for all services. */
+  envFile?: string | undefined;
+}
+
+/** `path`: of a JSON file; `-` is the standard input. `words`: the command for `image`. */
+export async function describe(
+  terminal: Terminal,
+  path: string | undefined,
+  words: readonly string[],
+  { image, set = [], envFile }: DescriptionOptions,
+): Promise<Description> {
+  const description = await described(terminal, path, words, image);
+  for (const assignment of set) assign(description, assignment);
+  if (envFile !== undefined) addVariables(description, await readFile(envFile, 'utf8'));
+  return description;
+}
+
+async function described(
+  terminal: Terminal,
+  path: string | undefined,
+  words: readonly string[],
+  image: string | undefined,
+): Promise<Description> {
+  if ((path === undefined) === (image === undefined))
+    throw new Error('Give either a file with a description, or --image IMAGE.');
+  if (image !== undefined) return imageDescription(image, words);
+  if (words.length > 0)
+    throw new Error('Words after -- are for --image; the description has its own command.');
+  return readDescription(path ?? '-', terminal);
+}
+
+/** The file in a sentence. */
+export const nameOf = (path: string): string => (path === '-' ? 'The standard input' : path);
+
+/** `path`: of a JSON file; `-` is the standard input. */
+export async function readDescription(path: string, terminal: Terminal): Promise<Description> {
+  const text = path === '-' ? await terminal.input() : await readFile(path, 'utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${nameOf(path)} is not JSON: ${(error as Error).message}`);
+  }
+  if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string')
+    return value as Description;
+  throw new Error(`${nameOf(path)} is no application description: it has no name.`);
+}
+
+/** One container that runs to its end. */
+export function imageDescription(image: string, words: readonly string[]): Application {
+  const service: ServiceDescription = {
+    name: 'main',
+    image,
+    monitor: true,
+    total_count: 1,
+    essential_count: 1,
+    startup_order: 0,
+    resources: { memory: { min: null, max: null }, cores: { min: null, max: null } },
+    environment: [],
+    volumes: [],
+    ports: [],
+    command: words.length === 0 ? null : words.map(quoted).join(' '),
+  };
+  return { name: nameOfImage(image), version: 3, will_end: true, size: 1, services: [service] };
+}
+
+/** The word as a POSIX shell reads it back. */
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+/** The last part of the image's name, without tag and digest. */
+const nameOfImage = (image: string): string =>
+  image.replace(/@.*$/, '').replace(/^.*\//, '').replace(/:.*$/, '');
+
+/**
+ * Sets one value: `services.web.total_count=3`. An entry of a list is found by its name or by its index, from
+ * 0. The value is JSON, or else a text. Throws if there is no such place.
+ */
+export function assign(description: Description, assignment: string): void {
+  const [, path = '', value = ''] = /^([^=]+)=(.*)$/s.exec(assignment) ?? [];
+  const names = path.split('.');
+  const last = names.pop();
+  let place: unknown = description;
+  for (const name of names) place = memberOf(place, name);
+  if (last === undefined || path === '' || typeof place !== 'object' || place === null)
+    throw new Error(
+      `--set ${assignment}: give PATH=VALUE, such as services.main.total_count=3, of a place that exists.`,
+    );
+  const key = Array.isArray(place) ? String(indexOf(place, last)) : last;
+  Object.defineProperty(place, key, {
+    value: jsonOrText(value),
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+function memberOf(place: unknown, name: string): unknown {
+  if (Array.isArray(place)) return place[indexOf(place, name)];
+  return typeof place === 'object' && place !== null && Object.hasOwn(place, name)
+    ? (place as Record<string, unknown>)[name]
+    : undefined;
+}
+
+/** The index of the entry of that name; the length of the list if `name` is the next index. */
+function indexOf(list: readonly unknown[], name: string): number {
+  const named = list.findIndex((entry) => memberOf(entry, 'name') === name);
+  if (named >= 0) return named;
+  if (/^\d{1,4}$/.test(name) && Number(name) <= list.length) return Number(name);
+  throw new Error(`There is no ${name} in a list of ${list.length}.`);
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Lines that are blank or begin with `#` are left out. Throws for a line without `=`. */
+export function addVariables(description: Description, text: string): void {
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '' && !line.startsWith('#'));
+  const variables = lines.map((line) => {
+    const at = line.indexOf('=');
+    if (at < 1) throw new Error(`${line} in the file of variables is not NAME=VALUE.`);
+    return [line.slice(0, at), line.slice(at + 1)];
+  });
+  const services = memberOf(description, 'services');
+  if (!Array.isArray(services)) throw new Error('The description has no services for the variables.');
+  for (const service of services as { environment?: unknown[] }[])
+    service.environment = [...(service.environment ?? []), ...variables];
+}

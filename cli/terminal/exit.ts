@@ -1,0 +1,15 @@
+/** How a command ends when its exit code says more than whether it has failed. */
+export class Exit extends Error {
+  readonly code: number;
+
+  /** `message`: words for standard error; empty if there are none. */
+  constructor(code: number, message = '') {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Berth's own errors, apart from the exit codes of what it runs. */
+export const FAILED = 125;
+export const TIMED_OUT = 124;
+export const INTERRUPTED = 130;
