@@ -1,9 +1,10 @@
 /**
- * Answers a read while the database is asked who it is for, so that both take one round trip (H382). The
- * answer is sent only if the credential proves what was expected; otherwise it is made anew.
+ * When a request is proved. A read is answered while the database is asked who it is for, so that both take
+ * one round trip (H382); the answer is sent only if the credential proves what was expected, and otherwise
+ * made anew. A request with a body is proved before the body is read, and again after it (ACC-12).
  */
 import type { Context as HonoContext } from 'hono';
-import type { Authenticated } from '../core/accounts/account.ts';
+import { type Authenticated, hasChangedSince } from '../core/accounts/account.ts';
 import { type Claim, isSameProof } from '../operations/accounts/expected-proofs.ts';
 
 /** Streams hold something open from their start. */
@@ -18,12 +19,17 @@ export type AnswerAnew = (c: HonoContext) => Response | Promise<Response>;
  */
 export async function answerAhead<T>(
   c: HonoContext,
-  { expected, prove }: Claim,
+  claim: Claim,
   answer: (proof: Authenticated) => Promise<T>,
   anew: AnswerAnew,
 ): Promise<T | undefined> {
-  if (!expected || !isPlainRead(c)) return answer(await prove());
-  const proving = prove();
+  const { expected } = claim;
+  if (!expected || !isPlainRead(c)) {
+    const proof = await claim.prove();
+    c.set('proveAgain', () => proveAgain(claim, proof));
+    return answer(proof);
+  }
+  const proving = claim.prove();
   const [proved, answered] = await Promise.allSettled([proving, answer(expected)]);
   if (proved.status === 'fulfilled' && isSameProof(proved.value, expected)) {
     if (answered.status === 'rejected') throw answered.reason;
@@ -33,6 +39,11 @@ export async function answerAhead<T>(
   if (proved.status === 'rejected') throw proved.reason;
   c.res = await anew(c);
   return undefined;
+}
+
+/** Throws if the credential no longer admits what it did. */
+async function proveAgain({ prove }: Claim, earlier: Authenticated): Promise<void> {
+  if (!isSameProof(await prove(), earlier)) throw hasChangedSince();
 }
 
 const isPlainRead = ({ req }: HonoContext): boolean =>

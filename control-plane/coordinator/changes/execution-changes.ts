@@ -3,6 +3,7 @@ import {
   authorise,
   authoriseOwned,
   type Caller,
+  hasChangedSince,
   type KnownActor,
   noSuchExecution,
 } from '../../core/accounts/account.ts';
@@ -12,6 +13,7 @@ import type { Submission } from '../../core/lifecycle/submission.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type Execution, isEnded } from '../../core/model/execution.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
+import { isCurrent } from '../../core/streams/stream-subscriber.ts';
 import { loadExecution } from '../../store/cluster/cluster-rows.ts';
 import type { Db } from '../../store/db/db.ts';
 import { type ExecutionState, findState } from '../../store/executions/executions.ts';
@@ -97,6 +99,14 @@ export class ExecutionChanges {
     this.#turns.enqueue({ read, run: nothing, fail: nothing });
   }
 
+  /** The actor of a caller who may have been proved long ago: a client may hold back its body (ACC-12). */
+  #actorOf(by: Caller, cluster: Cluster, nowMs: number): KnownActor {
+    const actor = this.#credentials.actorOf(by, nowMs);
+    const { id: userId, credentialVersion } = actor.user;
+    if (!isCurrent({ userId, credentialVersion }, cluster)) throw hasChangedSince();
+    return actor;
+  }
+
   #change<T>(by: Caller | undefined, { read, run }: Change<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       let result: T;
@@ -106,7 +116,7 @@ export class ExecutionChanges {
       const input = {
         ...(reads.length > 0 && { read: async () => void (await Promise.all(reads.map((one) => one()))) }),
         run: (cluster: Cluster, nowMs: number) => {
-          result = run(by && this.#credentials.actorOf(by, nowMs), cluster, nowMs);
+          result = run(by && this.#actorOf(by, cluster, nowMs), cluster, nowMs);
         },
         done: () => {
           resolve(result);

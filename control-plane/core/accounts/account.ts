@@ -153,6 +153,13 @@ export function authoriseOwned(
   return { account, ownerId };
 }
 
+/** Refuses a request whose credential admitted something else when it began. */
+export const hasChangedSince = () =>
+  new OperationError(
+    'unauthenticated',
+    'Your account or your session has changed since this request began: send it again.',
+  );
+
 /** `permission` has its label in the web interface, its flag in the API and, if there is one, the remedy. */
 const lacking = (role: Role, permission: string) =>
   new OperationError('forbidden', `The role ${role.name} lacks ${permission}`);

@@ -11,6 +11,9 @@ import type { AddressOf } from '../address.ts';
 import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
 import { jsonSteps } from './json-body.ts';
 
+/** Set for requests of users: proves again who asks, since a client may hold its body back (ACC-12). */
+export type BodyEnv = { Variables: { proveAgain?: () => Promise<void> } };
+
 /** Larger bodies are parsed one at a time, in turns. */
 const LARGE_BODY_BYTES = 64 * 1024;
 /** Smaller bodies take no share of the memory: 5,000 connections need 40 MB for them. */
@@ -62,7 +65,13 @@ export class BodyReader {
     return this.#turns.run(this.#lineOf(c), 1, () => finishInTurns(steps));
   }
 
-  async #read<T>(c: HonoContext, parse: (bytes: Uint8Array) => Steps<T>): Promise<T> {
+  async #read<T>(c: HonoContext<BodyEnv>, parse: (bytes: Uint8Array) => Steps<T>): Promise<T> {
+    const value = await this.#parsed(c, parse);
+    await c.get('proveAgain')?.();
+    return value;
+  }
+
+  async #parsed<T>(c: HonoContext, parse: (bytes: Uint8Array) => Steps<T>): Promise<T> {
     const length = declaredLength(c);
     if (length !== undefined && length <= SMALL_BODY_BYTES) return finish(parse(await bodyBytes(c)));
     const address = this.#lineOf(c);

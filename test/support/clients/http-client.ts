@@ -4,6 +4,7 @@
  */
 import {
   type Agent,
+  type ClientRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
   type RequestOptions,
@@ -61,44 +62,72 @@ export class HttpClient {
   /** `path` is relative to the API's path, unless it begins with `/`. A body in pieces is sent chunked. */
   async send(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<Reply> {
     const url = this.#urlOf(path);
-    const response = await this.#request(method, url, body);
-    const received = await text(response);
+    const { outgoing, answered } = this.#request(method, url, body);
+    if (typeof body !== 'string') for (const piece of body ?? []) outgoing.write(piece);
+    outgoing.end(typeof body === 'string' ? body : undefined);
     const sent = typeof body === 'string' ? body : undefined;
-    await checkExchange({ ...exchangeOf(method, url, response), requestBody: sent, body: received });
-    return {
-      status: response.statusCode ?? 0,
-      reason: response.statusMessage ?? '',
-      headers: response.headers,
-      text: received,
-      json: () => JSON.parse(received),
+    return replyTo(method, url, await answered, sent);
+  }
+
+  /** Sends the head and half of the body. Resolves to what sends the rest. */
+  async hold(method: string, path: string, body: string): Promise<() => Promise<Reply>> {
+    const url = this.#urlOf(path);
+    const { outgoing, answered } = this.#request(method, url, body);
+    const half = body.length / 2;
+    await new Promise((sent) => outgoing.write(body.slice(0, half), sent));
+    return async () => {
+      outgoing.end(body.slice(half));
+      return replyTo(method, url, await answered, body);
     };
   }
 
   /** Resolves when the head of the answer has arrived. The caller reads or discards the body. */
   async open(method: string, path: string): Promise<IncomingMessage> {
     const url = this.#urlOf(path);
-    const response = await this.#request(method, url);
+    const { outgoing, answered } = this.#request(method, url);
+    outgoing.end();
+    const response = await answered;
     await checkExchange(exchangeOf(method, url, response));
     return response;
   }
 
-  #request(method: string, url: URL, body?: string | readonly Uint8Array[]): Promise<IncomingMessage> {
+  /** Begins a request, whose body the caller sends. */
+  #request(
+    method: string,
+    url: URL,
+    body?: string | readonly Uint8Array[],
+  ): { outgoing: ClientRequest; answered: Promise<IncomingMessage> } {
     const length: Headers =
       typeof body === 'string' ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
     // By default each request has a new connection, because a restarted host has closed the earlier ones.
     const options: RequestOptions = { method, agent: this.#agent, headers: { ...length, ...this.#headers } };
-    return new Promise((resolve, reject) => {
-      const outgoing = request(url, options, resolve);
-      // An error after the answer has begun, e.g. when the rest of a body is refused, changes nothing.
-      outgoing.on('error', reject);
-      if (typeof body !== 'string') for (const piece of body ?? []) outgoing.write(piece);
-      outgoing.end(typeof body === 'string' ? body : undefined);
-    });
+    const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const outgoing = request(url, options, resolve);
+    // An error after the answer has begun, e.g. when the rest of a body is refused, changes nothing.
+    outgoing.on('error', reject);
+    return { outgoing, answered };
   }
 
   #urlOf(path: string): URL {
     return new URL(path.startsWith('/') ? path : `/api/0.7/${path}`, this.#url());
   }
+}
+
+async function replyTo(
+  method: string,
+  url: URL,
+  response: IncomingMessage,
+  requestBody: string | undefined,
+): Promise<Reply> {
+  const received = await text(response);
+  await checkExchange({ ...exchangeOf(method, url, response), requestBody, body: received });
+  return {
+    status: response.statusCode ?? 0,
+    reason: response.statusMessage ?? '',
+    headers: response.headers,
+    text: received,
+    json: () => JSON.parse(received),
+  };
 }
 
 const exchangeOf = (method: string, url: URL, response: IncomingMessage) => ({
