@@ -103,6 +103,7 @@ const settings = z.object({
     .min(0, 'must be at least 0 days')
     .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
     .optional(),
+  BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER: bound(defaultBounds.keysPerUser, 'keys'),
   BERTH_MAX_UNPROVEN_IDS: bound(defaultBounds.unprovenIds, 'ids', MAX_UNPROVEN_IDS, 0),
   BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
   BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
@@ -202,6 +203,7 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
     instancesPerExecution: config.BERTH_MAX_INSTANCES_PER_EXECUTION,
     textBytesPerExecution: config.BERTH_MAX_TEXT_MIB_PER_EXECUTION * MIB,
     unprovenIds: config.BERTH_MAX_UNPROVEN_IDS,
+    keysPerUser: config.BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER,
   },
 });
 

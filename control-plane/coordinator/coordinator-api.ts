@@ -9,6 +9,7 @@ import type { HostChanges } from '../core/hosts/drain.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import type { Submission } from '../core/lifecycle/submission.ts';
+import type { Made, RequestKey } from '../core/model/idempotency.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
@@ -24,9 +25,9 @@ export interface CoordinatorApi {
   ready(): Promise<void>;
   /**
    * Resolves to the id of the execution once it is committed. It is authorised as of the commit, as are the
-   * next two; without `by`, it is Berth's own.
+   * next two; without `by`, it is Berth's own. A repeat with the same `key` resolves to the first id.
    */
-  submit(submission: Submission, by?: Caller): Promise<number>;
+  submit(submission: Submission, by?: Caller, key?: RequestKey): Promise<Made>;
   /** Resolves once the end is committed. Containers may still be stopping. */
   terminate(executionId: number, by?: Caller): Promise<void>;
   /** Hides the execution at once, and terminates it if it has not ended. */

@@ -11,6 +11,7 @@ import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
+import type { Made, RequestKey } from '../core/model/idempotency.ts';
 import { progressOf } from '../core/model/service.ts';
 import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
 import type { Cluster } from '../core/state/cluster.ts';
@@ -40,14 +41,15 @@ import {
   schedulerSnapshotOf,
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
-import { changeAccounts } from '../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 import type { Db } from '../store/db/db.ts';
 import { Agents } from './agents/agents.ts';
+import { AccountChanges } from './changes/account-changes.ts';
 import { Credentials } from './changes/credentials.ts';
 import { ExecutionChanges } from './changes/execution-changes.ts';
 import { HistoryReview } from './changes/history-review.ts';
 import { HostRegister } from './changes/host-register.ts';
+import { IdempotencyKeys } from './changes/idempotency-keys.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
 import type { CoordinatorDeps } from './coordinator-deps.ts';
 import type { Clock } from './ports.ts';
@@ -68,6 +70,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #events: Events;
   readonly #overview = new Overview();
   readonly #credentials: Credentials;
+  readonly #accounts: AccountChanges;
   readonly #executions: ExecutionChanges;
   readonly #history: HistoryReview;
   readonly #hosts: HostRegister;
@@ -104,7 +107,11 @@ export class Coordinator implements CoordinatorApi {
     this.#logs = new Logs(db, this.#turns, this.agents, clock);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
-    this.#executions = new ExecutionChanges(db, this.#turns, this.#credentials, () => clock.nowMs());
+    this.#accounts = new AccountChanges(db, this.#turns, this.#credentials);
+    this.#executions = new ExecutionChanges({
+      ...{ db, turns: this.#turns, credentials: this.#credentials, nowMs: () => clock.nowMs() },
+      keys: new IdempotencyKeys(db, scheduling.bounds.keysPerUser),
+    });
     this.#history = new HistoryReview(this.#turns, deps);
     this.#hosts = new HostRegister(db, this.#turns, (hostId) =>
       this.agents.session(hostId)?.close('revoked', 'this host was removed'),
@@ -139,8 +146,8 @@ export class Coordinator implements CoordinatorApi {
     if (!this.#turns.cluster) await this.#turns.update(() => {});
   }
 
-  submit(submission: Submission, by?: Caller): Promise<number> {
-    return this.#executions.submit(submission, by);
+  submit(submission: Submission, by?: Caller, key?: RequestKey): Promise<Made> {
+    return this.#executions.submit(submission, by, key);
   }
 
   terminate(executionId: number, by?: Caller): Promise<void> {
@@ -188,19 +195,7 @@ export class Coordinator implements CoordinatorApi {
   }
 
   changeAccounts(change: AccountChange): Promise<WriteOutcome> {
-    return new Promise((resolve, reject) => {
-      let written: WriteOutcome;
-      this.#turns.enqueue({
-        prepare: async ({ epoch, cluster }) => {
-          written = await changeAccounts(this.#db, epoch, cluster, change);
-          if (written.done && change.kind.endsWith('-user')) this.#credentials.forget(written.id);
-        },
-        run: () => {},
-        done: () => resolve(written),
-        fail: reject,
-        mayRunAgain: true,
-      });
-    });
+    return this.#accounts.change(change);
   }
 
   registerHost(registration: Registration): Promise<number> {

@@ -9,9 +9,10 @@ import {
 } from '../../core/accounts/account.ts';
 import { submit } from '../../core/lifecycle/admission.ts';
 import { deleteEnded, requestDeletion, requestEnd } from '../../core/lifecycle/state-transitions.ts';
-import type { Submission } from '../../core/lifecycle/submission.ts';
+import { assertEnabled, type Submission } from '../../core/lifecycle/submission.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type Execution, isEnded } from '../../core/model/execution.ts';
+import type { Made, RequestKey } from '../../core/model/idempotency.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { isCurrent } from '../../core/streams/stream-subscriber.ts';
 import { loadExecution } from '../../store/cluster/cluster-rows.ts';
@@ -19,6 +20,7 @@ import type { Db } from '../../store/db/db.ts';
 import { type ExecutionState, findState } from '../../store/executions/executions.ts';
 import type { Turns } from '../turns.ts';
 import { type Credentials, ForgottenError } from './credentials.ts';
+import type { IdempotencyKeys, KeyedRequest } from './idempotency-keys.ts';
 
 interface Change<T> {
   read?(): Promise<void>;
@@ -26,26 +28,47 @@ interface Change<T> {
   run(actor: KnownActor | undefined, cluster: Cluster, nowMs: number): T;
 }
 
+export interface ExecutionChangesDeps {
+  db: Db;
+  turns: Turns;
+  credentials: Credentials;
+  keys: IdempotencyKeys;
+  nowMs: () => number;
+}
+
 export class ExecutionChanges {
   readonly #db: Db;
   readonly #turns: Turns;
   readonly #credentials: Credentials;
+  readonly #keys: IdempotencyKeys;
   readonly #nowMs: () => number;
 
-  constructor(db: Db, turns: Turns, credentials: Credentials, nowMs: () => number) {
+  constructor({ db, turns, credentials, keys, nowMs }: ExecutionChangesDeps) {
     this.#db = db;
     this.#turns = turns;
     this.#credentials = credentials;
+    this.#keys = keys;
     this.#nowMs = nowMs;
   }
 
-  submit(submission: Submission, by?: Caller): Promise<number> {
+  submit(submission: Submission, by?: Caller, key?: RequestKey): Promise<Made> {
+    const { userId, description } = submission;
+    let keyed: KeyedRequest | undefined;
     return this.#change(by, {
+      ...(key && {
+        read: async () => {
+          keyed = await this.#keys.read(userId, key, this.#nowMs());
+        },
+      }),
       run: (actor, cluster, nowMs) => {
         if (actor) authorise(actor, { kind: 'submit-execution' });
-        const { id } = submit(cluster, submission, nowMs);
-        this.#turns.loader.submitted(cluster, id, submission.description);
-        return id;
+        assertEnabled(cluster, userId);
+        const make = () => {
+          const { id } = submit(cluster, submission, nowMs);
+          this.#turns.loader.submitted(cluster, id, description);
+          return id;
+        };
+        return keyed ? this.#keys.once(keyed, cluster, nowMs, make) : { id: make(), isRepeat: false };
       },
     });
   }

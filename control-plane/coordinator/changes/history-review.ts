@@ -198,7 +198,9 @@ export class HistoryReview {
 
   async #removeExpired(review: Review): Promise<Expired> {
     const { clock, db } = this.#deps;
-    const total: Expired = { sessions: 0, tokens: 0, loginFailures: 0, joinTokens: 0, hosts: 0 };
+    const total: Expired = {
+      ...{ sessions: 0, tokens: 0, loginFailures: 0, joinTokens: 0, idempotencyKeys: 0, hosts: 0 },
+    };
     for (;;) {
       const nowMs = clock.nowMs();
       const removedMs = dueEndMs(review.keepMs, nowMs);

@@ -21,6 +21,8 @@ export interface Bounds {
   adoptedInstances: number;
   /** Ids that are skipped without a proof, of all hosts, in the life of the database (SPEC.md C211). */
   unprovenIds: number;
+  /** Idempotency keys that a user may use in 24 h. */
+  keysPerUser: number;
 }
 
 export const MIB = 2 ** 20;
@@ -34,6 +36,7 @@ export const defaultBounds: Bounds = {
   textBytesPerExecution: 8 * MIB,
   adoptedInstances: 200_000,
   unprovenIds: 100_000,
+  keysPerUser: 10_000,
 };
 
 /** Defaults on Cloudflare, where a Durable Object has 128 MB. */
@@ -46,6 +49,7 @@ export const workerBounds: Bounds = {
   textBytesPerExecution: 4 * MIB,
   adoptedInstances: 20_000,
   unprovenIds: 100_000,
+  keysPerUser: 10_000,
 };
 
 /**

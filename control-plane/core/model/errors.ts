@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'not-found'
   | 'wrong-method' // the path exists, but not for this method
   | 'conflict' // the object's state does not allow it
+  | 'other-request' // the idempotency key was used for another request
   | 'too-large'
   | 'too-many' // failed logins, or open streams
   | 'unavailable'; // the database or the coordinator is out of reach; a later attempt may succeed

@@ -3,6 +3,7 @@ import type { Application } from '../../../shared/application-schema.ts';
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
+import type { UsedKey } from '../model/idempotency.ts';
 import type { Service } from '../model/service.ts';
 
 /** The ids of the next execution, service and host. An id is never given twice, not even after a deletion. */
@@ -35,6 +36,8 @@ export interface Changes {
   hosts: Set<Host>;
   /** Used join tokens, by hash, with the hosts that they registered. */
   usedTokens: Map<string, Host>;
+  /** Keys of requests that have made something, by user id and key. */
+  usedKeys: Map<string, UsedKey>;
   /** With the time of removal. */
   removedHosts: Map<Host, number>;
   purged: Set<Execution>;
@@ -66,6 +69,7 @@ export const noChanges = (): Changes => ({
   newHosts: new Set(),
   hosts: new Set(),
   usedTokens: new Map(),
+  usedKeys: new Map(),
   removedHosts: new Map(),
   purged: new Set(),
   unknown: new Set(),

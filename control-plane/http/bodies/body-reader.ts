@@ -8,6 +8,7 @@ import { networkOf } from '../../core/accounts/login-throttle.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { FairLine, type LineWords } from '../../operations/fair-line.ts';
 import type { AddressOf } from '../address.ts';
+import { noteBody } from '../idempotency.ts';
 import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
 import { jsonSteps } from './json-body.ts';
 
@@ -73,10 +74,10 @@ export class BodyReader {
 
   async #parsed<T>(c: HonoContext, parse: (bytes: Uint8Array) => Steps<T>): Promise<T> {
     const length = declaredLength(c);
-    if (length !== undefined && length <= SMALL_BODY_BYTES) return finish(parse(await bodyBytes(c)));
+    if (length !== undefined && length <= SMALL_BODY_BYTES) return finish(parse(await readBytes(c)));
     const address = this.#lineOf(c);
     return this.#memory.run(address, length ?? MAX_BODY_BYTES, async () => {
-      const bytes = await bodyBytes(c);
+      const bytes = await readBytes(c);
       if (bytes.byteLength <= LARGE_BODY_BYTES) return finish(parse(bytes));
       return this.#turns.run(address, 1, () => finishInTurns(parse(bytes)));
     });
@@ -86,6 +87,12 @@ export class BodyReader {
   #lineOf(c: HonoContext): string {
     return networkOf(this.#addressOf(c) ?? '');
   }
+}
+
+async function readBytes(c: HonoContext): Promise<Uint8Array> {
+  const bytes = await bodyBytes(c);
+  noteBody(c, bytes);
+  return bytes;
 }
 
 /**

@@ -101,6 +101,7 @@ const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   'wrong-method': 405,
   conflict: 409,
   'too-large': 413,
+  'other-request': 422,
   'too-many': 429,
   unavailable: 503,
 };

@@ -7,6 +7,7 @@ import { describeRoute, generateSpecs, resolver } from 'hono-openapi';
 import * as z from 'zod';
 import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
 import { API_VERSION, VERSION } from '../../version.ts';
+import { KEY_HEADER, REPEAT_HEADER } from '../idempotency.ts';
 import { errorSchema, type Group } from '../json/schemas.ts';
 import { COOKIE } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
@@ -64,7 +65,7 @@ function schemesOf({ tokens }: Variant) {
 }
 
 function specOf(operation: Operation): Spec {
-  const { access, tag, summary, query, headers, body } = operation;
+  const { access, tag, summary, query, headers, body, isMadeOnce } = operation;
   return {
     tags: [tag],
     summary,
@@ -73,6 +74,7 @@ function specOf(operation: Operation): Spec {
       ...pathParameters(operation.path),
       ...(query ? parametersOf(query, 'query') : []),
       ...(headers ? parametersOf(headers, 'header') : []),
+      ...(isMadeOnce ? parametersOf(keyHeader, 'header') : []),
     ],
     ...(body && {
       requestBody: { required: true, content: { 'application/json': { schema: jsonOf(body, 'input') } } },
@@ -80,6 +82,25 @@ function specOf(operation: Operation): Spec {
     responses: responsesOf(operation),
   };
 }
+
+const keyHeader = z
+  .strictObject({
+    [KEY_HEADER]: z
+      .string()
+      .regex(/^[!-~]{1,255}$/)
+      .describe(
+        'Chosen by the client, new for each request but its repeats: for 24 hours a repeat with the same path and ' +
+          'body makes nothing and gets the first answer',
+      ),
+  })
+  .partial();
+
+const repeatHeader = {
+  [REPEAT_HEADER]: {
+    schema: { type: 'string' as const, enum: ['true'] },
+    description: 'Present if an earlier request with the same Idempotency-Key has made what the answer names',
+  },
+};
 
 const pathParameters = (path: string) =>
   [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
@@ -103,10 +124,11 @@ function parametersOf(object: z.ZodType, place: 'query' | 'header') {
 const jsonOf = (schema: z.ZodType, io: 'input' | 'output') =>
   resolver(schema, { options: { io, override: dropSafeBounds } });
 
-function responsesOf({ answer, access, errors }: Operation): Responses {
-  const statuses = [...errors, ...(access.length > 0 ? [401, 403, 429] : []), 500, 503];
+function responsesOf({ answer, access, errors, isMadeOnce }: Operation): Responses {
+  const ofAccess = access.length > 0 ? [401, 403, 429] : [];
+  const statuses = [...errors, ...(isMadeOnce ? [422] : []), ...ofAccess, 500, 503];
   return {
-    200: { description: 'Success', ...contentOf(answer) },
+    200: { description: 'Success', ...contentOf(answer), ...(isMadeOnce && { headers: repeatHeader }) },
     ...Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${status}` }])),
   };
 }
@@ -135,7 +157,8 @@ const ERRORS: Record<number, string> = {
   404: 'The object does not exist, or belongs to another user',
   409: 'The state does not allow the request',
   413: 'The body is too large',
-  429: 'Too many failed logins, event streams, logs or waiting executions',
+  422: 'The Idempotency-Key was used for another request',
+  429: 'Too many failed logins, event streams, logs, waiting executions or idempotency keys',
   500: 'Berth failed to handle the request',
   503: 'Temporarily unavailable; try again',
 };

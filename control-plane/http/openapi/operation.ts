@@ -14,6 +14,8 @@ export interface Operation {
   /** Headers with a meaning for this operation only: the fields of an object. */
   headers?: z.ZodType;
   body?: z.ZodType;
+  /** Set for an operation that makes something, once for each Idempotency-Key (H440). */
+  isMadeOnce?: boolean;
   /** JSON of a schema, the output of a service, events, or an empty body. */
   answer: z.ZodType | 'log' | 'events' | 'empty';
   /** Statuses besides 200, those of `access`, and those that every operation may have. */

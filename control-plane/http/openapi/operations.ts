@@ -121,6 +121,7 @@ function executionOperations(variant: Variant, group: Group, access: readonly Sc
       path: '/execution',
       summary: 'Submit an application',
       body: submissionSchema.extend({ application: applicationSchema }),
+      isMadeOnce: true,
       answer: z.strictObject({ execution_id: z.int().positive() }),
       errors: BODY_ERRORS,
     },

@@ -16,6 +16,7 @@ import { getExecution } from '../../operations/executions/reads.ts';
 import { draftSteps, submissionSteps } from '../../operations/executions/submission-input.ts';
 import type { ReadTurns } from '../../operations/read-turns.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
+import { keyOf, madeJson } from '../idempotency.ts';
 import { executionFilter } from '../json/execution-filter-query.ts';
 import { explanationJson } from '../json/explanation-json.ts';
 import { empty, json, jsonText } from '../json/render.ts';
@@ -32,8 +33,8 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
       bodies.jsonInSteps(c, (body, bytes) =>
         submissionSteps(body, bytes <= MAX_KNOWN_LENGTH ? known : undefined),
       );
-    const execution_id = await submitExecution(context, c.get('caller'), input, variant);
-    return json({ execution_id }, variant.created);
+    const made = await submitExecution(context, c.get('caller'), input, variant, keyOf(c));
+    return madeJson('execution_id', made, variant.created);
   });
   routes.get('/', async (c) => {
     // An anonymous request is refused before its filters are read.

@@ -9,9 +9,11 @@ import {
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isEnded } from '../../core/model/execution.ts';
+import type { Made, RequestKey } from '../../core/model/idempotency.ts';
 import { type ExecutionFilter, isOwner, type Position } from '../../core/views/execution-filter.ts';
 import { type ExecutionLine, type ExecutionView, endpointsOf } from '../../core/views/execution-views.ts';
 import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
+import { findKey } from '../../store/accounts/idempotency-keys.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
 import {
   type Counts,
@@ -25,7 +27,7 @@ import {
   findState,
   listExecutions as readExecutions,
 } from '../../store/executions/executions.ts';
-import type { Context } from '../context.ts';
+import type { Context, ReadKey } from '../context.ts';
 import { getServices } from './reads.ts';
 import type { SubmissionInput } from './submission-input.ts';
 
@@ -45,19 +47,21 @@ export interface Refusals {
   queueFull: 'too-many' | 'conflict';
 }
 
-/** Queues an application. Resolves to the id of its execution once that is durable. */
+/** Queues an application. Resolves to its execution once that is durable. */
 export async function submitExecution(
   context: Context,
   actor: Actor | ExpectedActor,
   input: ReadSubmission,
   { overQuota, queueFull }: Refusals,
-): Promise<number> {
+  readKey?: ReadKey,
+): Promise<Made> {
   const caller = authorise(actor, { kind: 'submit-execution' });
   const { user } = caller;
   const { name, application, description } = await input();
-  if (overQuota === 'refuse') await checkConcurrency(context, user);
+  const key = readKey?.();
+  if (overQuota === 'refuse') await checkConcurrency(context, user, key);
   try {
-    return await context.coordinator.submit({ userId: user.id, name, application, description }, caller);
+    return await context.coordinator.submit({ userId: user.id, name, application, description }, caller, key);
   } catch (error) {
     if (queueFull === 'too-many' || !(error instanceof OperationError) || error.code !== 'too-many')
       throw error;
@@ -172,10 +176,14 @@ export async function listEndpoints(context: Context, actor: Actor, id: number):
   return endpointsOf(await getServices(context, actor, id));
 }
 
-/** Concurrent submissions may all pass this check; the queue limits what really runs. */
-async function checkConcurrency({ db }: Context, { id, quotaId }: User): Promise<void> {
+/**
+ * Concurrent submissions may all pass this check; the queue limits what really runs. A repeat passes: what it
+ * repeats may be one of the executions that are counted.
+ */
+async function checkConcurrency({ db }: Context, { id, quotaId }: User, key?: RequestKey): Promise<void> {
   const limit = (await findQuota(db, quotaId))?.concurrentExecutions ?? 0;
   if (limit === 0 || (await countUnended(db, id)) < limit) return;
+  if (key && (await findKey(db, id, key.key))) return;
   throw new OperationError(
     'conflict',
     `You cannot run more than ${limit} executions at a time, quota exceeded.`,

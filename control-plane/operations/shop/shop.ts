@@ -77,7 +77,8 @@ export async function startFromShop(
   const account = authorise(actor, { kind: 'submit-execution' });
   const filled = await fillInOrder(context, account, id, order);
   if ('problems' in filled) return filled;
-  return { executionId: await submitExecution(context, actor, () => submissionOf(filled), refusals) };
+  const { id: executionId } = await submitExecution(context, actor, () => submissionOf(filled), refusals);
+  return { executionId };
 }
 
 /** Explains what would happen if the order were started now. Nothing is queued. */

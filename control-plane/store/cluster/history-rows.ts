@@ -1,4 +1,5 @@
 /** Rows of what is over: ended executions that are due for removal, and whatever else has expired. */
+import { forgottenMs } from '../../core/model/idempotency.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { type Epoch, fence } from '../db/epoch.ts';
 import { pagesOf } from '../db/pages.ts';
@@ -62,21 +63,24 @@ export interface Expired {
   tokens: number;
   loginFailures: number;
   joinTokens: number;
+  idempotencyKeys: number;
   hosts: number;
 }
 
 /** Removes what has expired, at most `limit` rows of each table. */
 export async function removeExpired(db: Db, epoch: Epoch, expiry: Expiry, limit: number): Promise<Expired> {
   const { nowMs, forgetMs, removedMs } = expiry;
-  const [, sessions = 0, tokens = 0, loginFailures = 0, joinTokens = 0, hosts = 0] = await db.batch([
-    fence(epoch),
-    expired('sessions', 'token_hash', 'expires_ms <= ?', [nowMs, limit]),
-    expired('tokens', 'id_hash', 'expires_ms <= ?', [nowMs, limit]),
-    expired('login_failures', 'bucket', 'last_ms < ?', [forgetMs, limit]),
-    expired('join_tokens', 'hash', 'expires_ms <= ?', [nowMs, limit]),
-    expired('hosts', 'id', UNUSED_HOST, [removedMs ?? -1, limit]),
-  ]);
-  return { sessions, tokens, loginFailures, joinTokens, hosts };
+  const [, sessions = 0, tokens = 0, loginFailures = 0, joinTokens = 0, idempotencyKeys = 0, hosts = 0] =
+    await db.batch([
+      fence(epoch),
+      expired('sessions', 'token_hash', 'expires_ms <= ?', [nowMs, limit]),
+      expired('tokens', 'id_hash', 'expires_ms <= ?', [nowMs, limit]),
+      expired('login_failures', 'bucket', 'last_ms < ?', [forgetMs, limit]),
+      expired('join_tokens', 'hash', 'expires_ms <= ?', [nowMs, limit]),
+      expired('idempotency_keys', 'user_id, key', 'made_ms <= ?', [forgottenMs(nowMs), limit]),
+      expired('hosts', 'id', UNUSED_HOST, [removedMs ?? -1, limit]),
+    ]);
+  return { sessions, tokens, loginFailures, joinTokens, idempotencyKeys, hosts };
 }
 
 const UNUSED_HOST = `removed_ms <= ? AND NOT EXISTS (SELECT 1 FROM services
@@ -84,6 +88,6 @@ const UNUSED_HOST = `removed_ms <= ? AND NOT EXISTS (SELECT 1 FROM services
 
 /** Table, key and condition must be constants. */
 const expired = (table: string, key: string, condition: string, args: Statement['args']): Statement => ({
-  sql: `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ?)`,
+  sql: `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ?)`,
   args,
 });

@@ -156,4 +156,21 @@ export const migrations: readonly Migration[] = [
       'CREATE INDEX services_by_host ON services (host_id) WHERE host_id IS NOT NULL',
     ],
   },
+  {
+    version: 18,
+    name: 'idempotency keys',
+    statements: [
+      // Keys of requests that have made something, and what it was (SPEC.md H440). The digest is of method,
+      // path and body.
+      `CREATE TABLE idempotency_keys (
+        user_id INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        made_id INTEGER NOT NULL,
+        made_ms INTEGER NOT NULL,
+        PRIMARY KEY (user_id, key)
+      ) WITHOUT ROWID`,
+      'CREATE INDEX idempotency_keys_by_time ON idempotency_keys (made_ms)',
+    ],
+  },
 ];

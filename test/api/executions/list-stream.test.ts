@@ -21,7 +21,7 @@ let db: Db;
 let duringList: (rows: Row[]) => Promise<Row[]>;
 /** Called before a whole execution is read, whatever the length of its description. */
 let beforeRead: () => Promise<void>;
-let submit: () => Promise<number>;
+let submit: () => Promise<unknown>;
 let app: Hono<Env>;
 let clock: ReturnType<typeof nodeClock>;
 

@@ -89,6 +89,15 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
     }
   });
 
+  test('H383: a submission with an Idempotency-Key takes one round trip more, and a repeat one', async () => {
+    let keys = 0;
+    const { client } = await newSession();
+    await makeKnown(client);
+    const submitWith = (key: string) => submit(client.with({ 'idempotency-key': key }));
+    await takes(2, () => database.roundTripsOf(() => submitWith(`new-${keys++}`)));
+    await takes(1, () => database.roundTripsOf(() => submitWith('new-0')));
+  });
+
   test('H383: a login takes two round trips beside its password check', async () => {
     await takes(2, () => database.roundTripsOf(() => newSession()));
   });

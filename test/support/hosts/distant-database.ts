@@ -14,13 +14,16 @@ export interface DistantDatabase {
    * that is under way when `work` is done does not count. Nothing else may use the database meanwhile.
    */
   roundTripsOf(work: () => Promise<unknown>): Promise<number>;
+  /** Delays the answers from now on by another time. */
+  setDelay(delayMs: number): void;
   /** Requests so far. */
   requests(): number;
   stop(): Promise<void>;
 }
 
-/** `delayMs` passes between the answer of the server and that of the proxy. */
-export async function startDistantDatabase(delayMs: number): Promise<DistantDatabase> {
+/** `firstDelayMs` passes between the answer of the server and that of the proxy. */
+export async function startDistantDatabase(firstDelayMs: number): Promise<DistantDatabase> {
+  let delayMs = firstDelayMs;
   const database = await startSqld();
   const target = new URL(database.url);
   let requests = 0;
@@ -49,6 +52,9 @@ export async function startDistantDatabase(delayMs: number): Promise<DistantData
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
     serverUrl: database.url,
     requests: () => requests,
+    setDelay: (ms) => {
+      delayMs = ms;
+    },
     async roundTripsOf(work) {
       await eventually(() => open === 0);
       trips = 0;

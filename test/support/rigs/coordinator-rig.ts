@@ -4,6 +4,7 @@ import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
+import type { Made, RequestKey } from '../../../control-plane/core/model/idempotency.ts';
 import {
   defaultSchedulerConfig,
   type SchedulerConfig,
@@ -70,13 +71,19 @@ export class CoordinatorRig {
     this.coordinator.wake();
   }
 
-  submit(description: Application = application(), name = 'run', userId = 1): Promise<number> {
-    return this.coordinator.submit({
-      userId,
-      name,
-      application: description,
-      description: JSON.stringify(description),
-    });
+  async submit(description: Application = application(), name = 'run', userId = 1): Promise<number> {
+    return (await this.submitOnce(undefined, description, name, userId)).id;
+  }
+
+  /** Submits under an idempotency key. */
+  submitOnce(
+    key: RequestKey | undefined,
+    description: Application = application(),
+    name = 'run',
+    userId = 1,
+  ): Promise<Made> {
+    const submission = { userId, name, application: description, description: JSON.stringify(description) };
+    return this.coordinator.submit(submission, undefined, key);
   }
 
   openLog(service: number, subscriber: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {

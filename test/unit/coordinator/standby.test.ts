@@ -74,11 +74,12 @@ class Plane {
     }
   }
 
-  submit(name: string): Promise<number> {
+  async submit(name: string): Promise<number> {
     const description = application();
-    return this.standby.api.submit({
+    const { id } = await this.standby.api.submit({
       ...{ userId: 1, name, application: description, description: JSON.stringify(description) },
     });
+    return id;
   }
 }
 

@@ -66,12 +66,15 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     shop: ['context.ts', 'executions'],
   },
   'control-plane/http': {
-    bodies: ['address.ts'],
+    bodies: ['address.ts', 'idempotency.ts'],
     json: ['words.ts'],
     resources: ['words.ts', 'request.ts', 'bodies', 'json'],
     variants: ['words.ts', 'text-stream.ts', 'json', 'resources'],
-    openapi: ['request.ts', 'json', 'variants'],
-    routes: ['words.ts', 'request.ts', 'files.ts', 'text-stream.ts', 'bodies', 'json', 'variants', 'openapi'],
+    openapi: ['request.ts', 'idempotency.ts', 'json', 'variants'],
+    routes: [
+      ...['words.ts', 'request.ts', 'idempotency.ts', 'files.ts', 'text-stream.ts'],
+      ...['bodies', 'json', 'variants', 'openapi'],
+    ],
   },
   'control-plane/web': {
     components: ['type context.ts', 'error-page.ts'],

@@ -77,7 +77,7 @@ export class Users {
     await this.#options.requests.send(
       `submission by user ${user}`,
       (c) => c.submit(submission),
-      (id) => acknowledgements.submitted(id, user),
+      ({ id }) => acknowledgements.submitted(id, user),
       { refused },
     );
     this.#open -= 1;

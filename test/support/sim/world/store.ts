@@ -69,7 +69,14 @@ async function trackingDatabase(): Promise<Db> {
 
 /** Restores the initial rows. The history counts as reviewed at `nowMs`. */
 async function empty(db: Db, nowMs: number): Promise<void> {
-  for (const table of ['executions', 'join_tokens', 'hosts', 'unknown_services', 'sim_log'])
+  for (const table of [
+    'executions',
+    'idempotency_keys',
+    'join_tokens',
+    'hosts',
+    'unknown_services',
+    'sim_log',
+  ])
     await db.query(`DELETE FROM ${table}`);
   await db.query(`DELETE FROM sqlite_sequence WHERE name IN ('executions', 'services', 'hosts')`);
   await db.query('DELETE FROM users WHERE id > 1');

@@ -175,6 +175,7 @@ describe('C244: a review removes', () => {
         { sql: "INSERT INTO tokens VALUES (?, 'refresh', ?, 1, 1, ?)", args: [name, name, expiresMs] },
         { sql: 'INSERT INTO login_failures VALUES (?, 1, ?)', args: [name, expiresMs - HOUR_MS - 1] },
         { sql: "INSERT INTO join_tokens VALUES (?, NULL, '[]', ?, NULL)", args: [name, expiresMs] },
+        { sql: "INSERT INTO idempotency_keys VALUES (1, ?, '', 1, ?)", args: [name, expiresMs - DAY_MS] },
       ]);
     }
     const left = async () =>
@@ -184,10 +185,11 @@ describe('C244: a review removes', () => {
           'SELECT id_hash AS name FROM tokens',
           'SELECT bucket AS name FROM login_failures',
           'SELECT hash AS name FROM join_tokens',
+          'SELECT key AS name FROM idempotency_keys',
         ].map((sql) => rig.memory.query(sql)),
       );
-    await passUntil(async () => (await left()).flat().length === 4, 1_000);
-    expect((await left()).flat()).toEqual(Array.from({ length: 4 }, () => ({ name: 'future' })));
+    await passUntil(async () => (await left()).flat().length === 5, 1_000);
+    expect((await left()).flat()).toEqual(Array.from({ length: 5 }, () => ({ name: 'future' })));
   });
 
   test('C244: the row of a removed host after its days, once no service refers to it', async () => {

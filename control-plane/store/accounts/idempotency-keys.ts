@@ -1,0 +1,37 @@
+/** Rows of idempotency keys: what requests have made under the keys of their clients. */
+import { forgottenMs, type KeptKeys, type UsedKey } from '../../core/model/idempotency.ts';
+import type { Db, Statement } from '../db/db.ts';
+
+/** The row may be older than keys are kept. */
+export async function findKey(db: Db, userId: number, key: string): Promise<UsedKey | undefined> {
+  const [row] = await db.query(
+    'SELECT digest, made_id, made_ms FROM idempotency_keys WHERE user_id = ? AND key = ? LIMIT 1',
+    [userId, key],
+  );
+  return (
+    row && {
+      userId,
+      key,
+      digest: String(row.digest),
+      madeId: Number(row.made_id),
+      madeMs: Number(row.made_ms),
+    }
+  );
+}
+
+export async function countKeys(db: Db, userId: number, nowMs: number): Promise<KeptKeys> {
+  const [row] = await db.query(
+    `SELECT count(*) AS keys, min(made_ms) AS oldest_ms FROM idempotency_keys
+      WHERE user_id = ? AND made_ms > ? LIMIT 1`,
+    [userId, forgottenMs(nowMs)],
+  );
+  return { keys: Number(row?.keys), oldestMs: row?.oldest_ms == null ? null : Number(row.oldest_ms) };
+}
+
+/** Replaces a row that is older than keys are kept, and no other. */
+export const insertKey = ({ userId, key, digest, madeId, madeMs }: UsedKey): Statement => ({
+  sql: `INSERT INTO idempotency_keys (user_id, key, digest, made_id, made_ms) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (user_id, key) DO UPDATE SET digest = excluded.digest, made_id = excluded.made_id,
+      made_ms = excluded.made_ms WHERE made_ms <= ?`,
+  args: [userId, key, digest, madeId, madeMs, forgottenMs(madeMs)],
+});

@@ -1,0 +1,145 @@
+/** Submissions under idempotency keys (control-plane/coordinator/changes/idempotency-keys.ts). */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RequestKey } from '../../../../control-plane/core/model/idempotency.ts';
+import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { CoordinatorRig, codeOf } from '../../../support/rigs/coordinator-rig.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const DAY_MS = 86_400_000;
+const MAX_KEYS = 3;
+
+let rig: CoordinatorRig;
+beforeEach(async () => {
+  rig = await CoordinatorRig.open({ bounds: { ...defaultSchedulerConfig.bounds, keysPerUser: MAX_KEYS } });
+});
+afterEach(() => rig.memory.close());
+
+const request = (key: string, digest = 'of the request'): RequestKey => ({ key, digest });
+const stored = async () =>
+  (await rig.memory.query('SELECT id FROM executions ORDER BY id')).map(({ id }) => id);
+
+describe('C260: of repeats with one key', () => {
+  test('C260: those in one turn make one execution, and all get its id', async () => {
+    const made = await Promise.all(Array.from({ length: 20 }, () => rig.submitOnce(request('a'))));
+    expect(await stored()).toEqual([made[0]?.id]);
+    expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+    expect(made.filter(({ isRepeat }) => !isRepeat)).toHaveLength(1);
+    expect(rig.db.batches).toHaveLength(1);
+  });
+
+  test('C260: a later one gets the id of the first, from another coordinator too', async () => {
+    const { id } = await rig.submitOnce(request('a'));
+    expect(await rig.submitOnce(request('a'))).toEqual({ id, isRepeat: true });
+    rig.restart();
+    expect(await rig.submitOnce(request('a'))).toEqual({ id, isRepeat: true });
+    expect(await stored()).toEqual([id]);
+  });
+
+  test('C260: one after a commit whose answer was lost gets what that has made', async () => {
+    rig.db.failing = 'committed';
+    expect(await codeOf(rig.submitOnce(request('a')))).toBe('unavailable');
+    rig.db.failing = 'no';
+    const [id] = await stored();
+    expect(await rig.submitOnce(request('a'))).toEqual({ id, isRepeat: true });
+    expect(await stored()).toEqual([id]);
+  });
+
+  test('C260: one after a commit that failed makes what that has not', async () => {
+    rig.db.failing = 'refused';
+    expect(await codeOf(rig.submitOnce(request('a')))).toBe('unavailable');
+    rig.db.failing = 'no';
+    expect(await rig.submitOnce(request('a'))).toMatchObject({ isRepeat: false });
+    expect(await stored()).toHaveLength(1);
+  });
+
+  test('C260: one that is decided while another coordinator takes over makes nothing twice', async () => {
+    const commit = Promise.withResolvers<void>();
+    rig.db.before = () => commit.promise;
+    const late = codeOf(rig.submitOnce(request('a')));
+    await eventually(() => rig.db.batches.length === 1);
+    rig.db.before = () => {};
+    rig.restart();
+    const { id } = await rig.submitOnce(request('a'));
+    commit.resolve();
+    expect(await late).toBe('unavailable');
+    expect(await stored()).toEqual([id]);
+  });
+});
+
+test('H440: a key belongs to its user', async () => {
+  await rig.memory.query(
+    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (2, 'bob', '', 1, 1, 'internal', 1001, 0, 1)`,
+  );
+  const { id } = await rig.submitOnce(request('a'));
+  expect(await rig.submitOnce(request('a', 'of another'), undefined, 'run', 2)).toEqual({
+    id: id + 1,
+    isRepeat: false,
+  });
+});
+
+test('H440: another request with the key is refused and makes nothing, in the same turn too', async () => {
+  const outcomes = await Promise.all([
+    codeOf(rig.submitOnce(request('a'))),
+    codeOf(rig.submitOnce(request('a', 'of another'))),
+  ]);
+  expect(outcomes).toEqual(['fulfilled', 'other-request']);
+  expect(await codeOf(rig.submitOnce(request('a', 'of another')))).toBe('other-request');
+  expect(await stored()).toHaveLength(1);
+});
+
+test('H442: a refused submission leaves its key unused', async () => {
+  const tooMany = application(service({ total_count: 1_001, essential_count: 1 }));
+  expect(await codeOf(rig.submitOnce(request('a'), tooMany))).toBe('too-many');
+  expect(await rig.submitOnce(request('a', 'of another'))).toMatchObject({ isRepeat: false });
+});
+
+test('H440: a user who was disabled gets no earlier answer', async () => {
+  await rig.submitOnce(request('a'));
+  await rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { enabled: false } });
+  expect(await codeOf(rig.submitOnce(request('a')))).toBe('unauthenticated');
+});
+
+describe('H443: a key', () => {
+  test('H443: counts for 24 hours, and is new after that', async () => {
+    const { id } = await rig.submitOnce(request('a'));
+    rig.clock.pass(DAY_MS - 1);
+    expect(await rig.submitOnce(request('a'))).toEqual({ id, isRepeat: true });
+    rig.clock.pass(1);
+    const again = await rig.submitOnce(request('a', 'of another'));
+    expect(again).toEqual({ id: id + 1, isRepeat: false });
+    expect(await rig.submitOnce(request('a', 'of another'))).toEqual({ ...again, isRepeat: true });
+  });
+
+  test('H443: beyond the bound of its user is refused until the first of them is 24 hours old, and repeats are not', async () => {
+    const first = await rig.submitOnce(request('key 0'));
+    rig.clock.pass(60_000);
+    for (let at = 1; at < MAX_KEYS; at++) await rig.submitOnce(request(`key ${at}`));
+    const refused = { code: 'too-many', retryAfterS: DAY_MS / 1_000 - 60 };
+    await expect(rig.submitOnce(request('beyond'))).rejects.toMatchObject(refused);
+    rig.restart();
+    await expect(rig.submitOnce(request('beyond'))).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringContaining('BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER'),
+    });
+    expect(await rig.submitOnce(request('key 0'))).toEqual({ ...first, isRepeat: true });
+    expect(await rig.submit()).toBe(first.id + MAX_KEYS);
+    rig.clock.pass(DAY_MS - 60_000);
+    expect(await rig.submitOnce(request('beyond'))).toMatchObject({ isRepeat: false });
+  });
+
+  test('H443: beyond the bound is refused among keys of one moment', async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: MAX_KEYS + 2 }, (_, at) => codeOf(rig.submitOnce(request(`key ${at}`)))),
+    );
+    expect(outcomes).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'too-many', 'too-many']);
+  });
+
+  test('H443: goes with its user', async () => {
+    const { id } = await rig.submitOnce(request('a'));
+    await rig.memory.query('DELETE FROM executions WHERE id = ?', [id]);
+    await rig.memory.query('DELETE FROM users WHERE id = 1');
+    expect(await rig.memory.query('SELECT * FROM idempotency_keys')).toEqual([]);
+  });
+});
