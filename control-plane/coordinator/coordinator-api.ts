@@ -9,7 +9,7 @@ import type { HostChanges } from '../core/hosts/drain.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import type { Submission } from '../core/lifecycle/submission.ts';
-import type { Made, RequestKey } from '../core/model/idempotency.ts';
+import type { Made, RequestKey, UserKey } from '../core/model/idempotency.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
@@ -68,10 +68,11 @@ export interface CoordinatorApi {
    */
   forgetCredentials(userId: number | null): Promise<void>;
   /**
-   * Changes a user or a quota. Resolves to the outcome once it is committed; every later decision uses the
-   * new values.
+   * Changes a user or a quota, or creates a role or a join token. Resolves to the outcome once it is
+   * committed; every later decision uses the new values. A repeat of a creation with the same `key` resolves
+   * to the first outcome.
    */
-  changeAccounts(change: AccountChange): Promise<WriteOutcome>;
+  changeAccounts(change: AccountChange, key?: UserKey): Promise<WriteOutcome>;
   /**
    * Creates a host, or finds the one that this registration created before. Resolves to its id once that is
    * committed.

@@ -11,7 +11,7 @@ import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
-import type { Made, RequestKey } from '../core/model/idempotency.ts';
+import type { Made, RequestKey, UserKey } from '../core/model/idempotency.ts';
 import { progressOf } from '../core/model/service.ts';
 import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
 import type { Cluster } from '../core/state/cluster.ts';
@@ -107,11 +107,12 @@ export class Coordinator implements CoordinatorApi {
     this.#logs = new Logs(db, this.#turns, this.agents, clock);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
-    this.#accounts = new AccountChanges(db, this.#turns, this.#credentials);
-    this.#executions = new ExecutionChanges({
+    const changes = {
       ...{ db, turns: this.#turns, credentials: this.#credentials, nowMs: () => clock.nowMs() },
       keys: new IdempotencyKeys(db, scheduling.bounds.keysPerUser),
-    });
+    };
+    this.#accounts = new AccountChanges(changes);
+    this.#executions = new ExecutionChanges(changes);
     this.#history = new HistoryReview(this.#turns, deps);
     this.#hosts = new HostRegister(db, this.#turns, (hostId) =>
       this.agents.session(hostId)?.close('revoked', 'this host was removed'),
@@ -194,8 +195,8 @@ export class Coordinator implements CoordinatorApi {
     this.#events.end(null);
   }
 
-  changeAccounts(change: AccountChange): Promise<WriteOutcome> {
-    return this.#accounts.change(change);
+  changeAccounts(change: AccountChange, key?: UserKey): Promise<WriteOutcome> {
+    return this.#accounts.change(change, key);
   }
 
   registerHost(registration: Registration): Promise<number> {

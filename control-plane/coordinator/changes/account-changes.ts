@@ -1,35 +1,70 @@
-/** Changes of users and quotas that callers request. Each one is a transaction of its own (C50). */
+/**
+ * Changes of accounts that callers request. Each one is a transaction of its own, before its turn (C50), with
+ * the idempotency key of its request.
+ */
 import type { AccountChange } from '../../core/accounts/account-input.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { UserKey } from '../../core/model/idempotency.ts';
 import { changeAccounts } from '../../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
 import type { Db } from '../../store/db/db.ts';
+import { readDatabase, type State } from '../turn-inputs.ts';
 import type { Turns } from '../turns.ts';
 import type { Credentials } from './credentials.ts';
+import type { IdempotencyKeys } from './idempotency-keys.ts';
+
+export interface AccountChangesDeps {
+  db: Db;
+  turns: Turns;
+  credentials: Credentials;
+  keys: IdempotencyKeys;
+  nowMs: () => number;
+}
 
 export class AccountChanges {
-  readonly #db: Db;
-  readonly #turns: Turns;
-  readonly #credentials: Credentials;
+  readonly #deps: AccountChangesDeps;
 
-  constructor(db: Db, turns: Turns, credentials: Credentials) {
-    this.#db = db;
-    this.#turns = turns;
-    this.#credentials = credentials;
+  constructor(deps: AccountChangesDeps) {
+    this.#deps = deps;
   }
 
-  change(change: AccountChange): Promise<WriteOutcome> {
+  change(change: AccountChange, key?: UserKey): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
       let written: WriteOutcome;
-      this.#turns.enqueue({
-        prepare: async ({ epoch, cluster }) => {
-          written = await changeAccounts(this.#db, epoch, cluster, change);
-          if (written.done && change.kind.endsWith('-user')) this.#credentials.forget(written.id);
+      let refused: OperationError | undefined;
+      this.#deps.turns.enqueue({
+        prepare: async (state) => {
+          try {
+            written =
+              (key && (await this.#madeBefore(key, state))) ?? (await this.#write(change, state, key));
+          } catch (error) {
+            if (!(error instanceof OperationError)) throw error;
+            refused = error;
+          }
         },
-        run: () => {},
+        run: () => {
+          if (refused) throw refused;
+        },
         done: () => resolve(written),
         fail: reject,
         mayRunAgain: true,
       });
     });
+  }
+
+  async #madeBefore(key: UserKey, { cluster }: State): Promise<WriteOutcome | undefined> {
+    const { keys, nowMs } = this.#deps;
+    const read = await readDatabase(keys.read(key, nowMs()));
+    const id = keys.madeBefore(read, nowMs(), cluster.changes);
+    return id === undefined ? undefined : { done: true, id, isRepeat: true };
+  }
+
+  async #write(change: AccountChange, state: State, key: UserKey | undefined): Promise<WriteOutcome> {
+    const { db, credentials, keys, nowMs } = this.#deps;
+    const madeMs = nowMs();
+    const written = await changeAccounts({ db, ...state }, change, key && { ...key, madeMs });
+    if (written.done && change.kind.endsWith('-user')) credentials.forget(written.id);
+    if (written.done && key) keys.count(key, madeMs);
+    return written;
   }
 }

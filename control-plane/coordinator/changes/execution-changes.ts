@@ -20,7 +20,7 @@ import type { Db } from '../../store/db/db.ts';
 import { type ExecutionState, findState } from '../../store/executions/executions.ts';
 import type { Turns } from '../turns.ts';
 import { type Credentials, ForgottenError } from './credentials.ts';
-import type { IdempotencyKeys, KeyedRequest } from './idempotency-keys.ts';
+import type { IdempotencyKeys, KeyInTurn } from './idempotency-keys.ts';
 
 interface Change<T> {
   read?(): Promise<void>;
@@ -53,11 +53,11 @@ export class ExecutionChanges {
 
   submit(submission: Submission, by?: Caller, key?: RequestKey): Promise<Made> {
     const { userId, description } = submission;
-    let keyed: KeyedRequest | undefined;
+    let keyed: KeyInTurn | undefined;
     return this.#change(by, {
       ...(key && {
         read: async () => {
-          keyed = await this.#keys.read(userId, key, this.#nowMs());
+          keyed = await this.#keys.read({ ...key, userId }, this.#nowMs());
         },
       }),
       run: (actor, cluster, nowMs) => {
@@ -68,7 +68,7 @@ export class ExecutionChanges {
           this.#turns.loader.submitted(cluster, id, description);
           return id;
         };
-        return keyed ? this.#keys.once(keyed, cluster, nowMs, make) : { id: make(), isRepeat: false };
+        return keyed ? this.#keys.once(keyed, nowMs, cluster.changes, make) : { id: make(), isRepeat: false };
       },
     });
   }

@@ -28,11 +28,25 @@ export type RoleChanges = Optional<NewRole>;
 export type NewQuota = Omit<Quota, 'id'>;
 export type QuotaChanges = Optional<NewQuota>;
 
-/** A change of users or quotas in the coordinator's memory. A new password is present as its hash only. */
+/** A join token as it is stored. */
+export interface StoredJoinToken {
+  hash: string;
+  /** The only host name that the token admits; null: any name. */
+  name: string | null;
+  labels: readonly string[];
+  expiresMs: number;
+}
+
+/**
+ * A change that the coordinator makes: of users and quotas, which it has in memory, or of what a request
+ * makes under an idempotency key. A new password is present as its hash only.
+ */
 export type AccountChange =
   | { kind: 'create-user'; user: StoredNewUser }
   | { kind: 'update-user'; id: number; changes: StoredUserChanges }
   | { kind: 'delete-user'; id: number }
+  | { kind: 'create-role'; role: NewRole }
+  | { kind: 'create-join-token'; token: StoredJoinToken; nowMs: number }
   | { kind: 'create-quota'; quota: NewQuota }
   | { kind: 'update-quota'; id: number; changes: QuotaChanges }
   | { kind: 'delete-quota'; id: number };

@@ -12,9 +12,13 @@ export interface RequestKey {
   digest: string;
 }
 
-/** A key under which a request of the user has made something. */
-export interface UsedKey extends RequestKey {
+export interface UserKey extends RequestKey {
   userId: number;
+}
+
+/** A key under which a request has made something. */
+export interface UsedKey extends UserKey {
+  /** A join token has no id: for one, this is when it expires, in milliseconds. */
   madeId: number;
   madeMs: number;
 }

@@ -31,6 +31,7 @@ function resourceOperations(
       path,
       summary: `Create a ${kind}`,
       body,
+      isMadeOnce: true,
       answer: z.strictObject({ [`${kind}_id`]: z.int().positive() }),
       errors: [...BODY_ERRORS, 409],
     },

@@ -90,7 +90,7 @@ const keyHeader = z
       .regex(/^[!-~]{1,255}$/)
       .describe(
         'Chosen by the client, new for each request but its repeats: for 24 hours a repeat with the same path and ' +
-          'body makes nothing and gets the first answer',
+          'body makes nothing. It gets the first answer, or 409 if that had a secret',
       ),
   })
   .partial();

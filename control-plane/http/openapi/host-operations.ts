@@ -14,8 +14,9 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       path: '/host/token',
       summary: 'Create a token with which one agent can join as one host within an hour',
       body: joinTokenFields,
+      isMadeOnce: true,
       answer: joinTokenSchema,
-      errors: [400, 413],
+      errors: [400, 409, 413],
     },
     {
       ...common,

@@ -2,10 +2,12 @@
 import { Hono, type Context as HonoContext } from 'hono';
 import type * as z from 'zod';
 import type { Actor } from '../../core/accounts/account.ts';
+import type { Made } from '../../core/model/idempotency.ts';
 import type { ConfirmPassword } from '../../operations/accounts/users.ts';
 import type { Input, Kind } from '../../operations/accounts/write-outcome.ts';
-import type { Context } from '../../operations/context.ts';
+import type { Context, ReadKey } from '../../operations/context.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
+import { keyOf, madeJson } from '../idempotency.ts';
 import { empty, json } from '../json/render.ts';
 import { checked, type Env, pathId, queryOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
@@ -16,7 +18,7 @@ export interface Resource<T extends { id: number }, New, Changes, Filter> {
   changes: z.ZodType<Changes>;
   filter: z.ZodType<Filter>;
   render(one: T): unknown;
-  create(context: Context, actor: Actor, input: Input<New>): Promise<number>;
+  create(context: Context, actor: Actor, input: Input<New>, readKey: ReadKey): Promise<Made>;
   get(context: Context, actor: Actor, id: number): Promise<T>;
   list(context: Context, actor: Actor, filter: Input<Filter>): Promise<T[]>;
   update(
@@ -38,10 +40,9 @@ export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/', async (c) => {
-    const id = await resource.create(context, c.get('actor'), async () =>
-      checked(resource.body, await context.bodies.json(c), 'body'),
-    );
-    return json({ [`${resource.kind}_id`]: id }, created);
+    const input = async () => checked(resource.body, await context.bodies.json(c), 'body');
+    const made = await resource.create(context, c.get('actor'), input, keyOf(c));
+    return madeJson(`${resource.kind}_id`, made, created);
   });
   routes.get('/', async (c) => {
     const all = await resource.list(context, c.get('actor'), async () =>

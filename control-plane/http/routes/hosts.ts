@@ -5,6 +5,7 @@ import { createJoinToken } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import type { ReadFile } from '../files.ts';
+import { keyOf } from '../idempotency.ts';
 import { hostDetailJson, hostJson, hostRemovalJson } from '../json/host-schemas.ts';
 import { empty, json } from '../json/render.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
@@ -20,7 +21,7 @@ export function hostRoutes(
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
     const input = async () => checked(joinTokenFields, await deps.bodies.json(c), 'body');
-    const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, deps.nowMs());
+    const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, deps.nowMs(), keyOf(c));
     const { checksum, line } = await installInstructions(c, token, deps.agentFile);
     const answer: JoinTokenJson = {
       token,

@@ -2,17 +2,24 @@
 import { type Actor, authorise, type Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
 import type { Allowance } from '../../core/accounts/quota.ts';
+import type { Made } from '../../core/model/idempotency.ts';
 import * as store from '../../store/accounts/quotas.ts';
-import type { Context } from '../context.ts';
-import { existing, type Input, idOf, referencesText } from './write-outcome.ts';
+import type { Context, ReadKey } from '../context.ts';
+import { existing, type Input, idOf, keyOf, madeBy, referencesText } from './write-outcome.ts';
 
 /** Refusal of an update whose quota was deleted at the same moment. */
 const GONE = 'The quota has just been deleted.';
 
-export async function createQuota(context: Context, actor: Actor, input: Input<NewQuota>): Promise<number> {
-  authorise(actor, { kind: 'configure' });
+export async function createQuota(
+  { coordinator }: Context,
+  actor: Actor,
+  input: Input<NewQuota>,
+  readKey?: ReadKey,
+): Promise<Made> {
+  const account = authorise(actor, { kind: 'configure' });
   const quota = await input();
-  return idOf(await context.coordinator.changeAccounts({ kind: 'create-quota', quota }), 'quota', '');
+  const key = keyOf(account, readKey);
+  return madeBy(await coordinator.changeAccounts({ kind: 'create-quota', quota }, key), 'quota');
 }
 
 export async function getQuota({ db }: Context, actor: Actor, id: number): Promise<Quota> {

@@ -2,16 +2,24 @@
 import { type Actor, ADMIN_ROLE, authorise, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import type { Made } from '../../core/model/idempotency.ts';
 import * as store from '../../store/accounts/roles.ts';
 import { reviewAccess } from '../access-review.ts';
-import type { Context } from '../context.ts';
-import { existing, type Input, idOf, referencesText } from './write-outcome.ts';
+import type { Context, ReadKey } from '../context.ts';
+import { existing, type Input, idOf, keyOf, madeBy, referencesText } from './write-outcome.ts';
 
 const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
 
-export async function createRole({ db }: Context, actor: Actor, input: Input<NewRole>): Promise<number> {
-  authorise(actor, { kind: 'configure' });
-  return idOf(await store.insertRole(db, await input()), 'role', '');
+export async function createRole(
+  { coordinator }: Context,
+  actor: Actor,
+  input: Input<NewRole>,
+  readKey?: ReadKey,
+): Promise<Made> {
+  const account = authorise(actor, { kind: 'configure' });
+  const role = await input();
+  const key = keyOf(account, readKey);
+  return madeBy(await coordinator.changeAccounts({ kind: 'create-role', role }, key), 'role');
 }
 
 export async function getRole({ db }: Context, actor: Actor, id: number): Promise<Role> {

@@ -8,12 +8,13 @@ import {
 } from '../../core/accounts/account-input.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import type { Made } from '../../core/model/idempotency.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
 import { findRole } from '../../store/accounts/roles.ts';
 import * as store from '../../store/accounts/user-rows.ts';
-import type { Context } from '../context.ts';
+import type { Context, ReadKey } from '../context.ts';
 import { hashPassword } from './passwords.ts';
-import { existing, type Input, idOf } from './write-outcome.ts';
+import { existing, type Input, idOf, keyOf, madeBy } from './write-outcome.ts';
 
 /** Executions that are removed concurrently; they share commits. */
 const MAX_CONCURRENT_REMOVALS = 50;
@@ -21,16 +22,22 @@ const MAX_CONCURRENT_REMOVALS = 50;
 const NOT_OWN = 'current_password: applies only to a new password of your own.';
 const LAST_ADMINISTRATOR = 'This is the last enabled administrator: create another administrator first.';
 
-export async function createUser(context: Context, actor: Actor, input: Input<NewUser>): Promise<number> {
-  authorise(actor, { kind: 'configure' });
+export async function createUser(
+  context: Context,
+  actor: Actor,
+  input: Input<NewUser>,
+  readKey?: ReadKey,
+): Promise<Made> {
+  const account = authorise(actor, { kind: 'configure' });
   const { password, ...user } = await input();
+  const key = keyOf(account, readKey);
   checkPassword(context, password, user.username);
   await checkReferences(context, user);
-  const created = await context.coordinator.changeAccounts({
-    kind: 'create-user',
-    user: { ...user, passwordHash: await hashIfGiven(password) },
-  });
-  return idOf(created, 'user', '');
+  const created = await context.coordinator.changeAccounts(
+    { kind: 'create-user', user: { ...user, passwordHash: await hashIfGiven(password) } },
+    key,
+  );
+  return madeBy(created, 'user');
 }
 
 export async function getUser({ db }: Context, actor: Actor, id: number): Promise<User> {

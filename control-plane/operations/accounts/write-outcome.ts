@@ -2,11 +2,14 @@
  * Common to the use cases on users, roles and quotas: input parsed after authorisation, and the errors of
  * refused writes.
  */
+import type { Account } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import type { Made, UserKey } from '../../core/model/idempotency.ts';
 import { count, listText } from '../../core/model/text.ts';
 import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
 import { findReferences } from '../../store/accounts/references.ts';
 import type { Db } from '../../store/db/db.ts';
+import type { ReadKey } from '../context.ts';
 
 export type Kind = 'user' | 'role' | 'quota';
 
@@ -31,6 +34,18 @@ export function idOf(written: WriteOutcome, kind: Kind, refused: string): number
       throw new OperationError('conflict', refused);
   }
 }
+
+/** What a creation has made, or a repeat of it found. */
+export const madeBy = (written: WriteOutcome, kind: Kind): Made => ({
+  id: idOf(written, kind, ''),
+  isRepeat: written.done && written.isRepeat === true,
+});
+
+/** The key that the actor has sent. */
+export const keyOf = ({ user }: Account, readKey: ReadKey | undefined): UserKey | undefined => {
+  const key = readKey?.();
+  return key && { ...key, userId: user.id };
+};
 
 /** Returns what was found, or throws `not-found`. */
 export function existing<T>(found: T | undefined, kind: Kind): T {

@@ -10,8 +10,8 @@ import { OperationError } from '../../core/model/errors.ts';
 import { findJoinToken, insertJoinToken } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
 import { digest } from '../accounts/digest.ts';
-import type { Input } from '../accounts/write-outcome.ts';
-import type { Context } from '../context.ts';
+import { type Input, keyOf } from '../accounts/write-outcome.ts';
+import type { Context, ReadKey } from '../context.ts';
 
 /** What the administrator decides in advance about the new host. */
 export interface JoinTokenInput {
@@ -26,27 +26,44 @@ export interface NewJoinToken {
   expiresMs: number;
 }
 
-/** Creates a token with which one agent can register one host. The token cannot be read again later. */
+/**
+ * Creates a token with which one agent can register one host. The token cannot be read again later, so a
+ * repeat is `conflict`.
+ */
 export async function createJoinToken(
-  { db }: Pick<Context, 'db'>,
+  { coordinator }: Pick<Context, 'coordinator'>,
   actor: Actor,
   input: Input<JoinTokenInput>,
   nowMs: number,
+  readKey?: ReadKey,
 ): Promise<NewJoinToken> {
-  authorise(actor, { kind: 'configure' });
-  return makeJoinToken(db, nowMs, await input());
+  const account = authorise(actor, { kind: 'configure' });
+  const created = randomToken(await input(), nowMs);
+  const change = { kind: 'create-join-token', token: created.stored, nowMs } as const;
+  const written = await coordinator.changeAccounts(change, keyOf(account, readKey));
+  if (written.done && written.isRepeat)
+    throw new OperationError(
+      'conflict',
+      'An earlier request with this Idempotency-Key has created a join token, which is shown only once. That one ' +
+        `expires at ${new Date(written.id).toISOString()}. Create another one with a new key.`,
+    );
+  return created.shown;
 }
 
 /** Creates the token without an actor, for a control plane that starts its own agent. */
-export async function makeJoinToken(
-  db: Db,
-  nowMs: number,
-  { name, labels = [] }: JoinTokenInput = {},
-): Promise<NewJoinToken> {
+export async function makeJoinToken(db: Db, nowMs: number): Promise<NewJoinToken> {
+  const { shown, stored } = randomToken({}, nowMs);
+  await insertJoinToken(db, stored, nowMs);
+  return shown;
+}
+
+function randomToken({ name, labels = [] }: JoinTokenInput, nowMs: number) {
   const token = randomBytes(24).toString('base64url');
   const expiresMs = nowMs + JOIN_TOKEN_MS;
-  await insertJoinToken(db, { hash: digest(token), name: name ?? null, labels, expiresMs }, nowMs);
-  return { token, expiresMs };
+  return {
+    shown: { token, expiresMs },
+    stored: { hash: digest(token), name: name ?? null, labels, expiresMs },
+  };
 }
 
 /**

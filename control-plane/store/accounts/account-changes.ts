@@ -1,55 +1,81 @@
 /**
- * Changes of users and quotas: writes each in a transaction with the coordinator's epoch, then updates the
+ * Changes of accounts: writes each in a transaction with the coordinator's epoch, then updates the
  * coordinator's state.
  */
 import type { AccountChange } from '../../core/accounts/account-input.ts';
+import type { UserKey } from '../../core/model/idempotency.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Db, Statement } from '../db/db.ts';
 import { type Epoch, fence } from '../db/epoch.ts';
 import { outcomeOfWrite, type WriteOutcome } from './account-writes.ts';
+import { insertKey } from './idempotency-keys.ts';
+import { joinTokenStatements } from './join-tokens.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
+import { insertRole, listRoles } from './roles.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
-/** Changes the database and then `cluster`. After a rejection, the content of the database is unknown. */
+/** A key under which something is created, and the time. */
+export type KeyToUse = UserKey & { madeMs: number };
+
+/**
+ * Changes the database and then `cluster`. With `key`, what is created is recorded under it. After a
+ * rejection, the content of the database is unknown.
+ */
 export async function changeAccounts(
-  db: Db,
-  epoch: Epoch,
-  cluster: Cluster,
+  { db, epoch, cluster }: { db: Db; epoch: Epoch; cluster: Cluster },
   change: AccountChange,
+  key?: KeyToUse,
 ): Promise<WriteOutcome> {
   const outcome = await outcomeOfWrite(async () => {
-    const [, affected] = await db.batch([fence(epoch), statementOf(change)]);
-    return affected === 0 ? undefined : idOf(db, change);
+    const statements = statementsOf(change);
+    const use = key ? [insertKey({ ...key, madeId: knownId(change) })] : [];
+    const affected = await db.batch([fence(epoch), ...statements, ...use]);
+    // The change itself is the last of its statements.
+    return affected[statements.length] === 0 ? undefined : idOf(db, change);
   });
   if (outcome.done) await updateCluster(db, cluster, change, outcome.id);
   return outcome;
 }
 
-function statementOf(change: AccountChange): Statement {
+function statementsOf(change: AccountChange): Statement[] {
   switch (change.kind) {
     case 'create-user':
-      return insertUser(change.user);
+      return [insertUser(change.user)];
     case 'update-user':
-      return updateUser(change.id, change.changes);
+      return [updateUser(change.id, change.changes)];
     case 'delete-user':
-      return hideUser(change.id);
+      return [hideUser(change.id)];
+    case 'create-role':
+      return [insertRole(change.role)];
     case 'create-quota':
-      return insertQuota(change.quota);
+      return [insertQuota(change.quota)];
     case 'update-quota':
-      return updateQuota(change.id, change.changes);
+      return [updateQuota(change.id, change.changes)];
     case 'delete-quota':
-      return deleteQuota(change.id);
+      return [deleteQuota(change.id)];
+    case 'create-join-token':
+      return joinTokenStatements(change.token, change.nowMs);
   }
+}
+
+/** Undefined if the database assigns the id. */
+function knownId(change: AccountChange): number | undefined {
+  if ('id' in change) return change.id;
+  return change.kind === 'create-join-token' ? change.token.expiresMs : undefined;
 }
 
 /** Looks up a created row by its unique name. */
 async function idOf(db: Db, change: AccountChange): Promise<number | undefined> {
-  if ('id' in change) return change.id;
-  const [made] =
-    change.kind === 'create-user'
-      ? await listUsers(db, { username: change.user.username })
-      : await listQuotas(db, { name: change.quota.name });
-  return made?.id;
+  switch (change.kind) {
+    case 'create-user':
+      return (await listUsers(db, { username: change.user.username }))[0]?.id;
+    case 'create-role':
+      return (await listRoles(db, { name: change.role.name }))[0]?.id;
+    case 'create-quota':
+      return (await listQuotas(db, { name: change.quota.name }))[0]?.id;
+    default:
+      return knownId(change);
+  }
 }
 
 async function updateCluster(db: Db, cluster: Cluster, { kind }: AccountChange, id: number): Promise<void> {

@@ -8,7 +8,8 @@ const PAGE_ROWS = 1_000;
 
 /** Outcome of a write that the data may refuse. */
 export type WriteOutcome =
-  | { done: true; id: number }
+  /** `isRepeat`: an earlier request with the same idempotency key has made it. */
+  | { done: true; id: number; isRepeat?: true }
   | { done: false; why: 'taken' | 'refers-to-nothing' | 'refused' };
 
 /**

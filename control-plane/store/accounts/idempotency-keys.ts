@@ -2,6 +2,8 @@
 import { forgottenMs, type KeptKeys, type UsedKey } from '../../core/model/idempotency.ts';
 import type { Db, Statement } from '../db/db.ts';
 
+type NewKey = Omit<UsedKey, 'madeId'> & { madeId: number | undefined };
+
 /** The row may be older than keys are kept. */
 export async function findKey(db: Db, userId: number, key: string): Promise<UsedKey | undefined> {
   const [row] = await db.query(
@@ -28,10 +30,14 @@ export async function countKeys(db: Db, userId: number, nowMs: number): Promise<
   return { keys: Number(row?.keys), oldestMs: row?.oldest_ms == null ? null : Number(row.oldest_ms) };
 }
 
-/** Replaces a row that is older than keys are kept, and no other. */
-export const insertKey = ({ userId, key, digest, madeId, madeMs }: UsedKey): Statement => ({
-  sql: `INSERT INTO idempotency_keys (user_id, key, digest, made_id, made_ms) VALUES (?, ?, ?, ?, ?)
+/**
+ * Replaces a row that is older than keys are kept, and no other. Without `madeId`, the id is that of the row
+ * that the transaction inserted last.
+ */
+export const insertKey = ({ userId, key, digest, madeId, madeMs }: NewKey): Statement => ({
+  sql: `INSERT INTO idempotency_keys (user_id, key, digest, made_id, made_ms)
+    VALUES (?, ?, ?, COALESCE(?, last_insert_rowid()), ?)
     ON CONFLICT (user_id, key) DO UPDATE SET digest = excluded.digest, made_id = excluded.made_id,
       made_ms = excluded.made_ms WHERE made_ms <= ?`,
-  args: [userId, key, digest, madeId, madeMs, forgottenMs(madeMs)],
+  args: [userId, key, digest, madeId ?? null, madeMs, forgottenMs(madeMs)],
 });

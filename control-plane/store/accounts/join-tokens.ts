@@ -1,25 +1,21 @@
 /** Rows of join tokens (hashes only), and of the keys with which hosts were registered. */
+import type { StoredJoinToken } from '../../core/accounts/account-input.ts';
 import type { JoinToken, RegistrationRecords } from '../../core/hosts/registration.ts';
 import type { Host } from '../../core/model/host.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 
-export interface NewJoinToken {
-  hash: string;
-  /** The only host name that the token admits; null: any name. */
-  name: string | null;
-  labels: readonly string[];
-  expiresMs: number;
-}
+/** Deletes expired tokens, and inserts the new one. */
+export const joinTokenStatements = (token: StoredJoinToken, nowMs: number): Statement[] => [
+  { sql: 'DELETE FROM join_tokens WHERE expires_ms <= ?', args: [nowMs] },
+  {
+    sql: 'INSERT INTO join_tokens (hash, name, labels, expires_ms) VALUES (?, ?, ?, ?)',
+    args: [token.hash, token.name, JSON.stringify(token.labels), token.expiresMs],
+  },
+];
 
-/** Inserts a token, and deletes expired ones. */
-export async function insertJoinToken(db: Db, token: NewJoinToken, nowMs: number): Promise<void> {
-  await db.batch([
-    { sql: 'DELETE FROM join_tokens WHERE expires_ms <= ?', args: [nowMs] },
-    {
-      sql: 'INSERT INTO join_tokens (hash, name, labels, expires_ms) VALUES (?, ?, ?, ?)',
-      args: [token.hash, token.name, JSON.stringify(token.labels), token.expiresMs],
-    },
-  ]);
+/** Writes a token without the coordinator: for programs that have no request. */
+export async function insertJoinToken(db: Db, token: StoredJoinToken, nowMs: number): Promise<void> {
+  await db.batch(joinTokenStatements(token, nowMs));
 }
 
 /** The records that decide about a registration: the token, used or not, and the host that holds the key. */

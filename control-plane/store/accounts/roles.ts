@@ -1,7 +1,7 @@
 /** Rows of roles. */
 import { ADMIN_ROLE, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
-import type { Db, Row } from '../db/db.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
 import { allRows, given, type WriteOutcome, write } from './account-writes.ts';
 
 export async function findRole(db: Db, id: number): Promise<Role | undefined> {
@@ -14,13 +14,12 @@ export async function listRoles(db: Db, { name }: NameFilter): Promise<Role[]> {
   return (await allRows(db, sql, [given(name)])).map(roleOf);
 }
 
-export const insertRole = (db: Db, role: NewRole): Promise<WriteOutcome> =>
-  write(db, {
-    sql: `INSERT INTO roles (name, can_change_config, can_delete_executions, can_see_status,
-      can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-    args: values(role),
-  });
+export const insertRole = (role: NewRole): Statement => ({
+  sql: `INSERT INTO roles (name, can_change_config, can_delete_executions, can_see_status,
+    can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  args: values(role),
+});
 
 /** Changes the given fields. Refused if there is no such role, or if it is the administrators'. */
 export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<WriteOutcome> =>

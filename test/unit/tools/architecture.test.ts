@@ -54,7 +54,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     epoch: ['ports.ts', 'type turn-inputs.ts'],
     sleep: ['ports.ts', 'type turns.ts'],
     agents: ['ports.ts', 'turns.ts', 'sleep'],
-    changes: ['ports.ts', 'turns.ts'],
+    changes: ['ports.ts', 'turns.ts', 'turn-inputs.ts'],
     gateways: ['ports.ts', 'type sleep', 'agents'],
     streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'agents'],
     runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'sleep', 'agents', 'gateways', 'streams'],
@@ -68,7 +68,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   'control-plane/http': {
     bodies: ['address.ts', 'idempotency.ts'],
     json: ['words.ts'],
-    resources: ['words.ts', 'request.ts', 'bodies', 'json'],
+    resources: ['words.ts', 'request.ts', 'idempotency.ts', 'bodies', 'json'],
     variants: ['words.ts', 'text-stream.ts', 'json', 'resources'],
     openapi: ['request.ts', 'idempotency.ts', 'json', 'variants'],
     routes: [

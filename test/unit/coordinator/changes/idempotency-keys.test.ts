@@ -143,3 +143,71 @@ describe('H443: a key', () => {
     expect(await rig.memory.query('SELECT * FROM idempotency_keys')).toEqual([]);
   });
 });
+
+describe('C260: a creation of an account', () => {
+  const key = (text: string, digest = 'of the request') => ({ ...request(text, digest), userId: 1 });
+  const quota = (name: string) =>
+    ({ kind: 'create-quota', quota: { name, concurrentExecutions: 1, memoryBytes: 0, cores: 0 } }) as const;
+  const quotas = async () =>
+    (await rig.memory.query('SELECT id FROM quotas ORDER BY id')).map(({ id }) => id);
+
+  test('C260: is made once, by repeats in one turn and by later ones, from another coordinator too', async () => {
+    const create = () => rig.coordinator.changeAccounts(quota('small'), key('a'));
+    const made = await Promise.all([create(), create(), create()]);
+    const repeat = { done: true, id: 2, isRepeat: true };
+    expect(made).toEqual([{ done: true, id: 2 }, repeat, repeat]);
+    await rig.coordinator.changeAccounts({ kind: 'update-quota', id: 2, changes: { name: 'other' } });
+    rig.restart();
+    expect(await create()).toEqual(repeat);
+    expect(await quotas()).toEqual([1, 2]);
+  });
+
+  test('C260: and its key are committed together', async () => {
+    await rig.coordinator.ready();
+    rig.db.failing = 'committed';
+    expect(await codeOf(rig.coordinator.changeAccounts(quota('small'), key('a')))).toBe('unavailable');
+    rig.db.failing = 'refused';
+    expect(await codeOf(rig.coordinator.changeAccounts(quota('large'), key('b')))).toBe('unavailable');
+    rig.db.failing = 'no';
+    const repeat = await rig.coordinator.changeAccounts(quota('small'), key('a'));
+    expect(repeat).toEqual({ done: true, id: 2, isRepeat: true });
+    expect(await rig.coordinator.changeAccounts(quota('large'), key('b'))).toEqual({ done: true, id: 3 });
+  });
+
+  test('C260, H440: shares its key with no other request, and a refusal does not affect its turn', async () => {
+    const outcomes = await Promise.all([
+      codeOf(rig.coordinator.changeAccounts(quota('small'), key('a'))),
+      codeOf(rig.coordinator.changeAccounts(quota('large'), key('a', 'of another'))),
+      codeOf(rig.submit()),
+    ]);
+    expect(outcomes).toEqual(['fulfilled', 'other-request', 'fulfilled']);
+    expect(await codeOf(rig.submitOnce(request('a', 'of a third')))).toBe('other-request');
+    expect(await quotas()).toEqual([1, 2]);
+  });
+
+  test('H442: that the data refuse leaves the key unused', async () => {
+    expect(await rig.coordinator.changeAccounts(quota('default'), key('a'))).toMatchObject({ why: 'taken' });
+    expect(await rig.coordinator.changeAccounts(quota('small'), key('a', 'of another'))).toMatchObject({
+      done: true,
+    });
+  });
+
+  test('H443: counts under the bound of the user', async () => {
+    for (let at = 0; at < MAX_KEYS; at++) await rig.coordinator.changeAccounts(quota(`${at}`), key(`${at}`));
+    expect(await codeOf(rig.coordinator.changeAccounts(quota('more'), key('more')))).toBe('too-many');
+    expect(await codeOf(rig.submitOnce(request('beyond')))).toBe('too-many');
+    expect(await quotas()).toHaveLength(1 + MAX_KEYS);
+  });
+
+  test('C132: whose key the database cannot read fails alone', async () => {
+    await rig.coordinator.ready();
+    rig.db.afterQuery = () => {
+      throw new Error('the connection broke off');
+    };
+    const outcomes = await Promise.all([
+      codeOf(rig.coordinator.changeAccounts(quota('small'), key('a'))),
+      codeOf(rig.submit()),
+    ]);
+    expect(outcomes).toEqual(['unavailable', 'fulfilled']);
+  });
+});

@@ -1,0 +1,112 @@
+/** Creations of users, roles, quotas and join tokens with the header Idempotency-Key. */
+import { describe, expect, test } from 'vitest';
+import { AccountClient, type Fields, type Kind, plain } from '../../support/clients/account-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { ADMIN_PASSWORD, everySetup, hosts, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
+
+const REPEATED = 'idempotent-replayed';
+const quota = { concurrent_executions: 1, memory: 0, cores: 0 };
+
+const bodies: Record<Kind, (name: string) => Fields> = {
+  user: (name) => ({ username: name, ...plain }),
+  role: (name) => ({ name }),
+  quota: (name) => ({ name, ...quota }),
+};
+
+onHosts(hosts, (host) => {
+  const { admin } = new AccountClient(host);
+
+  describe.each(['user', 'role', 'quota'] as const)('POST %s', (kind) => {
+    const body = bodies[kind];
+    const keyed = (key: string) => admin.with({ 'idempotency-key': `${kind}-${key}` });
+    const named = async () => Object.keys((await admin.get(kind)).json());
+
+    test(`H440, H441: a repeat of POST ${kind} makes nothing and gets the first answer`, async () => {
+      const first = await keyed('a').post(kind, body('first'));
+      expect([first.status, first.headers[REPEATED]]).toEqual([200, undefined]);
+      const id = first.json()[`${kind}_id`];
+      expect((await admin.delete(`${kind}/${id}`)).status).toBe(200);
+      const before = await named();
+      const repeat = await keyed('a').post(kind, body('first'));
+      expect([repeat.status, repeat.text, repeat.headers[REPEATED]]).toEqual([200, first.text, 'true']);
+      expect(await named()).toEqual(before);
+    });
+
+    test(`H440, C260: of 20 simultaneous POST ${kind} with one key all get the answer of one`, async () => {
+      const replies = await Promise.all(
+        Array.from({ length: 20 }, () => keyed('b').post(kind, body('second'))),
+      );
+      expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
+      expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
+      expect(replies.filter(({ headers }) => headers[REPEATED] === 'true')).toHaveLength(19);
+    });
+
+    test(`H440, H442: POST ${kind} with another body is 422, and a refused one leaves its key unused`, async () => {
+      expect((await keyed('c').post(kind, body('second'))).status).toBe(409);
+      expect((await keyed('c').post(kind, body('third'))).status).toBe(200);
+      expect((await keyed('c').post(kind, body('fourth'))).status).toBe(422);
+      expect((await keyed('d e').post(kind, body('fourth'))).status).toBe(400);
+      expect((await admin.post(kind, body('fourth'))).status).toBe(200);
+    });
+
+    test(`H441: a change by POST ${kind}/<id> ignores the key`, async () => {
+      const id = (await admin.post(kind, body('fifth'))).json()[`${kind}_id`];
+      const name = kind === 'user' ? 'username' : 'name';
+      for (const changed of ['sixth', 'seventh']) {
+        const reply = await keyed('e').post(`${kind}/${id}`, { [name]: changed });
+        expect([reply.status, reply.headers[REPEATED]]).toEqual([200, undefined]);
+      }
+      expect((await admin.get(`${kind}/${id}`)).text).toContain('seventh');
+    });
+  });
+});
+
+onHosts(everySetup, (host) => {
+  const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+
+  test('H444: a repeat of POST host/token is 409 with the expiry of the first token, and shows no token', async () => {
+    const keyed = admin.with({ 'idempotency-key': 'one-token' });
+    const first = await keyed.post('host/token', { name: 'db1' });
+    expect(first.status).toBe(200);
+    const { token, expires_at } = first.json<{ token: string; expires_at: number }>();
+    const repeat = await keyed.post('host/token', { name: 'db1' });
+    expect([repeat.status, repeat.headers[REPEATED]]).toEqual([409, undefined]);
+    expect(repeat.json().message).toContain(new Date(expires_at * 1_000).toISOString());
+    expect((await keyed.post('host/token', { name: 'db2' })).status).toBe(422);
+    const db = await host().openDb();
+    try {
+      expect(await db.query(`SELECT name FROM join_tokens WHERE name LIKE 'db_'`)).toEqual([{ name: 'db1' }]);
+      expect(JSON.stringify(await db.query('SELECT * FROM idempotency_keys'))).not.toContain(token);
+    } finally {
+      await db.close();
+    }
+  });
+
+  test('H441: a change of a host by POST ignores the key', async () => {
+    const keyed = admin.with({ 'idempotency-key': 'a-host' });
+    expect((await keyed.post('host/999', { schedulable: false })).status).toBe(404);
+    expect((await keyed.post('host/token', {})).status).toBe(200);
+  });
+});
+
+onHosts(hostsOf('A'), (host) => {
+  test('H441: POST oauth/token ignores the key, and each answer has tokens of its own', async () => {
+    const keyed = new HttpClient(() => host().url(), {
+      ...basic('admin', ADMIN_PASSWORD),
+      'idempotency-key': 'a login',
+    });
+    const grant = async () =>
+      (await keyed.post('oauth/token', { grant_type: 'password' })).json().access_token;
+    expect(await grant()).not.toBe(await grant());
+  });
+});
+
+onHosts(hostsOf('zoe-2018.12'), (host) => {
+  test('H440: a repeat of a creation is 201 in the zoe variants, too', async () => {
+    const keyed = new AccountClient(host).admin.with({ 'idempotency-key': 'a-role' });
+    const first = await keyed.post('role', { name: 'once' });
+    const repeat = await keyed.post('role', { name: 'once' });
+    expect([first.status, repeat.status, repeat.text]).toEqual([201, 201, first.text]);
+    expect(repeat.headers[REPEATED]).toBe('true');
+  });
+});
