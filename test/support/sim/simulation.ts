@@ -88,6 +88,8 @@ export class Simulation {
   #downUntilMs = 0;
   /** The most that the clock of a control plane was ahead so far. */
   #aheadMs = 0;
+  /** The most that the clock of a control plane was ahead or behind so far. */
+  #wrongByMs = 0;
 
   constructor(world: World, alwaysFaults: readonly FaultName[] = [], standby?: StandbyFaults) {
     this.world = world;
@@ -113,7 +115,7 @@ export class Simulation {
         this.scheduling.lostAfterMs,
       );
     this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
-      ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs },
+      ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs, wrongByMs: () => this.#wrongByMs },
     });
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
     this.#capacity = new CapacityCheck(world, ledger);
@@ -205,7 +207,7 @@ export class Simulation {
   startControlPlane(isReached = false): void {
     const { world, network, store, scheduling, ledger } = this;
     const place = this.#standby?.place(this.controlPlanes);
-    this.#aheadMs = Math.max(this.#aheadMs, place?.skewMs ?? 0);
+    this.#noteClock(place?.skewMs ?? 0);
     const options = {
       ...{ store, scheduling, keepMs: this.#keepMs, isRemoved: (hostId: number) => ledger.isRemoved(hostId) },
       standby: place,
@@ -271,8 +273,13 @@ export class Simulation {
 
   jump({ process }: ControlPlane, byMs: number): void {
     process.skewMs += byMs;
-    this.#aheadMs = Math.max(this.#aheadMs, process.skewMs);
+    this.#noteClock(process.skewMs);
     this.clockJumpsMs.push(this.world.nowMs);
+  }
+
+  #noteClock(skewMs: number): void {
+    this.#aheadMs = Math.max(this.#aheadMs, skewMs);
+    this.#wrongByMs = Math.max(this.#wrongByMs, Math.abs(skewMs));
   }
 
   /**
@@ -389,6 +396,7 @@ export class Simulation {
       this.#lifecycle.check(change);
       this.#contact.check(change);
       this.#acknowledgements.checkDeletion(change);
+      this.#acknowledgements.checkSubmission(change);
       this.ledger.apply(change);
       if (change.table === 'hosts' && change.row) this.#protocol.hostChanged(change.id, change.row.lease_ms);
       const line = changeText(change);

@@ -1,6 +1,7 @@
 /**
  * Acknowledgement check: what a user was answered is committed by then and stays true. Only what a user has
- * deleted goes, or what has ended as long ago as ended executions are kept.
+ * deleted goes, or what has ended as long ago as ended executions are kept. A submission that is repeated makes
+ * one execution.
  */
 
 import type { Row } from '../../../../control-plane/store/db/db.ts';
@@ -8,11 +9,18 @@ import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
-/** How long ended executions are kept (null: for ever), and the most that a clock was ahead so far. */
+/**
+ * How long ended executions are kept (null: for ever), and the most that a clock was ahead, or wrong either way,
+ * so far.
+ */
 export interface Retention {
   keepMs: number | null;
   aheadMs: () => number;
+  wrongByMs: () => number;
 }
+
+/** Idempotency keys are kept for that long. No run takes as long, but a clock may be wrong by more. */
+const KEYS_KEPT_MS = 86_400_000;
 
 interface Submitted {
   user: number;
@@ -27,6 +35,8 @@ export class AcknowledgementCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #retention: Retention;
+  /** Executions of submissions with an idempotency key, by their names, which are unique. */
+  readonly #made = new Map<string, number>();
   /** Executions that users have asked to delete. */
   readonly #deletions = new Set<number>();
   /** Every execution whose submission was acknowledged. */
@@ -52,6 +62,16 @@ export class AcknowledgementCheck {
       ...{ user, acknowledgedStatus: undefined, generations: undefined },
       ...{ deletionRequested: false, deletionAcknowledged: false },
     });
+  }
+
+  /** A submission with a key was answered, the first or a repeat of it. */
+  submittedOnce(id: number, user: number, name: string, isRepeat: boolean): void {
+    if (isRepeat) this.#world.count('answer: repeated');
+    const made = this.#made.get(name);
+    if (made !== id && !this.#mayForgetKeys)
+      this.#world.violate(`the submission ${name} is answered ${id}, but has made execution ${made}`);
+    // What a repeat names may be gone.
+    if (!isRepeat || (this.#ledger.executions.has(id) && !this.#submitted.has(id))) this.submitted(id, user);
   }
 
   terminated(id: number): void {
@@ -82,6 +102,20 @@ export class AcknowledgementCheck {
     if (row && row.deleted !== 1)
       this.#world.violate(`the deletion of execution ${id} is acknowledged but not committed`);
     this.terminated(id);
+  }
+
+  get #mayForgetKeys(): boolean {
+    return this.#retention.wrongByMs() >= KEYS_KEPT_MS;
+  }
+
+  /** Checks that no submission with an idempotency key makes two executions. */
+  checkSubmission({ table, id, row }: Change): void {
+    if (table !== 'executions' || !row || !isOnce(String(row.name))) return;
+    const name = String(row.name);
+    const made = this.#made.get(name) ?? id;
+    if (made !== id && !this.#mayForgetKeys)
+      this.#world.violate(`the submission ${name} has made the executions ${made} and ${id}`);
+    this.#made.set(name, id);
   }
 
   /** Checks a deletion that no user has requested. The ledger must not contain the change yet. */
@@ -138,6 +172,12 @@ export class AcknowledgementCheck {
     });
   }
 }
+
+const ONCE = 'once ';
+const isOnce = (name: string): boolean => name.startsWith(ONCE);
+
+/** The name of the execution of a submission that has that number and an idempotency key. */
+export const nameOfOnce = (number: number): string => `${ONCE}${number}`;
 
 const generationsOf = (services: readonly Row[]): Map<number, number> =>
   new Map(services.map((one) => [Number(one.id), Number(one.generation)]));

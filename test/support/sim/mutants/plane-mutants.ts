@@ -14,6 +14,18 @@ export const planeMutants: readonly Mutant[] = [
     to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } await commit(this.#db, state.epoch, state.cluster.takeChanges());',
   },
   {
+    name: 'commit what a request makes without its idempotency key',
+    file: 'control-plane/store/cluster/cluster-rows.ts',
+    from: '    ...Array.from(changes.usedKeys.values(), insertKey),\n',
+    to: '',
+  },
+  {
+    name: 'make anew what a repeat in the same turn asks for',
+    file: 'control-plane/coordinator/changes/idempotency-keys.ts',
+    from: 'usedKeys.get(nameOf(key)) ?? key.stored',
+    to: 'key.stored',
+  },
+  {
     name: 'retain the state after a failed commit',
     file: turns,
     from: '    this.#state = undefined;\n    this.#hasUncommittedChanges',

@@ -2,10 +2,11 @@
  * Users of a simulation: they submit, terminate and delete executions and read logs. The checks receive every
  * answer.
  */
+import type { Submission } from '../../../../control-plane/core/lifecycle/submission.ts';
 import type { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
-import type { AcknowledgementCheck } from '../checks/acknowledgements.ts';
+import { type AcknowledgementCheck, nameOfOnce } from '../checks/acknowledgements.ts';
 import { isEnded, type Ledger } from '../checks/ledger.ts';
 import { type LogCheck, ReceivedLog } from '../checks/logs.ts';
 import type { QueueBoundsCheck } from '../checks/queue-bounds.ts';
@@ -27,6 +28,9 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 export const USERS = [1, 2];
 const FLOOD = 60;
+/** One submission of so many has an idempotency key, and is repeated after these times, whatever its answer. */
+const KEYED = 3;
+const REPEATS_MS = [0, 20, 4_000, 20_000];
 
 const subscriber: LogSubscriber = {
   userId: 1,
@@ -67,17 +71,35 @@ export class Users {
   }
 
   async submit(application: Application, user = this.#options.world.pick(USERS)): Promise<void> {
+    const { world } = this.#options;
+    const number = this.#sent + 1;
+    const isOnce = number % KEYED === 0;
+    const submission = {
+      userId: user,
+      name: isOnce ? nameOfOnce(number) : 'run',
+      application,
+      description: JSON.stringify(application),
+    };
+    if (isOnce)
+      for (const afterMs of REPEATS_MS) world.after(afterMs, () => void this.#send(submission, isOnce));
+    await this.#send(submission, isOnce);
+  }
+
+  async #send(submission: Submission, isOnce: boolean): Promise<void> {
     const { acknowledgements, bounds } = this.#options;
-    const submission = { userId: user, name: 'run', application, description: JSON.stringify(application) };
+    const { userId: user, name } = submission;
     const before = bounds.waitingOf(user);
     const [sent, open] = [++this.#sent, this.#open++];
     const refused = ({ code, message }: OperationError) => {
       if (code === 'too-many') bounds.refused(user, message, before, open + this.#sent - sent);
     };
     await this.#options.requests.send(
-      `submission by user ${user}`,
-      (c) => c.submit(submission),
-      ({ id }) => acknowledgements.submitted(id, user),
+      `submission ${name} by user ${user}`,
+      (c) => c.submit(submission, undefined, isOnce ? { key: name, digest: name } : undefined),
+      ({ id, isRepeat }) =>
+        isOnce
+          ? acknowledgements.submittedOnce(id, user, name, isRepeat)
+          : acknowledgements.submitted(id, user),
       { refused },
     );
     this.#open -= 1;
