@@ -70,6 +70,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #events: Events;
   readonly #overview = new Overview();
   readonly #credentials: Credentials;
+  readonly #keys: IdempotencyKeys;
   readonly #accounts: AccountChanges;
   readonly #executions: ExecutionChanges;
   readonly #history: HistoryReview;
@@ -94,6 +95,7 @@ export class Coordinator implements CoordinatorApi {
       doubted: () => this.agents.perHost.sendAway(log),
       lost: (isRetired) => {
         this.#credentials.forget(null);
+        this.#keys.forget();
         this.agents.dropAll();
         this.#events.lost();
         if (isRetired) this.#logs.retired();
@@ -107,9 +109,10 @@ export class Coordinator implements CoordinatorApi {
     this.#logs = new Logs(db, this.#turns, this.agents, clock);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
+    this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
     const changes = {
-      ...{ db, turns: this.#turns, credentials: this.#credentials, nowMs: () => clock.nowMs() },
-      keys: new IdempotencyKeys(db, scheduling.bounds.keysPerUser),
+      ...{ db, turns: this.#turns, credentials: this.#credentials, keys: this.#keys },
+      nowMs: () => clock.nowMs(),
     };
     this.#accounts = new AccountChanges(changes);
     this.#executions = new ExecutionChanges(changes);

@@ -64,7 +64,7 @@ export class AccountChanges {
     const madeMs = nowMs();
     const written = await changeAccounts({ db, ...state }, change, key && { ...key, madeMs });
     if (written.done && change.kind.endsWith('-user')) credentials.forget(written.id);
-    if (written.done && key) keys.count(key, madeMs);
+    if (written.done && key) keys.note({ ...key, madeId: written.id, madeMs });
     return written;
   }
 }

@@ -1,10 +1,9 @@
 /**
  * Idempotency keys in turns: a request whose key was used before makes nothing, and gets what the first one
- * made (API-20).
+ * made (API-20). The coordinator writes all keys, so it knows those of a user once it has read them.
  */
 import {
   assertMayUseKey,
-  type KeptKeys,
   type Made,
   madeBefore,
   type UsedKey,
@@ -12,38 +11,47 @@ import {
 } from '../../core/model/idempotency.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import type { Changes } from '../../core/state/changes.ts';
-import { countKeys, findKey } from '../../store/accounts/idempotency-keys.ts';
+import { countKeys, findKey, listKeys } from '../../store/accounts/idempotency-keys.ts';
 import type { Db } from '../../store/db/db.ts';
 
-/** Users whose counts are in memory. */
-const MAX_USERS = 10_000;
+/** Users whose keys are in memory, and how many of each. */
+const MAX_USERS = 200;
+const MAX_KNOWN = 100;
 
-/** The key of a request, and what the database has under it. */
+/** The key of a request, and what was stored under it when its turn began. */
 export interface KeyInTurn extends UserKey {
   stored: UsedKey | undefined;
+}
+
+interface KeysOfUser {
+  /** At least as many as the user has: those that have expired meanwhile are still counted. */
+  count: number;
+  oldestMs: number | null;
+  /** All keys of the user; undefined if there are too many. */
+  known: Map<string, UsedKey> | undefined;
 }
 
 export class IdempotencyKeys {
   readonly #db: Db;
   readonly #maxPerUser: number;
-  /** At least as many keys as the user has: those that have expired meanwhile are still counted. */
-  readonly #kept = new RecentMap<number, KeptKeys>(MAX_USERS);
+  readonly #ofUsers = new RecentMap<number, KeysOfUser>(MAX_USERS);
+  /** Reads under way. A burst of requests by one user reads the keys of the user once. */
+  readonly #reading = new Map<number, Promise<void>>();
 
   constructor(db: Db, maxPerUser: number) {
     this.#db = db;
     this.#maxPerUser = maxPerUser;
   }
 
-  /** Reads what the key was used for. Only the turn that reads may decide by it. */
+  /** Finds out what the key was used for. Only the turn that reads may decide by it. */
   async read(key: UserKey, nowMs: number): Promise<KeyInTurn> {
-    const { userId } = key;
-    const known = this.#kept.get(userId);
-    const mustCount = !known || known.keys >= this.#maxPerUser;
-    const [stored, counted] = await Promise.all([
-      findKey(this.#db, userId, key.key),
-      mustCount ? countKeys(this.#db, userId, nowMs) : undefined,
+    const ofUser = this.#ofUsers.get(key.userId);
+    const isFull = ofUser !== undefined && ofUser.count >= this.#maxPerUser;
+    if (ofUser?.known && !isFull) return { ...key, stored: ofUser.known.get(key.key) };
+    const [stored] = await Promise.all([
+      findKey(this.#db, key.userId, key.key),
+      !ofUser || isFull ? this.#readUser(key.userId, nowMs) : undefined,
     ]);
-    if (counted) this.#kept.set(userId, counted);
     return { ...key, stored };
   }
 
@@ -52,29 +60,53 @@ export class IdempotencyKeys {
    * if it must not.
    */
   madeBefore(key: KeyInTurn, nowMs: number, { usedKeys }: Pick<Changes, 'usedKeys'>): number | undefined {
-    const made = madeBefore(usedKeys.get(nameOf(key)) ?? key.stored, key, nowMs);
-    if (made === undefined) assertMayUseKey(this.#keptOf(key), this.#maxPerUser, nowMs);
+    const ofUser = this.#ofUsers.get(key.userId);
+    const used = usedKeys.get(nameOf(key)) ?? ofUser?.known?.get(key.key) ?? key.stored;
+    const made = madeBefore(used, key, nowMs);
+    if (made === undefined && ofUser) assertMayUseKey(ofUser, this.#maxPerUser, nowMs);
     return made;
   }
 
-  /** Counts a key that is committed with this turn, or was before it. */
-  count(key: UserKey, nowMs: number): void {
-    const { keys, oldestMs } = this.#keptOf(key);
-    this.#kept.set(key.userId, { keys: keys + 1, oldestMs: oldestMs ?? nowMs });
+  /** Notes a key that is committed with this turn, or was before it. */
+  note(used: UsedKey): void {
+    const ofUser = this.#ofUsers.get(used.userId);
+    if (!ofUser) return;
+    ofUser.count += 1;
+    ofUser.oldestMs ??= used.madeMs;
+    ofUser.known?.set(used.key, used);
+    // Some of them may have expired: the next request reads what is left.
+    if ((ofUser.known?.size ?? 0) > MAX_KNOWN) this.#ofUsers.delete(used.userId);
   }
 
   /** Calls `make`, unless an earlier request with the key has made something. The commit writes the key. */
-  once(key: KeyInTurn, nowMs: number, changes: Changes, make: () => number): Made {
-    const before = this.madeBefore(key, nowMs, changes);
+  once({ stored, ...key }: KeyInTurn, nowMs: number, changes: Changes, make: () => number): Made {
+    const before = this.madeBefore({ ...key, stored }, nowMs, changes);
     if (before !== undefined) return { id: before, isRepeat: true };
-    const id = make();
-    changes.usedKeys.set(nameOf(key), { ...key, madeId: id, madeMs: nowMs });
-    this.count(key, nowMs);
-    return { id, isRepeat: false };
+    const used = { ...key, madeId: make(), madeMs: nowMs };
+    changes.usedKeys.set(nameOf(key), used);
+    this.note(used);
+    return { id: used.madeId, isRepeat: false };
   }
 
-  #keptOf({ userId }: UserKey): KeptKeys {
-    return this.#kept.get(userId) ?? { keys: 0, oldestMs: null };
+  /** Forgets all keys: a commit has failed, or another coordinator may have written others. */
+  forget(): void {
+    this.#ofUsers.clear();
+  }
+
+  async #readUser(userId: number, nowMs: number): Promise<void> {
+    const reading =
+      this.#reading.get(userId) ?? this.#readNow(userId, nowMs).finally(() => this.#reading.delete(userId));
+    this.#reading.set(userId, reading);
+    await reading;
+  }
+
+  async #readNow(userId: number, nowMs: number): Promise<void> {
+    const [kept, keys] = await Promise.all([
+      countKeys(this.#db, userId, nowMs),
+      listKeys(this.#db, userId, nowMs, MAX_KNOWN + 1),
+    ]);
+    const known = keys.length > MAX_KNOWN ? undefined : new Map(keys.map((used) => [used.key, used]));
+    this.#ofUsers.set(userId, { ...kept, known });
   }
 }
 

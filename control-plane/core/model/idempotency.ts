@@ -31,7 +31,7 @@ export interface Made {
 
 /** How many keys of a user are kept, and when the first of them was used; null if there are none. */
 export interface KeptKeys {
-  keys: number;
+  count: number;
   oldestMs: number | null;
 }
 
@@ -59,12 +59,12 @@ export function madeBefore(
 }
 
 /** Throws `too-many` if the user must not use another new key. */
-export function assertMayUseKey({ keys, oldestMs }: KeptKeys, limit: number, nowMs: number): void {
-  if (keys < limit) return;
-  const retryAfterS = Math.max(1, Math.ceil(((oldestMs ?? nowMs) - forgottenMs(nowMs)) / 1_000));
+export function assertMayUseKey(kept: KeptKeys, limit: number, nowMs: number): void {
+  if (kept.count < limit) return;
+  const retryAfterS = Math.max(1, Math.ceil(((kept.oldestMs ?? nowMs) - forgottenMs(nowMs)) / 1_000));
   throw new OperationError(
     'too-many',
-    `You have used ${count(keys, 'Idempotency-Key')} within the last 24 hours, and a user may use ${limit}. Try ` +
+    `You have used ${count(kept.count, 'Idempotency-Key')} within the last 24 hours, and a user may use ${limit}. Try ` +
       'again later, send the request without a key, or ask an administrator to raise ' +
       'BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER.',
     { retryAfterS },

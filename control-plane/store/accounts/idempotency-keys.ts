@@ -1,24 +1,22 @@
 /** Rows of idempotency keys: what requests have made under the keys of their clients. */
 import { forgottenMs, type KeptKeys, type UsedKey } from '../../core/model/idempotency.ts';
-import type { Db, Statement } from '../db/db.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
 
 type NewKey = Omit<UsedKey, 'madeId'> & { madeId: number | undefined };
 
 /** The row may be older than keys are kept. */
 export async function findKey(db: Db, userId: number, key: string): Promise<UsedKey | undefined> {
-  const [row] = await db.query(
-    'SELECT digest, made_id, made_ms FROM idempotency_keys WHERE user_id = ? AND key = ? LIMIT 1',
-    [userId, key],
-  );
-  return (
-    row && {
-      userId,
-      key,
-      digest: String(row.digest),
-      madeId: Number(row.made_id),
-      madeMs: Number(row.made_ms),
-    }
-  );
+  const [row] = await db.query('SELECT * FROM idempotency_keys WHERE user_id = ? AND key = ? LIMIT 1', [
+    userId,
+    key,
+  ]);
+  return row && usedKeyOf(row);
+}
+
+/** The keys of a user that are kept, in no order: at most `limit`. */
+export async function listKeys(db: Db, userId: number, nowMs: number, limit: number): Promise<UsedKey[]> {
+  const sql = 'SELECT * FROM idempotency_keys WHERE user_id = ? AND made_ms > ? LIMIT ?';
+  return (await db.query(sql, [userId, forgottenMs(nowMs), limit])).map(usedKeyOf);
 }
 
 export async function countKeys(db: Db, userId: number, nowMs: number): Promise<KeptKeys> {
@@ -27,7 +25,7 @@ export async function countKeys(db: Db, userId: number, nowMs: number): Promise<
       WHERE user_id = ? AND made_ms > ? LIMIT 1`,
     [userId, forgottenMs(nowMs)],
   );
-  return { keys: Number(row?.keys), oldestMs: row?.oldest_ms == null ? null : Number(row.oldest_ms) };
+  return { count: Number(row?.keys), oldestMs: row?.oldest_ms == null ? null : Number(row.oldest_ms) };
 }
 
 /**
@@ -40,4 +38,12 @@ export const insertKey = ({ userId, key, digest, madeId, madeMs }: NewKey): Stat
     ON CONFLICT (user_id, key) DO UPDATE SET digest = excluded.digest, made_id = excluded.made_id,
       made_ms = excluded.made_ms WHERE made_ms <= ?`,
   args: [userId, key, digest, madeId ?? null, madeMs, forgottenMs(madeMs)],
+});
+
+const usedKeyOf = (row: Row): UsedKey => ({
+  userId: Number(row.user_id),
+  key: String(row.key),
+  digest: String(row.digest),
+  madeId: Number(row.made_id),
+  madeMs: Number(row.made_ms),
 });

@@ -1,7 +1,7 @@
 /**
  * Acknowledgement check: what a user was answered is committed by then and stays true. Only what a user has
- * deleted goes, or what has ended as long ago as ended executions are kept. A submission that is repeated makes
- * one execution.
+ * deleted goes, or what has ended as long ago as ended executions are kept. A submission that is repeated
+ * makes one execution.
  */
 
 import type { Row } from '../../../../control-plane/store/db/db.ts';
@@ -10,8 +10,8 @@ import type { World } from '../world/time.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
 /**
- * How long ended executions are kept (null: for ever), and the most that a clock was ahead, or wrong either way,
- * so far.
+ * How long ended executions are kept (null: for ever), and the most that a clock was ahead, or wrong either
+ * way, so far.
  */
 export interface Retention {
   keepMs: number | null;

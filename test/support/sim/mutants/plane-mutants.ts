@@ -22,8 +22,15 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'make anew what a repeat in the same turn asks for',
     file: 'control-plane/coordinator/changes/idempotency-keys.ts',
-    from: 'usedKeys.get(nameOf(key)) ?? key.stored',
+    from: 'usedKeys.get(nameOf(key)) ?? ofUser?.known?.get(key.key) ?? key.stored',
     to: 'key.stored',
+  },
+  {
+    name: 'hold idempotency keys whose commit has failed',
+    file: 'control-plane/coordinator/coordinator.ts',
+    from: '        this.#keys.forget();\n',
+    to: '',
+    faults: ['commit refused'],
   },
   {
     name: 'retain the state after a failed commit',

@@ -28,7 +28,7 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 export const USERS = [1, 2];
 const FLOOD = 60;
-/** One submission of so many has an idempotency key, and is repeated after these times, whatever its answer. */
+/** One submission of so many has an idempotency key, and is repeated after these times in any case. */
 const KEYED = 3;
 const REPEATS_MS = [0, 20, 4_000, 20_000];
 

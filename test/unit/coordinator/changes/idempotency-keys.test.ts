@@ -211,3 +211,71 @@ describe('C260: a creation of an account', () => {
     expect(outcomes).toEqual(['unavailable', 'fulfilled']);
   });
 });
+
+describe('H383: the database is asked for a key', () => {
+  let queries: number;
+  beforeEach(async () => {
+    rig.restart();
+    await rig.coordinator.ready();
+    queries = 0;
+    rig.db.afterQuery = () => {
+      queries += 1;
+    };
+  });
+  const queriesOf = async (work: () => Promise<unknown>) => {
+    queries = 0;
+    await work();
+    return queries;
+  };
+
+  test('H383: once for a user who has used few, however many requests come at once', async () => {
+    const first = () => Promise.all(['a', 'a'].map((key) => rig.submitOnce(request(key))));
+    expect(await queriesOf(first)).toBeGreaterThan(0);
+    expect(await queriesOf(() => rig.submitOnce(request('b')))).toBe(0);
+    expect(await queriesOf(() => rig.submitOnce(request('a')))).toBe(0);
+    expect(await stored()).toHaveLength(2);
+  });
+
+  test('H383: again after a failed commit', async () => {
+    await rig.submitOnce(request('a'));
+    rig.db.failing = 'committed';
+    expect(await codeOf(rig.submitOnce(request('b')))).toBe('unavailable');
+    rig.db.failing = 'no';
+    await rig.coordinator.ready();
+    expect(await queriesOf(() => rig.submitOnce(request('b')))).toBeGreaterThan(0);
+    expect(await stored()).toHaveLength(2);
+  });
+});
+
+test('C260: a user with more keys than the coordinator holds gets each earlier answer', async () => {
+  rig = await CoordinatorRig.open();
+  const made = new Map<string, number>();
+  for (let at = 0; at < 150; at++) {
+    const key = `key ${at}`;
+    made.set(key, (await rig.submitOnce(request(key))).id);
+  }
+  const check = async () => {
+    for (const key of ['key 0', 'key 99', 'key 100', 'key 149'])
+      expect(await rig.submitOnce(request(key))).toEqual({ id: made.get(key), isRepeat: true });
+  };
+  await check();
+  rig.restart();
+  await check();
+  expect(await rig.submitOnce(request('new'))).toMatchObject({ isRepeat: false });
+  expect(await stored()).toHaveLength(151);
+});
+
+test('C260: an execution that shares its key with an account of the same turn is refused', async () => {
+  const quota = { name: 'small', concurrentExecutions: 1, memoryBytes: 0, cores: 0 };
+  await rig.submitOnce(request('first'));
+  const outcomes = await Promise.all([
+    codeOf(rig.submitOnce(request('a'))),
+    codeOf(
+      rig.coordinator.changeAccounts(
+        { kind: 'create-quota', quota },
+        { ...request('a', 'of a quota'), userId: 1 },
+      ),
+    ),
+  ]);
+  expect(outcomes).toEqual(['other-request', 'fulfilled']);
+});
