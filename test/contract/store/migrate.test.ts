@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { findKey, insertKey } from '../../../control-plane/store/accounts/idempotency-keys.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { type Migration, migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
@@ -100,6 +101,24 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
       '{"labels":["gpu"],"memoryBytes":8,"cores":2.5}',
       null,
     ]);
+  });
+
+  test('H443: an upgraded database has no keys, and those that it gets go with their user', async () => {
+    const at = migrations.findIndex(({ name }) => name === 'idempotency keys');
+    await migrate(db, migrations.slice(0, at));
+    await db.query(
+      `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+        VALUES (7, 'alice', '', 1, 1, 'internal', 1000, 0, 1)`,
+    );
+    await migrate(db, migrations);
+    const keys = () => db.query('SELECT key FROM idempotency_keys');
+    expect(await keys()).toEqual([]);
+    const used = { userId: 7, key: 'a', digest: '', madeId: 1, madeMs: 0 };
+    await db.batch([insertKey(used), insertKey({ ...used, digest: 'of another', madeMs: 1 })]);
+    expect(await findKey(db, 7, 'a')).toEqual(used);
+    await expect(db.batch([insertKey({ ...used, userId: 8 })])).rejects.toMatchObject({ kind: 'constraint' });
+    await db.query('DELETE FROM users WHERE id = 7');
+    expect(await keys()).toEqual([]);
   });
 
   test('C210: each database gets a random key of the proofs of ids once', async () => {

@@ -12,6 +12,7 @@ import { routesOf } from '../../support/tools/routes.ts';
 interface Operation {
   security: Record<string, unknown>[];
   parameters?: { name: string; in: string; schema: Record<string, unknown> }[];
+  responses: Record<string, { headers?: Record<string, unknown> }>;
 }
 interface Document {
   servers: [{ url: string }];
@@ -56,6 +57,27 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
       ]);
     },
   );
+
+  test('H441: exactly the operations that make something once document the key, 422 and the header of repeats', async () => {
+    const { paths } = await documentOf(group);
+    const all = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+    );
+    const namesWith = (has: (operation: Operation) => unknown) =>
+      all
+        .filter(has)
+        .map(({ name }) => name)
+        .sort();
+    const expected = ['post /execution', 'post /host/token'];
+    if (group === 'B') expected.push('post /quota', 'post /role', 'post /user');
+    const hasKey = ({ parameters = [] }: Operation) =>
+      parameters.some(({ name }) => name === 'Idempotency-Key');
+    expect(namesWith(hasKey)).toEqual(expected);
+    expect(namesWith(({ responses }) => responses['422'])).toEqual(expected);
+    expect(namesWith(({ responses }) => responses['200']?.headers?.['Idempotent-Replayed'])).toEqual(
+      expected,
+    );
+  });
 
   test('H180: the document has the words and types of the group', async () => {
     const { components, paths } = await documentOf(group);
