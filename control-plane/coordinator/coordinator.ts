@@ -63,7 +63,6 @@ export class Coordinator implements CoordinatorApi {
   /** Serves the connections of agents. */
   readonly agents: Agents;
   readonly #awake: CoordinatorDeps['awake'];
-  readonly #db: Db;
   readonly #clock: Clock;
   readonly #turns: Turns;
   readonly #logs: Logs;
@@ -79,7 +78,6 @@ export class Coordinator implements CoordinatorApi {
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling, claim, resumes } = deps;
     this.#awake = deps.awake;
-    this.#db = db;
     this.#clock = clock;
     const events: TurnEvents = {
       resumed: (cluster) => {
