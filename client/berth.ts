@@ -8,7 +8,7 @@ import type {
   UserJson,
 } from '../control-plane/http/json/schemas.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
-import { type Call, type Credentials, send, sessionOf } from './transport.ts';
+import { type Call, type Credentials, send, sendOnce, sessionOf } from './transport.ts';
 import { type WatchOptions, watch } from './watch.ts';
 
 export { MAX_SERVICES, type Output, type OutputOptions } from './output.ts';
@@ -58,10 +58,10 @@ export class Berth {
     await this.#json('POST', 'app_validate', { application });
   }
 
-  /** Submits an application. Resolves to the id of the execution. */
+  /** Submits an application, once even if the connection breaks. Resolves to the id of the execution. */
   async submit(name: string, application: unknown): Promise<number> {
-    const answer = await this.#json<{ execution_id: number }>('POST', 'execution', { name, application });
-    return answer.execution_id;
+    const answer = await sendOnce(this.#call('POST', 'execution', { name, application }));
+    return (JSON.parse(await text(answer)) as { execution_id: number }).execution_id;
   }
 
   execution(id: number): Promise<ExecutionJson> {

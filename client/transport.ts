@@ -1,7 +1,9 @@
 /** HTTP for the client: node:http, since fetch breaks off a body that is silent for five minutes. */
+import { randomUUID } from 'node:crypto';
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 
 export type Credentials = { token: string } | { session: string } | { username: string; password: string };
 
@@ -12,6 +14,8 @@ export interface Call {
   /** Sent as JSON. */
   body?: unknown;
   signal?: AbortSignal | undefined;
+  /** A repeat with the same key makes nothing (SPEC H440). */
+  idempotencyKey?: string | undefined;
 }
 
 export interface Problem {
@@ -26,8 +30,8 @@ export class BerthError extends Error {
   readonly status: number;
   readonly problems: readonly Problem[];
 
-  constructor(status: number, message: string, problems: readonly Problem[] = []) {
-    super(message);
+  constructor(status: number, message: string, problems: readonly Problem[] = [], cause?: unknown) {
+    super(message, { cause });
     this.name = 'BerthError';
     this.status = status;
     this.problems = problems;
@@ -60,6 +64,29 @@ export async function send(call: Call): Promise<IncomingMessage> {
   throw errorOf(status, body, response.headers.status?.toString() ?? response.statusMessage ?? '');
 }
 
+/** Pauses before the repeats of a call that makes something. */
+const REPEATS_MS = [250, 1_000, 4_000];
+
+/** Sends a call that makes something. Repeats it if its answer was lost: all repeats make one thing. */
+export async function sendOnce(call: Call): Promise<IncomingMessage> {
+  const keyed = { ...call, idempotencyKey: randomUUID() };
+  for (const pauseMs of REPEATS_MS)
+    try {
+      return await send(keyed);
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      await pause(pauseMs, undefined, { signal: call.signal });
+    }
+  return send(keyed);
+}
+
+/** Whether the call may have been carried out although there is no answer. */
+function isLost(error: unknown): boolean {
+  if (!(error instanceof BerthError)) return false;
+  const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  return error.status === 0 ? code !== 'ECONNREFUSED' && code !== 'ENOTFOUND' : error.status >= SERVER_ERROR;
+}
+
 /** The session that an answer has set. */
 export function sessionOf({ headers }: IncomingMessage): string | undefined {
   const cookies = (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '');
@@ -71,11 +98,19 @@ const CONNECTIONS = { keepAlive: true, maxSockets: 8 };
 const plain = new HttpAgent(CONNECTIONS);
 const secure = new HttpsAgent(CONNECTIONS);
 
-function answerTo({ method, url, credentials, body, signal }: Call): Promise<IncomingMessage> {
+function answerTo({
+  method,
+  url,
+  credentials,
+  body,
+  signal,
+  idempotencyKey,
+}: Call): Promise<IncomingMessage> {
   const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
   const headers = {
     accept: '*/*',
     ...(credentials && headerOf(credentials)),
+    ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     ...(payload && { 'content-type': 'application/json', 'content-length': payload.byteLength }),
   };
   const isSecure = url.protocol === 'https:';
@@ -83,7 +118,7 @@ function answerTo({ method, url, credentials, body, signal }: Call): Promise<Inc
   return new Promise((resolve, reject) => {
     const outgoing = start(url, { method, headers, agent, ...(signal && { signal }) }, resolve);
     outgoing.on('error', (error: NodeJS.ErrnoException) =>
-      reject(new BerthError(0, `${url.origin} can't be reached: ${reasonOf(error)}`)),
+      reject(new BerthError(0, `${url.origin} can't be reached: ${reasonOf(error)}`, [], error)),
     );
     outgoing.end(payload);
   });

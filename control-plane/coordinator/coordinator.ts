@@ -42,7 +42,6 @@ import {
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
-import type { Db } from '../store/db/db.ts';
 import { Agents } from './agents/agents.ts';
 import { AccountChanges } from './changes/account-changes.ts';
 import { Credentials } from './changes/credentials.ts';

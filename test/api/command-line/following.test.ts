@@ -47,6 +47,12 @@ onHosts(setups, (host) => {
     await agent.released(one.execution);
     await agent.report(seen.gone(one));
   };
+  const throughLine = async () => {
+    const line = await FrailLine.to(host().url());
+    const far = new CommandLine(await scratchFolder('berth-home-'), { BERTH_URL: line.url });
+    await far.run(['login', '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    return { line, far };
+  };
   /** A command that submits, and the id of its execution. */
   const submitting = async (words: readonly string[], described: Application) => {
     const before = new Set(Object.keys(await api.list()));
@@ -112,9 +118,7 @@ onHosts(setups, (host) => {
   });
 
   test('L23: logs goes on after broken connections, without a gap or a repetition', async () => {
-    const line = await FrailLine.to(host().url());
-    const far = new CommandLine(await scratchFolder('berth-home-'), { BERTH_URL: line.url });
-    await far.run(['login', '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    const { line, far } = await throughLine();
     const id = await api.submit();
     const [one] = await running(id);
     const read = far.start(['logs', String(id)]);
@@ -131,6 +135,18 @@ onHosts(setups, (host) => {
     const { code, out, err } = await read.ended;
     expect([code, out.toString()]).toEqual([0, parts.join('')]);
     expect(err).toContain('Berth tries again.');
+    line.close();
+  });
+
+  test('L27: run submits one execution although the answers to its request get lost', async () => {
+    const { line, far } = await throughLine();
+    const before = Object.keys(await api.list());
+    line.answersToLose = 2;
+    const { code, out } = await far.run(['run', '-'], JSON.stringify(ONE));
+    expect([code, line.answersToLose]).toEqual([0, 0]);
+    const added = Object.keys(await api.list()).filter((id) => !before.includes(id));
+    expect(added).toEqual([out.trim()]);
+    await api.terminate(Number(out));
     line.close();
   });
 

@@ -3,37 +3,25 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export class FrailLine {
-  readonly url: string;
-  readonly #server: ReturnType<typeof createServer>;
-  readonly #sockets: Set<Socket>;
+  /** So many answers get lost: the connection ends in place of them. */
+  answersToLose = 0;
+  readonly #server = createServer((near) => this.#join(near));
+  readonly #target: URL;
+  readonly #sockets = new Set<Socket>();
 
-  private constructor(server: ReturnType<typeof createServer>, sockets: Set<Socket>) {
-    this.#server = server;
-    this.#sockets = sockets;
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  private constructor(target: URL) {
+    this.#target = target;
   }
 
   static async to(url: string): Promise<FrailLine> {
-    const { hostname, port } = new URL(url);
-    const sockets = new Set<Socket>();
-    const server = createServer((near) => {
-      const far = connect(Number(port), hostname);
-      for (const [one, other] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        sockets.add(one);
-        one
-          .on('error', () => {})
-          .on('close', () => {
-            sockets.delete(one);
-            other.destroy();
-          });
-        one.pipe(other);
-      }
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new FrailLine(server, sockets);
+    const line = new FrailLine(new URL(url));
+    line.#server.listen(0, '127.0.0.1');
+    await once(line.#server, 'listening');
+    return line;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** Ends all connections without a word. Further ones are possible at once. */
@@ -44,5 +32,24 @@ export class FrailLine {
   close(): void {
     this.#server.close();
     this.break();
+  }
+
+  #join(near: Socket): void {
+    const far = connect(Number(this.#target.port), this.#target.hostname);
+    for (const socket of [near, far]) {
+      this.#sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        for (const one of [near, far]) one.destroy();
+      });
+    }
+    near.pipe(far);
+    far.on('data', (data) => {
+      if (this.answersToLose > 0) {
+        this.answersToLose -= 1;
+        near.resetAndDestroy();
+      } else near.write(data);
+    });
   }
 }
