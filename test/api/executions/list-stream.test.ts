@@ -21,7 +21,7 @@ let db: Db;
 let duringList: (rows: Row[]) => Promise<Row[]>;
 /** Called before a whole execution is read, whatever the length of its description. */
 let beforeRead: () => Promise<void>;
-let submit: () => Promise<unknown>;
+let submit: () => Promise<number>;
 let app: Hono<Env>;
 let clock: ReturnType<typeof nodeClock>;
 
@@ -41,7 +41,7 @@ beforeEach(async () => {
   });
   const described = application(service());
   const submission = { name: 'x', application: described, description: JSON.stringify(described) };
-  submit = () => coordinator.submit({ userId: account.user.id, ...submission });
+  submit = async () => (await coordinator.submit({ userId: account.user.id, ...submission })).id;
   await submit();
   const watched: Db = {
     query: async (sql, args) => {
