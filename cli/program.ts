@@ -1,9 +1,11 @@
 /** The program `berth`: its commands, and how it ends. */
 import { Command, CommanderError } from 'commander';
 import { BerthError } from '../client/berth.ts';
+import { VERSION } from '../client/version.ts';
 import { addCheckCommands } from './commands/checks.ts';
 import { addExecutionCommands } from './commands/executions.ts';
 import { addLogCommand } from './commands/logs.ts';
+import { addMachineCommands } from './commands/machine.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addWaitCommand } from './commands/wait.ts';
@@ -29,6 +31,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
 function programOf(terminal: Terminal): Command {
   const program = new Command('berth')
     .description('Runs containerised applications on a cluster of Docker hosts')
+    .version(VERSION, '-V, --version', 'the version of this program')
     .exitOverride()
     .showHelpAfterError('(--help shows what there is)')
     .configureOutput({
@@ -43,6 +46,7 @@ function programOf(terminal: Terminal): Command {
   addWaitCommand(program, terminal, connected);
   addLogCommand(program, terminal, connected);
   addCheckCommands(program, terminal, connected);
+  addMachineCommands(program, terminal);
   return program;
 }
 

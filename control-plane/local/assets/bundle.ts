@@ -2,6 +2,7 @@
  * Common parts of the bundles that are built from sources and packages: digests, licences and atomic writes.
  */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
@@ -32,13 +33,16 @@ async function licenceOf(folder: string): Promise<string> {
 
 /**
  * A digest of everything that a bundle is built from: the sources in `folders`, the other `files`, and the
- * versions of packages.
+ * versions of packages, which an installed package has in its `package.json`.
  */
 export async function digestOf(folders: readonly string[], files: readonly string[]): Promise<string> {
-  const paths = ['package-lock.json', ...files];
+  const lock = existsSync(join(ROOT, 'package-lock.json')) ? 'package-lock.json' : 'package.json';
+  const paths = [lock, ...files];
   for (const folder of folders) {
     const found = await readdir(join(ROOT, folder), { recursive: true });
-    paths.push(...found.filter((file) => /\.(ts|json|css)$/.test(file)).map((file) => `${folder}/${file}`));
+    paths.push(
+      ...found.filter((file) => /\.([jt]s|json|css)$/.test(file)).map((file) => `${folder}/${file}`),
+    );
   }
   const texts = await Promise.all(paths.sort().map((path) => readFile(join(ROOT, path), 'utf8')));
   const hash = createHash('sha256');

@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -28,6 +28,7 @@ onHosts(setups, (host) => {
     const login = ['login', host().url(), '--user', 'admin', '--password-stdin'];
     expect((await berth.run(login, ADMIN_PASSWORD)).code).toBe(0);
   });
+  afterAll(() => rm(home, { recursive: true, force: true }));
   beforeEach(async () => {
     agent = undefined;
     for (const id of Object.keys(await api.list())) await api.remove(Number(id));

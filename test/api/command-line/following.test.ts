@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
@@ -29,6 +29,7 @@ onHosts(setups, (host) => {
     const login = ['login', host().url(), '--user', 'admin', '--password-stdin'];
     expect((await berth.run(login, ADMIN_PASSWORD)).code).toBe(0);
   });
+  afterAll(() => rm(home, { recursive: true, force: true }));
   beforeEach(async () => {
     agent = await ScriptedAgent.join(host());
   });
@@ -49,7 +50,7 @@ onHosts(setups, (host) => {
   };
   const throughLine = async () => {
     const line = await FrailLine.to(host().url());
-    const far = new CommandLine(await scratchFolder('berth-home-'), { BERTH_URL: line.url });
+    const far = new CommandLine(join(home, 'far'), { BERTH_URL: line.url });
     await far.run(['login', '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
     return { line, far };
   };

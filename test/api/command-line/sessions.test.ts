@@ -1,6 +1,6 @@
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
@@ -20,6 +20,7 @@ onHosts(setups, (host) => {
     home = await scratchFolder('berth-home-');
     berth = new CommandLine(home);
   });
+  afterEach(() => rm(home, { recursive: true, force: true }));
   const file = () => join(home, '.config/berth/contexts.json');
   const logIn = (...options: string[]) =>
     berth.run(['login', host().url(), ...LOGIN, ...options], `${ADMIN_PASSWORD}\n`);

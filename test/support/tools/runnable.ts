@@ -132,7 +132,7 @@ class Reader {
  * A search path whose `node` is Node 20 and which has no program of node_modules. Uses `folder` for its
  * files.
  */
-async function pathWithNode20(folder: string): Promise<string> {
+export async function pathWithNode20(folder: string): Promise<string> {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
   const programs = join(folder, 'bin');
   await mkdir(programs);

@@ -5,7 +5,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const FOLDERS = ['shared', 'control-plane', 'agent', 'cli', 'client', 'examples', 'docs', 'test', '.ci'];
+const FOLDERS = [
+  'shared',
+  'control-plane',
+  'agent',
+  'cli',
+  'client',
+  'release',
+  'examples',
+  'docs',
+  'test',
+  '.ci',
+];
 
 export interface Import {
   /** As written in the source. */

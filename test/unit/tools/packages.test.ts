@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { type Import, type Source, sourcesIn } from '../../support/tools/sources.ts';
 
-const sources = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli', 'examples');
+const sources = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli', 'release', 'examples');
 
 /** The only files or folders that may import each package. Tests may import any. */
 const OWNERS: Record<string, readonly string[]> = {
@@ -43,7 +43,11 @@ const OWNERS: Record<string, readonly string[]> = {
     'agent/engine/engine-address.ts',
     'examples/image.ts',
   ],
-  esbuild: ['control-plane/local/assets/agent-bundle.ts', 'control-plane/local/assets/web-files.ts'],
+  esbuild: [
+    'release/pack.ts',
+    'control-plane/local/assets/agent-bundle.ts',
+    'control-plane/local/assets/web-files.ts',
+  ],
   micromark: ['control-plane/web/components/markdown.ts'],
   'micromark-extension-gfm': ['control-plane/web/components/markdown.ts'],
   commander: ['cli/'],

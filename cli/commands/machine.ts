@@ -1,0 +1,118 @@
+/** `berth server`, `agent`, `demo`, `backup`, `restore` and `reset-password`: programs on this machine. */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import { Exit, FAILED } from '../terminal/exit.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+interface MachineProgram {
+  name: string;
+  description: string;
+  /** Without its ending, from the root of the package. */
+  path: string;
+  /** For Node: less memory for a process that runs for months. */
+  flags?: readonly string[];
+}
+
+const LEAN = ['--max-semi-space-size=2', '--no-maglev', '--liftoff-only'];
+
+const PROGRAMS: readonly MachineProgram[] = [
+  {
+    name: 'server',
+    description: 'Run a control plane with an agent for the Docker engine of this machine',
+    path: 'control-plane/node',
+    flags: LEAN,
+  },
+  {
+    name: 'agent',
+    description: 'Run the agent of this machine for a control plane elsewhere',
+    path: 'agent/main',
+    flags: ['--max-semi-space-size=1', '--liftoff-only'],
+  },
+  {
+    name: 'demo',
+    description: 'Run a container from the submission to its end, and leave nothing behind',
+    path: 'examples/demo',
+    flags: LEAN,
+  },
+  {
+    name: 'backup',
+    description: 'Copy the database of a control plane to a file',
+    path: 'control-plane/backup',
+  },
+  {
+    name: 'restore',
+    description: 'Put a backup in the place of the database',
+    path: 'control-plane/restore',
+  },
+  {
+    name: 'reset-password',
+    description: 'Give a user a new password, without the old one',
+    path: 'control-plane/reset-password',
+  },
+];
+
+export function addMachineCommands(program: Command, terminal: Terminal): void {
+  for (const one of PROGRAMS)
+    program
+      .command(`${one.name} [words...]`)
+      .description(`${one.description}; settings are in the environment (operator guide)`)
+      .allowUnknownOption()
+      .helpOption(false)
+      .action((words: string[]) => run(one, words, terminal.env));
+}
+
+/** Runs the program to its end. Throws Exit with its exit code unless that is 0. */
+async function run(
+  { path, flags = [] }: MachineProgram,
+  words: string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const { file, folder } = programAt(path);
+  const child = spawn(node24(), [...flags, file, ...words], {
+    stdio: 'inherit',
+    env: { MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: cacheFolder(env, folder), ...env },
+  });
+  // A terminal sends Ctrl-C to both; whoever stops this process means the program.
+  const pass = (signal: NodeJS.Signals) => child.kill(signal);
+  process
+    .on('SIGINT', () => {})
+    .on('SIGTERM', pass)
+    .on('SIGHUP', pass);
+  const code = await new Promise<number>((done, fail) => {
+    child.on('error', fail).on('exit', (status) => done(status ?? FAILED));
+  });
+  if (code !== 0) throw new Exit(code);
+}
+
+/** The program is JavaScript in the package, and TypeScript in a checkout. */
+function programAt(path: string): { file: string; folder: string } {
+  for (const folder of [join(import.meta.dirname, '..'), join(import.meta.dirname, '../..')])
+    for (const file of [`${join(folder, path)}.js`, `${join(folder, path)}.ts`])
+      if (existsSync(file)) return { file, folder };
+  throw new Error(`${path} is missing: install Berth again.`);
+}
+
+const NODE_MAJOR = 24;
+
+/** A Node that runs the program: this one if it is new enough, else the one that comes with the package. */
+function node24(): string {
+  if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR) return process.execPath;
+  const { resolve } = createRequire(import.meta.url);
+  const { platform, arch } = process;
+  for (const name of [`node-${platform}-${arch}`, `node-bin-${platform}-${arch}`])
+    try {
+      return join(dirname(resolve(`${name}/package.json`)), 'bin/node');
+    } catch {
+      // Not for this machine.
+    }
+  throw new Error(`This needs Node ${NODE_MAJOR} or newer, and this is ${process.version}.`);
+}
+
+const cacheFolder = ({ XDG_CACHE_HOME }: NodeJS.ProcessEnv, folder: string): string =>
+  folder.includes('node_modules')
+    ? join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'berth')
+    : join(folder, 'node_modules/.cache/berth');

@@ -1,0 +1,86 @@
+/**
+ * `npm run pack`: makes the package as a tarball in `dist/`, for `npm install -g`. Node strips no types below
+ * node_modules, so the sources become JavaScript, file by file. The command line becomes one file, since it
+ * must start quickly, and runs on Node 20. Everything else runs on the Node 24 that the package brings along.
+ */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, extname, join, resolve } from 'node:path';
+import { build, transform } from 'esbuild';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const DIST = join(ROOT, 'dist');
+const STAGE = join(DIST, 'package');
+const FOLDERS = ['shared', 'control-plane', 'agent', 'examples'];
+const FILES = ['README.md', 'LICENSE'];
+const COMMAND = 'cli/main.js';
+/** Needed on a machine that runs a control plane; `npm run dev` alone needs the others. */
+const OWN_OPTIONAL = /^node-/;
+
+rmSync(DIST, { recursive: true, force: true });
+for (const folder of FOLDERS)
+  for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) await add(join(entry.parentPath, entry.name).slice(ROOT.length + 1));
+for (const file of FILES) cpSync(join(ROOT, file), join(STAGE, file));
+await bundleCommand();
+const manifest = makeManifest(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
+writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+const [packed] = JSON.parse(
+  execFileSync('npm', ['pack', '--json', '--pack-destination', DIST], { cwd: STAGE, encoding: 'utf8' }),
+) as [{ filename: string; size: number; entryCount: number }];
+rmSync(STAGE, { recursive: true });
+process.stdout.write(`dist/${packed.filename}: ${packed.entryCount} files, ${packed.size} bytes\n`);
+
+async function add(path: string): Promise<void> {
+  if (/(^|\/)tsconfig\.json$|\.md$/.test(path)) return;
+  const to = join(STAGE, path);
+  mkdirSync(dirname(to), { recursive: true });
+  if (extname(path) !== '.ts') return cpSync(join(ROOT, path), to);
+  const source = readFileSync(join(ROOT, path), 'utf8');
+  const { code } = await transform(source, {
+    loader: 'ts',
+    format: 'esm',
+    target: 'node24',
+    charset: 'utf8',
+  });
+  writeFileSync(to.replace(/\.ts$/, '.js'), withOwnNames(code));
+}
+
+/** Names of files in imports and other texts: the sources are JavaScript now. */
+function withOwnNames(code: string): string {
+  return code.replace(/\.ts(?=["'`])/g, '.js');
+}
+
+async function bundleCommand(): Promise<void> {
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: ['cli/main.ts'],
+    outfile: join(STAGE, COMMAND),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.11',
+    charset: 'utf8',
+    // Names that CommonJS packages expect.
+    banner: {
+      js: 'import { createRequire as requireOfBundle } from "node:module";\nconst require = requireOfBundle(import.meta.url);',
+    },
+  });
+  chmodSync(join(STAGE, COMMAND), 0o755);
+}
+
+interface Manifest {
+  dependencies: Record<string, string>;
+  optionalDependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+  [field: string]: unknown;
+}
+
+function makeManifest({ dependencies, optionalDependencies, ...rest }: Manifest): object {
+  const { name, version, description, license, type, engines } = rest;
+  const nodes = Object.entries(optionalDependencies).filter(([one]) => OWN_OPTIONAL.test(one));
+  return {
+    ...{ name, version, description, license, type, engines, bin: { berth: COMMAND } },
+    ...{ dependencies, optionalDependencies: Object.fromEntries(nodes) },
+  };
+}

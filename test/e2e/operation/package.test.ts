@@ -1,0 +1,90 @@
+/** The package as people get it: packed, installed with npm in an empty folder, and run from there. */
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rm, symlink } from 'node:fs/promises';
+import { delimiter, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Program, startCommand } from '../../support/hosts/process.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
+import { pathWithNode20 } from '../../support/tools/runnable.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const PASSWORD = 'words of an administrator';
+const run = promisify(execFile);
+
+let folder: string;
+/** Search paths with `berth`, by the version of `node`. */
+let paths: Record<20 | 24, string>;
+
+beforeAll(async () => {
+  folder = await scratchFolder('berth-package-');
+  await run('npm', ['run', '--silent', 'pack'], { cwd: ROOT });
+  const [tarball = ''] = await readdir(join(ROOT, 'dist'));
+  const prefix = join(folder, 'installed');
+  await run('npm', ['install', '--global', '--prefix', prefix, join(ROOT, 'dist', tarball)], {
+    cwd: folder,
+  });
+  const programs = join(prefix, 'bin');
+  const node24 = join(folder, 'node24');
+  await mkdir(node24);
+  await symlink(process.execPath, join(node24, 'node'));
+  const without = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
+  await mkdir(join(folder, 'node20'));
+  paths = {
+    20: [programs, await pathWithNode20(join(folder, 'node20'))].join(delimiter),
+    24: [node24, programs, ...without].join(delimiter),
+  };
+}, 180_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** `berth` as it was installed, in a folder of its own. */
+function berth(version: 20 | 24, words: string[], env: NodeJS.ProcessEnv = {}): Program {
+  const PATH = paths[version];
+  const home = {
+    HOME: folder,
+    NODE_COMPILE_CACHE: undefined,
+    BERTH_DEPLOYMENT_NAME: `package-${process.pid}`,
+  };
+  return startCommand(['/bin/sh', '-c', 'exec berth "$@"', 'berth', ...words], {
+    cwd: folder,
+    env: { ...home, PATH, ...env },
+  });
+}
+
+test('L15: berth demo runs a container to its end, on Node 20', async () => {
+  const demo = berth(20, ['demo']);
+  await demo.waitFor(/terminated +\d/, 60_000);
+  expect(await demo.waitForEnd()).toBe(0);
+});
+
+test('L15, L16: berth server serves the commands of clients, on Node 24, and SIGTERM ends it', async () => {
+  const settings = { BERTH_PORT: '0', BERTH_ADMIN_PASSWORD: PASSWORD, BERTH_DATA_DIR: join(folder, 'data') };
+  const server = berth(24, ['server'], settings);
+  await server.waitFor(/agent\.connected/, 30_000);
+  const [, url = ''] = await server.waitFor(/listens on (http:\/\/[\w.:]+)/);
+  for (const file of ['/assets/berth.css', '/agent/berth-agent.mjs', '/docs/swagger-ui.css', '/openapi.json'])
+    expect((await fetch(url + file)).status, file).toBe(200);
+  const login = startCommand(
+    ['/bin/sh', '-c', `echo '${PASSWORD}' | berth login ${url} --user admin --password-stdin`],
+    { cwd: folder, env: { HOME: folder, PATH: paths[20] } },
+  );
+  expect(await login.waitForEnd(), login.output).toBe(0);
+  const words = ['--image', 'berth/busybox:1', '--follow', '--', 'sh', '-c', 'echo hello; exit 3'];
+  const job = berth(20, ['run', ...words]);
+  expect(await job.waitForEnd(60_000), job.output).toBe(3);
+  expect(job.output).toContain('hello\n');
+  const rm = berth(24, ['rm', '1']);
+  expect(await rm.waitForEnd(), rm.output).toBe(0);
+  process.kill(server.pid, 'SIGTERM');
+  expect(await server.waitForEnd()).toBe(0);
+});
+
+test('L16: a program has the arguments and the exit code of its own', async () => {
+  const backup = berth(20, ['backup', '--none'], { BERTH_DATA_DIR: join(folder, 'nothing') });
+  expect(await backup.waitForEnd()).toBe(1);
+  const version = berth(20, ['--version']);
+  expect([await version.waitForEnd(), version.output]).toEqual([
+    0,
+    expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+  ]);
+});
