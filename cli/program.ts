@@ -4,6 +4,7 @@ import { BerthError } from '../client/berth.ts';
 import { VERSION } from '../client/version.ts';
 import { addCheckCommands } from './commands/checks.ts';
 import { addExecutionCommands } from './commands/executions.ts';
+import { addHostCommands } from './commands/hosts.ts';
 import { addLogCommand } from './commands/logs.ts';
 import { addMachineCommands } from './commands/machine.ts';
 import { addRunCommand } from './commands/run.ts';
@@ -47,6 +48,7 @@ function programOf(terminal: Terminal): Command {
   addLogCommand(program, terminal, connected);
   addCheckCommands(program, terminal, connected);
   addMachineCommands(program, terminal);
+  addHostCommands(program, terminal, connected);
   return program;
 }
 

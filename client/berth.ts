@@ -4,10 +4,13 @@ import type {
   ExecutionJson,
   ExplanationJson,
   InfoJson,
+  QuotaJson,
+  RoleJson,
   ServiceJson,
   UserJson,
 } from '../control-plane/http/json/schemas.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
+import { Accounts, Hosts } from './resources.ts';
 import { type Call, type Credentials, send, sendOnce, sessionOf } from './transport.ts';
 import { type WatchOptions, watch } from './watch.ts';
 
@@ -26,6 +29,10 @@ export interface ExecutionFilter {
 export class Berth {
   readonly #url: URL;
   readonly #credentials: Credentials | undefined;
+  readonly hosts = new Hosts((...request) => this.#text(...request));
+  readonly users = new Accounts<UserJson>('user', (...request) => this.#text(...request), 'username');
+  readonly roles = new Accounts<RoleJson>('role', (...request) => this.#text(...request));
+  readonly quotas = new Accounts<QuotaJson>('quota', (...request) => this.#text(...request));
 
   /** `url`: of the control plane, such as `https://berth.example.org`. Throws TypeError if it is none. */
   constructor(url: string, credentials?: Credentials) {

@@ -14,6 +14,10 @@ export function table(heads: readonly string[], rows: readonly string[][], colum
   return `${all.map((row) => lineOf(row).trimEnd()).join('\n')}\n`;
 }
 
+/** One thing in detail: a line for each of its features. */
+export const details = (features: readonly (readonly [name: string, text: string])[]): string =>
+  features.map(([name, text]) => `${`${name.padEnd(11)}${onOneLine(text)}`.trimEnd()}\n`).join('');
+
 /** The widths with the widest ones reduced until their sum is `room`. */
 function fitted(wanted: readonly number[], room: number): number[] {
   const widths = [...wanted];

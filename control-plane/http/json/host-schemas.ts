@@ -69,7 +69,11 @@ export const hostRemovalSchema = z
   })
   .meta({ id: 'HostRemoval' });
 
-export const hostJson = (host: HostView): z.infer<typeof hostSchema> => ({
+export type HostJson = z.infer<typeof hostSchema>;
+export type HostDetailJson = z.infer<typeof hostDetailSchema>;
+export type HostRemovalJson = z.infer<typeof hostRemovalSchema>;
+
+export const hostJson = (host: HostView): HostJson => ({
   id: host.id,
   name: host.name,
   address: host.address,
@@ -97,7 +101,7 @@ export const hostJson = (host: HostView): z.infer<typeof hostSchema> => ({
   conditions: host.conditions.map(({ kind, text }) => ({ kind, text })),
 });
 
-export const hostDetailJson = (host: HostDetail): z.infer<typeof hostDetailSchema> => ({
+export const hostDetailJson = (host: HostDetail): HostDetailJson => ({
   ...hostJson(host),
   services: host.services.map(hostServiceJson),
 });
@@ -114,7 +118,7 @@ const hostServiceJson = (service: HostService): z.infer<typeof hostServiceSchema
 export const hostRemovalJson = (
   { name, requeued, leftBehind }: HostRemoval,
   deploymentName: string,
-): z.infer<typeof hostRemovalSchema> => ({
+): HostRemovalJson => ({
   message:
     leftBehind === 0
       ? `Host ${name} is removed.`

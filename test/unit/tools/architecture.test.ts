@@ -17,7 +17,10 @@ const program = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli');
 const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   '.': {
     ...{ shared: [], 'control-plane': [], agent: [] },
-    client: ['type control-plane/http/json/schemas.ts', 'control-plane/core/streams/log-frames.ts'],
+    client: [
+      ...['type control-plane/http/json/schemas.ts', 'type control-plane/http/json/host-schemas.ts'],
+      'control-plane/core/streams/log-frames.ts',
+    ],
     cli: ['client'],
   },
   cli: { terminal: [], commands: ['contexts.ts', 'description.ts', 'output.ts', 'waiting.ts', 'terminal'] },

@@ -1,0 +1,133 @@
+/** `berth host`: the hosts of the cluster, for administrators. */
+import type { Command } from 'commander';
+import type { Berth } from '../../client/berth.ts';
+import { sizeText } from '../../shared/sizes.ts';
+import { details, onOneLine, table } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { ageOf, timeOf } from '../terminal/time.ts';
+import { forEachNamed, idNamed } from './named.ts';
+
+interface Form {
+  json?: boolean;
+  quiet?: boolean;
+}
+
+export function addHostCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  const host = program.command('host').description('The hosts of the cluster');
+  host
+    .command('ls')
+    .description('List the hosts')
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'ids only')
+    .action((options: Form) => list(terminal, connect, options));
+  host
+    .command('get <host>')
+    .description('Show a host, by id or name, with its services')
+    .option('--json', 'as JSON')
+    .action((given: string, options: Form) => show(terminal, connect, given, options));
+  host
+    .command('drain <host...>')
+    .description('Take no new services; elastic services leave, essential services stay to their end')
+    .option('--force', 'essential services leave too: their executions start again elsewhere')
+    .action(async (given: string[], options: { force?: boolean }) => {
+      const { hosts } = await connect();
+      await forEachNamed(terminal, hosts, given, (id) => hosts.drain(id, options));
+    });
+  host
+    .command('resume <host...>')
+    .description('Take new services again')
+    .action(async (given: string[]) => {
+      const { hosts } = await connect();
+      await forEachNamed(terminal, hosts, given, (id) => hosts.resume(id));
+    });
+  host
+    .command('rm <host...>')
+    .description('Remove hosts that are empty or lost')
+    .option('--force', 'also a host that is disconnected and not lost yet, if its containers run no more')
+    .action(async (given: string[], options: { force?: boolean }) => {
+      const { hosts } = await connect();
+      await forEachNamed(terminal, hosts, given, async (id) => {
+        const { message, requeued, left_behind } = await hosts.remove(id, options);
+        if (left_behind > 0) terminal.say(onOneLine(message));
+        if (requeued.length > 0)
+          terminal.say(`These executions are in the queue again: ${requeued.join(' ')}`);
+      });
+    });
+  host
+    .command('token')
+    .description('Print the command that makes a machine a host, or the token for its agent')
+    .option('--name <name>', 'for a host of this name only')
+    .option('--labels <labels>', 'labels of the new host, with commas between them')
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'the token only')
+    .action((options: Form & TokenOptions) => createToken(terminal, connect, options));
+}
+
+interface TokenOptions {
+  name?: string;
+  labels?: string;
+}
+
+async function list(terminal: Terminal, connect: () => Promise<Berth>, { json, quiet }: Form): Promise<void> {
+  const hosts = await (await connect()).hosts.list();
+  if (json) return terminal.out(`${JSON.stringify(hosts)}\n`);
+  if (quiet) return terminal.out(hosts.map(({ id }) => `${id}\n`).join(''));
+  const rows = hosts.map((one) => [
+    ...[String(one.id), one.name, one.state, String(one.containers)],
+    `${sizeText(one.memory_reserved)} of ${sizeText(one.memory_total)}`,
+    `${one.cores_reserved} of ${one.cores_total}`,
+    one.labels.join(','),
+  ]);
+  const heads = ['ID', 'NAME', 'STATE', 'CONTAINERS', 'MEMORY', 'CORES', 'LABELS'];
+  await terminal.out(table(heads, rows, terminal.columns));
+}
+
+async function show(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  given: string,
+  { json }: Form,
+): Promise<void> {
+  const { hosts } = await connect();
+  const host = await hosts.get(await idNamed(hosts, given));
+  if (json) return terminal.out(`${JSON.stringify(host)}\n`);
+  const usedMemory = host.memory_used === null ? '' : `, ${sizeText(host.memory_used)} used`;
+  const usedCores = host.cores_used === null ? '' : `, ${host.cores_used.toFixed(1)} used`;
+  const features: [name: string, text: string][] = [
+    ['Host', `${host.id}  ${host.name}`],
+    ['State', host.state],
+    ['Address', host.address],
+    ['Memory', `${sizeText(host.memory_reserved)} of ${sizeText(host.memory_total)}${usedMemory}`],
+    ['Cores', `${host.cores_reserved} of ${host.cores_total}${usedCores}`],
+    ['Labels', host.labels.join(', ')],
+    ['Versions', `agent ${host.agent_version}, engine ${host.engine_version}`],
+    ['Contact', `${timeOf(host.last_contact)}, ${ageOf(host.last_contact, Date.now())}`],
+    ...host.conditions.map(({ kind, text }): [string, string] => ['Condition', `${kind}: ${text}`]),
+  ];
+  if (host.pending !== null) features.push(['Pending', 'Its agent offers more than was agreed (--json)']);
+  await terminal.out(details(features));
+  const rows = host.services.map((one) => [
+    ...[String(one.id), one.name, String(one.execution_id), one.essential ? 'essential' : 'elastic'],
+    ...[one.status, one.backend_status],
+  ]);
+  const heads = ['SERVICE', 'NAME', 'EXECUTION', 'KIND', 'STATUS', 'CONTAINER'];
+  await terminal.out(`\n${table(heads, rows, terminal.columns)}`);
+}
+
+async function createToken(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  { name, labels, json, quiet }: Form & TokenOptions,
+): Promise<void> {
+  const fields = { ...(name !== undefined && { name }), ...(labels && { labels: labels.split(',') }) };
+  const answer = await (await connect()).hosts.createToken(fields);
+  if (json) return terminal.out(`${JSON.stringify(answer)}\n`);
+  if (quiet) return terminal.out(`${answer.token}\n`);
+  const until = `It is for one host, and valid until ${timeOf(answer.expires_at)}.`;
+  terminal.say(
+    answer.install === undefined
+      ? `Start the agent of the new host with this as its BERTH_JOIN_TOKEN. ${until}`
+      : `Run this as root on the new host. ${until}`,
+  );
+  await terminal.out(`${answer.install ?? answer.token}\n`);
+}

@@ -1,0 +1,36 @@
+/** What people name by its id or by its name: hosts, users, roles and quotas. */
+import type { Collection } from '../../client/resources.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+const IS_ID = /^[1-9]\d{0,14}$/;
+
+/** Digits are an id, all else is a name. Throws if nothing has this name. */
+export async function idNamed<Item extends { id: number }>(
+  collection: Collection<Item, unknown>,
+  given: string,
+): Promise<number> {
+  if (IS_ID.test(given)) return Number(given);
+  const { id } = (await collection.named(given)) ?? {};
+  if (id !== undefined) return id;
+  throw new Error(`There is no ${collection.kind} ${given}; berth ${collection.kind} ls lists them.`);
+}
+
+/** Tries all, and prints each one that was done. The first error is thrown then. */
+export async function forEachNamed<Item extends { id: number }>(
+  terminal: Terminal,
+  collection: Collection<Item, unknown>,
+  all: readonly string[],
+  act: (id: number) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  for (const given of all)
+    try {
+      await act(await idNamed(collection, given));
+      await terminal.out(`${given}\n`);
+    } catch (error) {
+      if (all.length > 1) terminal.say(`${given}: ${error instanceof Error ? error.message : error}`);
+      failures.push(error);
+    }
+  if (failures.length > 0)
+    throw all.length === 1 ? failures[0] : new Error(`${failures.length} of ${all.length} failed.`);
+}

@@ -1,0 +1,82 @@
+/** What the API lists, reads and changes by id: hosts, users, roles and quotas. */
+import type { HostDetailJson, HostJson, HostRemovalJson } from '../control-plane/http/json/host-schemas.ts';
+import type { JoinTokenJson } from '../control-plane/http/json/schemas.ts';
+import type { Call } from './transport.ts';
+
+/** Sends a request, and resolves to the text of its answer. */
+type Ask = (method: Call['method'], path: string, body?: unknown) => Promise<string>;
+
+export class Collection<Item extends { id: number }, Detail = Item> {
+  /** Its name in paths and answers, such as `host`. */
+  readonly kind: string;
+  /** The field with the name of an item. */
+  readonly nameField: string;
+  protected readonly ask: Ask;
+
+  constructor(kind: string, ask: Ask, nameField = 'name') {
+    this.kind = kind;
+    this.nameField = nameField;
+    this.ask = ask;
+  }
+
+  /** Items in the order of their ids. `filter`: fields with the values that are wanted. */
+  async list(filter: Readonly<Record<string, unknown>> = {}): Promise<Item[]> {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(filter)) query.set(name, String(value));
+    const all = JSON.parse(await this.ask('GET', `${this.kind}?${query}`)) as Record<string, Item>;
+    return Object.values(all).sort((one, other) => one.id - other.id);
+  }
+
+  async named(name: string): Promise<Item | undefined> {
+    return (await this.list({ [this.nameField]: name }))[0];
+  }
+
+  async get(id: number): Promise<Detail> {
+    const answer = JSON.parse(await this.ask('GET', `${this.kind}/${id}`)) as Record<string, Detail>;
+    return answer[this.kind] as Detail;
+  }
+
+  /** Changes these fields, and no others. */
+  async update(id: number, changes: object): Promise<void> {
+    await this.ask('POST', `${this.kind}/${id}`, changes);
+  }
+}
+
+/** Users, roles or quotas. */
+export class Accounts<Item extends { id: number }> extends Collection<Item> {
+  /** Resolves to the id. */
+  async create(fields: object): Promise<number> {
+    const answer = JSON.parse(await this.ask('POST', this.kind, fields)) as Record<string, number>;
+    return answer[`${this.kind}_id`] as number;
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.ask('DELETE', `${this.kind}/${id}`);
+  }
+}
+
+export class Hosts extends Collection<HostJson, HostDetailJson> {
+  constructor(ask: Ask) {
+    super('host', ask);
+  }
+
+  /** Elastic services leave the host; with `force` essential ones too. */
+  drain(id: number, { force = false } = {}): Promise<void> {
+    return this.update(id, { schedulable: false, ...(force && { force }) });
+  }
+
+  /** The host takes new services again. */
+  resume(id: number): Promise<void> {
+    return this.update(id, { schedulable: true });
+  }
+
+  /** `force`: also a disconnected host that is not lost yet. */
+  async remove(id: number, { force = false } = {}): Promise<HostRemovalJson> {
+    return JSON.parse(await this.ask('DELETE', `host/${id}${force ? '?force=true' : ''}`)) as HostRemovalJson;
+  }
+
+  /** A token with which one agent can join as one host. It cannot be read again. */
+  async createToken(fields: { name?: string; labels?: readonly string[] }): Promise<JoinTokenJson> {
+    return JSON.parse(await this.ask('POST', 'host/token', fields)) as JoinTokenJson;
+  }
+}
