@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { BerthError } from '../client/berth.ts';
 import { VERSION } from '../client/version.ts';
+import { addAccountCommands } from './commands/accounts.ts';
 import { addCheckCommands } from './commands/checks.ts';
 import { addExecutionCommands } from './commands/executions.ts';
 import { addHostCommands } from './commands/hosts.ts';
@@ -49,6 +50,7 @@ function programOf(terminal: Terminal): Command {
   addCheckCommands(program, terminal, connected);
   addMachineCommands(program, terminal);
   addHostCommands(program, terminal, connected);
+  addAccountCommands(program, terminal, connected);
   return program;
 }
 

@@ -1,7 +1,9 @@
 /** What the API lists, reads and changes by id: hosts, users, roles and quotas. */
 import type { HostDetailJson, HostJson, HostRemovalJson } from '../control-plane/http/json/host-schemas.ts';
-import type { JoinTokenJson } from '../control-plane/http/json/schemas.ts';
+import type { JoinTokenJson, QuotaJson, RoleJson, UserJson } from '../control-plane/http/json/schemas.ts';
 import type { Call } from './transport.ts';
+
+export type { QuotaJson, RoleJson, UserJson };
 
 /** Sends a request, and resolves to the text of its answer. */
 type Ask = (method: Call['method'], path: string, body?: unknown) => Promise<string>;
