@@ -57,11 +57,8 @@ function sizeProblem(
   return `The texts of its ${count(serviceCount, 'instance')} (command, environment and so on) have about ${memoryText(textBytes)} in all, and those of an execution may have ${memoryText(bounds.textBytesPerExecution)}. Put them into a volume, or ask an administrator to raise BERTH_MAX_TEXT_MIB_PER_EXECUTION.`;
 }
 
-function queueProblem(
-  { schedulerConfig: { bounds }, waiting }: Cluster,
-  execution: Execution,
-): string | null {
-  const own = waiting.of(execution.userId);
+function queueProblem({ schedulerConfig: { bounds }, counts }: Cluster, execution: Execution): string | null {
+  const own = counts.waitingOf(execution.userId);
   if (own.executions >= bounds.waitingPerUser)
     return `You have ${own.executions} executions waiting, and a user may have ${bounds.waitingPerUser}. Try again when some of them have started, or terminate some.`;
   const bytes = own.bytes + waitingBytesOf(execution);
@@ -69,9 +66,9 @@ function queueProblem(
     return `With this one the descriptions of your waiting executions have ${memoryText(bytes)}, and those of a user may have ${memoryText(bounds.waitingBytesPerUser)}. Try again when some of them have started, or terminate some.`;
   const mayUseReserve = own.executions < RESERVED_PER_USER;
   const limit = bounds.waiting + (mayUseReserve ? reserveOf(bounds) : 0);
-  if (waiting.executions < limit) return null;
+  if (counts.waiting < limit) return null;
   const reserve = mayUseReserve
     ? `, and ${reserveOf(bounds)} more of users with fewer than ${RESERVED_PER_USER}`
     : '';
-  return `${waiting.executions} executions of all users are waiting, and the queue holds ${bounds.waiting}${reserve}. Try again when some of them have started.`;
+  return `${counts.waiting} executions of all users are waiting, and the queue holds ${bounds.waiting}${reserve}. Try again when some of them have started.`;
 }

@@ -20,10 +20,10 @@ import { type Changes, type NextIds, noChanges } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
 import { DemandTable } from './demand-table.ts';
 import { ElasticQueue } from './elastic-queue.ts';
+import { ExecutionCounts } from './execution-counts.ts';
 import { retryOverBound } from './queue-membership.ts';
 import { ServiceIndex } from './service-index.ts';
 import { UserUsages } from './user-usages.ts';
-import { WaitingCounts } from './waiting-counts.ts';
 
 export class Cluster implements SchedulerState {
   readonly executions = new Map<number, Execution>();
@@ -49,7 +49,7 @@ export class Cluster implements SchedulerState {
   readonly hostIndex: HostIndex;
   /** Executions that count under their user's quota: from placement to the end or the return to the queue. */
   readonly admitted = new Set<Execution>();
-  readonly waiting = new WaitingCounts();
+  readonly counts = new ExecutionCounts();
   leastOverBound: number | null = null;
   /** By execution id. */
   readonly deadlines = new Deadlines();
@@ -89,14 +89,15 @@ export class Cluster implements SchedulerState {
     this.executions.set(execution.id, execution);
     execution.demand = this.#demands.share(execution.demand);
     this.addServices(execution);
-    if (execution.status === 'queued') this.waiting.count(execution, 1);
-    else if (!isEnded(execution)) this.#count(execution);
+    this.counts.moved(execution, null, execution.status);
+    if (execution.status !== 'queued' && !isEnded(execution)) this.#count(execution);
     this.dirty.add(execution.id);
   }
 
   /** Drops an execution that needs no more work. Its row, if it has one, is served from the store. */
   dropExecution(execution: Execution): void {
     this.executions.delete(execution.id);
+    this.counts.moved(execution, execution.status, null);
     this.queue.remove(execution);
     this.deadlines.delete(execution.id);
     this.#demands.release(execution.demand);
@@ -185,10 +186,8 @@ export class Cluster implements SchedulerState {
     return this.#index.at(hostId);
   }
 
-  /** Counts the execution among those that wait while it is queued. */
   setStatus(execution: Execution, status: ExecutionStatus): void {
-    const change = Number(status === 'queued') - Number(execution.status === 'queued');
-    if (change === 1 || change === -1) this.waiting.count(execution, change);
+    this.counts.moved(execution, execution.status, status);
     execution.status = status;
     if (status === 'queued') this.loaded.set(execution, null);
   }

@@ -4,7 +4,7 @@
  */
 
 import { MICRO } from '../accounts/quota.ts';
-import type { ExecutionStatus } from '../model/execution.ts';
+import type { Execution, ExecutionStatus } from '../model/execution.ts';
 import { type Host, isReachable } from '../model/host.ts';
 import { isAssigned } from '../model/service.ts';
 import { isUsable } from '../scheduling/host-filters.ts';
@@ -102,24 +102,20 @@ export function schedulerSummaryOf(cluster: Cluster): SchedulerSummary {
   };
 }
 
-/** In one pass, because there may be 100,000 executions. */
-function countExecutions({ executions }: Cluster) {
-  const counts = {
-    queue: { executions: 0, oldestSubmitMs: null as number | null },
-    running: { executions: 0, starting: 0 },
-    cleaningUp: 0,
+/** Does not go through all executions, because there may be 100,000 of them. */
+function countExecutions({ executions, counts }: Cluster) {
+  const starting = counts.of('starting');
+  return {
+    queue: { executions: counts.waiting, oldestSubmitMs: oldestSubmitMs(executions.values()) },
+    running: { executions: starting + counts.of('running'), starting },
+    cleaningUp: counts.of('cleaning up'),
   };
-  for (const { status, timeSubmitMs } of executions.values()) {
-    if (status === 'queued') {
-      counts.queue.executions += 1;
-      counts.queue.oldestSubmitMs = Math.min(counts.queue.oldestSubmitMs ?? timeSubmitMs, timeSubmitMs);
-    } else if (status === 'cleaning up') counts.cleaningUp += 1;
-    else if (status === 'starting' || status === 'running') {
-      counts.running.executions += 1;
-      if (status === 'starting') counts.running.starting += 1;
-    }
-  }
-  return counts;
+}
+
+/** When the waiting execution was submitted that comes first in the order of submission. */
+function oldestSubmitMs(executions: Iterable<Execution>): number | null {
+  for (const { status, timeSubmitMs } of executions) if (status === 'queued') return timeSubmitMs;
+  return null;
 }
 
 /**

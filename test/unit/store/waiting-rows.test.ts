@@ -81,8 +81,8 @@ test('C175: a database beyond the bounds is read all the same, and then admits n
   await migrate(db, migrations);
   const bounds = { ...defaultSchedulerConfig.bounds, waiting: 2, waitingPerUser: 1 };
   const { cluster } = await takeOver(db, { ...defaultSchedulerConfig, bounds }, CLAIMANT);
-  expect(cluster.waiting.executions).toBe(4);
-  expect(cluster.waiting.of(1)).toEqual({
+  expect(cluster.counts.waiting).toBe(4);
+  expect(cluster.counts.waitingOf(1)).toEqual({
     executions: 4,
     bytes: 4 * submission.description.length,
   });

@@ -52,17 +52,17 @@ test('H356: the reserve is for users with fewer than 100 waiting, and a tenth of
   expect(refusal(() => rig.submit())).toContain('the queue holds 100. Try again');
   for (let count = 0; count < 10; count++) rig.submit(application(), 2);
   expect(refusal(() => rig.submit(application(), 2))).toContain('the queue holds 100, and 10 more');
-  expect(rig.cluster.waiting.executions).toBe(110);
+  expect(rig.cluster.counts.waiting).toBe(110);
 });
 
 test('H355: an execution that has been placed, or was terminated before, no longer counts as waiting', () => {
   const rig = bounded({ waitingPerUser: 2 });
   const first = rig.submit();
   rig.terminate(rig.submit());
-  expect(rig.cluster.waiting.of(1).executions).toBe(1);
+  expect(rig.cluster.counts.waitingOf(1).executions).toBe(1);
   rig.hello(hostFacts('one'));
   rig.turn();
   expect(first.status).toBe('starting');
-  expect(rig.cluster.waiting.of(1)).toEqual({ executions: 0, bytes: 0 });
-  expect(rig.cluster.waiting.executions).toBe(0);
+  expect(rig.cluster.counts.waitingOf(1)).toEqual({ executions: 0, bytes: 0 });
+  expect(rig.cluster.counts.waiting).toBe(0);
 });
