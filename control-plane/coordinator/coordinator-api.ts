@@ -9,6 +9,7 @@ import type { HostChanges } from '../core/hosts/drain.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import type { Submission } from '../core/lifecycle/submission.ts';
+import type { Family } from '../core/metrics/family.ts';
 import type { Made, RequestKey, UserKey } from '../core/model/idempotency.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
@@ -82,6 +83,8 @@ export interface CoordinatorApi {
   state(): Promise<SchedulerSnapshot>;
   /** Counts of what `state` lists, and of what was removed from the history. */
   summary(): Promise<SchedulerStatistics>;
+  /** `maxHosts`: how many hosts have metrics of their own. */
+  metrics(maxHosts: number): Promise<Family[]>;
   /** Why an execution has its present state; null if it has ended. */
   explain(executionId: number): Promise<Explanation | null>;
   /** What would happen to the submission if it were made now. */
@@ -129,6 +132,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   registerHost: true,
   state: true,
   summary: true,
+  metrics: true,
   explain: true,
   explainSubmission: true,
   allowance: true,

@@ -11,6 +11,8 @@ import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
+import { CoordinatorCounts } from '../core/metrics/coordinator-counts.ts';
+import type { Family } from '../core/metrics/family.ts';
 import type { Made, RequestKey, UserKey } from '../core/model/idempotency.ts';
 import { progressOf } from '../core/model/service.ts';
 import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
@@ -51,10 +53,12 @@ import { HostRegister } from './changes/host-register.ts';
 import { IdempotencyKeys } from './changes/idempotency-keys.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
 import type { CoordinatorDeps } from './coordinator-deps.ts';
+import { readMetrics } from './coordinator-metrics.ts';
 import type { Clock } from './ports.ts';
 import type { SavedCoordinator } from './sleep/saved-state.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
+import { timedDb } from './timed-db.ts';
 import type { TurnEvents } from './turn-events.ts';
 import { Turns } from './turns.ts';
 
@@ -73,6 +77,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #executions: ExecutionChanges;
   readonly #history: HistoryReview;
   readonly #hosts: HostRegister;
+  readonly #counts = new CoordinatorCounts();
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling, claim, resumes } = deps;
@@ -90,7 +95,9 @@ export class Coordinator implements CoordinatorApi {
         this.#logs.changed(cluster);
       },
       doubted: () => this.agents.perHost.sendAway(log),
+      took: (durationMs) => this.#counts.turns.add(durationMs),
       lost: (isRetired) => {
+        this.#counts.losses += 1;
         this.#credentials.forget(null);
         this.#keys.forget();
         this.agents.dropAll();
@@ -101,8 +108,9 @@ export class Coordinator implements CoordinatorApi {
       nextReviewMs: () => this.#history.dueMs,
     };
     const terms = { ...claim, ...(resumes && { resumes: resumes.holding }) };
-    this.#turns = new Turns(db, clock, log, scheduling, events, terms);
-    this.agents = new Agents(this.#turns, deps);
+    const timed = timedDb(db, clock, (durationMs) => this.#counts.commits.add(durationMs));
+    this.#turns = new Turns(timed, clock, log, scheduling, events, terms);
+    this.agents = new Agents(this.#turns, { ...deps, logs: this.#counts.logs });
     this.#logs = new Logs(db, this.#turns, this.agents, clock);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
@@ -216,6 +224,12 @@ export class Coordinator implements CoordinatorApi {
     }));
   }
 
+  metrics(maxHosts: number): Promise<Family[]> {
+    const counted = { agents: this.agents.perHost, history: this.#history };
+    const streams = { events: this.#events, logs: this.#logs };
+    return readMetrics(this.#turns, this.#clock, { counts: this.#counts, ...counted, ...streams }, maxHosts);
+  }
+
   explain(executionId: number): Promise<Explanation | null> {
     return this.#turns.query(
       (cluster, nowMs) => explainLive(cluster, executionId, nowMs),
@@ -275,6 +289,7 @@ export class Coordinator implements CoordinatorApi {
     this.agents.committed(decisions, cluster);
     this.#logs.update();
     this.#history.committed(decisions);
+    this.#counts.decided(decisions);
     this.#overview.note(cluster, this.#clock.nowMs());
   }
 }

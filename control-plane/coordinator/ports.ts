@@ -3,6 +3,8 @@ import type { ProvenIds } from '../../shared/protocol/assignment.ts';
 
 export interface Clock {
   nowMs(): number;
+  /** For durations: a clock that is never set, and perhaps finer than milliseconds. */
+  monotonicMs(): number;
   /** Calls the coordinator's `wake` at `timeMs`, in place of the previous time; null cancels it. */
   wakeAt(timeMs: number | null): void;
   /** Runs `turn` once all input that has arrived is taken in, so that it shares one commit. */

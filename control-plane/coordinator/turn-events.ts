@@ -12,6 +12,8 @@ export interface TurnEvents {
   committed(decisions: readonly Decision[], cluster: Cluster): void;
   /** Called after `committed`, with the objects that the turn has changed. */
   changed(changes: Changes, cluster: Cluster): void;
+  /** A turn has ended, committed or not. */
+  took(durationMs: number): void;
   /**
    * A standby may have taken over: a turn will confirm that none has, as soon as the database answers. Called
    * before that turn, and again with each beat until then.

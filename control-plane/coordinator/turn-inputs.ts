@@ -120,7 +120,7 @@ export async function decideAll(cluster: Cluster, nowMs: number, loader: Loader)
 
 /** Commits that take less are not worth waiting for others. */
 const LONG_COMMIT_MS = 10;
-/** A turn that took more shows that the database is in trouble, or that the clock was set. */
+/** A turn that took more shows that the database is in trouble. */
 const LONGEST_COMMIT_MS = 1_000;
 /** The longest wait, as a part of the time that the last turn took, and in all. */
 const WAIT_SHARE = 1 / 3;

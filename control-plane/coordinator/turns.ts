@@ -175,9 +175,11 @@ export class Turns {
     while (this.#due) {
       this.#due = false;
       const inputs = this.#inputs.splice(0, MAX_INPUTS);
-      const beganMs = this.#clock.nowMs();
+      const beganMs = this.#clock.monotonicMs();
       await this.#turn(inputs);
-      await this.#gathering.afterTurn(inputs, this.#clock.nowMs() - beganMs);
+      const tookMs = this.#clock.monotonicMs() - beganMs;
+      this.#events.took(tookMs);
+      await this.#gathering.afterTurn(inputs, tookMs);
       if (this.#inputs.length > 0) this.#due = true;
     }
     this.#active = false;

@@ -61,7 +61,7 @@ export class AgentConnection {
     socket: AgentSocket,
     events: ConnectionEvents,
     firstStream: number,
-    logs: LogCount = { open: 0 },
+    logs: LogCount = { open: 0, bytes: 0 },
   ) {
     this.#socket = socket;
     this.#events = events;

@@ -19,6 +19,8 @@ export interface ConnectionDeps {
   log: Logger;
   /** What the messages of one host may take before further ones wait (P152), and what each one takes. */
   messageAllowance?: AllowanceOptions;
+  /** Counts the logs of all connections. */
+  logs?: LogCount;
 }
 
 /** The log line about an agent whose message was not accepted. */
@@ -30,16 +32,17 @@ export class AgentConnections {
   readonly #log: Logger;
   readonly #nameOf: (hostId: number) => string | number;
   readonly #allowances: MessageAllowances;
-  readonly #logs: LogCount = { open: 0 };
+  readonly #logs: LogCount;
 
   /** `nameOf` returns the name of a host for log lines, or its id. */
   constructor(
-    { clock, log, messageAllowance = {} }: ConnectionDeps,
+    { clock, log, messageAllowance = {}, logs = { open: 0, bytes: 0 } }: ConnectionDeps,
     nameOf: (hostId: number) => string | number,
   ) {
     this.#clock = clock;
     this.#log = log;
     this.#nameOf = nameOf;
+    this.#logs = logs;
     this.#allowances = new MessageAllowances(messageAllowance, clock, (hostId, limitBytes) =>
       log('agent.too-many-messages', { host: nameOf(hostId), limitBytes }),
     );

@@ -33,29 +33,25 @@ import type { SessionState } from '../sleep/saved-state.ts';
 import type { Turns } from '../turns.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import type { AgentConnection } from './agent-connection.ts';
-import { AgentConnections, logRefusal } from './agent-connections.ts';
+import { AgentConnections, type ConnectionDeps, logRefusal } from './agent-connections.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
 import { type Hello, helloProblem } from './hello-problem.ts';
 import { HostConnections } from './host-connections.ts';
-import type { AllowanceOptions } from './message-allowance.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
 import type { SessionPeer } from './session-peer.ts';
 import { isWatched, logWelcome, type UnknownContainers, welcomeOf } from './welcome.ts';
 
-export interface AgentsDeps {
+export interface AgentsDeps extends ConnectionDeps {
   deploymentName: string;
   clock: Clock;
-  log: Logger;
   idCode: IdCode;
   /** Default: `keep`. */
   unknownContainers?: UnknownContainers;
   /** Which containers share networks (P91). Default: those of a user. */
   isolation?: Isolation;
-  /** What the messages of one host may take before further ones wait (P152), and what each one takes. */
-  messageAllowance?: AllowanceOptions;
 }
 
 export class Agents implements SessionEvents {

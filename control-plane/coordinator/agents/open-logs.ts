@@ -22,9 +22,10 @@ export interface LogSink {
   detached(): void;
 }
 
-/** The number of logs that are open on all connections of this process. */
+/** The logs that are open on all connections of this process, and the output that has arrived for readers. */
 export interface LogCount {
   open: number;
+  bytes: number;
 }
 
 export class OpenLogs {
@@ -112,6 +113,7 @@ export class OpenLogs {
   chunk(chunk: LogChunk): void {
     const sink = this.#sinks.get(chunk.stream);
     if (sink) {
+      this.#count.bytes += chunk.payload.length;
       if (!sink.chunk(chunk)) this.#refused('more log data than its credit');
       else if (this.#hasNewTime) sink.grantRest();
     } else if (this.#wasOpened(chunk.stream)) {

@@ -85,6 +85,11 @@ export class HistoryReview {
     return this.#isActive;
   }
 
+  /** Executions that reviews have removed. */
+  get removed(): number {
+    return this.#removed;
+  }
+
   /** Throws if no state is loaded. */
   summary(): HistorySummary {
     const reviewedMs = this.#reviewedMs ?? this.#turns.loaded.reviewRecord.reviewedMs;

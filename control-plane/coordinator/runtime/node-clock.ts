@@ -11,6 +11,7 @@ export function nodeClock(wake: () => void): Clock & { stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   return {
     nowMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
     wakeAt(timeMs) {
       clearTimeout(timer);
       if (timeMs === null) return;

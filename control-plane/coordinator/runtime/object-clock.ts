@@ -6,8 +6,9 @@ import type { Clock } from '../ports.ts';
 export const MESSAGE_COSTS: MessageCosts = { own: 8_192, requested: 512 };
 
 /** A timer keeps its object from hibernating, so each one is cancelled as soon as it is not needed. */
-export const objectClock: Pick<Clock, 'nowMs' | 'defer' | 'after'> = {
+export const objectClock: Pick<Clock, 'nowMs' | 'monotonicMs' | 'defer' | 'after'> = {
   nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
   defer: (turn) => setTimeout(turn, 0),
   after: (delayMs, run) => {
     const timer = setTimeout(run, delayMs);

@@ -46,6 +46,10 @@ export class Events {
     return this.#relays.size;
   }
 
+  get maxSize(): number {
+    return this.#relays.maxSize;
+  }
+
   /**
    * Lines of EventFrame. Throws OperationError if the user has changed, or if a limit of streams is reached.
    */

@@ -54,6 +54,10 @@ export class Logs {
     return this.#readers.size;
   }
 
+  get maxSize(): number {
+    return this.#readers.maxSize;
+  }
+
   async open(
     subscriber: LogSubscriber,
     serviceId: number,

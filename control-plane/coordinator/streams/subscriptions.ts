@@ -39,6 +39,10 @@ export class Subscriptions<T extends Subscription> {
     return this.#open.size;
   }
 
+  get maxSize(): number {
+    return this.#limits.inTotal;
+  }
+
   /**
    * Throws OperationError if the user has changed or a limit is reached. Must be called directly before
    * `add`; otherwise simultaneous streams could exceed the limit.

@@ -29,6 +29,10 @@ export class LoginQueue<T extends WaitingLogin> {
     this.#unfamiliar = new FairQueue(places);
   }
 
+  get size(): number {
+    return this.#familiar.size + this.#unfamiliar.size;
+  }
+
   /**
    * If there is no place left, the latest login of the largest network or name loses its place, which may be
    * `login` itself. Returns the login that has none.
@@ -67,6 +71,10 @@ class FairQueue<T extends WaitingLogin> {
 
   constructor(places: number) {
     this.#places = places;
+  }
+
+  get size(): number {
+    return this.#size;
   }
 
   add(login: T): T | undefined {

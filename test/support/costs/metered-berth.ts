@@ -110,6 +110,7 @@ export class MeteredBerth {
       scheduling,
       clock: {
         nowMs,
+        monotonicMs: nowMs,
         wakeAt: (timeMs) => {
           alarm.set(timeMs);
           // With leases the object does not sleep (C230).

@@ -20,7 +20,7 @@ export class RelayRig {
   #streams = 100;
 
   /** `logs` counts the open logs. */
-  constructor(from?: LogPosition, logs: LogCount = { open: 0 }) {
+  constructor(from?: LogPosition, logs: LogCount = { open: 0, bytes: 0 }) {
     this.#logs = logs;
     const done = () => {
       this.done += 1;

@@ -11,6 +11,10 @@ export class TestClock implements Clock {
     return this.#nowMs;
   }
 
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
   wakeAt(timeMs: number | null): void {
     this.alarmMs = timeMs;
   }

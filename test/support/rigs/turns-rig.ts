@@ -40,6 +40,7 @@ export class TurnsRig {
       },
       changed: () => {},
       resumed: () => {},
+      took: () => {},
       doubted: () => {},
       lost: () => this.events.push('lost'),
       nextReviewMs: () => this.clock.nowMs() + 3_600_000,

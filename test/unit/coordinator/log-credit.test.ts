@@ -58,7 +58,7 @@ test('P9: a subscriber that waits with its own buffer is granted more', async ()
 });
 
 test('P178: an agent that must collect for longer gets whatever credit is free, and never more than a window', async () => {
-  const count = { open: 0 };
+  const count = { open: 0, bytes: 0 };
   const rig = new RelayRig(undefined, count).attach();
   const reader = rig.relay.stream.getReader();
   count.open = 100;

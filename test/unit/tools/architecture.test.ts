@@ -44,6 +44,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     hosts: ['model', 'scheduling', 'state'],
     lifecycle: ['model', 'scheduling', 'state', 'hosts'],
     views: ['model', 'accounts', 'scheduling', 'state', 'hosts'],
+    metrics: ['model', 'accounts', 'state', 'views'],
     streams: ['model', 'accounts', 'state', 'views'],
   },
   'control-plane/store': {
@@ -75,7 +76,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     variants: ['words.ts', 'text-stream.ts', 'json', 'resources'],
     openapi: ['request.ts', 'idempotency.ts', 'json', 'variants'],
     routes: [
-      ...['words.ts', 'request.ts', 'idempotency.ts', 'files.ts', 'text-stream.ts'],
+      ...['words.ts', 'request.ts', 'idempotency.ts', 'files.ts', 'text-stream.ts', 'http-counts.ts'],
       ...['bodies', 'json', 'variants', 'openapi'],
     ],
   },

@@ -282,6 +282,7 @@ export class ControlPlane implements Server {
       keepEndedDays: (this.#options.keepMs ?? 0) / DAY_MS,
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
+        monotonicMs: () => world.nowMs,
         wakeAt: (timeMs) => {
           const dueMs = timeMs === null ? null : Math.max(world.nowMs + 1, timeMs - process.skewMs);
           if (this.#options.gateways) return this.#alarm.set(dueMs);

@@ -1,0 +1,23 @@
+/** A database whose transactions are timed, for the metrics of the coordinator. */
+import type { Db } from '../store/db/db.ts';
+import type { Clock } from './ports.ts';
+
+/** `took` is called after each transaction, also after one that has failed. */
+export const timedDb = (
+  db: Db,
+  clock: Pick<Clock, 'monotonicMs'>,
+  took: (durationMs: number) => void,
+): Db => ({
+  query: (sql, args) => db.query(sql, args),
+  batch: async (statements) => {
+    const beganMs = clock.monotonicMs();
+    try {
+      return await db.batch(statements);
+    } finally {
+      took(clock.monotonicMs() - beganMs);
+    }
+  },
+  ...(db.readTogether && { readTogether: (reads) => db.readTogether?.(reads) ?? Promise.resolve([]) }),
+  ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
+  close: () => db.close(),
+});
