@@ -24,6 +24,7 @@ import { executionRoutes } from './http/routes/executions.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { hostRoutes } from './http/routes/hosts.ts';
 import { installRoutes } from './http/routes/install.ts';
+import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
@@ -57,6 +58,8 @@ export interface AppDeps extends Omit<Context, 'turns'> {
   /** Compresses pages; undefined on workerd, where the platform does. */
   gzip?: Gzip | undefined;
   log: Logger;
+  /** Undefined if there are none. */
+  metrics?: MetricsSettings | undefined;
   /** Undefined if clients never use https, or browsers must not remember it. */
   strictTransport?: StrictTransport | undefined;
   /** Throws StandbyError while this control plane waits. Undefined if it never does. */
@@ -94,14 +97,16 @@ export function createApp(settings: AppDeps): Hono<Env> {
     anew: (c: HonoContext) => app.fetch(c.req.raw, c.env),
   };
   const web = webDeps(deps, authenticating);
+  const limits = () => [deps.bodies.limit, deps.turns.limit, authenticating.authentication.limit];
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
   // Reads have no middleware on their way: it would take a tenth of the time of a short one.
   app.on(UNSAFE_METHODS, '*', fromThisSite(web));
   if (deps.assertActive) app.on(UNSAFE_METHODS, '*', changesWhenActive(deps.assertActive, deps, web));
-  if (deps.prepare) app.use(prepared(deps.prepare, web));
+  if (deps.prepare) app.use(prepared(deps.prepare, deps, web));
   app.route(API_PATH, apiRoutes(deps, authenticating));
   app.route(NATIVE_PATH, apiRoutes({ ...deps, variant: native }, authenticating));
   app.route('/', healthRoutes(deps));
+  if (deps.metrics) app.route('/', metricsRoutes(deps, deps.metrics, limits, authenticating));
   app.route(
     '/',
     agentRoutes(deps, (error) => deps.log('request.failed', { path: REGISTER_PATH, error: String(error) })),
@@ -182,11 +187,12 @@ function changesWhenActive(
 
 /** Prepares the database before any request that needs it. */
 const prepared =
-  (prepare: () => Promise<void>, web: WebDeps): MiddlewareHandler<Env> =>
+  (prepare: () => Promise<void>, { metrics }: AppDeps, web: WebDeps): MiddlewareHandler<Env> =>
   async (c, next) => {
     const { path } = c.req;
+    const isFree = path === METRICS_PATH ? metrics?.access.by !== 'account' : NEEDS_NO_DATABASE.test(path);
     try {
-      if (!NEEDS_NO_DATABASE.test(path) || path === REGISTER_PATH) await prepare();
+      if (!isFree || path === REGISTER_PATH) await prepare();
     } catch (error) {
       if (isBrowser(c)) return errorPageWith(c, web, error);
       throw error;

@@ -17,6 +17,7 @@ import {
   queuePolicies,
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
+import type { ScrapeAccess } from './operations/cluster/metrics.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
 
 const YEAR_S = 365 * 86_400;
@@ -25,6 +26,8 @@ const MAX_MIN_PASSWORD_LENGTH = 128;
 const MAX_RESERVE_AFTER_S = 366 * 86_400;
 
 const MAX_KEEP_DAYS = 36_500;
+
+const MIN_METRICS_TOKEN_LENGTH = 16;
 
 const MAX_BOUND = 10_000_000;
 const MAX_UNPROVEN_IDS = 1_000_000_000;
@@ -104,6 +107,13 @@ const settings = z.object({
     .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
     .optional(),
   BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER: bound(defaultBounds.keysPerUser, 'keys'),
+  BERTH_METRICS: z.enum(['token', 'open', 'off']).default('token'),
+  BERTH_METRICS_TOKEN: z
+    .string()
+    .min(MIN_METRICS_TOKEN_LENGTH, `must have at least ${MIN_METRICS_TOKEN_LENGTH} characters`)
+    .regex(/^[!-~]*$/, 'must consist of printable ASCII without spaces, since it is sent in a header')
+    .optional(),
+  BERTH_METRICS_HOSTS: bound(500, 'hosts', 100_000, 0),
   BERTH_MAX_UNPROVEN_IDS: bound(defaultBounds.unprovenIds, 'ids', MAX_UNPROVEN_IDS, 0),
   BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
   BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
@@ -178,6 +188,16 @@ export const strictTransportOf = (config: Config, can: { httpsItself: boolean; b
   config.BERTH_HSTS_MAX_AGE > 0 && (can.httpsItself || can.behindProxy)
     ? { maxAgeS: config.BERTH_HSTS_MAX_AGE, behindProxy: can.behindProxy }
     : undefined;
+
+/** Who may scrape metrics; undefined if there are none. */
+export const scrapeAccessOf = ({
+  BERTH_METRICS: mode,
+  BERTH_METRICS_TOKEN: token,
+}: Config): ScrapeAccess | undefined => {
+  if (mode === 'off') return undefined;
+  if (mode === 'open') return { by: 'anyone' };
+  return token === undefined ? { by: 'account' } : { by: 'token', token };
+};
 
 /** The password of the administrator who is created in an empty database. */
 export const firstPasswordOf = (config: Config) => ({

@@ -13,12 +13,16 @@ import {
   firstPasswordOf,
   type NodeConfig,
   readNodeConfig,
+  scrapeAccessOf,
   strictTransportOf,
 } from './config.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
+import { type Limit, limitFamilies } from './core/metrics/limits.ts';
 import { MIB } from './core/model/bounds.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
+import { counted, HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
+import type { MetricsSettings } from './http/routes/metrics.ts';
 import { chooseVariant } from './http/variants/choose.ts';
 import type { Variant } from './http/variants/variant.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
@@ -35,6 +39,7 @@ import { ensureAdministrator } from './operations/accounts/first-administrator.t
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
+import { EventLoopDelay, processFamilies } from './server/process-metrics.ts';
 import type { Db } from './store/db/db.ts';
 import { groupAllReads } from './store/db/grouped-reads.ts';
 import { compact } from './store/schema/compaction.ts';
@@ -60,7 +65,9 @@ async function start(config: NodeConfig): Promise<void> {
   const { db, isUpgrade } = await openDb(config, dataDir);
   const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
-  const { serve, open } = holdRequests(newApp(config, { dataDir, db, coordinator, variant }));
+  const metrics = metricsOf(config, () => connections.limit);
+  const app = newApp(config, { dataDir, db, coordinator, variant, metrics });
+  const { serve, open } = holdRequests(metrics ? counted(app, metrics.http) : app.fetch);
   const { server, connections } = httpServer(serve, {
     variant,
     isUpgrade: isConnect,
@@ -115,9 +122,15 @@ async function openDb(config: NodeConfig, dataDir: string): Promise<{ db: Db; is
 
 function newApp(
   config: NodeConfig,
-  parts: { dataDir: string; db: Db; coordinator: NodeCoordinator; variant: Variant },
+  parts: {
+    dataDir: string;
+    db: Db;
+    coordinator: NodeCoordinator;
+    variant: Variant;
+    metrics: MetricsSettings | undefined;
+  },
 ): App {
-  const { dataDir, db, coordinator, variant } = parts;
+  const { dataDir, db, coordinator, variant, metrics } = parts;
   const behindProxy = config.BERTH_TRUST_PROXY === 'on';
   return createApp({
     db,
@@ -137,17 +150,26 @@ function newApp(
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
     webFile: generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
     gzip: (bytes) => gzipSync(bytes),
+    metrics,
     strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
   });
 }
 
+/** Undefined if nobody may read them. */
+function metricsOf(config: NodeConfig, connections: () => Limit): MetricsSettings | undefined {
+  const access = scrapeAccessOf(config);
+  if (!access) return undefined;
+  const delay = new EventLoopDelay();
+  const ofProcess = () => [...limitFamilies([connections()]), delay.family(), ...processFamilies()];
+  return { access, maxHosts: config.BERTH_METRICS_HOSTS, http: new HttpCounts(), process: ofProcess };
+}
+
 /** Requests wait until `open`: the coordinator must not read the users before there is an administrator. */
-function holdRequests(app: App): { serve: App['fetch']; open: () => void } {
+function holdRequests(fetch: App['fetch']): { serve: App['fetch']; open: () => void } {
   const opened = Promise.withResolvers<void>();
   let isOpen = false;
   return {
-    serve: (...request) =>
-      isOpen ? app.fetch(...request) : opened.promise.then(() => app.fetch(...request)),
+    serve: (...request) => (isOpen ? fetch(...request) : opened.promise.then(() => fetch(...request))),
     open: () => {
       isOpen = true;
       opened.resolve();

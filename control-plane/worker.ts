@@ -5,7 +5,7 @@
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
-import { strictTransportOf } from './config.ts';
+import { scrapeAccessOf, strictTransportOf } from './config.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
@@ -14,6 +14,7 @@ import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
 import { MIB } from './core/model/bounds.ts';
 import { cloudflareAddress } from './http/address.ts';
+import { counted, HttpCounts } from './http/http-counts.ts';
 import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
@@ -30,7 +31,7 @@ interface WorkerEnv extends Record<string, unknown> {
 }
 
 interface Isolate extends Assembly, Pick<RequestReads, 'serve'> {
-  app: ReturnType<typeof createApp>;
+  fetch: ReturnType<typeof createApp>['fetch'];
 }
 
 let isolate: Isolate | undefined;
@@ -40,8 +41,8 @@ export default {
   async fetch(request: Request, env: WorkerEnv, ctx: ExecutionContext): Promise<Response> {
     isolate ??= assembleIsolate(env);
     if (new URL(request.url).pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
-    const { app, serve } = isolate;
-    const response = serve(() => app.fetch(request, env, ctx));
+    const { fetch, serve } = isolate;
+    const response = serve(() => fetch(request, env, ctx));
     // Completes even if the client leaves: a login that is cut off would keep its place in the concurrency
     // limit.
     ctx.waitUntil(Promise.resolve(response));
@@ -85,6 +86,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const { db, serve } = groupReadsOfRequests(assembly.db);
   // A stub belongs to its request, so each call takes a new one.
   const coordinator = coordinatorClient(() => coordinatorStub(env));
+  const access = scrapeAccessOf(config);
+  const http = new HttpCounts();
   const app = createApp({
     db,
     log,
@@ -105,9 +108,10 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     agentFile: (name) => readAsset(env, name),
     shopFiles: packedShop(async () => JSON.parse(new TextDecoder().decode(await readAsset(env, SHOP_PACK)))),
     webFile: (name) => readAsset(env, `web/${name}`),
+    metrics: access && { access, maxHosts: config.BERTH_METRICS_HOSTS, http },
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   });
-  return { ...assembly, app, serve };
+  return { ...assembly, fetch: access ? counted(app, http) : app.fetch, serve };
 }
 
 async function readAsset({ ASSETS }: WorkerEnv, name: string): Promise<ArrayBuffer> {

@@ -52,6 +52,11 @@ export class FairLine {
     this.#nowMs = nowMs;
   }
 
+  /** What all that runs has taken. */
+  get used(): number {
+    return this.#used;
+  }
+
   /** The number that waits now. */
   get waiting(): number {
     return this.#waitingCount;

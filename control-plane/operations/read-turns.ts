@@ -2,6 +2,7 @@
  * Long descriptions and lists are read in turns, which go round the users: a user who reads many at a time
  * must neither delay others nor fill the memory.
  */
+import type { Limit } from '../core/metrics/limits.ts';
 import { FairLine } from './fair-line.ts';
 
 /** Some at a time, because each waits for the database. */
@@ -25,6 +26,10 @@ export class ReadTurns {
 
   constructor(nowMs: () => number) {
     this.#line = new FairLine({ whose: 'You have', what: 'long reads' }, LIMITS, nowMs);
+  }
+
+  get limit(): Limit {
+    return { name: 'long_reads_waiting', used: this.#line.waiting, limit: LIMITS.waiting };
   }
 
   /** Rejects if the user, or all users, have too many reads waiting. */

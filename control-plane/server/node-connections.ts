@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../coordinator/ports.ts';
 import { networkOf } from '../core/accounts/login-throttle.ts';
+import type { Limit } from '../core/metrics/limits.ts';
 import { OperationError } from '../core/model/errors.ts';
 import { lastForwarded } from '../http/address.ts';
 import { type ConnectionLimits, ConnectionPlaces, type Excess } from './connection-places.ts';
@@ -61,6 +62,14 @@ export class NodeConnections {
       const place = this.#placeOf.get(socket);
       if (socket.writableLength > 0 || !place || this.#places.isWaiting(place)) socket.destroy();
     });
+  }
+
+  get limit(): Limit {
+    const { connections } = this.#settings.limits;
+    return {
+      ...{ name: 'connections', setting: 'BERTH_MAX_CONNECTIONS' },
+      ...{ used: this.#places.size, limit: connections },
+    };
   }
 
   /** Returns why this request is refused, or undefined after it was given a place. */

@@ -5,6 +5,7 @@
 import type { Context as HonoContext } from 'hono';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { networkOf } from '../../core/accounts/login-throttle.ts';
+import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { FairLine, type LineWords } from '../../operations/fair-line.ts';
 import type { AddressOf } from '../address.ts';
@@ -36,13 +37,20 @@ export interface BodyReaderOptions {
 export class BodyReader {
   readonly #addressOf: AddressOf;
   readonly #memory: FairLine;
+  readonly #memoryBytes: number;
   readonly #turns: FairLine;
 
   constructor({ addressOf, memoryBytes, nowMs }: BodyReaderOptions) {
     this.#addressOf = addressOf;
+    this.#memoryBytes = memoryBytes;
     const perOwner = Math.max(MAX_BODY_BYTES, memoryBytes * ADDRESS_SHARE);
     this.#memory = new FairLine(words('bodies'), { ...WAITING, total: memoryBytes, perOwner }, nowMs);
     this.#turns = new FairLine(words('large bodies'), { ...WAITING, total: 1, perOwner: 1 }, nowMs);
+  }
+
+  get limit(): Limit {
+    const setting = 'BERTH_MAX_BODY_MEMORY_MIB';
+    return { name: 'bodies', setting, unit: 'bytes', used: this.#memory.used, limit: this.#memoryBytes };
   }
 
   /** The JSON of the body. */

@@ -18,6 +18,7 @@ import {
 } from '../../core/accounts/account.ts';
 import { subnetOf } from '../../core/accounts/login-queue.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
+import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
@@ -94,6 +95,11 @@ export class Authentication {
     this.#maxSessionsPerUser = deps.maxSessionsPerUser;
     this.#passwordChecks = new PasswordChecks(deps.nowMs, { maxWaiting: deps.maxWaitingLogins });
     this.#familiarAddresses = new FamiliarAddresses(deps.nowMs);
+  }
+
+  /** The bound on logins that wait. */
+  get limit(): Limit {
+    return this.#passwordChecks.limit;
   }
 
   /**

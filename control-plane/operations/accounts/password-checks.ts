@@ -3,6 +3,7 @@
  * (ACC-5).
  */
 import { LoginQueue, type WaitingLogin } from '../../core/accounts/login-queue.ts';
+import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
 
 /** Logins that are checked at once. Each takes a thread and 32 MiB. */
@@ -37,6 +38,12 @@ export class PasswordChecks {
     this.#maxRunning = maxRunning;
     this.#maxWaiting = maxWaiting;
     this.#waiting = new LoginQueue(maxWaiting);
+  }
+
+  /** Familiar logins have as many places as the others. */
+  get limit(): Limit {
+    const setting = 'BERTH_MAX_WAITING_LOGINS';
+    return { name: 'waiting_logins', setting, used: this.#waiting.size, limit: 2 * this.#maxWaiting };
   }
 
   /** Rejects with `unavailable` if the login has no place in the queue, or waits too long. */

@@ -1,5 +1,6 @@
 /** The routes of the HTTP API as the app lists them, for tests over all routes. */
 import { type AppDeps, createApp } from '../../../control-plane/app.ts';
+import { HttpCounts } from '../../../control-plane/http/http-counts.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import type { Group } from '../hosts/hosts.ts';
@@ -11,12 +12,13 @@ export interface Route {
 }
 
 /** Matches paths that are not pages of the web interface (W rules). */
-const NOT_A_PAGE = /^\/(api|agent|docs|schema|healthz|readyz|openapi\.json)(\/|$)/;
+const NOT_A_PAGE = /^\/(api|agent|docs|schema|healthz|metrics|readyz|openapi\.json)(\/|$)/;
 
 /** Each route once, without pages. Middleware, which accepts every method, is not a route. */
 export function routesOf(group: Group, variant: Variant = variants[group]): Route[] {
   // The dependencies that the app reads while it is assembled. No request is sent.
-  const app = createApp({ variant, deploymentName: 'test' } as AppDeps);
+  const metrics = { access: { by: 'account' }, maxHosts: 0, http: new HttpCounts() } as const;
+  const app = createApp({ variant, deploymentName: 'test', metrics } as AppDeps);
   const routes = new Map(app.routes.map(({ method, path }) => [`${method} ${path}`, { method, path }]));
   return [...routes.values()].filter(({ method, path }) => method !== 'ALL' && NOT_A_PAGE.test(path));
 }

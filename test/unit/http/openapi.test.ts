@@ -50,6 +50,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /docs/initialise.js',
         'GET /docs/{name}',
         'GET /healthz',
+        'GET /metrics',
         'GET /openapi.json',
         'GET /readyz',
         'GET /schema/application-3.json',

@@ -5,6 +5,7 @@ import {
   readConfig,
   readNodeConfig,
   schedulerConfigOf,
+  scrapeAccessOf,
 } from '../../../control-plane/config.ts';
 
 describe('BERTH_HOST_LOST_AFTER', () => {
@@ -115,6 +116,25 @@ describe('BERTH_MAX_CONNECTIONS', () => {
   });
   test('H345: a limit of no connection is refused', () => {
     expect(() => limits({ BERTH_MAX_CONNECTIONS: '0' })).toThrow('BERTH_MAX_CONNECTIONS: must be at least 1');
+  });
+});
+
+describe('BERTH_METRICS', () => {
+  const access = (env: Record<string, string>) => scrapeAccessOf(readConfig(env));
+  const token = '0123456789abcdef';
+
+  test('H440: metrics are for administrators, for the holder of a token, for anybody or for nobody', () => {
+    expect(access({})).toEqual({ by: 'account' });
+    expect(access({ BERTH_METRICS_TOKEN: token })).toEqual({ by: 'token', token });
+    expect(access({ BERTH_METRICS: 'open', BERTH_METRICS_TOKEN: token })).toEqual({ by: 'anyone' });
+    expect(access({ BERTH_METRICS: 'off' })).toBeUndefined();
+  });
+  test('H440: a token that is short, or that no header can hold, is refused without being named', () => {
+    for (const wrong of ['short', `${token} ${token}`, `${token}ü`]) {
+      const read = () => readConfig({ BERTH_METRICS_TOKEN: wrong });
+      expect(read).toThrow('BERTH_METRICS_TOKEN: must');
+      expect(read).not.toThrow(wrong);
+    }
   });
 });
 

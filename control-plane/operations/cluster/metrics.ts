@@ -1,0 +1,46 @@
+/** Use case of a scrape: who may read the metrics of the cluster, and what there is without a coordinator. */
+import { hash, timingSafeEqual } from 'node:crypto';
+import { type Actor, authorise } from '../../core/accounts/account.ts';
+import { activeFamily } from '../../core/metrics/cluster-families.ts';
+import type { Family } from '../../core/metrics/family.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Context } from '../context.ts';
+
+/** Who may scrape: anybody, the holder of a token, or administrators. */
+export type ScrapeAccess = { by: 'anyone' } | { by: 'token'; token: string } | { by: 'account' };
+
+export interface Scraper {
+  bearer: string | undefined;
+  /** Without `account` access, nobody is authenticated. */
+  actor: Actor;
+}
+
+/** `maxHosts`: how many hosts have metrics of their own. */
+export async function scrape(
+  { coordinator }: Context,
+  scraper: Scraper,
+  { access, maxHosts }: { access: ScrapeAccess; maxHosts: number },
+): Promise<Family[]> {
+  authoriseScrape(scraper, access);
+  try {
+    return await coordinator.metrics(maxHosts);
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
+    // The process has metrics of its own, and that the coordinator has none is one, too.
+    return [activeFamily(false)];
+  }
+}
+
+function authoriseScrape({ bearer, actor }: Scraper, access: ScrapeAccess): void {
+  if (access.by === 'anyone') return;
+  if (access.by === 'account') return void authorise(actor, { kind: 'configure' });
+  if (bearer === undefined || !isEqual(bearer, access.token))
+    throw new OperationError(
+      'bad-token',
+      'Send the token of BERTH_METRICS_TOKEN: Authorization: Bearer <token>.',
+    );
+}
+
+/** Takes as long for every `given` of the same length. */
+const isEqual = (given: string, right: string): boolean =>
+  timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', right, 'buffer'));

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, everySetup, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+const PASSWORD = 'long enough secret';
+const TOKEN = 'a-token-that-is-long-enough';
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** The value of a sample; undefined if there is none. */
+const valueIn = (text: string, sample: string): number | undefined => {
+  const line = text.split('\n').find((one) => one.startsWith(`${sample} `));
+  return line === undefined ? undefined : Number(line.slice(sample.length + 1));
+};
+
+onHosts(everySetup, (host, { kind }) => {
+  const anonymous = new HttpClient(() => host().url());
+  const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
+  const read = async () => (await admin.get('/metrics')).text;
+  let agent: ScriptedAgent | undefined;
+  beforeAll(() => addUser(host(), 'alice', PASSWORD, 'user'));
+  afterAll(() => agent?.close());
+
+  test('H440: without a token, administrators may scrape, and nobody else', async () => {
+    expect((await anonymous.get('/metrics')).status).toBe(401);
+    expect((await anonymous.with(basic('alice', PASSWORD)).get('/metrics')).status).toBe(403);
+    const reply = await admin.get('/metrics');
+    expect(reply.status).toBe(200);
+    expect(reply.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(reply.headers['cache-control']).toBe('no-store');
+    expect(await admin.send('HEAD', '/metrics')).toMatchObject({ status: 200, text: '' });
+    expect((await admin.post('/metrics', {})).status).toBe(405);
+  });
+
+  test('H442: the values follow what happens: a submission, a host, a placement', async () => {
+    const before = await read();
+    const api = new ApiClient(host);
+    await api.submit(application(service({ labels: ['nowhere'] })));
+    const after = await read();
+    const queued = 'berth_executions{state="queued"}';
+    expect(valueIn(after, queued)).toBe((valueIn(before, queued) ?? 0) + 1);
+    expect(valueIn(after, 'berth_limit_used{name="waiting",setting="BERTH_MAX_WAITING"}')).toBe(
+      valueIn(after, queued),
+    );
+    expect(valueIn(after, 'berth_coordinator_active')).toBe(1);
+    expect(valueIn(after, 'berth_commit_duration_seconds_count')).toBeGreaterThan(
+      valueIn(before, 'berth_commit_duration_seconds_count') ?? 0,
+    );
+    expect(valueIn(after, 'berth_turn_duration_seconds_sum')).toBeGreaterThan(0);
+    const placed = 'berth_placements_total';
+    agent = await ScriptedAgent.join(host());
+    await agent.assigned(await api.submit());
+    await eventually(async () => (valueIn(await read(), placed) ?? 0) > (valueIn(after, placed) ?? 0));
+    const last = await read();
+    expect(valueIn(last, 'berth_hosts{state="ready"}')).toBe(1);
+    expect(valueIn(last, 'berth_agent_connections_total')).toBeGreaterThan(0);
+    expect(last).toMatch(/^berth_host_up\{host="[^"]+"\} 1$/m);
+  });
+
+  test('H442: requests are counted by the pattern of their route and by status, and never by what was requested', async () => {
+    for (const id of [998, 999]) expect((await admin.get(`execution/${id}`)).status).toBe(404);
+    expect((await anonymous.get('/nothing/at/all')).status).toBe(404);
+    const text = await read();
+    const route = (path: string, code: number) =>
+      `berth_http_requests_total{method="GET",route="${path}",code="${code}"}`;
+    expect(valueIn(text, route('/api/0.7/execution/:id', 404))).toBeGreaterThanOrEqual(2);
+    expect(valueIn(text, 'berth_http_requests_total{method="",route="",code="404"}')).toBeGreaterThan(0);
+    expect(text).not.toContain('nothing/at');
+    expect(text).not.toContain('999"');
+  });
+
+  test('H442: on Node there are the delay of the event loop, the heap and the connections, and on workerd not', async () => {
+    const text = await read();
+    for (const sample of ['berth_event_loop_delay_seconds_count', 'berth_heap_used_bytes'])
+      expect(valueIn(text, sample) !== undefined).toBe(kind === 'node');
+    const connections = 'berth_limit_used{name="connections",setting="BERTH_MAX_CONNECTIONS"}';
+    expect(valueIn(text, connections) !== undefined).toBe(kind === 'node');
+  });
+});
+
+onHosts(
+  hosts,
+  (host) => {
+    const anonymous = new HttpClient(() => host().url());
+    test('H440: with a token, it alone opens the metrics', async () => {
+      expect((await anonymous.with(bearer(TOKEN)).get('/metrics')).status).toBe(200);
+      for (const headers of [{}, bearer(`${TOKEN}.`), bearer(''), basic('admin', ADMIN_PASSWORD)]) {
+        const reply = await anonymous.with(headers).get('/metrics');
+        expect(reply.status).toBe(401);
+        expect(reply.headers['www-authenticate']).toContain('Bearer');
+      }
+    });
+  },
+  { BERTH_METRICS_TOKEN: TOKEN },
+);
+
+onHosts(
+  hosts,
+  (host) => {
+    test('H440: open metrics need no credentials', async () => {
+      expect((await new HttpClient(() => host().url()).get('/metrics')).status).toBe(200);
+    });
+  },
+  { BERTH_METRICS: 'open' },
+);
+
+onHosts(
+  hosts,
+  (host) => {
+    test('H440: metrics that are off are 404 for everybody', async () => {
+      const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+      expect((await admin.get('/metrics')).status).toBe(404);
+    });
+  },
+  { BERTH_METRICS: 'off' },
+);
