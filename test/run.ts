@@ -12,6 +12,7 @@ import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
 import { ensureChromium } from './support/browser/chromium.ts';
 import { type Counts, countTests, failuresIn } from './support/tools/count.ts';
+import { ensurePrometheus } from './support/tools/prometheus.ts';
 import { checkRules, titlesOf } from './support/tools/rules.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
@@ -41,6 +42,7 @@ await step('lint', () => npmScript('lint'));
 await step('worker bundle', buildWorker);
 await step('engine and image', startEngine);
 await step('browser', findBrowser);
+await step('prometheus', findPrometheus);
 await step('tests', runTests);
 // Without an engine most tests have not run, so their titles prove nothing about the rules.
 if (engine) await step('a test for every rule', proveRules);
@@ -84,6 +86,12 @@ async function startEngine(): Promise<Counts> {
 
 async function findBrowser(): Promise<Counts> {
   print(`Chromium at ${await ensureChromium(print)}`);
+  return ONE;
+}
+
+async function findPrometheus(): Promise<Counts> {
+  const { prometheus } = await ensurePrometheus(print);
+  print(`Prometheus at ${prometheus}`);
   return ONE;
 }
 
