@@ -19,6 +19,7 @@ import { measureIsolate } from './groups/isolate.ts';
 import { measureList } from './groups/list.ts';
 import { measureLogs } from './groups/logs.ts';
 import { measureMemory } from './groups/memory.ts';
+import { measureMetrics } from './groups/metrics.ts';
 import { measureScheduler } from './groups/scheduler.ts';
 import { measureSleep } from './groups/sleep.ts';
 import { measureStart } from './groups/start.ts';
@@ -29,6 +30,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,
   hostile: measureHostile,
   http: measureHttp,
+  metrics: measureMetrics,
   connections: measureConnections,
   list: measureList,
   history: measureHistory,
