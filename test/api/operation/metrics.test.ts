@@ -25,7 +25,7 @@ onHosts(everySetup, (host, { kind }) => {
   beforeAll(() => addUser(host(), 'alice', PASSWORD, 'user'));
   afterAll(() => agent?.close());
 
-  test('H440: without a token, administrators may scrape, and nobody else', async () => {
+  test('H450: without a token, administrators may scrape, and nobody else', async () => {
     expect((await anonymous.get('/metrics')).status).toBe(401);
     expect((await anonymous.with(basic('alice', PASSWORD)).get('/metrics')).status).toBe(403);
     const reply = await admin.get('/metrics');
@@ -36,7 +36,7 @@ onHosts(everySetup, (host, { kind }) => {
     expect((await admin.post('/metrics', {})).status).toBe(405);
   });
 
-  test('H442: the values follow what happens: a submission, a host, a placement', async () => {
+  test('H452: the values follow what happens: a submission, a host, a placement', async () => {
     const before = await read();
     const api = new ApiClient(host);
     await api.submit(application(service({ labels: ['nowhere'] })));
@@ -61,7 +61,7 @@ onHosts(everySetup, (host, { kind }) => {
     expect(last).toMatch(/^berth_host_up\{host="[^"]+"\} 1$/m);
   });
 
-  test('H442: requests are counted by the pattern of their route and by status, and never by what was requested', async () => {
+  test('H452: requests are counted by the pattern of their route and by status, and never by what was requested', async () => {
     for (const id of [998, 999]) expect((await admin.get(`execution/${id}`)).status).toBe(404);
     expect((await anonymous.get('/nothing/at/all')).status).toBe(404);
     const text = await read();
@@ -73,7 +73,7 @@ onHosts(everySetup, (host, { kind }) => {
     expect(text).not.toContain('999"');
   });
 
-  test('H442: on Node there are the delay of the event loop, the heap and the connections, and on workerd not', async () => {
+  test('H452: on Node there are the delay of the event loop, the heap and the connections, and on workerd not', async () => {
     const text = await read();
     for (const sample of ['berth_event_loop_delay_seconds_count', 'berth_heap_used_bytes'])
       expect(valueIn(text, sample) !== undefined).toBe(kind === 'node');
@@ -86,7 +86,7 @@ onHosts(
   hosts,
   (host) => {
     const anonymous = new HttpClient(() => host().url());
-    test('H440: with a token, it alone opens the metrics', async () => {
+    test('H450: with a token, it alone opens the metrics', async () => {
       expect((await anonymous.with(bearer(TOKEN)).get('/metrics')).status).toBe(200);
       for (const headers of [{}, bearer(`${TOKEN}.`), bearer(''), basic('admin', ADMIN_PASSWORD)]) {
         const reply = await anonymous.with(headers).get('/metrics');
@@ -101,7 +101,7 @@ onHosts(
 onHosts(
   hosts,
   (host) => {
-    test('H440: open metrics need no credentials', async () => {
+    test('H450: open metrics need no credentials', async () => {
       expect((await new HttpClient(() => host().url()).get('/metrics')).status).toBe(200);
     });
   },
@@ -111,7 +111,7 @@ onHosts(
 onHosts(
   hosts,
   (host) => {
-    test('H440: metrics that are off are 404 for everybody', async () => {
+    test('H450: metrics that are off are 404 for everybody', async () => {
       const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
       expect((await admin.get('/metrics')).status).toBe(404);
     });

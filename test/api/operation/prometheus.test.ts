@@ -21,7 +21,7 @@ onHosts(
     };
 
     test(
-      'H441: promtool has no complaint about the metrics, and a Prometheus server scrapes them',
+      'H451: promtool has no complaint about the metrics, and a Prometheus server scrapes them',
       async () => {
         const { prometheus, promtool } = await ensurePrometheus();
         const agent = await ScriptedAgent.join(host());
@@ -46,7 +46,7 @@ onHosts(
 
     // On workerd nothing is known of the process.
     if (kind === 'workerd') return;
-    test('H442: every metric of docs/grafana.json is one that is exposed', async () => {
+    test('H452: every metric of docs/grafana.json is one that is exposed', async () => {
       const path = resolve(import.meta.dirname, '../../../docs/grafana.json');
       const dashboard = JSON.parse(await readFile(path, 'utf8')) as { panels: Panel[] };
       const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));

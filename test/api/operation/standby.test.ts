@@ -90,7 +90,7 @@ test.each([
   expect(headers['retry-after']).toBe('5');
 });
 
-test('H444: a standby has the metrics of its process, and states that it is not active', async () => {
+test('H454: a standby has the metrics of its process, and states that it is not active', async () => {
   const [{ text: ofWaiting }, { text: ofActive }] = [
     await at(waiting).get('/metrics'),
     await at(active).get('/metrics'),

@@ -13,7 +13,7 @@ afterEach(() => rig.memory.close());
 
 const read = async () => metricsText(await rig.coordinator.metrics(10)).split('\n');
 
-test('H444: a scrape commits nothing', async () => {
+test('H454: a scrape commits nothing', async () => {
   await rig.submit();
   const before = (await read()).find((line) => line.startsWith('berth_commit_duration_seconds_count'));
   for (let at = 0; at < 3; at++) await read();
@@ -21,7 +21,7 @@ test('H444: a scrape commits nothing', async () => {
   expect(before).not.toMatch(/ 0$/);
 });
 
-test('H444: without the database there are the counts, and the coordinator is not active', async () => {
+test('H454: without the database there are the counts, and the coordinator is not active', async () => {
   await rig.submit();
   expect(await read()).toContain('berth_coordinator_active 1');
   rig.db.failing = 'unreachable';
@@ -34,7 +34,7 @@ test('H444: without the database there are the counts, and the coordinator is no
   );
 });
 
-test('H442: connections of agents are counted, and those of a host that had one before', async () => {
+test('H452: connections of agents are counted, and those of a host that had one before', async () => {
   const one = await rig.agent().join();
   expect(await read()).toContain('berth_agent_reconnects_total 0');
   one.drop();
@@ -44,7 +44,7 @@ test('H442: connections of agents are counted, and those of a host that had one 
   expect(lines).toContain('berth_agent_reconnects_total 1');
 });
 
-test('H442: bytes of logs and open streams are counted', async () => {
+test('H452: bytes of logs and open streams are counted', async () => {
   const one = await rig.agent().join();
   await rig.submit();
   const web = await one.started();

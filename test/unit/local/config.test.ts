@@ -123,13 +123,13 @@ describe('BERTH_METRICS', () => {
   const access = (env: Record<string, string>) => scrapeAccessOf(readConfig(env));
   const token = '0123456789abcdef';
 
-  test('H440: metrics are for administrators, for the holder of a token, for anybody or for nobody', () => {
+  test('H450: metrics are for administrators, for the holder of a token, for anybody or for nobody', () => {
     expect(access({})).toEqual({ by: 'account' });
     expect(access({ BERTH_METRICS_TOKEN: token })).toEqual({ by: 'token', token });
     expect(access({ BERTH_METRICS: 'open', BERTH_METRICS_TOKEN: token })).toEqual({ by: 'anyone' });
     expect(access({ BERTH_METRICS: 'off' })).toBeUndefined();
   });
-  test('H440: a token that is short, or that no header can hold, is refused without being named', () => {
+  test('H450: a token that is short, or that no header can hold, is refused without being named', () => {
     for (const wrong of ['short', `${token} ${token}`, `${token}ü`]) {
       const read = () => readConfig({ BERTH_METRICS_TOKEN: wrong });
       expect(read).toThrow('BERTH_METRICS_TOKEN: must');

@@ -10,7 +10,7 @@ const of = (memoryBytes: number) => application(service({ resources: needs(memor
 const linesOf = ({ cluster, nowMs }: CoreRig, maxHosts = 10) =>
   metricsText(clusterFamilies(cluster, nowMs, maxHosts)).split('\n');
 
-test('H442: the metrics have executions by state, the age of the queue, and hosts with what they offer, reserve and use', () => {
+test('H452: the metrics have executions by state, the age of the queue, and hosts with what they offer, reserve and use', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('host1'));
   rig.disconnect(rig.hello(hostFacts('host2')));
@@ -45,7 +45,7 @@ test('H442: the metrics have executions by state, the age of the queue, and host
   expect(lines.filter((line) => /_used.*host2/.test(line))).toEqual([]);
 });
 
-test('H443: hosts beyond BERTH_METRICS_HOSTS have no metrics of their own, and count in the totals', () => {
+test('H453: hosts beyond BERTH_METRICS_HOSTS have no metrics of their own, and count in the totals', () => {
   const rig = new CoreRig();
   for (let at = 1; at <= 5; at++) rig.hello(hostFacts(`host${at}`));
   const lines = linesOf(rig, 2);
@@ -54,7 +54,7 @@ test('H443: hosts beyond BERTH_METRICS_HOSTS have no metrics of their own, and c
   expect(lines).toContain('berth_hosts{state="ready"} 5');
 });
 
-test('H443: a condition of a kind that is not known counts as other, however many there are', () => {
+test('H453: a condition of a kind that is not known counts as other, however many there are', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('host1'));
   host.conditions = [lowDisk, lowDisk, { kind: 'x1', text: '' }, { kind: 'x2', text: '' }];
@@ -64,7 +64,7 @@ test('H443: a condition of a kind that is not known counts as other, however man
   ]);
 });
 
-test('H442: each bound has its setting, its limit and how much of it is used', () => {
+test('H452: each bound has its setting, its limit and how much of it is used', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   rig.submit(of(1 * GIB));
@@ -81,7 +81,7 @@ test('H442: each bound has its setting, its limit and how much of it is used', (
   ]);
 });
 
-test('H442: decisions are counted by kind, and placements by service', () => {
+test('H452: decisions are counted by kind, and placements by service', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   rig.submit(application(service({ name: 'a' }), service({ name: 'b' })));

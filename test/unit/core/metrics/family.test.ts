@@ -9,7 +9,7 @@ import {
 import { DurationHistogram } from '../../../../control-plane/core/metrics/histogram.ts';
 import { limitFamilies } from '../../../../control-plane/core/metrics/limits.ts';
 
-test('H441: each name has its help, its type and its samples', () => {
+test('H451: each name has its help, its type and its samples', () => {
   const text = metricsText([
     gauge('berth_containers', 'Containers.', 7),
     counter('berth_decisions_total', 'Decisions.', byLabel('kind', { place: 2, start: 0.5 })),
@@ -31,7 +31,7 @@ test('H441: each name has its help, its type and its samples', () => {
   );
 });
 
-test('H441: whatever a host is called, its name stays within its label, and help within its line', () => {
+test('H451: whatever a host is called, its name stays within its label, and help within its line', () => {
   const labels = { host: 'a"b\\c\nd', kind: 'ü{}' };
   expect(metricsText([gauge('x', 'one\ntwo \\ three', [{ labels, value: Number.NaN }])])).toBe(
     '# HELP x one\\ntwo \\\\ three\n# TYPE x gauge\nx{host="a\\"b\\\\c\\nd",kind="ü{}"} NaN\n',
@@ -40,7 +40,7 @@ test('H441: whatever a host is called, its name stays within its label, and help
   expect(metricsText([gauge('x', '', infinite)])).toMatch(/ \+Inf\n.* -Inf\n$/);
 });
 
-test('H441: the buckets of a histogram are cumulative, and the last one has all values', () => {
+test('H451: the buckets of a histogram are cumulative, and the last one has all values', () => {
   const histogram = new DurationHistogram();
   for (const ms of [0, 0.5, 2, 2, 40, 90_000]) histogram.add(ms);
   const text = metricsText([histogram.family('took_seconds', 'Times.')]);
@@ -50,7 +50,7 @@ test('H441: the buckets of a histogram are cumulative, and the last one has all 
   expect(text).toMatch(/took_seconds_sum 90\.044\d*\ntook_seconds_count 6\n$/);
 });
 
-test('H441: samples of one name from several parts stand together', () => {
+test('H451: samples of one name from several parts stand together', () => {
   const ofCluster = limitFamilies([{ name: 'waiting', setting: 'BERTH_MAX_WAITING', used: 3, limit: 10 }]);
   const ofProcess = limitFamilies([{ name: 'bodies', unit: 'bytes', used: 1, limit: 2 }]);
   const text = metricsText(merged([...ofCluster, ...ofProcess]));
