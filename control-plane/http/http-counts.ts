@@ -47,12 +47,9 @@ export class HttpCounts {
 export function counted(app: Hono<Env>, counts: HttpCounts): Hono<Env>['fetch'] {
   return (request, ...rest) => {
     const answer = app.fetch(request, ...rest);
-    if (answer instanceof Response) counts.count(routeOf(app, request), answer.status);
-    else
-      void answer.then(
-        ({ status }) => counts.count(routeOf(app, request), status),
-        () => {},
-      );
+    const count = ({ status }: Response) => counts.count(routeOf(app, request), status);
+    if (answer instanceof Promise) void answer.then(count, () => {});
+    else count(answer);
     return answer;
   };
 }
