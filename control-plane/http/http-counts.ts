@@ -40,23 +40,39 @@ export class HttpCounts {
   }
 }
 
+type Match = ReturnType<Hono<Env>['router']['match']>;
+
 /**
  * The app's `fetch`, with its answers counted. Not a middleware, which would cost short reads a tenth of
- * their time.
+ * their time. The app looks up the route before anything else, and synchronously, so no second look is needed.
  */
 export function counted(app: Hono<Env>, counts: HttpCounts): Hono<Env>['fetch'] {
+  const { router } = app;
+  let first: Match | undefined;
+  app.router = {
+    name: router.name,
+    add: (...route) => router.add(...route),
+    match: (method, path) => {
+      const found = router.match(method, path);
+      first ??= found;
+      return found;
+    },
+  };
   return (request, ...rest) => {
+    first = undefined;
     const answer = app.fetch(request, ...rest);
-    const count = ({ status }: Response) => counts.count(routeOf(app, request), status);
-    if (answer instanceof Promise) void answer.then(count, () => {});
-    else count(answer);
+    const route = routeIn(first);
+    if (answer instanceof Promise) void answer.then(({ status }) => counts.count(route, status), ignored);
+    else counts.count(route, answer.status);
     return answer;
   };
 }
 
-function routeOf(app: Hono<Env>, request: Request): Route {
-  const method = request.method === 'HEAD' ? 'GET' : request.method;
-  const [handlers] = app.router.match(method, app.getPath(request));
+/** The caller of `fetch` gets the error. */
+const ignored = () => {};
+
+function routeIn(match: Match | undefined): Route {
+  const handlers = match?.[0] ?? [];
   for (let at = handlers.length - 1; at >= 0; at--) {
     const route = handlers[at]?.[0][1];
     // Middleware accepts every method.
