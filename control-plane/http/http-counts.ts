@@ -44,7 +44,7 @@ type Match = ReturnType<Hono<Env>['router']['match']>;
 
 /**
  * The app's `fetch`, with its answers counted. Not a middleware, which would cost short reads a tenth of
- * their time. The app looks up the route before anything else, and synchronously, so no second look is needed.
+ * their time. The app looks up the route first, before it waits for anything, so no second look is needed.
  */
 export function counted(app: Hono<Env>, counts: HttpCounts): Hono<Env>['fetch'] {
   const { router } = app;
