@@ -10,7 +10,7 @@ import type {
   UserJson,
 } from '../control-plane/http/json/schemas.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
-import { Accounts, Hosts } from './resources.ts';
+import { Accounts, Hosts, type Requests } from './resources.ts';
 import { type Call, type Credentials, send, sendOnce, sessionOf } from './transport.ts';
 import { type WatchOptions, watch } from './watch.ts';
 
@@ -29,10 +29,14 @@ export interface ExecutionFilter {
 export class Berth {
   readonly #url: URL;
   readonly #credentials: Credentials | undefined;
-  readonly hosts = new Hosts((...request) => this.#text(...request));
-  readonly users = new Accounts<UserJson>('user', (...request) => this.#text(...request), 'username');
-  readonly roles = new Accounts<RoleJson>('role', (...request) => this.#text(...request));
-  readonly quotas = new Accounts<QuotaJson>('quota', (...request) => this.#text(...request));
+  readonly #requests: Requests = {
+    ask: (...request) => this.#text(...request),
+    make: async (path, body) => text(await sendOnce(this.#call('POST', path, body))),
+  };
+  readonly hosts = new Hosts(this.#requests);
+  readonly users = new Accounts<UserJson>('user', this.#requests, 'username');
+  readonly roles = new Accounts<RoleJson>('role', this.#requests);
+  readonly quotas = new Accounts<QuotaJson>('quota', this.#requests);
 
   /** `url`: of the control plane, such as `https://berth.example.org`. Throws TypeError if it is none. */
   constructor(url: string, credentials?: Credentials) {
@@ -67,8 +71,8 @@ export class Berth {
 
   /** Submits an application, once even if the connection breaks. Resolves to the id of the execution. */
   async submit(name: string, application: unknown): Promise<number> {
-    const answer = await sendOnce(this.#call('POST', 'execution', { name, application }));
-    return (JSON.parse(await text(answer)) as { execution_id: number }).execution_id;
+    const answer = await this.#requests.make('execution', { name, application });
+    return (JSON.parse(answer) as { execution_id: number }).execution_id;
   }
 
   execution(id: number): Promise<ExecutionJson> {

@@ -5,27 +5,31 @@ import type { Call } from './transport.ts';
 
 export type { QuotaJson, RoleJson, UserJson };
 
-/** Sends a request, and resolves to the text of its answer. */
-type Ask = (method: Call['method'], path: string, body?: unknown) => Promise<string>;
+/** Sends requests. Each resolves to the text of its answer. */
+export interface Requests {
+  ask(method: Call['method'], path: string, body?: unknown): Promise<string>;
+  /** A POST that makes something, once even if the connection breaks. */
+  make(path: string, body: unknown): Promise<string>;
+}
 
 export class Collection<Item extends { id: number }, Detail = Item> {
   /** Its name in paths and answers, such as `host`. */
   readonly kind: string;
   /** The field with the name of an item. */
   readonly nameField: string;
-  protected readonly ask: Ask;
+  protected readonly requests: Requests;
 
-  constructor(kind: string, ask: Ask, nameField = 'name') {
+  constructor(kind: string, requests: Requests, nameField = 'name') {
     this.kind = kind;
     this.nameField = nameField;
-    this.ask = ask;
+    this.requests = requests;
   }
 
   /** Items in the order of their ids. `filter`: fields with the values that are wanted. */
   async list(filter: Readonly<Record<string, unknown>> = {}): Promise<Item[]> {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(filter)) query.set(name, String(value));
-    const all = JSON.parse(await this.ask('GET', `${this.kind}?${query}`)) as Record<string, Item>;
+    const all = JSON.parse(await this.requests.ask('GET', `${this.kind}?${query}`)) as Record<string, Item>;
     return Object.values(all).sort((one, other) => one.id - other.id);
   }
 
@@ -34,13 +38,13 @@ export class Collection<Item extends { id: number }, Detail = Item> {
   }
 
   async get(id: number): Promise<Detail> {
-    const answer = JSON.parse(await this.ask('GET', `${this.kind}/${id}`)) as Record<string, Detail>;
+    const answer = JSON.parse(await this.requests.ask('GET', `${this.kind}/${id}`)) as Record<string, Detail>;
     return answer[this.kind] as Detail;
   }
 
   /** Changes these fields, and no others. */
   async update(id: number, changes: object): Promise<void> {
-    await this.ask('POST', `${this.kind}/${id}`, changes);
+    await this.requests.ask('POST', `${this.kind}/${id}`, changes);
   }
 }
 
@@ -48,18 +52,18 @@ export class Collection<Item extends { id: number }, Detail = Item> {
 export class Accounts<Item extends { id: number }> extends Collection<Item> {
   /** Resolves to the id. */
   async create(fields: object): Promise<number> {
-    const answer = JSON.parse(await this.ask('POST', this.kind, fields)) as Record<string, number>;
+    const answer = JSON.parse(await this.requests.make(this.kind, fields)) as Record<string, number>;
     return answer[`${this.kind}_id`] as number;
   }
 
   async remove(id: number): Promise<void> {
-    await this.ask('DELETE', `${this.kind}/${id}`);
+    await this.requests.ask('DELETE', `${this.kind}/${id}`);
   }
 }
 
 export class Hosts extends Collection<HostJson, HostDetailJson> {
-  constructor(ask: Ask) {
-    super('host', ask);
+  constructor(requests: Requests) {
+    super('host', requests);
   }
 
   /** Elastic services leave the host; with `force` essential ones too. */
@@ -74,11 +78,13 @@ export class Hosts extends Collection<HostJson, HostDetailJson> {
 
   /** `force`: also a disconnected host that is not lost yet. */
   async remove(id: number, { force = false } = {}): Promise<HostRemovalJson> {
-    return JSON.parse(await this.ask('DELETE', `host/${id}${force ? '?force=true' : ''}`)) as HostRemovalJson;
+    return JSON.parse(
+      await this.requests.ask('DELETE', `host/${id}${force ? '?force=true' : ''}`),
+    ) as HostRemovalJson;
   }
 
   /** A token with which one agent can join as one host. It cannot be read again. */
   async createToken(fields: { name?: string; labels?: readonly string[] }): Promise<JoinTokenJson> {
-    return JSON.parse(await this.ask('POST', 'host/token', fields)) as JoinTokenJson;
+    return JSON.parse(await this.requests.ask('POST', 'host/token', fields)) as JoinTokenJson;
   }
 }

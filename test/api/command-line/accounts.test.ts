@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { AccountClient, plain, ROLE } from '../../support/clients/account-client.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
+import { FrailLine } from '../../support/clients/frail-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
@@ -100,6 +101,17 @@ onHosts(setups, (host) => {
     ] as const;
     for (const [words, message] of refusals)
       expect(await berth.run(words)).toEqual({ code: 125, out: '', err: `${message}\n` });
+  });
+
+  test('L40: what is created is there once although its answer gets lost', async () => {
+    const name = newName();
+    const line = await FrailLine.to(host().url());
+    const far = new CommandLine(await scratchFolder('berth-home-'), { BERTH_URL: line.url });
+    await far.run(['login', '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    line.answersToLose = 1;
+    const { code, out } = await far.run(['role', 'create', '--name', name]);
+    expect([code, out]).toEqual([0, await outOf('role', 'ls', '--name', name, '-q')]);
+    line.close();
   });
 
   test('L4, L41: a new password comes from standard input, and what is refused leaves no user', async () => {
