@@ -4,6 +4,7 @@ import { BerthError } from '../client/berth.ts';
 import { VERSION } from '../client/version.ts';
 import { addAccountCommands } from './commands/accounts.ts';
 import { addCheckCommands } from './commands/checks.ts';
+import { addEventCommand } from './commands/events.ts';
 import { addExecutionCommands } from './commands/executions.ts';
 import { addHostCommands } from './commands/hosts.ts';
 import { addLogCommand } from './commands/logs.ts';
@@ -49,6 +50,7 @@ function programOf(terminal: Terminal): Command {
   addLogCommand(program, terminal, connected);
   addCheckCommands(program, terminal, connected);
   addMachineCommands(program, terminal);
+  addEventCommand(program, terminal, connected);
   addHostCommands(program, terminal, connected);
   addAccountCommands(program, terminal, connected);
   return program;

@@ -9,11 +9,13 @@ import type {
   ServiceJson,
   UserJson,
 } from '../control-plane/http/json/schemas.ts';
+import { type BerthEvent, type EventOptions, readEvents } from './events.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
 import { Accounts, Hosts, type Requests } from './resources.ts';
 import { type Call, type Credentials, send, sendOnce, sessionOf } from './transport.ts';
 import { type WatchOptions, watch } from './watch.ts';
 
+export type { BerthEvent, Change, EventOptions } from './events.ts';
 export { MAX_SERVICES, type Output, type OutputOptions } from './output.ts';
 export { BerthError, type Credentials } from './transport.ts';
 
@@ -135,6 +137,19 @@ export class Berth {
     const open = (from: string, signal: AbortSignal) =>
       send({ ...this.#call('GET', `${path}${from}`), signal });
     return readOutput(open, services, options);
+  }
+
+  /**
+   * What changes from now on, for as long as it is read. Goes on after a broken connection without a gap or a
+   * repetition. Throws if the first connection fails, or if the session has ended.
+   */
+  events(options: EventOptions = {}): AsyncGenerator<BerthEvent> {
+    const open = (lastEventId: string | undefined, signal: AbortSignal) => {
+      const query =
+        lastEventId === undefined ? '' : `?${new URLSearchParams({ last_event_id: lastEventId })}`;
+      return send({ ...this.#call('GET', `events${query}`), signal });
+    };
+    return readEvents(open, options);
   }
 
   #call(method: Call['method'], path: string, body?: unknown): Call {

@@ -6,7 +6,7 @@ export class FrailLine {
   /** So many answers get lost: the connection ends in place of them. */
   answersToLose = 0;
   readonly #server = createServer((near) => this.#join(near));
-  readonly #target: URL;
+  #target: URL;
   readonly #sockets = new Set<Socket>();
 
   private constructor(target: URL) {
@@ -22,6 +22,11 @@ export class FrailLine {
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Further connections lead there. */
+  lead(url: string): void {
+    this.#target = new URL(url);
   }
 
   /** Ends all connections without a word. Further ones are possible at once. */
