@@ -8,13 +8,16 @@ export interface Description {
   name: string;
 }
 
-export interface DescriptionOptions {
-  /** In place of a file: an application of one service with this image. */
-  image?: string | undefined;
+export interface Changes {
   /** `PATH=VALUE` each. */
   set?: readonly string[] | undefined;
   /** File with a line `NAME=VALUE` for each variable, for all services. */
   envFile?: string | undefined;
+}
+
+export interface DescriptionOptions extends Changes {
+  /** In place of a file: an application of one service with this image. */
+  image?: string | undefined;
 }
 
 /** `path`: of a JSON file; `-` is the standard input. `words`: the command for `image`. */
@@ -22,12 +25,17 @@ export async function describe(
   terminal: Terminal,
   path: string | undefined,
   words: readonly string[],
-  { image, set = [], envFile }: DescriptionOptions,
+  options: DescriptionOptions,
 ): Promise<Description> {
-  const description = await described(terminal, path, words, image);
+  const description = await described(terminal, path, words, options.image);
+  await change(description, options);
+  return description;
+}
+
+/** Changes the description itself. */
+export async function change(description: Description, { set = [], envFile }: Changes): Promise<void> {
   for (const assignment of set) assign(description, assignment);
   if (envFile !== undefined) addVariables(description, await readFile(envFile, 'utf8'));
-  return description;
 }
 
 async function described(

@@ -9,7 +9,7 @@ import { addExecutionCommands } from './commands/executions.ts';
 import { addHostCommands } from './commands/hosts.ts';
 import { addLogCommand } from './commands/logs.ts';
 import { addMachineCommands } from './commands/machine.ts';
-import { addRunCommand } from './commands/run.ts';
+import { addRunCommands } from './commands/run.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
@@ -44,7 +44,7 @@ function programOf(terminal: Terminal): Command {
     });
   const connected = () => connect(terminal.env);
   addSessionCommands(program, terminal);
-  addRunCommand(program, terminal, connected);
+  addRunCommands(program, terminal, connected);
   addExecutionCommands(program, terminal, connected);
   addWaitCommand(program, terminal, connected);
   addLogCommand(program, terminal, connected);

@@ -4,9 +4,10 @@
  * must start quickly, and runs on Node 20. Everything else runs on the Node 24 that the package brings along.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
-import { build, transform } from 'esbuild';
+import { transform } from 'esbuild';
+import { bundleCommand } from './command.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
@@ -22,7 +23,7 @@ for (const folder of FOLDERS)
   for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
     if (entry.isFile()) await add(join(entry.parentPath, entry.name).slice(ROOT.length + 1));
 for (const file of FILES) cpSync(join(ROOT, file), join(STAGE, file));
-await bundleCommand();
+await bundleCommand(join(STAGE, COMMAND));
 const manifest = makeManifest(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
 writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 const [packed] = JSON.parse(
@@ -49,24 +50,6 @@ async function add(path: string): Promise<void> {
 /** Names of files in imports and other texts: the sources are JavaScript now. */
 function withOwnNames(code: string): string {
   return code.replace(/\.ts(?=["'`])/g, '.js');
-}
-
-async function bundleCommand(): Promise<void> {
-  await build({
-    absWorkingDir: ROOT,
-    entryPoints: ['cli/main.ts'],
-    outfile: join(STAGE, COMMAND),
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.11',
-    charset: 'utf8',
-    // Names that CommonJS packages expect.
-    banner: {
-      js: 'import { createRequire as requireOfBundle } from "node:module";\nconst require = requireOfBundle(import.meta.url);',
-    },
-  });
-  chmodSync(join(STAGE, COMMAND), 0o755);
 }
 
 interface Manifest {

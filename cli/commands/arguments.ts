@@ -1,5 +1,8 @@
 /** Reads arguments of commands. */
 
+/** For an option that may be given several times. */
+export const repeated = (value: string, before: readonly string[] = []): string[] => [...before, value];
+
 /** A positive integer. Throws for any other text. */
 export function idOf(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);

@@ -6,6 +6,7 @@ import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
 import { idOf } from './arguments.ts';
+import { forEachOf } from './named.ts';
 
 interface Form {
   json?: boolean;
@@ -53,11 +54,17 @@ export function addExecutionCommands(
   program
     .command('stop <id...>')
     .description('Terminate executions')
-    .action((ids: string[]) => forEach(terminal, ids, async (id) => (await connect()).terminate(id)));
+    .action(async (ids: string[]) => {
+      const berth = await connect();
+      await forEachOf(terminal, ids.map(idOf), (id) => berth.terminate(id));
+    });
   program
     .command('rm <id...>')
     .description('Delete executions with their logs; those that run are terminated')
-    .action((ids: string[]) => forEach(terminal, ids, async (id) => (await connect()).remove(id)));
+    .action(async (ids: string[]) => {
+      const berth = await connect();
+      await forEachOf(terminal, ids.map(idOf), (id) => berth.remove(id));
+    });
 }
 
 interface ListOptions {
@@ -126,24 +133,4 @@ async function explain(
   const details = [...waiting_for, ...quota.map(({ text }) => text), ...reasons.map(({ text }) => text)];
   const lines = [summary, ...details.map((text) => `- ${text}`)];
   await terminal.out(lines.map((line) => `${onOneLine(line)}\n`).join(''));
-}
-
-/** All are tried, and the first error is thrown then. */
-async function forEach(
-  terminal: Terminal,
-  ids: readonly string[],
-  act: (id: number) => Promise<void>,
-): Promise<void> {
-  const numbers = ids.map(idOf);
-  const failures: unknown[] = [];
-  for (const id of numbers)
-    try {
-      await act(id);
-      await terminal.out(`${id}\n`);
-    } catch (error) {
-      if (numbers.length > 1) terminal.say(`${id}: ${error instanceof Error ? error.message : error}`);
-      failures.push(error);
-    }
-  if (failures.length > 0)
-    throw numbers.length === 1 ? failures[0] : new Error(`${failures.length} of ${numbers.length} failed.`);
 }

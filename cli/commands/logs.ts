@@ -4,7 +4,7 @@ import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
 import { printOutput, type Source } from '../output.ts';
 import { Exit, INTERRUPTED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { idOf, timeMsOf } from './arguments.ts';
+import { idOf, repeated, timeMsOf } from './arguments.ts';
 
 interface LogOptions {
   service?: string[];
@@ -16,7 +16,11 @@ export function addLogCommand(program: Command, terminal: Terminal, connect: () 
   program
     .command('logs <id>')
     .description('Print the output of an execution from its beginning, and follow it to its end')
-    .option('-s, --service <name...>', 'of these services only, by their names as berth get shows them')
+    .option(
+      '-s, --service <name>',
+      'of this service only, by its name as berth get shows it; may be repeated',
+      repeated,
+    )
     .option('-t, --timestamps', 'begin each line with its time')
     .option(
       '--since <time>',

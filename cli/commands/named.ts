@@ -15,17 +15,24 @@ export async function idNamed<Item extends { id: number }>(
   throw new Error(`There is no ${collection.kind} ${given}; berth ${collection.kind} ls lists them.`);
 }
 
-/** Tries all, and prints each one that was done. The first error is thrown then. */
-export async function forEachNamed<Item extends { id: number }>(
+/** As `forEachOf`, for items that are given by id or name. */
+export const forEachNamed = <Item extends { id: number }>(
   terminal: Terminal,
   collection: Collection<Item, unknown>,
   all: readonly string[],
   act: (id: number) => Promise<void>,
+): Promise<void> => forEachOf(terminal, all, async (given) => act(await idNamed(collection, given)));
+
+/** Tries all, and prints each one that was done. An error is thrown then if one failed. */
+export async function forEachOf<Given extends string | number>(
+  terminal: Terminal,
+  all: readonly Given[],
+  act: (given: Given) => Promise<void>,
 ): Promise<void> {
   const failures: unknown[] = [];
   for (const given of all)
     try {
-      await act(await idNamed(collection, given));
+      await act(given);
       await terminal.out(`${given}\n`);
     } catch (error) {
       if (all.length > 1) terminal.say(`${given}: ${error instanceof Error ? error.message : error}`);

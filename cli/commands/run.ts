@@ -1,15 +1,14 @@
-/** `berth run`. */
+/** `berth run` and `berth rerun`. */
 import type { Command } from 'commander';
 import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
-import { describe } from '../description.ts';
+import { change, describe } from '../description.ts';
 import { printOutput, type Source } from '../output.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { assertEndedWell, Patience, untilEnded } from '../waiting.ts';
-import { secondsOf } from './arguments.ts';
+import { idOf, repeated, secondsOf } from './arguments.ts';
 
-interface RunOptions {
-  image?: string;
+interface SubmitOptions {
   name?: string;
   set?: string[];
   envFile?: string;
@@ -20,6 +19,10 @@ interface RunOptions {
   json?: boolean;
 }
 
+interface RunOptions extends SubmitOptions {
+  image?: string;
+}
+
 const EXAMPLES = `
 Examples:
   berth run app.json                                     submits it, and prints the id
@@ -27,39 +30,55 @@ Examples:
   berth run app.json --set services.worker.total_count=3
   berth run --image debian:13 --wait -- sh -c 'exit 3'   exits with 3`;
 
-export function addRunCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
-  program
+export function addRunCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  const run = program
     .command('run [file-or-words...]')
     .usage('FILE [options]\n       berth run --image IMAGE [options] [-- WORDS]')
     .description(
       'Submit an application, and print the id of its execution; FILE is -, for standard input, or JSON',
     )
     .option('--image <image>', 'run one container of this image, with WORDS as its command')
-    .option('--name <name>', "the name of the execution; by default the application's")
-    .option('--set <path=value...>', 'set a value of the description, such as services.main.total_count=3')
-    .option('--env-file <file>', 'variables for all services, a line NAME=VALUE for each')
-    .option('-d, --detach', 'do not wait (the default)')
-    .option('-w, --wait', 'wait until it has ended, and exit with the exit code of the service that ended it')
-    .option('-f, --follow', 'show the output of its monitor services, and wait')
-    .option('--timeout <seconds>', 'wait no longer, and exit with 124; the execution goes on', secondsOf)
-    .option('--json', 'print the id as JSON')
     .addHelpText('after', EXAMPLES)
-    .action((words: string[], options: RunOptions) => run(terminal, connect, words, options));
+    .action(async (given: string[], options: RunOptions) => {
+      const [path, words] = options.image === undefined ? [given[0], given.slice(1)] : [undefined, given];
+      const application = await describe(terminal, path, words, options);
+      await submit(terminal, await connect(), application.name, application, options);
+    });
+  const rerun = program
+    .command('rerun <id>')
+    .description('Submit the description of an execution again, and print the id of the new one')
+    .action(async (id: string, options: SubmitOptions) => {
+      const berth = await connect();
+      const { name, description } = await berth.execution(idOf(id));
+      await change(description, options);
+      await submit(terminal, berth, name, description, options);
+    });
+  for (const command of [run, rerun])
+    command
+      .option('--name <name>', 'the name of the execution')
+      .option('--set <path=value>', 'set a value, such as services.main.total_count=3', repeated)
+      .option('--env-file <file>', 'variables for all services, a line NAME=VALUE for each')
+      .option('-d, --detach', 'do not wait (the default)')
+      .option(
+        '-w, --wait',
+        'wait until it has ended, and exit with the exit code of the service that ended it',
+      )
+      .option('-f, --follow', 'show the output of its monitor services, and wait')
+      .option('--timeout <seconds>', 'wait no longer, and exit with 124; the execution goes on', secondsOf)
+      .option('--json', 'print the id as JSON');
 }
 
-async function run(
+async function submit(
   terminal: Terminal,
-  connect: () => Promise<Berth>,
-  given: readonly string[],
-  options: RunOptions,
+  berth: Berth,
+  name: string,
+  application: unknown,
+  options: SubmitOptions,
 ): Promise<void> {
-  const { image, detach = false, wait = false, follow = false, json } = options;
+  const { detach = false, wait = false, follow = false, json } = options;
   if (Number(detach) + Number(wait) + Number(follow) > 1)
     throw new Error('Choose one of --detach, --wait and --follow.');
-  const [path, words] = image === undefined ? [given[0], given.slice(1)] : [undefined, given];
-  const application = await describe(terminal, path, words, options);
-  const berth = await connect();
-  const id = await berth.submit(options.name ?? application.name, application);
+  const id = await berth.submit(options.name ?? name, application);
   // The output of the execution alone is on standard output.
   if (follow) terminal.say(`Execution ${id}`);
   else await terminal.out(json ? `${JSON.stringify({ execution_id: id })}\n` : `${id}\n`);

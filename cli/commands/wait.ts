@@ -17,18 +17,12 @@ export function addWaitCommand(program: Command, terminal: Terminal, connect: ()
       'give up after so long, and exit with 124; the execution goes on',
       secondsOf,
     )
-    .action(async (id: string, { timeout }: { timeout?: number }) =>
-      waitFor(terminal, await connect(), idOf(id), timeout),
-    );
-}
-
-export async function waitFor(
-  terminal: Terminal,
-  berth: Berth,
-  id: number,
-  timeoutS: number | undefined,
-): Promise<void> {
-  const patience = new Patience(terminal, id, { timeoutS });
-  await patience.during(() => untilEnded(berth, id, new LiveLine(terminal), patience.signal));
-  await assertEndedWell(berth, id);
+    .option('--json', 'print the execution as JSON once it has ended')
+    .action(async (id: string, { timeout, json }: { timeout?: number; json?: boolean }) => {
+      const berth = await connect();
+      const patience = new Patience(terminal, idOf(id), { timeoutS: timeout });
+      await patience.during(() => untilEnded(berth, idOf(id), new LiveLine(terminal), patience.signal));
+      if (json) await terminal.out(`${JSON.stringify(await berth.execution(idOf(id)))}\n`);
+      await assertEndedWell(berth, idOf(id));
+    });
 }

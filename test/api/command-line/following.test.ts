@@ -79,7 +79,7 @@ onHosts(setups, (host) => {
     const [main, worker] = await running(id, 2);
     if (worker?.instance !== 'worker0') throw new Error('unexpected order');
     const all = berth.run(['logs', String(id)]);
-    const one = berth.run(['logs', String(id), '-s', 'worker0']);
+    const one = berth.run(['logs', '-s', 'worker0', String(id)]);
     const ofMain = await agent.log(main.service);
     await ofMain.write('begun');
     for (const nth of [0, 1]) await (await agent.log(worker.service, nth)).write('1\n2');
@@ -256,5 +256,16 @@ onHosts(setups, (host) => {
     for (const wrong of ['services.none.image=x', 'name', 'services.7.image=x'])
       expect((await berth.run(['run', '-', '--set', wrong], JSON.stringify(ONE))).code).toBe(125);
     await api.remove(Number(out));
+  });
+
+  test('L26: rerun submits the description of an execution again, with changes', async () => {
+    const id = await api.submit(ONE, 'first');
+    const words = ['rerun', String(id), '--set', 'services.main.labels=["nowhere"]', '--json'];
+    const { execution_id: second } = JSON.parse((await berth.run(words)).out) as { execution_id: number };
+    expect(await api.execution(second)).toMatchObject({
+      ...{ name: 'first', description: { services: [{ labels: ['nowhere'] }] } },
+    });
+    expect((await berth.run(['rerun', '999999'])).code).toBe(125);
+    await Promise.all([id, second].map((one) => api.remove(one)));
   });
 });

@@ -1,6 +1,7 @@
 /**
  * Measures how long an execution takes to start and to end, against the same container directly on the
- * engine; and the start of a user's first and second execution, against a Berth that separates nobody.
+ * engine; the start of a user's first and second execution, against a Berth that separates nobody; and the
+ * start of the command line.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
@@ -8,6 +9,7 @@ import { containerOptions } from '../../../agent/engine/docker/container-spec.ts
 import { networkName } from '../../../agent/engine/networks/scope.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import { application } from '../application.ts';
+import { measureCommand } from '../command-start.ts';
 import { Deployment } from '../deployment.ts';
 import { atMost, type Measurement, median } from '../figure.ts';
 
@@ -24,7 +26,7 @@ interface Times {
 }
 
 export async function measureStart(docker: Docker): Promise<Measurement[]> {
-  return [...(await measureExecution(docker)), ...(await measureUsers())];
+  return [...(await measureExecution(docker)), ...(await measureUsers()), ...(await measureCommand())];
 }
 
 async function measureExecution(docker: Docker): Promise<Measurement[]> {

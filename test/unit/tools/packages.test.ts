@@ -44,7 +44,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'examples/image.ts',
   ],
   esbuild: [
-    'release/pack.ts',
+    'release/',
     'control-plane/local/assets/agent-bundle.ts',
     'control-plane/local/assets/web-files.ts',
   ],

@@ -36,16 +36,16 @@ export const schedulingMutants: readonly Mutant[] = [
   },
   {
     name: 'count executions as waiting that have left the queue',
-    file: 'control-plane/core/state/cluster.ts',
-    from: 'if (change === 1 || change === -1)',
-    to: 'if (change === 1)',
+    file: 'control-plane/core/state/execution-counts.ts',
+    from: "    if (from === 'queued') this.#countWaiting(execution, -1);",
+    to: '',
     faults: ['a user floods the queue'],
   },
   {
     name: 'count what waited under the bound of all users for ever',
-    file: 'control-plane/core/state/waiting-counts.ts',
-    from: '    this.executions += sign;',
-    to: '    this.executions += 1;',
+    file: 'control-plane/core/state/execution-counts.ts',
+    from: 'if (from !== null) this',
+    to: "if (from !== null && from !== 'queued') this",
     faults: ['a user floods the queue'],
   },
 ];
