@@ -61,7 +61,7 @@ async function step(name: string, run: () => Promise<Counts>): Promise<void> {
   const counts = await run().catch((error): Counts => {
     const message = error instanceof Error ? error.message : String(error);
     print(message);
-    failures.push(`${name}: ${message.slice(0, 500)}`);
+    failures.push(`${name}: ${message.slice(0, 1_500)}`);
     return { passed: 0, failed: 1 };
   });
   total.passed += counts.passed;

@@ -8,6 +8,8 @@ import { whileOthers } from './others-served.ts';
 const GUESSES = 30;
 /** A faulty control plane answered 503 for 25 s. */
 const MAX_LOGIN_MS = 10_000;
+/** A second round tells a real difference from what a busy machine adds to each answer of the first. */
+const NAME_ROUNDS = 2;
 const NAME_GUESSES = 3;
 /** Times may differ by as much as a password check takes on a busy machine, about. */
 const MAX_DIFFERENCE_MS = 150;
@@ -51,18 +53,22 @@ const userNames: Attack = {
   run: async (target) => {
     const { name } = target.account('victim');
     const replies: { known: Reply; unknown: Reply }[] = [];
-    for (let n = 0; n < NAME_GUESSES; n++)
-      replies.push({
-        known: await logIn(target, name, 'a wrong guess'),
-        unknown: await logIn(target, `${name}-${n}`, 'a wrong guess'),
-      });
+    const fastest = (which: 'known' | 'unknown') => Math.min(...replies.map((one) => one[which].ms));
+    const difference = () => Math.abs(fastest('known') - fastest('unknown'));
+    for (let round = 1; round <= NAME_ROUNDS; round++) {
+      for (let n = 0; n < NAME_GUESSES; n++)
+        replies.push({
+          known: await logIn(target, name, 'a wrong guess'),
+          unknown: await logIn(target, `${name}-${replies.length}`, 'a wrong guess'),
+        });
+      if (difference() <= MAX_DIFFERENCE_MS) break;
+    }
     if (replies.some(({ known, unknown }) => known.status === 429 || unknown.status === 429))
       throw new Skipped('this address has too many failed logins: wait an hour');
     const shown = ({ status, headers, text }: Reply) =>
       JSON.stringify([status, text, { ...headers, date: '' }]);
     const differs = replies.some(({ known, unknown }) => shown(known) !== shown(unknown));
-    const fastest = (which: 'known' | 'unknown') => Math.min(...replies.map((one) => one[which].ms));
-    const differenceMs = Math.abs(fastest('known') - fastest('unknown'));
+    const differenceMs = difference();
     return judge(
       [
         ...(differs ? ['the answers differ'] : []),

@@ -3,7 +3,7 @@ import type { Target } from '../target/target.ts';
 
 const EVERY_MS = 50;
 /** Generous, for busy machines: the attacks that it must find stopped the control plane for 20 s and more. */
-const MAX_WAIT_MS = 2_000;
+const MAX_WAIT_MS = 5_000;
 
 export interface Served<T> {
   done: T;

@@ -66,7 +66,7 @@ async function run(folder: string): Promise<void> {
     expect(load.accepted.size).toBeGreaterThan(DURATION_MS / 3_000);
 
     const finished = Object.values(await api.executions()).filter(
-      ({ id, name, status }) => status === 'terminated' && writesAndEnds(name) && !load.terminated.has(id),
+      ({ id, name, status }) => status === 'terminated' && writesAndEnds(name) && !load.toTerminate.has(id),
     );
     expect(finished.length).toBeGreaterThan(0);
     await endAll(api, SETTLE_MS);
@@ -80,7 +80,7 @@ async function run(folder: string): Promise<void> {
     }
     await agent.stop();
     problems.push(...(await leftOn(await testEngine(), DEPLOYMENT)));
-    expect(problems).toEqual([]);
+    expect(problems, problems.join('; ')).toEqual([]);
   } finally {
     await Promise.allSettled([agent.kill(), ...members.map(({ part }) => part.kill())]);
     await database.stop();

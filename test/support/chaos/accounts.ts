@@ -11,7 +11,7 @@ import type { SteadyLoad } from './load.ts';
  * executions that have not ended, and errors without a reason.
  */
 export function accountFor(
-  load: Pick<SteadyLoad, 'accepted' | 'unsure' | 'terminated'>,
+  load: Pick<SteadyLoad, 'accepted' | 'unsure'>,
   executions: readonly ExecutionJson[],
 ): string[] {
   const byId = new Map(executions.map((one) => [one.id, one]));
