@@ -28,6 +28,11 @@ export interface ExecutionFilter {
   limit?: number;
 }
 
+export interface SubmitOptions {
+  /** How long the execution may last from its placement on; by default as the user's quota states. */
+  timeLimitS?: number | undefined;
+}
+
 export class Berth {
   readonly #url: URL;
   readonly #credentials: Credentials | undefined;
@@ -72,8 +77,8 @@ export class Berth {
   }
 
   /** Submits an application, once even if the connection breaks. Resolves to the id of the execution. */
-  async submit(name: string, application: unknown): Promise<number> {
-    const answer = await this.#requests.make('execution', { name, application });
+  async submit(name: string, application: unknown, { timeLimitS }: SubmitOptions = {}): Promise<number> {
+    const answer = await this.#requests.make('execution', { name, application, time_limit: timeLimitS });
     return (JSON.parse(answer) as { execution_id: number }).execution_id;
   }
 
@@ -87,6 +92,11 @@ export class Berth {
     for (const [name, value] of Object.entries(filter)) query.set(name, String(value));
     const all = await this.#json<Record<string, ExecutionJson>>('GET', `execution?${query}`);
     return Object.values(all).sort((one, other) => other.id - one.id);
+  }
+
+  /** Changes how long an execution may last from its placement on; null: for ever. */
+  async limitTime(id: number, limitS: number | null): Promise<void> {
+    await this.#text('POST', `execution/${id}`, { time_limit: limitS });
   }
 
   async terminate(id: number): Promise<void> {

@@ -3,6 +3,7 @@ import { Option } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import type { Accounts, QuotaJson, RoleJson, UserJson } from '../../client/resources.ts';
 import { parseBytes, sizeText } from '../../shared/sizes.ts';
+import { durationText, readDuration } from './durations.ts';
 import { idNamed } from './named.ts';
 
 export type Options = Readonly<Record<string, unknown>>;
@@ -43,6 +44,7 @@ const integer: Type = {
   read: (given) => (/^-?\d{1,15}$/.test(given) ? Number(given) : undefined),
 };
 const bytes: Type = { form: '<size>', is: 'a size such as 64GiB', read: parseBytes };
+const duration: Type = { form: '<time>', is: 'a time such as 90m', read: readDuration };
 const flag: Type = {
   form: '<true|false>',
   is: 'true or false',
@@ -125,12 +127,15 @@ export const quotas: Kind<QuotaJson> = {
     concurrent_executions: cap(integer, 'executions'),
     memory: cap(bytes, 'memory, in bytes or with a unit such as 64GiB,'),
     cores: cap(integer, 'cores'),
+    time_limit: { type: duration, meaning: 'how long an execution lasts by default; 0: for ever' },
+    max_time_limit: { type: duration, meaning: 'the longest time limit of an execution; 0: any or none' },
   },
   hasPassword: false,
-  heads: ['ID', 'NAME', 'EXECUTIONS', 'MEMORY', 'CORES'],
+  heads: ['ID', 'NAME', 'EXECUTIONS', 'MEMORY', 'CORES', 'TIME LIMIT', 'LONGEST'],
   row: (one) => [
     ...[String(one.id), one.name, String(one.concurrent_executions || NO_LIMIT)],
     ...[one.memory === 0 ? NO_LIMIT : sizeText(one.memory), String(one.cores || NO_LIMIT)],
+    ...[one.time_limit, one.max_time_limit].map((limitS) => (limitS ? durationText(limitS) : NO_LIMIT)),
   ],
 };
 

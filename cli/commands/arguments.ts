@@ -1,4 +1,5 @@
 /** Reads arguments of commands. */
+import { SECONDS } from './durations.ts';
 
 /** For an option that may be given several times. */
 export const repeated = (value: string, before: readonly string[] = []): string[] => [...before, value];
@@ -17,13 +18,14 @@ export function secondsOf(text: string): number {
 }
 
 const AGE = /^(\d{1,6})(s|m|h|d)$/;
-const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** A time in ms since the epoch: an age such as `10m`, or a date. Throws for any other text. */
 export function timeMsOf(text: string): number {
   const [, count, unit = ''] = AGE.exec(text) ?? [];
   const timeMs =
-    count === undefined ? Date.parse(text) : Date.now() - Number(count) * (SECONDS[unit] ?? 1) * 1_000;
+    count === undefined
+      ? Date.parse(text)
+      : Date.now() - Number(count) * (SECONDS[unit as keyof typeof SECONDS] ?? 1) * 1_000;
   if (Number.isFinite(timeMs)) return timeMs;
   throw new Error(`${text} is no time; give an age such as 10m, or a date such as 2026-11-26T12:00:00Z.`);
 }

@@ -6,6 +6,7 @@ import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
 import { idOf } from './arguments.ts';
+import { durationOf, durationText } from './durations.ts';
 import { forEachOf } from './named.ts';
 
 interface Form {
@@ -59,6 +60,12 @@ export function addExecutionCommands(
       await forEachOf(terminal, ids.map(idOf), (id) => berth.terminate(id));
     });
   program
+    .command('limit <id> <time>')
+    .description('Change the time limit of an execution, such as 90m from its placement on, or none')
+    .action(async (id: string, time: string) => {
+      await (await connect()).limitTime(idOf(id), time === 'none' ? null : durationOf(time));
+    });
+  program
     .command('rm <id...>')
     .description('Delete executions with their logs; those that run are terminated')
     .action(async (ids: string[]) => {
@@ -100,16 +107,17 @@ async function show(
   const execution = await berth.execution(id);
   const services = await Promise.all(execution.services.map((service) => berth.service(service)));
   if (json) return terminal.out(`${JSON.stringify({ ...execution, services })}\n`);
-  const { name, status, error_message, time_submit, time_start, time_end } = execution;
+  const { name, status, error_message, time_submit, time_start, time_end, time_limit } = execution;
   const lines = [
     ['Execution', `${id}  ${name}`],
     ['Status', error_message === null ? status : `${status}: ${error_message}`],
     ['Submitted', timeOf(time_submit)],
     ...(time_start === null ? [] : [['Started', timeOf(time_start)]]),
+    ...(time_limit ? [['Time limit', `${durationText(time_limit)} from its placement on`]] : []),
     ...(time_end === null ? [] : [['Ended', timeOf(time_end)]]),
   ];
   await terminal.out(
-    lines.map(([what = '', text = '']) => `${what.padEnd(11)}${onOneLine(text)}\n`).join(''),
+    lines.map(([what = '', text = '']) => `${what.padEnd(12)}${onOneLine(text)}\n`).join(''),
   );
   const rows = services.map((one) => [
     ...[String(one.id), one.name, one.status, one.backend_status, one.ip_address],

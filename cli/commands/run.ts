@@ -7,6 +7,7 @@ import { LiveLine } from '../terminal/live-line.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { assertEndedWell, Patience, untilEnded } from '../waiting.ts';
 import { idOf, repeated, secondsOf } from './arguments.ts';
+import { durationOf } from './durations.ts';
 
 interface SubmitOptions {
   name?: string;
@@ -16,6 +17,7 @@ interface SubmitOptions {
   wait?: boolean;
   follow?: boolean;
   timeout?: number;
+  timeLimit?: number;
   json?: boolean;
 }
 
@@ -65,6 +67,7 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
       )
       .option('-f, --follow', 'show the output of its monitor services, and wait')
       .option('--timeout <seconds>', 'wait no longer, and exit with 124; the execution goes on', secondsOf)
+      .option('--time-limit <time>', 'stop it after this time, such as 90m', durationOf)
       .option('--json', 'print the id as JSON');
 }
 
@@ -78,7 +81,7 @@ async function submit(
   const { detach = false, wait = false, follow = false, json } = options;
   if (Number(detach) + Number(wait) + Number(follow) > 1)
     throw new Error('Choose one of --detach, --wait and --follow.');
-  const id = await berth.submit(options.name ?? name, application);
+  const id = await berth.submit(options.name ?? name, application, { timeLimitS: options.timeLimit });
   // The output of the execution alone is on standard output.
   if (follow) terminal.say(`Execution ${id}`);
   else await terminal.out(json ? `${JSON.stringify({ execution_id: id })}\n` : `${id}\n`);

@@ -26,11 +26,13 @@ export interface CoordinatorApi {
   ready(): Promise<void>;
   /**
    * Resolves to the id of the execution once it is committed. It is authorised as of the commit, as are the
-   * next two; without `by`, it is Berth's own. A repeat with the same `key` resolves to the first id.
+   * next three; without `by`, it is Berth's own. A repeat with the same `key` resolves to the first id.
    */
   submit(submission: Submission, by?: Caller, key?: RequestKey): Promise<Made>;
   /** Resolves once the end is committed. Containers may still be stopping. */
   terminate(executionId: number, by?: Caller): Promise<void>;
+  /** Changes the time limit of an execution that has not ended; null removes it. */
+  limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void>;
   /** Hides the execution at once, and terminates it if it has not ended. */
   remove(executionId: number, by?: Caller): Promise<void>;
   /**
@@ -121,6 +123,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   ready: true,
   submit: true,
   terminate: true,
+  limitTime: true,
   remove: true,
   openLog: true,
   watchLog: true,

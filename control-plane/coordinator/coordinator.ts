@@ -163,6 +163,10 @@ export class Coordinator implements CoordinatorApi {
     return this.#executions.terminate(executionId, by);
   }
 
+  limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void> {
+    return this.#executions.limitTime(executionId, limitS, by);
+  }
+
   remove(executionId: number, by?: Caller): Promise<void> {
     return this.#executions.remove(executionId, by);
   }

@@ -8,7 +8,12 @@ import {
   noSuchExecution,
 } from '../../core/accounts/account.ts';
 import { submit } from '../../core/lifecycle/admission.ts';
-import { deleteEnded, requestDeletion, requestEnd } from '../../core/lifecycle/state-transitions.ts';
+import {
+  changeTimeLimit,
+  deleteEnded,
+  requestDeletion,
+  requestEnd,
+} from '../../core/lifecycle/state-transitions.ts';
 import { assertEnabled, type Submission } from '../../core/lifecycle/submission.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type Execution, isEnded } from '../../core/model/execution.ts';
@@ -74,6 +79,26 @@ export class ExecutionChanges {
   }
 
   terminate(executionId: number, by?: Caller): Promise<void> {
+    return this.#changeLive(executionId, 'terminate-execution', by, (execution, _, cluster, nowMs) =>
+      requestEnd(cluster, execution, nowMs),
+    );
+  }
+
+  /** Only roles that can change the quota may go beyond it. */
+  limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void> {
+    return this.#changeLive(executionId, 'limit-execution', by, (execution, actor, cluster) => {
+      const quota = actor?.role.canChangeConfig ? undefined : cluster.quotaOf(execution.userId);
+      changeTimeLimit(cluster, execution, limitS, quota);
+    });
+  }
+
+  /** Changes an execution that has not ended. */
+  #changeLive(
+    executionId: number,
+    kind: 'terminate-execution' | 'limit-execution',
+    by: Caller | undefined,
+    change: (execution: Execution, actor: KnownActor | undefined, cluster: Cluster, nowMs: number) => void,
+  ): Promise<void> {
     let ended: ExecutionState | undefined;
     return this.#change(by, {
       ...(by && {
@@ -83,10 +108,10 @@ export class ExecutionChanges {
       }),
       run: (actor, cluster, nowMs) => {
         const execution = cluster.executions.get(executionId);
-        if (actor) authoriseOwned(actor, 'terminate-execution', ownerOf(execution ?? ended));
+        if (actor) authoriseOwned(actor, kind, ownerOf(execution ?? ended));
         if (execution?.deleted) throw noSuchExecution();
         if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
-        requestEnd(cluster, execution, nowMs);
+        change(execution, actor, cluster, nowMs);
       },
     });
   }

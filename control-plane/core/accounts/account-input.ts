@@ -1,4 +1,5 @@
 /** Input types for users, roles and quotas: what a creation, a change or a list filter may contain. Pure. */
+import type { TimeLimits } from '../model/time-limit.ts';
 import type { Quota, Role, User } from './account.ts';
 
 /** Every field may be absent; undefined means unchanged in a change, and any value in a filter. */
@@ -25,7 +26,8 @@ export type UserFilter = Optional<Omit<UserFields, 'fsUid'>>;
 export type NewRole = Omit<Role, 'id'>;
 export type RoleChanges = Optional<NewRole>;
 
-export type NewQuota = Omit<Quota, 'id'>;
+/** Without time limits it has none. */
+export type NewQuota = Omit<Quota, 'id' | keyof TimeLimits> & Optional<TimeLimits>;
 export type QuotaChanges = Optional<NewQuota>;
 
 /** A join token as it is stored. */

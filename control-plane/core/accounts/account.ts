@@ -3,6 +3,7 @@
  * Pure.
  */
 import { OperationError } from '../model/errors.ts';
+import type { TimeLimits } from '../model/time-limit.ts';
 
 export interface Role {
   id: number;
@@ -26,7 +27,7 @@ export const ADMIN_ROLE = 'admin';
 export const INTERNAL_SOURCE = 'internal';
 
 /** Caps on what a user's placed executions use; 0 means no cap. */
-export interface Quota {
+export interface Quota extends TimeLimits {
   id: number;
   name: string;
   concurrentExecutions: number;
@@ -98,6 +99,7 @@ export type Action =
   | { kind: 'list-executions' }
   | { kind: 'read-execution'; ownerId: number }
   | { kind: 'terminate-execution'; ownerId: number }
+  | { kind: 'limit-execution'; ownerId: number }
   | { kind: 'delete-execution'; ownerId: number }
   /** Hosts, and the queue in general. */
   | { kind: 'see-status' }

@@ -16,6 +16,7 @@ export function handleClockStep(cluster: Cluster, nowMs: number): void {
   cluster.lastTurnMs = nowMs;
   if (!isSetBack) return;
   capRetries(cluster, nowMs + MAX_BACKOFF_MS);
+  restartTimeLimits(cluster, nowMs);
   for (const host of cluster.hosts.values()) capSilence(cluster, host, nowMs);
   const { reservation } = cluster;
   if (reservation?.dueMs)
@@ -33,6 +34,15 @@ function capRetries(cluster: Cluster, latestMs: number): void {
       service.restartAtMs = latestMs;
       cluster.touch(service);
     }
+  }
+}
+
+/** The time limit of an execution that was placed in the future counts from now on. */
+function restartTimeLimits(cluster: Cluster, nowMs: number): void {
+  for (const execution of cluster.admitted) {
+    if (execution.timeLimitS === null || (execution.timePlaceMs ?? 0) <= nowMs) continue;
+    execution.timePlaceMs = nowMs;
+    cluster.touch(execution);
   }
 }
 

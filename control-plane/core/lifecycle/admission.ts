@@ -7,6 +7,7 @@ import { OperationError } from '../model/errors.ts';
 import { type Execution, waitingBytesOf } from '../model/execution.ts';
 import { type Requirements, requirementsOf, weightOfServices } from '../model/resources.ts';
 import { count, memoryText } from '../model/text.ts';
+import { newTimeLimitS } from '../model/time-limit.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { assertEnabled, newExecution, newServices, type Submission } from './submission.ts';
 
@@ -19,6 +20,7 @@ export function submit(cluster: Cluster, submission: Submission, nowMs: number):
   const ids = { ...cluster.nextIds };
   const requirements = requirementsOf(submission.application.services);
   const execution = newExecution(ids, submission, nowMs, requirements);
+  execution.timeLimitS = newTimeLimitS(cluster.quotaOf(submission.userId), submission.timeLimitS);
   assertWithinBounds(cluster, execution, requirements);
   Object.assign(cluster.nextIds, ids);
   cluster.addExecution(execution);
@@ -34,6 +36,7 @@ export function draft(cluster: Cluster, submission: Submission, nowMs: number): 
   assertEnabled(cluster, submission.userId);
   const requirements = requirementsOf(submission.application.services);
   const execution = newExecution({ ...cluster.nextIds }, submission, nowMs, requirements);
+  execution.timeLimitS = newTimeLimitS(cluster.quotaOf(submission.userId), submission.timeLimitS);
   assertWithinBounds(cluster, execution, requirements);
   execution.services = newServices(execution, submission.application, requirements);
   return execution;

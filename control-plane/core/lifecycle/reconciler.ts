@@ -16,6 +16,7 @@ import {
   recentDeaths,
   type Service,
 } from '../model/service.ts';
+import { endingByTime, timeLimitMs } from '../model/time-limit.ts';
 import { updateReservation } from '../scheduling/backfill-reservation.ts';
 import type { Loading, SchedulingActions } from '../scheduling/scheduler-state.ts';
 import { hasCandidates, runSchedulingPass } from '../scheduling/scheduling-pass.ts';
@@ -118,6 +119,7 @@ function settle(
     if (timeMs !== null && timeMs > nowMs) cluster.deadlines.set(execution.id, timeMs);
   };
   setDeadline(execution.retryAtMs);
+  if (execution.ending === null) setDeadline(timeLimitMs(execution));
   for (const { restartAtMs } of execution.services) setDeadline(restartAtMs);
 }
 
@@ -169,9 +171,10 @@ function decideDeletion({ hosts }: Cluster, execution: Execution): Decision | nu
 
 /**
  * The reason to end, if there is one. A deleted execution ends in any state. Monitor services decide the end
- * once everything has started.
+ * once everything has started. What a service has done counts before the time limit.
  */
-function endingOf({ deleted, status, services }: Execution, nowMs: number): Ending | null {
+function endingOf(execution: Execution, nowMs: number): Ending | null {
+  const { deleted, status, services } = execution;
   if (deleted) return { status: 'terminated', message: null };
   if (status !== 'starting' && status !== 'running') return null;
   for (const service of services) {
@@ -190,7 +193,7 @@ function endingOf({ deleted, status, services }: Execution, nowMs: number): Endi
       );
     }
   }
-  return null;
+  return endingByTime(execution, nowMs);
 }
 
 const error = (message: string): Ending => ({ status: 'error', message });

@@ -4,9 +4,11 @@
  */
 
 import { releaseLostHost } from '../hosts/drain.ts';
+import { OperationError } from '../model/errors.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
+import { assertLimitAllowed, type TimeLimits } from '../model/time-limit.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
@@ -67,6 +69,23 @@ export function requestEnd(cluster: Cluster, execution: Execution, nowMs: number
     { kind: 'begin-cleanup', execution, ending: { status: 'terminated', message: null } },
     nowMs,
   );
+}
+
+/**
+ * Changes the time limit; null removes it. `quota` is undefined for those who may go beyond it. A limit that
+ * is over already ends the execution in the same turn.
+ */
+export function changeTimeLimit(
+  cluster: Cluster,
+  execution: Execution,
+  limitS: number | null,
+  quota: TimeLimits | undefined,
+): void {
+  if (isEnded(execution) || (execution.ending && execution.ending.status !== 'queued'))
+    throw new OperationError('conflict', 'The execution has ended, or its end is decided.');
+  if (quota) assertLimitAllowed(quota, limitS);
+  execution.timeLimitS = limitS;
+  cluster.touch(execution);
 }
 
 /** Hides the execution at once, and ends it if it has not ended. */

@@ -19,6 +19,8 @@ export interface Submission {
   application: Application;
   /** The application as JSON text, as submitted. */
   description: string;
+  /** Undefined: as the user's quota states. */
+  timeLimitS?: number | undefined;
 }
 
 /** The user may have been deleted or disabled since the request arrived. */
@@ -63,6 +65,7 @@ export function newExecution(
     timeEndMs: null,
     attempts: 0,
     retryAtMs: null,
+    timeLimitS: null,
     services: NONE,
   };
 }

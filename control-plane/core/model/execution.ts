@@ -59,6 +59,8 @@ export interface Execution {
   attempts: number;
   /** Not placed before this time, after a start that failed temporarily. */
   retryAtMs: number | null;
+  /** How long it may last from its placement on; null: for ever. */
+  timeLimitS: number | null;
   /** In the order of the description. Empty while the execution waits: see `isLoaded`. */
   services: readonly Service[];
 }

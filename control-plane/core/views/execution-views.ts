@@ -19,6 +19,7 @@ export interface ExecutionView {
   timeStartMs: number | null;
   timeStopMs: number | null;
   timeEndMs: number | null;
+  timeLimitS: number | null;
   serviceIds: readonly number[];
 }
 

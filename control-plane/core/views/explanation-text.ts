@@ -1,7 +1,9 @@
 /** Sentences that explain to people why a start waits, and what would change that. Pure. */
 
 import type { ExceededLimit } from '../accounts/quota.ts';
+import type { Execution } from '../model/execution.ts';
 import { coresText, count, memoryText } from '../model/text.ts';
+import { timeLimitMs } from '../model/time-limit.ts';
 
 /** Why a cap of the user's quota prevents a start. */
 export function exceededLimitText({ dimension, limit, used, wanted, over }: ExceededLimit): string {
@@ -31,3 +33,12 @@ export function placedBoundText({ limit, used, wanted }: ExceededLimit, instance
 
 /** For example `in 4 s`; `now` if the time has come. */
 export const delayText = (ms: number): string => (ms <= 0 ? 'now' : `in ${Math.ceil(ms / 1_000)} s`);
+
+/** What the time limit of an execution means for it; empty if it has none. */
+export function timeLimitText(execution: Execution, nowMs: number): string {
+  const { timeLimitS, ending } = execution;
+  if (timeLimitS === null || ending) return '';
+  const overMs = timeLimitMs(execution);
+  if (overMs === null) return ` Its time limit of ${timeLimitS} s counts from its placement.`;
+  return ` Its time limit of ${timeLimitS} s, counted from its placement, is over ${delayText(overMs - nowMs)}.`;
+}

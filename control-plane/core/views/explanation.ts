@@ -21,7 +21,7 @@ import { victimsForQuota } from '../scheduling/preemption.ts';
 import { demandOf } from '../scheduling/resource-demand.ts';
 import { exceededPlacedBound } from '../scheduling/scheduler-state.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { delayText, exceededLimitText, placedBoundText } from './explanation-text.ts';
+import { delayText, exceededLimitText, placedBoundText, timeLimitText } from './explanation-text.ts';
 import {
   diagnose,
   diagnoseElastic,
@@ -154,7 +154,7 @@ function explainQueued(
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
   return {
     status: execution.status,
-    summary: `It is number ${position} of ${order.length} in the queue.`,
+    summary: `It is number ${position} of ${order.length} in the queue.${timeLimitText(execution, nowMs)}`,
     position,
     queueLength: order.length,
     waitingFor: [
@@ -241,7 +241,7 @@ function explainStarted(cluster: Cluster, execution: Execution, nowMs: number): 
     ...NOTHING,
     ...elastic,
     status: execution.status,
-    summary: summaryOf(execution),
+    summary: summaryOf(execution) + timeLimitText(execution, nowMs),
     waitingFor: [
       ...serviceSteps(cluster, execution, nowMs),
       ...texts(elastic.quota),

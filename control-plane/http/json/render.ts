@@ -21,7 +21,11 @@ export const empty = (status = 200): Response => new Response(null, { status });
 /**
  * JSON text of an execution. The description is inserted as stored: it may be long and is never parsed here.
  */
-export function executionText(execution: ExecutionView, words: Words): string {
+export function executionText(
+  execution: ExecutionView,
+  words: Words,
+  further: Pick<ExecutionJson, 'time_limit'> = {},
+): string {
   const head: Omit<ExecutionJson, 'description'> = {
     id: execution.id,
     name: execution.name,
@@ -32,6 +36,7 @@ export function executionText(execution: ExecutionView, words: Words): string {
     time_start: seconds(execution.timeStartMs),
     time_end: seconds(execution.timeEndMs),
     services: execution.serviceIds,
+    ...further,
   };
   return `${JSON.stringify(head).slice(0, -1)},"description":${execution.description}}`;
 }

@@ -12,6 +12,9 @@ import type { Words } from '../words.ts';
 const id = z.int().positive();
 const seconds = (meaning: string) => z.number().describe(`${meaning}, in seconds since the epoch (UTC)`);
 
+const timeLimit = (meaning: string) =>
+  z.int().nonnegative().optional().describe(`${meaning}, in seconds; only under /native/api/0.7`);
+
 export const infoSchema = z
   .strictObject({
     version: z.string().describe('Release of Berth'),
@@ -93,6 +96,7 @@ export const executionSchema = (words: Words, userId: z.ZodType<number | string>
       time_start: seconds('When all its essential services had started').nullable(),
       time_end: seconds('When it ended').nullable(),
       services: z.array(id).readonly().describe('Ids of its services'),
+      time_limit: timeLimit('How long it may last from its placement on').nullable(),
       description: applicationSchema,
     })
     .meta({ id: 'Execution' });
@@ -225,6 +229,8 @@ export const quotaSchema = z
     concurrent_executions: z.int().nonnegative(),
     memory: z.int().nonnegative().describe('Bytes'),
     cores: z.int().nonnegative(),
+    time_limit: timeLimit('How long an execution lasts by default; 0: no limit'),
+    max_time_limit: timeLimit('The longest time limit of an execution; 0: any or none'),
   })
   .meta({ id: 'Quota' });
 

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import type { Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
+import { MAX_TIME_LIMIT_S } from '../../core/model/time-limit.ts';
 import {
   createQuota,
   deleteQuota,
@@ -20,19 +21,43 @@ export const quotaFields = z.strictObject({
   cores: count,
 });
 
+const timeLimit = z.int().min(0).max(MAX_TIME_LIMIT_S);
+
+const fieldsWithTimeLimits = quotaFields.extend({
+  time_limit: timeLimit.optional(),
+  max_time_limit: timeLimit.optional(),
+});
+
+type Fields = z.output<typeof fieldsWithTimeLimits>;
+
+/** In the names of the core. A new quota without time limits has none. */
+const newQuotaOf = ({ concurrent_executions, memory, time_limit, max_time_limit, ...rest }: Fields) => ({
+  ...rest,
+  concurrentExecutions: concurrent_executions,
+  memoryBytes: memory,
+  timeLimitS: time_limit,
+  maxTimeLimitS: max_time_limit,
+});
+
+const quotaChangesOf: (changes: { [Name in keyof Fields]?: Fields[Name] | undefined }) => QuotaChanges = ({
+  concurrent_executions,
+  memory,
+  time_limit,
+  max_time_limit,
+  ...rest
+}) => ({
+  ...rest,
+  concurrentExecutions: concurrent_executions,
+  memoryBytes: memory,
+  timeLimitS: time_limit,
+  maxTimeLimitS: max_time_limit,
+});
+
 export const quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter> = {
   kind: 'quota',
   // Every field is required: an absent one could only mean "no cap", which must not happen by mistake.
-  body: quotaFields.transform(({ concurrent_executions, memory, ...rest }) => ({
-    ...rest,
-    concurrentExecutions: concurrent_executions,
-    memoryBytes: memory,
-  })),
-  changes: quotaFields.partial().transform(({ concurrent_executions, memory, ...rest }) => ({
-    ...rest,
-    concurrentExecutions: concurrent_executions,
-    memoryBytes: memory,
-  })),
+  body: quotaFields.transform(newQuotaOf),
+  changes: quotaFields.partial().transform(quotaChangesOf),
   filter: nameFilter,
   render: quotaJson,
   create: createQuota,
@@ -40,4 +65,10 @@ export const quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter> = {
   list: listQuotas,
   update: updateQuota,
   remove: deleteQuota,
+};
+
+/** The same with time limits, which only Berth's own path has (H481). */
+export const withTimeLimits = {
+  body: fieldsWithTimeLimits.transform(newQuotaOf),
+  changes: fieldsWithTimeLimits.partial().transform(quotaChangesOf),
 };

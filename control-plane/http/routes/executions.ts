@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import type { ExecutionView } from '../../core/views/execution-views.ts';
 import type { Context } from '../../operations/context.ts';
 import {
+  changeTimeLimit,
   deleteExecution,
   explainApplication,
   explainExecution,
@@ -13,14 +14,18 @@ import {
 } from '../../operations/executions/executions.ts';
 import { KnownDescriptions, MAX_KNOWN_LENGTH } from '../../operations/executions/known-descriptions.ts';
 import { getExecution } from '../../operations/executions/reads.ts';
-import { draftSteps, submissionSteps } from '../../operations/executions/submission-input.ts';
+import {
+  draftSteps,
+  submissionSteps,
+  timeLimitSchema,
+} from '../../operations/executions/submission-input.ts';
 import type { ReadTurns } from '../../operations/read-turns.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
 import { executionFilter } from '../json/execution-filter-query.ts';
 import { explanationJson } from '../json/explanation-json.ts';
 import { empty, json, jsonText } from '../json/render.ts';
-import { type Env, pathId } from '../request.ts';
+import { checked, type Env, pathId } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
 import { executionLogs } from './execution-logs.ts';
 
@@ -79,6 +84,13 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   routes.get('/:id', async (c) => {
     return jsonText(variant.executionText(await getExecution(context, c.get('actor'), pathId(c, 'id'))));
   });
+  if (variant.changesTimeLimit) {
+    routes.post('/:id', async (c) => {
+      const input = async () => checked(timeLimitSchema, await bodies.json(c), 'body').time_limit;
+      await changeTimeLimit(context, c.get('actor'), pathId(c, 'id'), input);
+      return empty(variant.created);
+    });
+  }
   routes.delete('/:id', async (c) => {
     await terminateExecution(context, c.get('caller'), pathId(c, 'id'));
     return empty(variant.removed);

@@ -1,14 +1,32 @@
-/** Group B with what only Berth's own programs need (SPEC H430 to H432). */
-import { serviceJson } from '../json/render.ts';
-import type { ServiceJson } from '../json/schemas.ts';
+/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H482). */
+import { quotaJson } from '../json/account-json.ts';
+import { executionText, serviceJson } from '../json/render.ts';
+import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
+import { quotas, withTimeLimits } from '../resources/quotas.ts';
+import { roles } from '../resources/roles.ts';
+import { users } from '../resources/users.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
 
 export const native: Variant = {
   ...groupB,
   framedLogs: true,
+  changesTimeLimit: true,
+  executionText: (execution) => executionText(execution, groupB, { time_limit: execution.timeLimitS }),
   serviceJson: (service): ServiceJson => ({
     ...serviceJson(service),
     exit_code: service.hasDied ? (service.exit?.code ?? null) : null,
   }),
+  accounts: {
+    ...{ users, roles },
+    quotas: {
+      ...quotas,
+      ...withTimeLimits,
+      render: (quota): QuotaJson => ({
+        ...quotaJson(quota),
+        time_limit: quota.timeLimitS,
+        max_time_limit: quota.maxTimeLimitS,
+      }),
+    },
+  },
 };

@@ -40,6 +40,8 @@ export interface Routes {
   explains: boolean;
   /** Whether the output of several services can be read as frames, from any position on (H432). */
   framedLogs?: boolean;
+  /** Whether the time limit of an execution can be changed (H482). */
+  changesTimeLimit?: boolean;
   /** Whether there is a stream of events. */
   events: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */

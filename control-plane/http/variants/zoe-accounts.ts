@@ -2,9 +2,10 @@
  * Users, roles and quotas in the forms of release 2018.12: its names, and what its command line really sends.
  */
 import * as z from 'zod';
+import { MAX_TIME_LIMIT_S } from '../../core/model/time-limit.ts';
 import { otherNames } from '../../operations/input.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
-import { quotaFields, quotas } from '../resources/quotas.ts';
+import { quotaFields, quotas, withTimeLimits } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
 import { users } from '../resources/users.ts';
 import type { Accounts } from './variant.ts';
@@ -29,6 +30,7 @@ function readUserField(name: string, value: unknown): [string, unknown] {
 const readNewUserField = (name: string, value: unknown): [string, unknown] =>
   name === 'fs_uid' && value === -1 ? [name, undefined] : readUserField(name, value);
 
+const HOUR_S = 3_600;
 const FULL_SHOP = 'can_access_full_zapp_shop';
 
 const readRoleField = (name: string, value: unknown): [string, unknown] => [
@@ -37,14 +39,23 @@ const readRoleField = (name: string, value: unknown): [string, unknown] => [
 ];
 
 /**
- * Hours; 0 means no limit. Every other value is refused, because Berth would store the limit without
- * enforcing it.
+ * The longest time of an execution in hours, which is also what it has by default; 0 means no limit.
  */
 const fieldsWithLimit = quotaFields.extend({
-  runtime_limit: z.literal(0, 'must be 0: running times are not limited here').optional(),
+  runtime_limit: z
+    .number()
+    .min(0)
+    .max(MAX_TIME_LIMIT_S / HOUR_S)
+    .optional(),
 });
 
-const withoutLimit = ({ runtime_limit: _, ...fields }: { runtime_limit?: unknown }): unknown => fields;
+/** As the fields of Berth. A limit of less than a second counts as one, since 0 is none. */
+const withLimitInSeconds = ({
+  runtime_limit: hours,
+  ...fields
+}: {
+  runtime_limit?: number | undefined;
+}): unknown => (hours === undefined ? fields : { ...fields, max_time_limit: Math.ceil(hours * HOUR_S) });
 
 export const zoeAccounts: Accounts = {
   users: {
@@ -63,8 +74,8 @@ export const zoeAccounts: Accounts = {
   },
   quotas: {
     ...quotas,
-    body: fieldsWithLimit.transform(withoutLimit).pipe(quotas.body),
-    changes: fieldsWithLimit.partial().transform(withoutLimit).pipe(quotas.changes),
-    render: (quota) => ({ ...quotaJson(quota), runtime_limit: 0 }),
+    body: fieldsWithLimit.transform(withLimitInSeconds).pipe(withTimeLimits.body),
+    changes: fieldsWithLimit.partial().transform(withLimitInSeconds).pipe(withTimeLimits.changes),
+    render: (quota) => ({ ...quotaJson(quota), runtime_limit: quota.maxTimeLimitS / HOUR_S }),
   },
 };

@@ -57,11 +57,11 @@ export async function submitExecution(
 ): Promise<Made> {
   const caller = authorise(actor, { kind: 'submit-execution' });
   const { user } = caller;
-  const { name, application, description } = await input();
+  const submission = { userId: user.id, ...(await input()) };
   const key = readKey?.();
   if (overQuota === 'refuse') await checkConcurrency(context, user, key);
   try {
-    return await context.coordinator.submit({ userId: user.id, name, application, description }, caller, key);
+    return await context.coordinator.submit(submission, caller, key);
   } catch (error) {
     if (queueFull === 'too-many' || !(error instanceof OperationError) || error.code !== 'too-many')
       throw error;
@@ -76,8 +76,7 @@ export async function explainApplication(
   input: ReadSubmission,
 ): Promise<Explanation> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  const { name, application, description } = await input();
-  return context.coordinator.explainSubmission({ userId: user.id, name, application, description });
+  return context.coordinator.explainSubmission({ userId: user.id, ...(await input()) });
 }
 
 /** Explains the state of an execution; for an ended one, why it ended. */
@@ -160,6 +159,17 @@ export async function terminateExecution(
   id: number,
 ): Promise<void> {
   await coordinator.terminate(id, authorise(actor, { kind: 'list-executions' }));
+}
+
+/** Authorised as `terminateExecution`. Null removes the limit. */
+export async function changeTimeLimit(
+  { coordinator }: Context,
+  actor: Actor,
+  id: number,
+  input: () => Promise<number | null>,
+): Promise<void> {
+  const caller = authorise(actor, { kind: 'list-executions' });
+  await coordinator.limitTime(id, await input(), caller);
 }
 
 /** Authorised as `terminateExecution`. */

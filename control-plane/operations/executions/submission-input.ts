@@ -6,8 +6,15 @@ import { schemaMessage } from '../../../shared/application-words.ts';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { count } from '../../core/model/text.ts';
+import { MAX_TIME_LIMIT_S } from '../../core/model/time-limit.ts';
 import { readInput } from '../input.ts';
 import type { KnownDescriptions } from './known-descriptions.ts';
+
+export const timeLimit = z
+  .int()
+  .min(1)
+  .max(MAX_TIME_LIMIT_S)
+  .describe('Seconds from its placement on, after which it is stopped; by default as its quota states');
 
 /** `application` is validated separately, because its problems carry JSON pointers. */
 export const submissionSchema = z.object({
@@ -18,7 +25,11 @@ export const submissionSchema = z.object({
     .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair')
     .meta({ examples: ['my hello'] }),
   application: z.unknown(),
+  time_limit: timeLimit.optional(),
 });
+
+/** A change of the time limit; null removes it. */
+export const timeLimitSchema = z.strictObject({ time_limit: timeLimit.nullable() });
 
 /** The body of a request for an explanation, which needs no name. */
 export const draftSchema = submissionSchema.extend({ name: submissionSchema.shape.name.default('draft') });
@@ -28,6 +39,7 @@ export interface SubmissionInput {
   name: string;
   application: Application;
   description: string;
+  timeLimitS?: number | undefined;
 }
 
 /**
@@ -49,15 +61,15 @@ function* inputSteps(
       'invalid',
       `The body must be {"name": text, "application": object}. ${problems}`,
     );
-  const { name, application } = data;
+  const { name, application, time_limit: timeLimitS } = data;
   const text = known && JSON.stringify(application);
   const found = text === undefined ? undefined : known?.find(text);
-  if (text !== undefined && found) return { name, application: found, description: text };
+  if (text !== undefined && found) return { name, application: found, description: text, timeLimitS };
   const valid = validApplication(yield* validationSteps(application));
   yield TURN_UNITS;
   const description = text ?? JSON.stringify(application);
   known?.add(description, valid);
-  return { name, application: valid, description };
+  return { name, application: valid, description, timeLimitS };
 }
 
 /** The same for a body that is in memory already. */

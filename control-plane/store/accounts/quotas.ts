@@ -15,14 +15,15 @@ export async function listQuotas(db: Db, { name }: NameFilter): Promise<Quota[]>
 }
 
 export const insertQuota = (quota: NewQuota): Statement => ({
-  sql: 'INSERT INTO quotas (name, concurrent_executions, memory, cores) VALUES (?, ?, ?, ?)',
-  args: values(quota),
+  sql: 'INSERT INTO quotas (name, concurrent_executions, memory, cores, time_limit_s, max_time_limit_s) VALUES (?, ?, ?, ?, ?, ?)',
+  args: values({ ...quota, timeLimitS: quota.timeLimitS ?? 0, maxTimeLimitS: quota.maxTimeLimitS ?? 0 }),
 });
 
 /** Changes the given fields. Affects no row if there is no such quota. */
 export const updateQuota = (id: number, changes: QuotaChanges): Statement => ({
   sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
-    memory = COALESCE(?, memory), cores = COALESCE(?, cores) WHERE id = ?`,
+    memory = COALESCE(?, memory), cores = COALESCE(?, cores), time_limit_s = COALESCE(?, time_limit_s),
+    max_time_limit_s = COALESCE(?, max_time_limit_s) WHERE id = ?`,
   args: [...values(changes), id],
 });
 
@@ -37,6 +38,8 @@ const values = (quota: QuotaChanges) => [
   given(quota.concurrentExecutions),
   given(quota.memoryBytes),
   given(quota.cores),
+  given(quota.timeLimitS),
+  given(quota.maxTimeLimitS),
 ];
 
 const quotaOf = (row: Row): Quota => ({
@@ -45,4 +48,6 @@ const quotaOf = (row: Row): Quota => ({
   concurrentExecutions: Number(row.concurrent_executions),
   memoryBytes: Number(row.memory),
   cores: Number(row.cores),
+  timeLimitS: Number(row.time_limit_s),
+  maxTimeLimitS: Number(row.max_time_limit_s),
 });

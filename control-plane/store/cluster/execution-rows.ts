@@ -40,6 +40,7 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
     timeEndMs: numberOrNull(row.time_end_ms),
     attempts: Number(row.attempts),
     retryAtMs: numberOrNull(row.retry_at_ms),
+    timeLimitS: numberOrNull(row.time_limit_s),
     services,
   };
 }
@@ -48,9 +49,9 @@ const utf8 = new TextEncoder();
 
 export const insertExecution = (execution: Execution, description: string): Statement => ({
   sql: `INSERT INTO executions (status, ending, deleted, error_message, time_place_ms, time_start_ms, time_stop_ms,
-    time_end_ms, attempts, retry_at_ms, id, name, user_id, description, time_submit_ms, first_service_id,
+    time_end_ms, attempts, retry_at_ms, time_limit_s, id, name, user_id, description, time_submit_ms, first_service_id,
     service_count, size, demand, description_bytes)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, ?)`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, ?)`,
   args: [
     ...values(execution),
     execution.id,
@@ -64,7 +65,7 @@ export const insertExecution = (execution: Execution, description: string): Stat
 
 export const updateExecution = (execution: Execution): Statement => ({
   sql: `UPDATE executions SET status = ?, ending = ?, deleted = ?, error_message = ?, time_place_ms = ?,
-    time_start_ms = ?, time_stop_ms = ?, time_end_ms = ?, attempts = ?, retry_at_ms = ? WHERE id = ?`,
+    time_start_ms = ?, time_stop_ms = ?, time_end_ms = ?, attempts = ?, retry_at_ms = ?, time_limit_s = ? WHERE id = ?`,
   args: [...values(execution), execution.id],
 });
 
@@ -83,6 +84,7 @@ const values = (execution: Execution) => [
   execution.timeEndMs,
   execution.attempts,
   execution.retryAtMs,
+  execution.timeLimitS,
 ];
 
 const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);

@@ -50,7 +50,7 @@ export async function loadWaiting(
   for (const ids of pagesOf(rows)) {
     const page = await db.query(
       `SELECT id, name, user_id, size, time_submit_ms, attempts, retry_at_ms, first_service_id, service_count,
-        demand, description_bytes,
+        demand, description_bytes, time_limit_s,
         EXISTS (SELECT 1 FROM services WHERE execution_id = executions.id) AS has_services
         FROM executions INDEXED BY executions_waiting WHERE ${WAITS} AND id BETWEEN ? AND ? ORDER BY id`,
       [ids[0] ?? 0, ids.at(-1) ?? 0],
@@ -82,6 +82,7 @@ const waitingOf = (row: Row): Execution => ({
   timeEndMs: null,
   attempts: Number(row.attempts),
   retryAtMs: row.retry_at_ms === null ? null : Number(row.retry_at_ms),
+  timeLimitS: row.time_limit_s === null ? null : Number(row.time_limit_s),
   services: NO_SERVICES,
 });
 

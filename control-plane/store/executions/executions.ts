@@ -12,7 +12,7 @@ import { filterCondition } from './execution-filter-sql.ts';
 const executionColumns = (
   ...further: string[]
 ) => `SELECT e.id, e.name, e.user_id, u.username, e.status, ${further.join(', ')}, e.error_message,
-  e.time_submit_ms, e.time_place_ms, e.time_start_ms, e.time_stop_ms, e.time_end_ms,
+  e.time_submit_ms, e.time_place_ms, e.time_start_ms, e.time_stop_ms, e.time_end_ms, e.time_limit_s,
   e.first_service_id, e.service_count,
   (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
   FROM executions e JOIN users u ON u.id = e.user_id`;
@@ -215,6 +215,7 @@ const executionView = (row: Row): ExecutionView => ({
   timeStartMs: numberOrNull(row.time_start_ms),
   timeStopMs: numberOrNull(row.time_stop_ms),
   timeEndMs: numberOrNull(row.time_end_ms),
+  timeLimitS: numberOrNull(row.time_limit_s),
   serviceIds: serviceIdsOf(row),
 });
 

@@ -173,4 +173,19 @@ export const migrations: readonly Migration[] = [
       'CREATE INDEX idempotency_keys_by_time ON idempotency_keys (made_ms)',
     ],
   },
+  {
+    version: 19,
+    name: 'time limits of executions',
+    statements: [
+      // Seconds from the placement on; null: none.
+      'ALTER TABLE executions ADD COLUMN time_limit_s INTEGER',
+      // Seconds; 0: none. What an execution has that states none, and the most that it may state.
+      'ALTER TABLE quotas ADD COLUMN time_limit_s INTEGER NOT NULL DEFAULT 0',
+      'ALTER TABLE quotas ADD COLUMN max_time_limit_s INTEGER NOT NULL DEFAULT 0',
+      // Every column that a start of the control plane reads.
+      'DROP INDEX executions_waiting',
+      `CREATE INDEX executions_waiting ON executions (id, deleted, ending, name, user_id, size, time_submit_ms, attempts,
+        retry_at_ms, first_service_id, service_count, demand, description_bytes, time_limit_s) WHERE status = 'queued'`,
+    ],
+  },
 ];

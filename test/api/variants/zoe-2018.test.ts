@@ -273,8 +273,8 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     });
 
     test.each<[path: string, body: Json]>([
-      ['quota', { name: 'q', concurrent_executions: 1, memory: 0, cores: 0, runtime_limit: 24 }],
-      ['quota/1', { runtime_limit: 24 }],
+      ['quota', { name: 'q', concurrent_executions: 1, memory: 0, cores: 0, runtime_limit: -1 }],
+      ['quota/1', { runtime_limit: 8_761 }],
       ['user', { username: 'x', role_id: 'one', quota_id: 1 }],
       ['user', { username: 'x', role_id: 1, quota_id: 1, fs_uid: -2 }],
       ['user/1', { fs_uid: -1 }],
@@ -284,12 +284,14 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect((await admin.post(path, body)).status).toBe(400);
     });
 
-    test('H160: a quota may have a runtime limit of 0', async () => {
-      const caps = { concurrent_executions: 1, memory: 0, cores: 0, runtime_limit: 0 };
-      const made = await admin.post('quota', { name: 'unlimited', ...caps });
+    test.each([0, 1.5])('H160: a quota may have a runtime limit of %d hours', async (runtime_limit) => {
+      const caps = { concurrent_executions: 1, memory: 0, cores: 0, runtime_limit };
+      const made = await admin.post('quota', { name: `hours-${runtime_limit}`, ...caps });
       const { quota_id } = made.json<{ quota_id: number }>();
       const { quota } = (await admin.get(`quota/${quota_id}`)).json<{ quota: Json }>();
-      expect(quota).toEqual({ id: quota_id, name: 'unlimited', ...caps });
+      expect(quota).toEqual({ id: quota_id, name: `hours-${runtime_limit}`, ...caps });
+      const native = (await admin.get(`/native/api/0.7/quota/${quota_id}`)).json<{ quota: Json }>();
+      expect(native.quota).toMatchObject({ time_limit: 0, max_time_limit: runtime_limit * 3_600 });
       expect((await admin.post(`quota/${quota_id}`, { runtime_limit: 0, cores: 2 })).status).toBe(201);
     });
 

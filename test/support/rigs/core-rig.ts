@@ -84,6 +84,8 @@ export const quota = (id: number, caps: Partial<Quota> = {}): Quota => ({
   concurrentExecutions: 0,
   memoryBytes: 0,
   cores: 0,
+  timeLimitS: 0,
+  maxTimeLimitS: 0,
   ...caps,
 });
 
@@ -126,12 +128,13 @@ export class CoreRig {
     }
   }
 
-  submit(description: Application = application(), userId = 1): Execution {
+  submit(description: Application = application(), userId = 1, timeLimitS?: number): Execution {
     const submission = {
       userId,
       name: 'run',
       application: description,
       description: JSON.stringify(description),
+      timeLimitS,
     };
     const execution = submit(this.cluster, submission, this.nowMs);
     const loaded = { text: submission.description, application: description };

@@ -3,8 +3,11 @@
  * and each accepted request body. The test clients call it for every answer.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Group } from '../../../control-plane/http/json/schemas.ts';
 import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
+import { native } from '../../../control-plane/http/variants/native.ts';
+import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 
 /** A request and its answer. Unknown bodies are left out. */
 export interface Exchange {
@@ -45,9 +48,9 @@ export function documentedAt(url: string, variant: string): void {
 /** Throws if the document does not allow the answer. */
 export async function checkExchange(exchange: Exchange): Promise<void> {
   const { origin } = exchange;
-  // Every control plane serves group B there (H430).
+  // Every control plane serves group B there, with what is Berth's own (H430).
   const isNative = contracts.has(origin) && exchange.path.startsWith(NATIVE);
-  const contract = await (isNative ? contractOf('B') : contracts.get(origin));
+  const contract = await (isNative ? contractFor('native', native, 'B') : contracts.get(origin));
   const problem = contract?.problemOf(
     isNative ? { ...exchange, path: exchange.path.slice(NATIVE.length) } : exchange,
   );
@@ -56,17 +59,18 @@ export async function checkExchange(exchange: Exchange): Promise<void> {
   throw new Error(`${method} ${path} answered ${status}, which contradicts /openapi.json: ${problem}`);
 }
 
-const contractsByGroup = new Map<string, Promise<Contract>>();
+const contractsByName = new Map<string, Promise<Contract>>();
 
 function contractOf(variant: string): Promise<Contract> | undefined {
   const group = Object.entries(variants).find(([name]) => name === variant)?.[1].documentedAs;
-  if (!group) return undefined;
+  return group && contractFor(group, variants[group], group);
+}
+
+function contractFor(name: string, variant: Variant, group: Group): Promise<Contract> {
   const contract =
-    contractsByGroup.get(group) ??
-    openApiDocument(variants[group], group).then(
-      (document) => new Contract(JSON.parse(JSON.stringify(document))),
-    );
-  contractsByGroup.set(group, contract);
+    contractsByName.get(name) ??
+    openApiDocument(variant, group).then((document) => new Contract(JSON.parse(JSON.stringify(document))));
+  contractsByName.set(name, contract);
   return contract;
 }
 

@@ -10,6 +10,26 @@ beforeEach(async () => {
 });
 afterEach(() => rig.memory.close());
 
+test('C270, C41: a coordinator that takes over ends an execution when its time limit is over', async () => {
+  const one = await rig.agent().join();
+  const description = application();
+  const submission = { userId: 1, name: 'run', application: description, timeLimitS: 60 };
+  const { id } = await rig.coordinator.submit({
+    ...submission,
+    description: JSON.stringify(description),
+  });
+  const assignment = await one.started();
+  await one.reportAndWait(seen(assignment, running));
+  rig.restart();
+  const two = await rig.agent().join([seen(assignment, running)]);
+  expect(rig.clock.alarmMs).toBeLessThanOrEqual(rig.clock.nowMs() + 60_000);
+  rig.clock.pass(60_000);
+  rig.coordinator.wake();
+  await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+  await two.reportAndWait(seen(assignment, gone));
+  expect(await rig.statusOf(id)).toBe('error');
+});
+
 describe('requests of users', () => {
   test('C44: submissions of one moment share a commit', async () => {
     await rig.submit();
