@@ -42,20 +42,28 @@ onHosts(setups, (host) => {
     ...options,
   ];
 
-  test('L40: quotas are created, listed, shown, changed and deleted, with options named after the fields', async () => {
+  test('L40, L65: quotas are created, listed, shown, changed and deleted, with options named after the fields', async () => {
     const name = newName();
     const caps = ['--concurrent-executions', '3', '--memory', '64GiB', '--cores', '0'];
     const created = JSON.parse(await outOf('quota', 'create', '--name', name, ...caps, '--json'));
     const id = created.quota_id as number;
     const quota = { id, name, concurrent_executions: 3, memory: 64 * GIB, cores: 0 };
     expect(await accounts.read('quota', id)).toEqual(quota);
-    expect(JSON.parse(await outOf('quota', 'ls', '--name', name, '--json'))).toEqual([quota]);
+    const shown = { ...quota, time_limit: 0, max_time_limit: 0 };
+    expect(JSON.parse(await outOf('quota', 'ls', '--name', name, '--json'))).toEqual([shown]);
     expect(await outOf('quota', 'ls', '--name', name, '-q')).toBe(`${id}\n`);
     expect(await outOf('quota', 'ls', '--name', name)).toMatch(
-      new RegExp(`^ID +NAME +EXECUTIONS +MEMORY +CORES\n${id} +${name} +3 +64\\.0 GiB +no limit\n$`),
+      new RegExp(
+        `^ID +NAME +EXECUTIONS +MEMORY +CORES +TIME LIMIT +LONGEST\n${id} +${name} +3 +64\\.0 GiB( +no limit){3}\n$`,
+      ),
     );
     expect(await outOf('quota', 'update', name, '--cores', '8')).toBe('');
-    expect(JSON.parse(await outOf('quota', 'get', name, '--json'))).toEqual({ ...quota, cores: 8 });
+    expect(await outOf('quota', 'update', name, '--time-limit', '90m', '--max-time-limit', '1d')).toBe('');
+    expect(JSON.parse(await outOf('quota', 'get', name, '--json'))).toEqual({
+      ...{ ...quota, cores: 8 },
+      ...{ time_limit: 5_400, max_time_limit: 86_400 },
+    });
+    expect(await outOf('quota', 'ls', '--name', name)).toMatch(/90m +1d\n$/);
     expect(await outOf('quota', 'rm', name)).toBe(`${name}\n`);
     expect((await berth.run(['quota', 'get', name])).err).toBe(
       `There is no quota ${name}; berth quota ls lists them.\n`,

@@ -110,6 +110,20 @@ onHosts(setups, (host) => {
     expect(await outOf(['endpoints', String(id)])).toMatch(new RegExp(`^ENDPOINT +URL\n${name} +http:`));
   });
 
+  test('L65, L66: run takes a time limit with a unit, get shows it, and limit changes and removes it', async () => {
+    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
+    const id = await submit(waits, '--time-limit', '90m');
+    expect(await outOf(['get', String(id)])).toContain('Time limit  90m from its placement on\n');
+    const limit = async () => JSON.parse(await outOf(['get', String(id), '--json'])).time_limit;
+    expect(await limit()).toBe(5_400);
+    expect(await outOf(['limit', String(id), '2d'])).toBe('');
+    expect(await limit()).toBe(172_800);
+    await outOf(['limit', String(id), 'none']);
+    expect(await limit()).toBeNull();
+    const refused = await berth.run(['limit', String(id), '5 weeks']);
+    expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('5 weeks is no time')]);
+  });
+
   test('L21: stop and rm try all ids, print those that were done, and fail if one failed', async () => {
     const [first, second] = [await submit(), await submit()];
     const stopped = await berth.run(['stop', String(first), '999999', String(second)]);
