@@ -130,7 +130,7 @@ export class Simulation {
       failed: starts.failed,
     });
     this.#convergence = new ConvergenceCheck({
-      ...{ ledger, acknowledgements: this.#acknowledgements, containers: this.containers },
+      ...{ world, ledger, acknowledgements: this.#acknowledgements, containers: this.containers },
       ...{ lifecycle: this.#lifecycle, logs: this.logs },
       progress: new ProgressCheck(ledger, this.scheduling.bounds),
       ...{ machines: this.machines, links: this.network.links },

@@ -2,8 +2,10 @@
  * Convergence check. After the faults, every execution runs, has ended or has a reason to wait. After the
  * deletion of everything, no machine has a container, start mark or log left.
  */
+import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { Link } from '../world/network.ts';
+import type { World } from '../world/time.ts';
 import type { AcknowledgementCheck } from './acknowledgements.ts';
 import type { ContainerCheck } from './containers.ts';
 import type { Ledger } from './ledger.ts';
@@ -11,7 +13,11 @@ import type { LifecycleCheck } from './lifecycle.ts';
 import type { LogCheck } from './logs.ts';
 import type { ProgressCheck } from './progress.ts';
 
+/** For the turn that decides it. */
+const SLACK_MS = 1_000;
+
 export interface ConvergenceOptions {
+  world: World;
   ledger: Ledger;
   acknowledgements: AcknowledgementCheck;
   containers: ContainerCheck;
@@ -49,6 +55,9 @@ export class ConvergenceCheck {
       ...machines.flatMap(({ hostId, name }) =>
         ledger.hosts.get(hostId)?.silent_since_ms === null ? [] : [`host ${name} counts as silent`],
       ),
+      ...executions.flatMap((one) =>
+        this.#isOverdue(one) ? [`execution ${one.id} exceeds its time limit`] : [],
+      ),
       ...transient.map(({ id, status }) => `execution ${id} is ${status}`),
       ...disconnected.map(({ name }) => `host ${name} is not connected`),
       ...this.drained().map(({ name }) => `host ${name} is drained`),
@@ -58,6 +67,13 @@ export class ConvergenceCheck {
       ...this.#options.progress.stuck(),
       ...containers.missingForeign(),
     ];
+  }
+
+  /** True if the end by the time limit (C270) should have been decided. */
+  #isOverdue({ status, time_limit_s, time_place_ms }: Row): boolean {
+    if (status !== 'starting' && status !== 'running') return false;
+    if (time_limit_s === null || time_place_ms === null) return false;
+    return Number(time_place_ms) + Number(time_limit_s) * 1_000 + SLACK_MS < this.#options.world.nowMs;
   }
 
   /** What is left after every execution was terminated or deleted. */

@@ -132,6 +132,8 @@ export class LifecycleCheck {
     this.#world.count(`execution: ${from} to ${to}`);
     const isBack = (from === 'starting' || from === 'running') && (to === 'queued' || to === 'starting');
     const moves = isBack && this.#mayMove(id, before);
+    if (to === 'error' && String(after.error_message).includes('time limit'))
+      this.#world.count('execution: ended by its time limit');
     if (moves && from === 'running') this.#world.count('execution: moved');
     const isRetry = from === 'starting' && to === 'queued';
     this.#demand(

@@ -3,6 +3,12 @@ import type { Mutant } from './mutant.ts';
 
 export const schedulingMutants: readonly Mutant[] = [
   {
+    name: 'set no alarm for the end of a time limit',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
+    from: '  if (execution.ending === null) setDeadline(timeLimitMs(execution));',
+    to: '',
+  },
+  {
     name: 'do not subtract the capacity of a placed service',
     file: 'control-plane/core/scheduling/gang-placement.ts',
     from: '    hostIndex.assume(host, service.requirement, -1);',

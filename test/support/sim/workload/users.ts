@@ -30,6 +30,9 @@ export const USERS = [1, 2];
 const FLOOD = 60;
 /** One submission of so many has an idempotency key, and is repeated after these times in any case. */
 const KEYED = 3;
+/** One submission of so many has a time limit. */
+const TIMED = 7;
+const TIME_LIMIT_S = 20;
 const REPEATS_MS = [0, 20, 4_000, 20_000];
 
 const subscriber: LogSubscriber = {
@@ -79,6 +82,7 @@ export class Users {
       name: isOnce ? nameOfOnce(number) : 'run',
       application,
       description: JSON.stringify(application),
+      ...(number % TIMED === 0 && { timeLimitS: TIME_LIMIT_S }),
     };
     if (isOnce)
       for (const afterMs of REPEATS_MS) world.after(afterMs, () => void this.#send(submission, isOnce));
