@@ -58,12 +58,16 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
   }
 }
 
+/** A cleanup before another try is no end. */
+const isEndDecided = (execution: Execution): boolean =>
+  isEnded(execution) || (execution.ending !== null && execution.ending.status !== 'queued');
+
 /**
  * Decides the end that a user requested, unless an end is already decided. A start that would be tried again
  * ends with it.
  */
 export function requestEnd(cluster: Cluster, execution: Execution, nowMs: number): void {
-  if (isEnded(execution) || (execution.ending && execution.ending.status !== 'queued')) return;
+  if (isEndDecided(execution)) return;
   apply(
     cluster,
     { kind: 'begin-cleanup', execution, ending: { status: 'terminated', message: null } },
@@ -81,7 +85,7 @@ export function changeTimeLimit(
   limitS: number | null,
   quota: TimeLimits | undefined,
 ): void {
-  if (isEnded(execution) || (execution.ending && execution.ending.status !== 'queued'))
+  if (isEndDecided(execution))
     throw new OperationError('conflict', 'The execution has ended, or its end is decided.');
   if (quota) assertLimitAllowed(quota, limitS);
   execution.timeLimitS = limitS;

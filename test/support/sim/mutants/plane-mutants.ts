@@ -97,8 +97,8 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'let a retry win over a termination',
     file: 'control-plane/core/lifecycle/state-transitions.ts',
-    from: "(execution.ending && execution.ending.status !== 'queued')",
-    to: 'execution.ending',
+    from: "(execution.ending !== null && execution.ending.status !== 'queued')",
+    to: 'execution.ending !== null',
   },
   {
     name: 'reopen a log at offset 0 after a reconnect',
@@ -133,8 +133,8 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'acknowledge a termination and ignore it',
     file: 'control-plane/coordinator/changes/execution-changes.ts',
-    from: '      requestEnd(cluster, execution, nowMs);',
-    to: '',
+    from: '      requestEnd(cluster, execution, nowMs),',
+    to: '      undefined,',
   },
   {
     name: 'restart services elsewhere before the lease expires',
