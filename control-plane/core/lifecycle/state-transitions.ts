@@ -58,7 +58,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
   }
 }
 
-/** A cleanup before another try is no end. */
+/** A cleanup before another try is not an end. */
 const isEndDecided = (execution: Execution): boolean =>
   isEnded(execution) || (execution.ending !== null && execution.ending.status !== 'queued');
 
