@@ -1,55 +1,50 @@
 /**
- * The agent process: runs one agent until SIGTERM or SIGINT, with its lock, identity, connection and periodic
- * checks. Containers continue to run after the agent ends.
+ * The agent process: runs one agent until SIGTERM or SIGINT, or until an update takes its place. Containers
+ * continue to run after the agent ends.
  */
-import { resolve } from 'node:path';
-import { type AgentParts, type Assembly, assemble } from './assembly.ts';
+import { basename } from 'node:path';
+import packageJson from '../package.json' with { type: 'json' };
+import { AGENT_BUNDLE } from '../shared/protocol/release.ts';
 import { type Config, readConfig } from './config.ts';
 import { Addresses } from './connection/addresses.ts';
 import { HostIdentity } from './connection/identity.ts';
 import { RefusedError } from './connection/refused-error.ts';
-import { stayConnected } from './connection/socket.ts';
 import { DockerEngine } from './engine/docker/docker-engine.ts';
-import type { Engine, EngineFacts } from './engine/engine.ts';
 import { connectEngine, socketOf } from './engine/engine-address.ts';
-import type { Conditions } from './host/conditions.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
-import { probeDisk, watchDisk } from './host/disk.ts';
-import { startDiskGuard } from './host/disk-guard.ts';
-import { KEPT_OUTPUT_BYTES } from './host/disk-offenders.ts';
-import { hostFirewall, watchFirewall } from './host/firewall.ts';
+import { probeDisk } from './host/disk.ts';
+import { hostFirewall } from './host/firewall.ts';
 import { readMachine } from './host/machine.ts';
 import { punchHole } from './host/punch-hole.ts';
-import { watchVolumeRoots } from './host/volume-roots.ts';
 import { jsonLogger, type Logger, messageOf } from './logger.ts';
 import { reservedBytes } from './reserve.ts';
-import { decommission } from './services/decommission.ts';
-import { startHousekeeping } from './services/housekeeping.ts';
-import { LEASE_CHECK_MS } from './services/lease.ts';
-import { endForDisk, startOutputLimit } from './services/output-limit.ts';
-import { sleep } from './sleep.ts';
-import { withResolvers } from './with-resolvers.ts';
+import { serveAgent } from './serving.ts';
+import { downloadBundle } from './update/download.ts';
+import { endWithParent, passTrial, tryOut } from './update/trial.ts';
+import { type Candidate, Updater } from './update/updater.ts';
 
 /** Timeout of one engine call. The longest regular call is a stop, which waits for the grace period. */
 const ENGINE_TIMEOUT_MS = 120_000;
-const ENGINE_RETRY_MS = 1000;
 const PULL_STALL_MS = 60_000;
 const PULL_PROGRESS_MS = 1000;
 const PULL_RETRY_MS = 1000;
-const PING_MS = 10_000;
-const DISK_CHECK_MS = 10_000;
-const OUTPUT_LIMIT_MS = 2_000;
-const VOLUME_ROOT_CHECK_MS = 60_000;
-const LOG_EXPIRY_MS = 3_600_000;
-const NETWORK_REMOVAL_MS = 15_000;
-const IMAGE_REMOVAL_MS = 60_000;
-const FIREWALL_MS = 60_000;
 const LOCK_WAIT_MS = 2_000;
 
+/** What stays the same over the updates that fail. */
+interface AgentProcess {
+  env: NodeJS.ProcessEnv;
+  settings: Config;
+  log: Logger;
+  addresses: Addresses;
+  updater: Updater;
+  signal: AbortSignal;
+}
+
 /**
- * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once.
- * Throws ConfigError (FolderTakenError if another agent uses the data folder), or RefusedError if the control
- * plane permits no retry.
+ * Runs an agent with the settings in `env` until SIGTERM or SIGINT, or until an update is in its place, which
+ * a process supervisor must then start. A second signal ends the process at once. Throws ConfigError
+ * (FolderTakenError if another agent uses the data folder), or RefusedError if the control plane permits no
+ * retry.
  */
 export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   const settings = readConfig(env, readMachine(env));
@@ -59,28 +54,71 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
     stop.abort();
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  endWithParent(onSignal);
   const log = jsonLogger(process.stderr, Date.now);
-  let unlock = () => {};
+  const addresses = new Addresses(settings.urls);
+  const updater = updaterOf(settings, addresses, log, stop.signal);
+  const agentProcess = { env, settings, log, addresses, updater, signal: stop.signal };
   try {
-    unlock = await lockFolder(`${settings.dataDir}/${settings.deployment}`, {
-      log,
-      nowMs: Date.now,
-      waitMs: LOCK_WAIT_MS,
-      signal: stop.signal,
-    });
+    for (;;) {
+      await serve(agentProcess);
+      const { candidate } = updater;
+      if (!candidate || (await isReplacedBy(candidate, agentProcess)) || stop.signal.aborted) return;
+    }
+  } finally {
+    process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
+  }
+}
+
+/** Serves until the process is to stop, or until an update is there. */
+async function serve({ env, settings, log, addresses, updater, signal }: AgentProcess): Promise<void> {
+  const stopSignal = AbortSignal.any([signal, updater.signal]);
+  const unlock = await lockFolder(`${settings.dataDir}/${settings.deployment}`, {
+    log,
+    nowMs: Date.now,
+    waitMs: LOCK_WAIT_MS,
+    signal: stopSignal,
+  });
+  try {
     const identity = await HostIdentity.open(settings, log, Date.now);
     const config = { ...settings, name: identity.name };
     const engine = dockerEngine(config, env, log);
     const firewall = config.firewall ? hostFirewall(socketOf(config.dockerHost) !== undefined) : undefined;
-    const parts = { engine, identity, log, probeDisk, punchHole, firewall, stopSignal: stop.signal };
+    const own = { addresses, updater, welcomed: passTrial };
+    const parts = { engine, identity, log, probeDisk, punchHole, firewall, stopSignal, ...own };
     await serveAgent(config, parts).catch(async (error) => {
       if (error instanceof RefusedError && error.revoked) await identity.discard();
       throw error;
     });
   } finally {
     unlock();
-    process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
   }
+}
+
+/** Whether the candidate has connected, and is now in the place of this agent. */
+async function isReplacedBy(
+  candidate: Candidate,
+  { env, settings, updater, signal }: AgentProcess,
+): Promise<boolean> {
+  const { path } = candidate;
+  const reason = await tryOut({ candidate: path, env, waitMs: settings.update.waitMs, signal })
+    .then(async (problem) => problem ?? (await updater.install(candidate)))
+    .catch(messageOf);
+  if (reason !== undefined) await updater.reject(candidate, reason);
+  return reason === undefined;
+}
+
+function updaterOf({ update }: Config, addresses: Addresses, log: Logger, signal: AbortSignal): Updater {
+  const [, program = ''] = process.argv;
+  return new Updater({
+    terms: {
+      ...update,
+      program: basename(program) === AGENT_BUNDLE ? program : undefined,
+      version: packageJson.version,
+    },
+    download: () => downloadBundle(addresses.current, signal),
+    log,
+  });
 }
 
 /**
@@ -99,155 +137,6 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   });
   const change = idBefore === null ? 'is now' : 'was already';
   return `This machine ${change} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
-}
-
-/**
- * Runs a complete agent until `stopSignal` aborts. Throws RefusedError if the control plane permits no retry.
- * If the reason is that the host was removed, all its containers are gone by then.
- */
-export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
-  const { engine, log, stopSignal } = parts;
-  const facts = await waitForFacts(engine, log, stopSignal);
-  if (!facts) return;
-  const assembly = assemble(config, facts, parts);
-  const { agent, watch, output, lease, conditions } = assembly;
-  stopSignal.addEventListener('abort', () => watch.close(), { once: true });
-  // The signal may have aborted during `waitForFacts`; no further abort event follows.
-  if (stopSignal.aborted) watch.close();
-  const cleanups = [
-    await startDiskWatch(config, facts, parts, assembly),
-    await startVolumeRootWatch(config, conditions),
-    await startFirewall(parts, conditions),
-  ];
-  try {
-    const seen = withResolvers<void>();
-    const watching = watch.run(() => {
-      conditions.set('no-engine', undefined);
-      seen.resolve();
-    });
-    await Promise.race([seen.promise, watching]);
-    cleanups.push(scheduleHousekeeping(config, parts, assembly));
-    cleanups.push(startOutputLimit(output, OUTPUT_LIMIT_MS));
-    cleanups.push(await guardDisk(config, facts, parts, assembly));
-    // The lease may have expired while no agent ran. The agent must then stop its containers before anything
-    // else.
-    lease.check();
-    const leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
-    cleanups.push(() => clearInterval(leaseCheck));
-    await connect(config, parts, assembly).catch(async (error: unknown) => {
-      if (!(error instanceof RefusedError && error.revoked)) throw error;
-      // If the agent is stopped during the decommission, the next agent process continues it, because the key
-      // is still there.
-      if (await decommission(agent, log, stopSignal)) throw error;
-    });
-    await watching;
-  } finally {
-    for (const cleanUp of cleanups) cleanUp();
-    watch.close();
-    agent.close();
-    await output.close();
-    await engine
-      .removeUnused(0)
-      .catch((error: unknown) => log('network.removal-failed', { reason: messageOf(error) }));
-    await parts.firewall?.removeUnused();
-    log('agent.stopped');
-  }
-}
-
-function startDiskWatch(
-  config: Config,
-  { dataDir }: EngineFacts,
-  { probeDisk: probe }: AgentParts,
-  { conditions, images }: Assembly,
-): Promise<() => void> {
-  return watchDisk({
-    folders: [...(dataDir === undefined ? [] : [dataDir]), resolve(config.dataDir)],
-    minBytes: config.minDiskBytes,
-    probe,
-    found: (low) => {
-      conditions.set('low-disk', low);
-      if (low !== undefined) void images.round();
-    },
-    everyMs: DISK_CHECK_MS,
-  });
-}
-
-/** Guards nothing if the engine is on another machine. */
-async function guardDisk(
-  { criticalDiskBytes: minBytes, dataDir }: Config,
-  facts: EngineFacts,
-  { engine, probeDisk: probe, log }: AgentParts,
-  { agent, output, images }: Assembly,
-): Promise<() => void> {
-  if (facts.dataDir === undefined) return () => {};
-  // The data folder of an agent in a container is on a volume of the engine.
-  const folder = (await probe(facts.dataDir)) ? facts.dataDir : resolve(dataDir);
-  return startDiskGuard({
-    folder,
-    minBytes,
-    probe,
-    engine,
-    running: () => agent.running(),
-    isThere: (id) => agent.hasContainer(id),
-    removeImage: () => images.removeForDisk(),
-    end: (container, reason) => endForDisk({ agent, engine, output }, container, reason, KEPT_OUTPUT_BYTES),
-    log,
-    nowMs: () => performance.now(),
-  });
-}
-
-function startVolumeRootWatch(
-  { volumeRoots, workspaceRoot }: Config,
-  conditions: Conditions,
-): Promise<() => void> {
-  return watchVolumeRoots({
-    roots: [...volumeRoots, ...(workspaceRoot === null ? [] : [workspaceRoot])],
-    found: (problem) => conditions.set('volume-options', problem),
-    everyMs: VOLUME_ROOT_CHECK_MS,
-  });
-}
-
-async function startFirewall({ firewall }: AgentParts, conditions: Conditions): Promise<() => void> {
-  if (!firewall) return () => {};
-  const found = (problem: string | undefined) => conditions.set('no-firewall', problem);
-  return await watchFirewall({ firewall, found, everyMs: FIREWALL_MS });
-}
-
-function scheduleHousekeeping(
-  { logDays }: Config,
-  { engine, log }: AgentParts,
-  { output, agent, images }: Assembly,
-): () => void {
-  return startHousekeeping({
-    engine,
-    output,
-    agent,
-    images,
-    logDays,
-    log,
-    nowMs: Date.now,
-    logsEveryMs: LOG_EXPIRY_MS,
-    networksEveryMs: NETWORK_REMOVAL_MS,
-    imagesEveryMs: IMAGE_REMOVAL_MS,
-  });
-}
-
-/** Stays connected. Each connection has its own session. */
-function connect(
-  { urls }: Config,
-  { identity, log, stopSignal }: AgentParts,
-  { begin }: Assembly,
-): Promise<void> {
-  return stayConnected({
-    addresses: new Addresses(urls),
-    identity,
-    begin,
-    log,
-    nowMs: Date.now,
-    random: Math.random,
-    pingMs: PING_MS,
-    signal: stopSignal,
-  });
 }
 
 function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): DockerEngine {
@@ -277,21 +166,4 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): Dock
     },
     images: { file: `${dataDir}/${deployment}/images.json`, log, nowMs: Date.now },
   });
-}
-
-/** Waits for the engine without a time limit. Undefined if `signal` aborts first. */
-async function waitForFacts(
-  engine: Engine,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<EngineFacts | undefined> {
-  while (!signal.aborted) {
-    try {
-      return await engine.facts();
-    } catch (error) {
-      log('engine.unreachable', { reason: messageOf(error) });
-      await sleep(ENGINE_RETRY_MS, signal);
-    }
-  }
-  return undefined;
 }

@@ -3,8 +3,10 @@ import { uptime } from 'node:os';
 import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
 import type { Config } from './config.ts';
+import type { Addresses } from './connection/addresses.ts';
 import type { Identity } from './connection/identity.ts';
-import { ControlPlaneSession, type SessionSocket } from './connection/session.ts';
+import { ControlPlaneSession } from './connection/session.ts';
+import type { SessionSocket } from './connection/session-options.ts';
 import type { Engine, EngineFacts } from './engine/engine.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
@@ -21,6 +23,7 @@ import { Agent } from './services/agent.ts';
 import { EngineWatcher } from './services/engine-watcher.ts';
 import { Lease } from './services/lease.ts';
 import { Reporter } from './services/reporter.ts';
+import type { Updater } from './update/updater.ts';
 
 const ENGINE_REFRESH_MS = 30_000;
 const ENGINE_RETRY_MS = 1000;
@@ -36,6 +39,12 @@ export interface AgentParts {
   /** Undefined: the agent leaves the machine's firewall alone. */
   firewall?: Firewall | undefined;
   stopSignal: AbortSignal;
+  /** Default: those of the settings. */
+  addresses?: Addresses | undefined;
+  /** Undefined: the agent refuses updates by its control plane. */
+  updater?: Updater | undefined;
+  /** Called at each welcome. */
+  welcomed?: () => void;
   /** A clock that is never set and that runs on while the machine sleeps. Default: this machine's uptime. */
   uptimeMs?: () => number;
 }
@@ -72,6 +81,7 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     onEngineFailure: () => watch.refreshSoon(),
   });
   const watch = engineWatcher(agent, conditions, reporter, parts);
+  parts.updater?.reportTo((failure) => conditions.set('update-failed', failure));
   engine.watchFolders((problem) => conditions.set('unpinned-folders', problem));
   const lease = new Lease({
     file: `${folder}/lease.json`,
@@ -115,7 +125,7 @@ function engineWatcher(
 function sessionFactory(
   config: Config,
   facts: EngineFacts,
-  { engine, log }: AgentParts,
+  { engine, log, updater, welcomed }: AgentParts,
   {
     agent,
     reporter,
@@ -145,6 +155,8 @@ function sessionFactory(
       lease,
       clock: (exchange) => compareClocks(exchange, conditions),
       measure: () => meter.measure(),
+      welcomed: () => welcomed?.(),
+      update: (release) => updater?.request(release),
       makeOverlay: (overlay) =>
         void engine.makeOverlay(overlay).catch((error: unknown) => {
           const { isolation, of } = overlay;

@@ -1,11 +1,9 @@
 /** Reads the agent's settings, with their defaults, and reports all invalid settings at once. */
 import { isIPv6 } from 'node:net';
-import * as z from 'zod';
-import { parseBytes } from '../shared/sizes.ts';
-import { capabilityOf } from './engine/capabilities.ts';
 import { socketOf } from './engine/engine-address.ts';
-import { parseSubnet, type Subnet } from './engine/networks/subnets.ts';
-import { parseReserve, type Reserve } from './reserve.ts';
+import type { Subnet } from './engine/networks/subnets.ts';
+import type { Reserve } from './reserve.ts';
+import { type Settings, settingsSchema } from './settings.ts';
 
 export interface Config {
   /** Addresses of the control planes, `http(s)://`, of which one is active. At least one. */
@@ -59,6 +57,16 @@ export interface Config {
   /** Below this much free space on the engine's disk, the services that hold most are ended. 0: never. */
   criticalDiskBytes: number;
   dataDir: string;
+  update: UpdateSettings;
+}
+
+export interface UpdateSettings {
+  /** Whether the control plane may update the agent. */
+  isAllowed: boolean;
+  /** The release key that was pinned at the installation. */
+  releaseKey: string | undefined;
+  /** How long a new agent has to connect. */
+  waitMs: number;
 }
 
 /** Facts about the machine that the defaults come from. */
@@ -74,133 +82,6 @@ export interface Machine {
 export class ConfigError extends Error {
   override name = 'ConfigError';
 }
-
-/** A range has room for at least one large network of a user. */
-const MAX_RANGE_BITS = 22;
-
-const absolutePath = z.string().startsWith('/', 'must be an absolute path');
-const list = z.string().transform((text) => words(text, ','));
-/**
- * On the engine's predefined networks, containers do not find each other by name or are not isolated from the
- * host.
- */
-const isUserDefined = (network: string): boolean => !['bridge', 'host', 'none', 'ingress'].includes(network);
-const nameSchema = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9][A-Za-z0-9_.-]*$/,
-    'must begin with a letter or digit, and consist of letters, digits, _ . -',
-  );
-const REGISTRY = /^(\[[0-9a-f:]+\]|[a-z0-9][a-z0-9.-]*)(:\d+)?$/;
-const registryForm = 'must be a list of "public" and registries such as docker.io,registry.example:5000';
-
-const MAX_URLS = 8;
-const urlForm = `must be a URL like http://host:5001, or up to ${MAX_URLS} of them, comma-separated`;
-
-const MIN_LOG_BYTES = 2 ** 20;
-
-const settingsSchema = z.object({
-  BERTH_URL: list
-    .pipe(
-      z
-        .array(z.url({ protocol: /^https?$/, error: urlForm }))
-        .min(1, urlForm)
-        .max(MAX_URLS, urlForm),
-    )
-    .default(['http://127.0.0.1:5001']),
-  BERTH_AGENT_INSECURE: z.enum(['on', 'off'], 'must be on or off').default('off'),
-  BERTH_JOIN_TOKEN: z.string().optional(),
-  BERTH_DEPLOYMENT_NAME: nameSchema.default('local'),
-  DOCKER_HOST: z.string().optional(),
-  BERTH_AGENT_NAME: nameSchema.max(128).optional(),
-  BERTH_AGENT_LABELS: list.default([]),
-  BERTH_AGENT_ADDRESS: z.string().optional(),
-  BERTH_AGENT_BIND: z
-    .union([z.ipv4(), z.ipv6()], 'must be an IP address of this host, or 0.0.0.0 or :: for all its addresses')
-    .optional(),
-  BERTH_AGENT_RESERVE: z
-    .string()
-    .transform((text, context): Reserve => {
-      const reserve = parseReserve(text);
-      if (reserve) return reserve;
-      context.addIssue('must have a form like memory=512MiB,cores=0.5');
-      return z.NEVER;
-    })
-    .default({ memoryBytes: null, cores: 0 }),
-  BERTH_AGENT_VOLUME_ROOTS: list.pipe(z.array(absolutePath)).default([]),
-  BERTH_AGENT_WORKSPACE_ROOT: absolutePath.optional(),
-  BERTH_AGENT_NETWORK: nameSchema
-    .refine(
-      isUserDefined,
-      'must be a network that was created, not a predefined one (bridge, host, none, ingress)',
-    )
-    .optional(),
-  BERTH_AGENT_NETWORKS: list.default([]),
-  BERTH_AGENT_RUN_AS: z.enum(['image', 'fs_uid'], 'must be image or fs_uid').default('image'),
-  BERTH_AGENT_ETC_FILES: z
-    .enum(['read-only', 'writable'], 'must be read-only or writable')
-    .default('read-only'),
-  BERTH_AGENT_CAPABILITIES: list
-    .transform((names, context): string[] => {
-      const unknown = names.filter((name) => capabilityOf(name) === undefined);
-      if (unknown.length === 0) return [...new Set(names.flatMap((name) => capabilityOf(name) ?? []))];
-      const remedy = 'name each one, for example NET_RAW,SYS_CHROOT';
-      context.addIssue(`must be Linux capabilities, which ${unknown.join(', ')} is not: ${remedy}`);
-      return z.NEVER;
-    })
-    .default([]),
-  BERTH_AGENT_REGISTRIES: list
-    .pipe(z.array(z.string().toLowerCase().regex(REGISTRY, registryForm)).min(1, registryForm))
-    .default(['public']),
-  BERTH_AGENT_SUBNETS: list
-    .transform((texts, context): Subnet[] => {
-      const ranges = texts.map(parseSubnet);
-      const isValid = (range: Subnet | undefined) => range !== undefined && range.bits <= MAX_RANGE_BITS;
-      if (ranges.length > 0 && ranges.every(isValid)) return ranges.filter((range) => range !== undefined);
-      context.addIssue(
-        `must be IPv4 ranges like 198.18.0.0/15, comma-separated, with prefixes of at most /${MAX_RANGE_BITS}`,
-      );
-      return z.NEVER;
-    })
-    // Reserved for measurements between networks (RFC 2544), so that hosts and their networks do not use it.
-    .default([{ first: 0xc6120000, bits: 15 }]),
-  BERTH_AGENT_FIREWALL: z.enum(['on', 'off'], 'must be on or off').default('on'),
-  BERTH_AGENT_OVERLAY: z.enum(['on', 'off'], 'must be on or off').default('on'),
-  BERTH_AGENT_LOG_DAYS: z.coerce.number('must be a number of days').positive('must be above 0').default(30),
-  BERTH_AGENT_LOG_MAX: z
-    .string()
-    .default('1GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined && bytes >= MIN_LOG_BYTES) return bytes;
-      context.addIssue('must be a size of at least 1MiB, like 256MiB');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_KEEP_IMAGES: z.coerce
-    .number('must be a number of days, or 0')
-    .min(0, 'must be a number of days, or 0')
-    .default(14),
-  BERTH_AGENT_MIN_DISK: z
-    .string()
-    .default('1GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined) return bytes;
-      context.addIssue('must be a size like 2GiB, or 0');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_CRITICAL_DISK: z
-    .string()
-    .default('512MiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined) return bytes;
-      context.addIssue('must be a size like 512MiB, or 0');
-      return z.NEVER;
-    }),
-  BERTH_DATA_DIR: z.string().default('.berth'),
-  BERTH_AGENT_DATA_DIR: z.string().optional(),
-});
 
 /** Reads the settings from `env`; an empty setting counts as unset. Throws ConfigError with every problem. */
 export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
@@ -241,6 +122,11 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     keepImagesDays: settings.BERTH_AGENT_KEEP_IMAGES,
     minDiskBytes: settings.BERTH_AGENT_MIN_DISK,
     criticalDiskBytes: Math.min(settings.BERTH_AGENT_CRITICAL_DISK, settings.BERTH_AGENT_MIN_DISK),
+    update: {
+      isAllowed: settings.BERTH_AGENT_UPDATES === 'on',
+      releaseKey: settings.BERTH_AGENT_RELEASE_KEY,
+      waitMs: settings.BERTH_AGENT_UPDATE_WAIT * 1_000,
+    },
     dataDir: settings.BERTH_AGENT_DATA_DIR ?? `${settings.BERTH_DATA_DIR}/agent`,
   };
 }
@@ -250,7 +136,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
  * (P106). A name, or an address that a gateway translates, does not determine on which address to listen.
  */
 function publishedAt(
-  { BERTH_AGENT_ADDRESS: given, BERTH_AGENT_BIND: bind }: z.infer<typeof settingsSchema>,
+  { BERTH_AGENT_ADDRESS: given, BERTH_AGENT_BIND: bind }: Settings,
   urls: readonly URL[],
   dockerHost: string,
   { routedAddress, addresses }: Machine,
@@ -279,13 +165,6 @@ const canonical = (address: string): string =>
 const insecureUrl = (url: URL): string =>
   `BERTH_URL=${url.href} is on another machine and not encrypted: anyone on the path could give this host orders. ` +
   'Set it to the https:// address of the control plane, or set BERTH_AGENT_INSECURE=on if you trust the network.';
-
-function words(text: string, separator: string): string[] {
-  return text
-    .split(separator)
-    .map((word) => word.trim())
-    .filter((word) => word !== '');
-}
 
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);

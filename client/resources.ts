@@ -1,5 +1,10 @@
 /** What the API lists, reads and changes by id: hosts, users, roles and quotas. */
-import type { HostDetailJson, HostJson, HostRemovalJson } from '../control-plane/http/json/host-schemas.ts';
+import type {
+  AgentUpdateJson,
+  HostDetailJson,
+  HostJson,
+  HostRemovalJson,
+} from '../control-plane/http/json/host-schemas.ts';
 import type { JoinTokenJson, QuotaJson, RoleJson, UserJson } from '../control-plane/http/json/schemas.ts';
 import type { Call } from './transport.ts';
 
@@ -81,6 +86,11 @@ export class Hosts extends Collection<HostJson, HostDetailJson> {
     return JSON.parse(
       await this.requests.ask('DELETE', `host/${id}${force ? '?force=true' : ''}`),
     ) as HostRemovalJson;
+  }
+
+  /** Requests that the host's agent updates itself, and does not wait for that (client/agent-updates.ts). */
+  async requestUpdate(id: number): Promise<AgentUpdateJson> {
+    return JSON.parse(await this.requests.ask('POST', `host/${id}/update`)) as AgentUpdateJson;
   }
 
   /** A token with which one agent can join as one host. It cannot be read again. */

@@ -137,6 +137,8 @@ const nodeSettings = settings.extend({
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
   BERTH_STANDBY: z.enum(['on', 'off']).default('off'),
   BERTH_SHOP: z.string().min(1).optional(),
+  /** Folder with a signed agent, instead of the one that Berth comes with. */
+  BERTH_AGENT_RELEASE: z.string().min(1).optional(),
   ...boundSettings(defaultBounds),
   BERTH_MAX_BODY_MEMORY_MIB: bound(64, 'MiB', MAX_BODY_MEMORY_MIB),
 });

@@ -146,7 +146,7 @@ function newApp(
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     variant,
     swaggerFile,
-    agentFile: agentFiles(dataDir),
+    agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
     webFile: generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
     gzip: (bytes) => gzipSync(bytes),

@@ -7,45 +7,11 @@ import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
 import { decodeDown, encode, ProtocolError } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import { PULSE } from '../../shared/protocol/pulse.ts';
-import type { Overlay } from '../../shared/protocol/swarm.ts';
-import type { HostFacts, Up } from '../../shared/protocol/up.ts';
+import type { Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
-import type { Exchange } from '../host/clock-check.ts';
-import type { Logger } from '../logger.ts';
-import type { OutputStore } from '../logs/output-store.ts';
-import type { Agent } from '../services/agent.ts';
-import type { Lease, Moment } from '../services/lease.ts';
-import type { Reporter } from '../services/reporter.ts';
+import type { Moment } from '../services/lease.ts';
 import { LogStreams } from './log-streams.ts';
-
-/** What a session requires of its socket. */
-export interface SessionSocket {
-  send(text: string): void;
-  /** Resolves when the bytes have left this process, or never will. */
-  sendBytes(bytes: Uint8Array): Promise<void>;
-  close(code: number, reason: string): void;
-}
-
-export interface SessionOptions {
-  agent: Agent;
-  reporter: Reporter;
-  output: OutputStore;
-  deployment: string;
-  host: HostFacts;
-  log: Logger;
-  nowMs(): number;
-  /** Receives the time of each contact, i.e. of each answered message. */
-  lease: Pick<Lease, 'leaseMs' | 'hasExpired' | 'check' | 'now' | 'replace' | 'confirm' | 'setUnknown'>;
-  /** Called with each answer that carries the time. */
-  clock(exchange: Exchange): void;
-  /**
-   * Measures the usage for the next report. Called at the welcome, after each sign of life, and for a report
-   * that is requested, which alone waits for it. Never rejects.
-   */
-  measure(): Promise<void>;
-  /** Begins to make an overlay network. The session never waits for it. */
-  makeOverlay(overlay: Overlay): void;
-}
+import type { SessionOptions, SessionSocket } from './session-options.ts';
 
 type Welcome = Extract<Down, { type: 'welcome' }>;
 
@@ -178,6 +144,9 @@ export class ControlPlaneSession {
         break;
       case 'network.make':
         this.#options.makeOverlay(message);
+        break;
+      case 'update':
+        this.#options.update(message);
     }
   }
 
@@ -190,6 +159,7 @@ export class ControlPlaneSession {
     const { log, reporter } = this.#options;
     this.#spreadMs = spreadMs;
     log('session.welcome', { session });
+    this.#options.welcomed();
     if (pending !== undefined) log('session.offer-pending', { reason: pendingText(pending) });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };

@@ -14,7 +14,7 @@ import type { Addresses } from './addresses.ts';
 import type { ConnectionRefusal, Identity } from './identity.ts';
 import { RefusedError } from './refused-error.ts';
 import { endpoint } from './registration.ts';
-import type { SessionSocket } from './session.ts';
+import type { SessionSocket } from './session-options.ts';
 
 /** The receiver of one connection. */
 export interface Receiver {

@@ -24,6 +24,9 @@
 #                           this script
 #   BERTH_AGENT_NAME, BERTH_AGENT_ADDRESS, BERTH_AGENT_LABELS and all other BERTH_AGENT_*, DOCKER_HOST
 #                           stored in agent.env, and used again by the next run
+#   BERTH_AGENT_RELEASE_KEY the key whose owner may update this agent through the control plane; by default
+#                           the one that signed the agent at the first installation
+#   BERTH_AGENT_UPDATES=off refuse all updates through the control plane
 #   BERTH_ANY_CLOCK=1       join although the clocks of this machine and the control plane differ by over 30 s
 #   BERTH_ROOT              a folder to install beneath instead of the system's; systemd is then left alone
 set -eu
@@ -140,6 +143,7 @@ fetch_agent() {
     fetch /agent/berth-agent.mjs.sha256 "$work/sha256"
   fi
   fetch /agent/install.sh "$work/install.sh"
+  fetch_release_key
   fetch /api/0.7/info "$work/info"
   "$node" -e '
     const { readFileSync } = require("node:fs");
@@ -154,6 +158,29 @@ fetch_agent() {
     console.log(name);
   ' "$work/info" 2>/dev/null) ||
     fail "$url does not answer like a control plane." 'Check BERTH_URL.'
+}
+
+# Sets release_key to the key that signed the fetched agent; empty if the agent is not signed.
+fetch_release_key() {
+  release_key=$("$node" -e '
+    const { createHash, createPublicKey, verify } = require("node:crypto");
+    const [url, file] = process.argv.slice(1);
+    fetch(url, { signal: AbortSignal.timeout(60_000) }).then(async (answer) => {
+      if (answer.status === 404) return;
+      if (!answer.ok) throw new Error("the server answered " + answer.status);
+      const { version, sha256, signature, key } = await answer.json();
+      const digest = createHash("sha256").update(require("node:fs").readFileSync(file)).digest("hex");
+      const publicKey = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: key }, format: "jwk" });
+      const text = Buffer.from("berth-agent " + version + " " + sha256 + "\n");
+      if (digest !== sha256 || !verify(null, text, publicKey, Buffer.from(signature, "base64url")))
+        throw new Error("the signature is not one of this agent");
+      console.log(key);
+    }).catch((error) => {
+      console.error(url + ": " + (error.cause?.message || error.message));
+      process.exit(1);
+    });
+  ' "$url/agent/release.json" "$work/berth-agent.mjs") ||
+    fail 'The signature of the agent cannot be read, or does not match.' 'Check the proxies and caches between this machine and the control plane, and try again.'
 }
 
 # fetch PATH FILE: downloads a file. Uses Node, as the agent does, for the same certificates (INST-2).
@@ -189,6 +216,9 @@ make_settings() {
       grep -q "^${line%%=*}=" "$work/given" || printf '%s\n' "$line" >>"$work/agent.env"
     done <"$settings"
   fi
+  # The key stays that of the first installation, unless the environment has another one.
+  [ -z "$release_key" ] || grep -q '^BERTH_AGENT_RELEASE_KEY=' "$work/agent.env" ||
+    add_setting BERTH_AGENT_RELEASE_KEY "$release_key"
   grep -q '^BERTH_AGENT_DATA_DIR=' "$work/agent.env" || add_setting BERTH_AGENT_DATA_DIR "$data"
   data=$(setting BERTH_AGENT_DATA_DIR "$work/agent.env")
   case $data in

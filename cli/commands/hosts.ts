@@ -1,7 +1,10 @@
 /** `berth host`: the hosts of the cluster, for administrators. */
 import type { Command } from 'commander';
+import { updateAgent } from '../../client/agent-updates.ts';
 import type { Berth } from '../../client/berth.ts';
+import type { Hosts } from '../../client/resources.ts';
 import { sizeText } from '../../shared/sizes.ts';
+import { LiveLine } from '../terminal/live-line.ts';
 import { details, onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
@@ -53,6 +56,11 @@ export function addHostCommands(program: Command, terminal: Terminal, connect: (
           terminal.say(`These executions are in the queue again: ${requeued.join(' ')}`);
       });
     });
+  host
+    .command('update [host...]')
+    .description('Update the agents of hosts, one after the other; containers run on')
+    .option('--all', 'of all hosts')
+    .action((given: string[], options: { all?: boolean }) => update(terminal, connect, given, options));
   host
     .command('token')
     .description('Print the command that makes a machine a host, or the token for its agent')
@@ -112,6 +120,38 @@ async function show(
   ]);
   const heads = ['SERVICE', 'NAME', 'EXECUTION', 'KIND', 'STATUS', 'CONTAINER'];
   await terminal.out(`\n${table(heads, rows, terminal.columns)}`);
+}
+
+async function update(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  given: readonly string[],
+  { all = false }: { all?: boolean },
+): Promise<void> {
+  if (all === given.length > 0) throw new Error('Name the hosts, or use --all.');
+  const { hosts } = await connect();
+  const names = all ? await connectedHosts(terminal, hosts) : given;
+  const line = new LiveLine(terminal);
+  for (const [n, name] of names.entries()) {
+    line.show(`Updating ${name} (${n + 1} of ${names.length})`);
+    const id = await idNamed(hosts, name);
+    const { version, isNew } = await updateAgent(hosts, id).catch((error: Error) => {
+      line.clear();
+      const rest = names.length - n - 1;
+      const others = rest > 0 ? ` The other ${rest} were left as they are.` : '';
+      throw new Error(`${name}: ${error.message}${others}`);
+    });
+    line.clear();
+    await terminal.out(onOneLine(`${name}  ${version}${isNew ? '' : ' (as before)'}`).concat('\n'));
+  }
+}
+
+/** Says which hosts are left out. */
+async function connectedHosts(terminal: Terminal, hosts: Hosts): Promise<string[]> {
+  const listed = await hosts.list();
+  const left = listed.filter(({ connected }) => !connected).map(({ name }) => name);
+  if (left.length > 0) terminal.say(onOneLine(`Not connected, and left as they are: ${left.join(' ')}`));
+  return listed.filter(({ connected }) => connected).map(({ name }) => name);
 }
 
 async function createToken(

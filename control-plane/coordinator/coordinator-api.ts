@@ -2,6 +2,7 @@
  * The coordinator's API for operations, whether the coordinator runs in this process or in a Durable Object.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
@@ -111,6 +112,11 @@ export interface CoordinatorApi {
   changeHost(hostId: number, changes: HostChanges): Promise<void>;
   /** Resolves once the host is removed. Its agent is notified if it is connected. */
   removeHost(hostId: number, force: boolean): Promise<HostRemoval>;
+  /**
+   * Requests that the host's agent updates itself. Resolves once that is sent: the host then states the new
+   * version, or why the update has failed.
+   */
+  updateAgent(hostId: number, release: AgentRelease): Promise<void>;
 }
 
 export type CoordinatorVerb = keyof CoordinatorApi;
@@ -146,6 +152,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   usages: true,
   changeHost: true,
   removeHost: true,
+  updateAgent: true,
 };
 
 export const coordinatorVerbs = Object.keys(verbs) as readonly CoordinatorVerb[];

@@ -3,6 +3,7 @@
  * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
@@ -22,13 +23,7 @@ import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import { type Explanation, explainLive, explainSubmission } from '../core/views/explanation.ts';
-import {
-  type HostDetail,
-  type HostView,
-  hostDetailOf,
-  hostIn,
-  hostViewsOf,
-} from '../core/views/host-view.ts';
+import { type HostDetail, type HostView, hostDetailOf, hostViewsOf } from '../core/views/host-view.ts';
 import {
   allowanceOf,
   type ClusterOverview,
@@ -122,9 +117,7 @@ export class Coordinator implements CoordinatorApi {
     this.#accounts = new AccountChanges(changes);
     this.#executions = new ExecutionChanges(changes);
     this.#history = new HistoryReview(this.#turns, deps);
-    this.#hosts = new HostRegister(db, this.#turns, (hostId) =>
-      this.agents.session(hostId)?.close('revoked', 'this host was removed'),
-    );
+    this.#hosts = new HostRegister(db, this.#turns, this.agents);
   }
 
   /**
@@ -266,7 +259,7 @@ export class Coordinator implements CoordinatorApi {
 
   async host(hostId: number): Promise<HostDetail> {
     await this.agents.freshReports.request();
-    return this.#turns.query((cluster) => hostDetailOf(cluster, hostIn(cluster, hostId)));
+    return this.#turns.query((cluster) => hostDetailOf(cluster, hostId));
   }
 
   async overview(search: OverviewSearch): Promise<ClusterOverview> {
@@ -287,6 +280,10 @@ export class Coordinator implements CoordinatorApi {
 
   removeHost(hostId: number, force: boolean): Promise<HostRemoval> {
     return this.#hosts.remove(hostId, force);
+  }
+
+  updateAgent(hostId: number, release: AgentRelease): Promise<void> {
+    return this.#hosts.updateAgent(hostId, release);
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {

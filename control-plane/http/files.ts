@@ -9,6 +9,10 @@
  */
 export type ReadFile = (name: string) => Promise<Bytes>;
 
+/** True for a missing file. Any other error, such as a failed build, must reach the log. */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
 /** Ending of the names of files that are compressed with gzip. */
 export const ZIPPED = '.gz';
 

@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { OperationError } from '../core/model/errors.ts';
-import { file, type ReadFile, ZIPPED } from '../http/files.ts';
+import { file, isMissing, type ReadFile, ZIPPED } from '../http/files.ts';
 import { acceptsGzip, GZIP_HEADERS } from './compression.ts';
 import type { WebEnv } from './context.ts';
 
@@ -32,7 +32,6 @@ export function assetRoutes(webFile: ReadFile, { hasZipped }: { hasZipped: boole
   return routes;
 }
 
-/** A missing file is not found. Any other error, such as a failed build, must reach the log. */
 function noneOrThrow(error: unknown): undefined {
-  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  if (!isMissing(error)) throw error;
 }

@@ -10,6 +10,7 @@ import {
   MAX_SHARES,
   messageText,
 } from './bounds.ts';
+import { agentReleaseSchema } from './release.ts';
 import { overlaySchema } from './swarm.ts';
 
 const stream = z.int().nonnegative();
@@ -90,5 +91,7 @@ export const downSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('report.request') }),
   /** For an agent on a manager of a swarm: containers are about to join this overlay network (P99). */
   overlaySchema.extend({ type: z.literal('network.make') }),
+  /** The agent must update itself to this release (P200). */
+  agentReleaseSchema.extend({ type: z.literal('update') }),
 ]);
 export type Down = z.infer<typeof downSchema>;

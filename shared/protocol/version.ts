@@ -14,11 +14,15 @@
  *   `network.make`; core shares in `ack`.
  * - 6 (2026-11-25): how long the agent collects the output of logs, in `logs.open` and `logs.credit`; the
  *   period of pulses in `welcome`, and the request for a report, `report.request`.
+ * - 7 (2026-11-26): the release that the agent must update itself to, `update`.
  */
-export const PROTOCOL_VERSION = 6;
+export const PROTOCOL_VERSION = 7;
 
 /** The first version whose agents send pulses (P179). */
 export const PULSE_VERSION = 6;
+
+/** The first version whose agents update themselves (P200). */
+export const UPDATE_VERSION = 7;
 
 /** The oldest version that the control plane accepts (PROTOCOL.md P2). */
 export const OLDEST_PROTOCOL_VERSION = 1;

@@ -7,6 +7,7 @@ import { MAX_FORGOTTEN, MAX_SHARES } from '../../../shared/protocol/bounds.ts';
 import type { CloseReason } from '../../../shared/protocol/close.ts';
 import { encode } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
+import type { AgentRelease } from '../../../shared/protocol/release.ts';
 import type { Overlay } from '../../../shared/protocol/swarm.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
@@ -42,6 +43,8 @@ export class AgentSession {
   silentMs: number | undefined;
   /** True once its hello is committed. */
   isJoined = false;
+  /** The protocol version of its hello; 0 before. */
+  version = 0;
   /** Keys of the services in the inventory of its hello. */
   listed: ReadonlySet<string> = new Set();
   /** The agent's end. */
@@ -62,6 +65,7 @@ export class AgentSession {
     this.isJoined = true;
     this.isWatched = true;
     this.listed = new Set(state.listed);
+    this.version = state.version;
     this.#receivedHello = true;
     this.#revision = state.revision;
     this.#coreShares = state.coreShares;
@@ -69,7 +73,12 @@ export class AgentSession {
 
   /** What a coordinator that sleeps keeps of it. */
   get state(): SessionState {
-    return { revision: this.#revision, coreShares: this.#coreShares, listed: [...this.listed] };
+    return {
+      revision: this.#revision,
+      coreShares: this.#coreShares,
+      listed: [...this.listed],
+      version: this.version,
+    };
   }
 
   get isClosed(): boolean {
@@ -85,6 +94,7 @@ export class AgentSession {
     } else if (this.#receivedHello) this.close('badMessage', 'second hello on one connection');
     else {
       this.#receivedHello = true;
+      this.version = message.version;
       this.#events.hello(this, message);
     }
   }
@@ -138,6 +148,11 @@ export class AgentSession {
   /** Requests an overlay network of the swarm that the host's engine manages. */
   makeOverlay({ isolation, of }: Overlay): void {
     this.#send({ type: 'network.make', isolation, of });
+  }
+
+  /** Requests that the agent updates itself. Only for agents of UPDATE_VERSION and later. */
+  update({ version, sha256, signature }: AgentRelease): void {
+    this.#send({ type: 'update', version, sha256, signature });
   }
 
   /** The core shares are sent if they are others than before. */

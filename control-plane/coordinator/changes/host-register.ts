@@ -1,4 +1,7 @@
 /** Changes of hosts: registration by an agent, and what administrators do. */
+import type { CloseReason } from '../../../shared/protocol/close.ts';
+import type { AgentRelease } from '../../../shared/protocol/release.ts';
+import { UPDATE_VERSION } from '../../../shared/protocol/version.ts';
 import { changeHost, type HostChanges } from '../../core/hosts/drain.ts';
 import { type HostRemoval, removalBlocker, removeHost } from '../../core/hosts/host-removal.ts';
 import { type Registration, type RegistrationRecords, register } from '../../core/hosts/registration.ts';
@@ -9,16 +12,26 @@ import { findRegistrationRecords } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
 import type { Turns } from '../turns.ts';
 
+/** The agents that are connected. */
+interface Agents {
+  session(hostId: number): Session | undefined;
+}
+
+interface Session {
+  readonly version: number;
+  update(release: AgentRelease): void;
+  close(reason: CloseReason, detail: string): void;
+}
+
 export class HostRegister {
   readonly #db: Db;
   readonly #turns: Turns;
-  readonly #removed: (hostId: number) => void;
+  readonly #agents: Agents;
 
-  /** `removed` is called once the removal of a host is committed. */
-  constructor(db: Db, turns: Turns, removed: (hostId: number) => void) {
+  constructor(db: Db, turns: Turns, agents: Agents) {
     this.#db = db;
     this.#turns = turns;
-    this.#removed = removed;
+    this.#agents = agents;
   }
 
   /** Resolves to the id of the host. */
@@ -54,7 +67,26 @@ export class HostRegister {
       if (blocker !== null) throw new OperationError('conflict', blocker);
       return removeHost(cluster, host, nowMs);
     });
-    this.#removed(hostId);
+    this.#agents.session(hostId)?.close('revoked', 'this host was removed');
     return removal;
+  }
+
+  /** Throws `conflict` if the agent cannot be asked to update itself. */
+  updateAgent(hostId: number, release: AgentRelease): Promise<void> {
+    return this.#turns.update((cluster) => {
+      const host = hostIn(cluster, hostId);
+      const { name } = host;
+      const session = this.#agents.session(hostId);
+      if (!session) throw new OperationError('conflict', `The agent of host ${name} is not connected.`);
+      if (session.version < UPDATE_VERSION)
+        throw new OperationError(
+          'conflict',
+          `The agent of host ${name} is too old to update itself: run install.sh on that machine.`,
+        );
+      // The condition is of an earlier update, and must not be taken for one of this.
+      host.conditions = host.conditions.filter(({ kind }) => kind !== 'update-failed');
+      cluster.changes.conditions.add(host);
+      session.update(release);
+    });
   }
 }

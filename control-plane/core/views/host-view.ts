@@ -97,12 +97,15 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
   };
 }
 
-export const hostDetailOf = (cluster: Cluster, host: Host): HostDetail => ({
-  ...hostViewOf(cluster, host),
-  services: servicesLeftAt(cluster, host)
-    .toSorted((a, b) => a.id - b.id)
-    .map((service) => serviceOf(cluster, service)),
-});
+/** Throws OperationError if there is no such host. */
+export function hostDetailOf(cluster: Cluster, id: number): HostDetail {
+  const host = hostIn(cluster, id);
+  const services = servicesLeftAt(cluster, host).toSorted((a, b) => a.id - b.id);
+  return {
+    ...hostViewOf(cluster, host),
+    services: services.map((service) => serviceOf(cluster, service)),
+  };
+}
 
 function serviceOf(cluster: Cluster, service: Service): HostService {
   const { id, name, executionId, essential, status, backendStatus } = service;

@@ -69,6 +69,14 @@ export const hostRemovalSchema = z
   })
   .meta({ id: 'HostRemoval' });
 
+export const agentUpdateSchema = z
+  .strictObject({
+    version: z.string().describe('The version that the agent is to have'),
+    requested: z.boolean().describe('False if the agent has that version already'),
+  })
+  .meta({ id: 'AgentUpdate' });
+
+export type AgentUpdateJson = z.infer<typeof agentUpdateSchema>;
 export type HostJson = z.infer<typeof hostSchema>;
 export type HostDetailJson = z.infer<typeof hostDetailSchema>;
 export type HostRemovalJson = z.infer<typeof hostRemovalSchema>;

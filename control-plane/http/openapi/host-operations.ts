@@ -1,6 +1,6 @@
 /** Operations on hosts for the OpenAPI document. */
 import * as z from 'zod';
-import { hostDetailSchema, hostRemovalSchema, hostSchema } from '../json/host-schemas.ts';
+import { agentUpdateSchema, hostDetailSchema, hostRemovalSchema, hostSchema } from '../json/host-schemas.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
 import { joinTokenSchema } from '../json/schemas.ts';
 import type { Operation, Scheme } from './operation.ts';
@@ -43,6 +43,15 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       body: hostChanges,
       answer: 'empty',
       errors: [400, 404, 409, 413],
+    },
+    {
+      ...common,
+      method: 'post',
+      path: '/host/:id/update',
+      summary:
+        "Request that a host's agent updates itself; the host then states its version, or why it failed",
+      answer: agentUpdateSchema,
+      errors: [404, 409],
     },
     {
       ...common,

@@ -1,18 +1,18 @@
 /** Routes of hosts: parse, call the operation, render. */
 import { Hono } from 'hono';
-import { getHost, listHosts, removeHost, updateHost } from '../../operations/cluster/hosts.ts';
+import { getHost, listHosts, removeHost, updateAgent, updateHost } from '../../operations/cluster/hosts.ts';
 import { createJoinToken } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import type { ReadFile } from '../files.ts';
 import { keyOf } from '../idempotency.ts';
-import { hostDetailJson, hostJson, hostRemovalJson } from '../json/host-schemas.ts';
+import { type AgentUpdateJson, hostDetailJson, hostJson, hostRemovalJson } from '../json/host-schemas.ts';
 import { empty, json } from '../json/render.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
 import type { JoinTokenJson } from '../json/schemas.ts';
 import { checked, type Env, pathId, queryOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
-import { installInstructions } from './install.ts';
+import { installInstructions, readRelease } from './install.ts';
 
 export function hostRoutes(
   deps: Context & { bodies: BodyReader; nowMs(): number; agentFile: ReadFile },
@@ -48,6 +48,11 @@ export function hostRoutes(
     };
     await updateHost(deps, c.get('actor'), pathId(c, 'id'), input);
     return empty(created);
+  });
+  routes.post('/:id/update', async (c) => {
+    const release = () => readRelease(deps.agentFile);
+    const { version, isRequested } = await updateAgent(deps, c.get('actor'), pathId(c, 'id'), release);
+    return json({ version, requested: isRequested } satisfies AgentUpdateJson);
   });
   routes.delete('/:id', async (c) => {
     const input = async () => checked(hostRemoval, queryOf(c), 'query');

@@ -4,11 +4,17 @@
  */
 import { Hono, type Context as HonoContext } from 'hono';
 import { etag } from 'hono/etag';
-import { file, type ReadFile } from '../files.ts';
+import {
+  AGENT_RELEASE,
+  AGENT_BUNDLE as BUNDLE,
+  type SignedRelease,
+  signedReleaseSchema,
+} from '../../../shared/protocol/release.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { file, isMissing, type ReadFile } from '../files.ts';
 import { type Env, isHttps } from '../request.ts';
 
 const SCRIPT = 'text/x-shellscript; charset=utf-8';
-const BUNDLE = 'berth-agent.mjs';
 
 /** The line of the script that is filled in. */
 const ADDRESS_LINE = "served_by=''";
@@ -26,7 +32,23 @@ export function installRoutes(agentFile: ReadFile): Hono<Env> {
   routes.get(`${bundle}.sha256`, async () => {
     return file(`${await checksumOf(agentFile)}  ${BUNDLE}\n`, 'text/plain; charset=utf-8');
   });
+  routes.get(`/agent/${AGENT_RELEASE}`, async (c) => {
+    const release = await readRelease(agentFile);
+    if (!release) throw new OperationError('not-found', 'The agent of this control plane is not signed.');
+    return c.json(release);
+  });
   return routes;
+}
+
+/** Undefined: the agent that this control plane has is not signed. */
+export async function readRelease(agentFile: ReadFile): Promise<SignedRelease | undefined> {
+  try {
+    const text = new TextDecoder().decode(await agentFile(AGENT_RELEASE));
+    return signedReleaseSchema.parse(JSON.parse(text));
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
 }
 
 const sha256 = (bytes: Uint8Array<ArrayBuffer>) => crypto.subtle.digest('SHA-256', bytes);

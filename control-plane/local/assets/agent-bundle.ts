@@ -6,10 +6,9 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
+import { AGENT_BUNDLE as BUNDLE } from '../../../shared/protocol/release.ts';
 import { VERSION } from '../../version.ts';
 import { digestOf, licencesOf, ROOT, replace } from './bundle.ts';
-
-export const BUNDLE = 'berth-agent.mjs';
 
 /** dockerode loads these 900 KB for building images, which the agent never does. */
 const UNUSED = /^(@grpc\/(grpc-js|proto-loader)|protobufjs)$/;

@@ -3,12 +3,13 @@
  * elsewhere. These are the files of Swagger UI, the files that hosts install, the web interface, and the shop
  * (BERTH_SHOP) in one file. Unchanged files are not written, because wrangler restarts when a file changes.
  */
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { AGENT_BUNDLE, AGENT_RELEASE } from '../../../shared/protocol/release.ts';
 import { SHOP_PACK } from '../../operations/shop/shop-files.ts';
 import { EXAMPLE_SHOP, packShop } from '../shop-folder.ts';
 import { ensureAgentBundle } from './agent-bundle.ts';
-import { agentScript } from './agent-files.ts';
+import { agentScript, signedAgent } from './agent-files.ts';
 import { replace } from './bundle.ts';
 import { SWAGGER_FILES, swaggerFile } from './swagger-files.ts';
 import { ensureWebFiles } from './web-files.ts';
@@ -27,10 +28,19 @@ if (shop.length > MAX_PACK_BYTES) {
   );
 }
 const generated = [['install.sh', await agentScript()] as const, [SHOP_PACK, shop] as const];
-for (const [name, content] of [...files, ...generated]) {
+const signed = signedAgent(process.env.BERTH_AGENT_RELEASE || undefined);
+const agent = signed
+  ? await Promise.all(
+      [AGENT_BUNDLE, AGENT_RELEASE].map(async (name) => [name, await readFile(join(signed, name))] as const),
+    )
+  : [];
+for (const [name, content] of [...files, ...generated, ...agent]) {
   const path = join(folder, name);
   const present = await readFile(path).catch(() => undefined);
   if (!present?.equals(content)) await replace(path, content);
 }
-await ensureAgentBundle(folder);
+if (!signed) {
+  await rm(join(folder, AGENT_RELEASE), { force: true });
+  await ensureAgentBundle(folder);
+}
 await ensureWebFiles(join(folder, 'web'));

@@ -1,4 +1,5 @@
 /** Use cases on hosts. Each one authorises on its first line. */
+import type { AgentRelease } from '../../../shared/protocol/release.ts';
 import { type Actor, authorise } from '../../core/accounts/account.ts';
 import type { HostChanges } from '../../core/hosts/drain.ts';
 import type { HostRemoval } from '../../core/hosts/host-removal.ts';
@@ -45,6 +46,38 @@ export async function updateHost(
       'force: requires "schedulable": false; it then also moves essential services.',
     );
   await coordinator.changeHost(id, changes);
+}
+
+/** What an update of an agent leads to. */
+export interface AgentUpdate {
+  /** The version that the agent is to have. */
+  version: string;
+  /** False if the agent has that version already, so that nothing is done. */
+  isRequested: boolean;
+}
+
+/**
+ * Requests that the host's agent updates itself to the release that this control plane has. `conflict` if
+ * there is none, or if the agent can't.
+ */
+export async function updateAgent(
+  { coordinator }: Context,
+  actor: Actor,
+  id: number,
+  readRelease: () => Promise<AgentRelease | undefined>,
+): Promise<AgentUpdate> {
+  authorise(actor, { kind: 'configure' });
+  const release = await readRelease();
+  if (!release)
+    throw new OperationError(
+      'conflict',
+      'This control plane has no signed agent. Run a release of Berth, or set BERTH_AGENT_RELEASE to a folder ' +
+        'with an agent that you have signed. Without either, run install.sh on each host.',
+    );
+  const { agentVersion } = await coordinator.host(id);
+  const isRequested = agentVersion !== release.version;
+  if (isRequested) await coordinator.updateAgent(id, release);
+  return { version: release.version, isRequested };
 }
 
 /** Revokes the host's key and restarts its services elsewhere. */

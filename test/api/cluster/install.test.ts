@@ -83,6 +83,13 @@ onHosts(hosts, (host) => {
     await expect(refused).rejects.toThrow(/BERTH_URL must be a URL/);
   });
 
+  test('H510, H511: without a signed agent there is no release, and no agent is asked to update itself', async () => {
+    expect((await get('release.json')).status).toBe(404);
+    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+    const { status, text } = await admin.send('POST', 'host/1/update');
+    expect([status, text]).toEqual([409, expect.stringContaining('has no signed agent')]);
+  });
+
   describe('the install script', () => {
     test('H262: the script has the URL of the control plane as the client addressed it', async () => {
       expect(await textOf('install.sh')).toContain(`\nserved_by='${host().url()}'\n`);

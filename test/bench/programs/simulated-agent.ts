@@ -4,7 +4,7 @@
  * nothing about ended services, so that thousands of agents fit into a process.
  */
 import { Addresses } from '../../../agent/connection/addresses.ts';
-import type { SessionSocket } from '../../../agent/connection/session.ts';
+import type { SessionSocket } from '../../../agent/connection/session-options.ts';
 import { type Receiver, stayConnected } from '../../../agent/connection/socket.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
 import { decodeDown, encode, encodeChunk } from '../../../shared/protocol/codec.ts';

@@ -134,6 +134,8 @@ export async function agentRig(
         clock: (exchange) => compareClocks(exchange, conditions),
         measure: () => meter.measure(),
         makeOverlay: () => {},
+        welcomed: () => {},
+        update: () => {},
       }),
     log,
     nowMs: socketNowMs,

@@ -8,6 +8,7 @@ export interface HostJson {
   name: string;
   state: string;
   connected: boolean;
+  agent_version: string;
   lost: boolean;
   schedulable: boolean;
   labels: string[];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { serveAgent } from '../../../agent/agent-process.ts';
 import { readConfig } from '../../../agent/config.ts';
+import { serveAgent } from '../../../agent/serving.ts';
 import { scratchDir } from '../../support/agents/agent-rig.ts';
 import { FakeEngine } from '../../support/engines/fake-engine.ts';
 import { startProgram } from '../../support/hosts/process.ts';

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Registration } from '../../../control-plane/core/hosts/registration.ts';
 import { insertJoinToken } from '../../../control-plane/store/accounts/join-tokens.ts';
+import { encode } from '../../../shared/protocol/codec.ts';
 import { CoordinatorRig, codeOf } from '../../support/rigs/coordinator-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {
@@ -24,6 +26,31 @@ const registered = async () => {
   const used = await rig.memory.query('SELECT host_id FROM join_tokens WHERE host_id IS NOT NULL ORDER BY 1');
   return [hosts.map(({ id }) => id), used.map(({ host_id }) => host_id)];
 };
+
+const release = { version: '9.0.0', sha256: '0'.repeat(64), signature: 'x'.repeat(86) };
+
+test('H511: the agent of a connected host gets the release, and what was wrong with an earlier update ends', async () => {
+  const agent = await rig.agent().join();
+  await agent.reportAndWait();
+  const failure = { kind: 'update-failed', text: 'The update to 8.0.0 failed: it ended' };
+  agent.connection.receive(
+    encode({ type: 'report', sequence: 7, observations: [], forgotten: [], conditions: [failure] }),
+  );
+  await eventually(async () => (await rig.coordinator.host(1)).conditions.length === 1);
+  await rig.coordinator.updateAgent(1, release);
+  expect(agent.socket.all('update')).toEqual([{ type: 'update', ...release }]);
+  expect((await rig.coordinator.host(1)).conditions).toEqual([]);
+});
+
+test('H511: no update is requested of a host that is unknown or not connected, or of an agent that is too old', async () => {
+  expect(await codeOf(rig.coordinator.updateAgent(99, release))).toBe('not-found');
+  expect(await codeOf(rig.coordinator.updateAgent(1, release))).toBe('conflict');
+  const old = rig.agent();
+  old.hello([], { version: 6 });
+  await eventually(() => old.socket.all('sync').length > 0);
+  expect(await codeOf(rig.coordinator.updateAgent(1, release))).toBe('conflict');
+  expect(old.socket.all('update')).toEqual([]);
+});
 
 test('P17: a refused commit leaves neither a host nor a used token', async () => {
   rig.db.failing = 'refused';

@@ -46,6 +46,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /agent/berth-agent.mjs',
         'GET /agent/berth-agent.mjs.sha256',
         'GET /agent/install.sh',
+        'GET /agent/release.json',
         'GET /docs',
         'GET /docs/initialise.js',
         'GET /docs/{name}',

@@ -93,6 +93,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     logs: ['logger.ts', 'sleep.ts', 'engine'],
     services: ['logger.ts', 'sleep.ts', 'engine', 'logs'],
     connection: ['backoff.ts', 'config.ts', 'logger.ts', 'sleep.ts', 'host', 'logs', 'services'],
+    update: ['logger.ts', 'sleep.ts', 'connection'],
     local: ['agent-process.ts', 'system-programs.ts', 'engine', 'host', 'connection'],
   },
   'agent/engine': {

@@ -12,7 +12,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'control-plane/operations/',
     'control-plane/http/',
     'control-plane/web/',
-    'agent/config.ts',
+    'agent/settings.ts',
     'agent/engine/images/image-record.ts',
     'agent/engine/images/registry-auth.ts',
     'agent/connection/key-file.ts',

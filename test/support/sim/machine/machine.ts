@@ -1,8 +1,8 @@
 /** A simulated host: its engine, its disk, its network route, and an agent that a supervisor restarts. */
 
-import { serveAgent } from '../../../../agent/agent-process.ts';
 import { type Config, readConfig } from '../../../../agent/config.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
+import { serveAgent } from '../../../../agent/serving.ts';
 import { DEPLOYMENT } from '../plane/control-plane.ts';
 import { Disk } from '../world/disk.ts';
 import type { Dialler, Network } from '../world/network.ts';

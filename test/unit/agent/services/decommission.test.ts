@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { serveAgent } from '../../../../agent/agent-process.ts';
 import { readConfig } from '../../../../agent/config.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { decommission } from '../../../../agent/services/decommission.ts';
+import { serveAgent } from '../../../../agent/serving.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { scratchDir } from '../../../support/agents/agent-rig.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';

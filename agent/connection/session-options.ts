@@ -1,0 +1,43 @@
+/** What a session with the control plane requires of its socket and of the rest of the agent. */
+import type { AgentRelease } from '../../shared/protocol/release.ts';
+import type { Overlay } from '../../shared/protocol/swarm.ts';
+import type { HostFacts } from '../../shared/protocol/up.ts';
+import type { Exchange } from '../host/clock-check.ts';
+import type { Logger } from '../logger.ts';
+import type { OutputStore } from '../logs/output-store.ts';
+import type { Agent } from '../services/agent.ts';
+import type { Lease } from '../services/lease.ts';
+import type { Reporter } from '../services/reporter.ts';
+
+/** What a session requires of its socket. */
+export interface SessionSocket {
+  send(text: string): void;
+  /** Resolves when the bytes have left this process, or never will. */
+  sendBytes(bytes: Uint8Array): Promise<void>;
+  close(code: number, reason: string): void;
+}
+
+export interface SessionOptions {
+  agent: Agent;
+  reporter: Reporter;
+  output: OutputStore;
+  deployment: string;
+  host: HostFacts;
+  log: Logger;
+  nowMs(): number;
+  /** Receives the time of each contact, i.e. of each answered message. */
+  lease: Pick<Lease, 'leaseMs' | 'hasExpired' | 'check' | 'now' | 'replace' | 'confirm' | 'setUnknown'>;
+  /** Called with each answer that carries the time. */
+  clock(exchange: Exchange): void;
+  /**
+   * Measures the usage for the next report. Called at the welcome, after each sign of life, and for a report
+   * that is requested, which alone waits for it. Never rejects.
+   */
+  measure(): Promise<void>;
+  /** Called at the welcome. */
+  welcomed(): void;
+  /** Begins an update of this agent. The session never waits for it. */
+  update(release: AgentRelease): void;
+  /** Begins to make an overlay network. The session never waits for it. */
+  makeOverlay(overlay: Overlay): void;
+}

@@ -1,0 +1,67 @@
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { tryOut } from '../../../../agent/update/trial.ts';
+import { startCommand } from '../../../support/hosts/process.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
+
+const TRIAL = JSON.stringify(resolve(import.meta.dirname, '../../../../agent/update/trial.ts'));
+
+/** Runs this as the new agent; resolves to the reason why it is not to be used. */
+async function trialOf(code: string, options: { waitMs?: number; signal?: AbortSignal } = {}) {
+  const candidate = join(await scratchFolder('berth-trial-'), 'candidate.mjs');
+  await writeFile(candidate, `import { endWithParent, passTrial } from ${TRIAL};\n${code}`);
+  const { waitMs = 15_000, signal = new AbortController().signal } = options;
+  return tryOut({ candidate, env: process.env, waitMs, signal });
+}
+
+const STAYS = 'setInterval(() => {}, 1_000);';
+
+test('P202: a new agent that connects is good, and has ended then', async () => {
+  expect(await trialOf(`${STAYS} passTrial();`)).toBeUndefined();
+});
+
+test('P202: a new agent that ends before it has connected is not used, and its last words are the reason', async () => {
+  expect(await trialOf('console.error("no such thing"); process.exit(3);')).toBe(
+    'it ended (3) before it connected: no such thing',
+  );
+});
+
+test('P202: a new agent that does not connect in time is not used', async () => {
+  expect(await trialOf(STAYS, { waitMs: 400 })).toBe(
+    'it did not connect within 0.4 s: it has printed nothing',
+  );
+});
+
+test('P202: a trial ends when the agent that tries it is stopped', async () => {
+  const stop = new AbortController();
+  const trial = trialOf(STAYS, { signal: stop.signal });
+  stop.abort();
+  expect(await trial).toBe('this agent was stopped meanwhile');
+});
+
+test('P202: a new agent on trial ends with the agent that tries it', async () => {
+  const folder = await scratchFolder('berth-trial-');
+  const [candidate, parent] = [join(folder, 'candidate.mjs'), join(folder, 'parent.mjs')];
+  await writeFile(
+    candidate,
+    `import { endWithParent } from ${TRIAL}; ${STAYS} endWithParent(() => process.exit(0)); console.error(process.pid);`,
+  );
+  const signal = 'signal: new AbortController().signal';
+  await writeFile(
+    parent,
+    `import { tryOut } from ${TRIAL}; await tryOut({ candidate: ${JSON.stringify(candidate)}, env: process.env, waitMs: 60_000, ${signal} });`,
+  );
+  const program = startCommand([process.execPath, parent]);
+  const [, pid] = await program.waitFor(/^(\d+)$/m);
+  await program.kill();
+  await eventually(() => {
+    try {
+      process.kill(Number(pid), 0);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+});

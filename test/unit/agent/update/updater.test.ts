@@ -1,0 +1,81 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { type Candidate, Updater } from '../../../../agent/update/updater.ts';
+import { signRelease } from '../../../../release/sign-agent.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
+
+const { privateKey } = generateKeyPairSync('ed25519');
+const release = signRelease(Buffer.from('the new one'), '2.0.0', privateKey);
+let folder: string;
+let served: Uint8Array;
+let downloads: number;
+let failures: (string | undefined)[];
+
+beforeEach(async () => {
+  folder = await scratchFolder('berth-updater-');
+  await writeFile(join(folder, 'berth-agent.mjs'), 'the old one');
+  served = Buffer.from('the new one');
+  downloads = 0;
+  failures = [];
+});
+
+function updaterIn(program = join(folder, 'berth-agent.mjs')): Updater {
+  const updater = new Updater({
+    terms: { isAllowed: true, releaseKey: release.key, program, version: '1.0.0' },
+    download: async () => {
+      downloads += 1;
+      return served;
+    },
+    log: () => {},
+  });
+  updater.reportTo((failure) => failures.push(failure));
+  return updater;
+}
+
+async function candidateOf(updater: Updater): Promise<Candidate> {
+  const candidate = await eventually(() => updater.candidate);
+  if (!candidate) throw new Error('there is no candidate');
+  return candidate;
+}
+
+test('P202: the bundle lies beside the program, and takes its place only when it is installed', async () => {
+  const updater = updaterIn();
+  updater.request(release);
+  updater.request(release);
+  const candidate = await candidateOf(updater);
+  expect([updater.signal.aborted, downloads]).toEqual([true, 1]);
+  expect(await readFile(join(folder, 'berth-agent.mjs'), 'utf8')).toBe('the old one');
+  await updater.install(candidate);
+  expect(await readFile(join(folder, 'berth-agent.mjs'), 'utf8')).toBe('the new one');
+  expect(await readdir(folder)).toEqual(['berth-agent.mjs']);
+});
+
+test('P203: a rejected candidate leaves no file, its reason is reported, and another update can begin', async () => {
+  const updater = updaterIn();
+  updater.request(release);
+  await updater.reject(await candidateOf(updater), 'it ended');
+  expect(failures.at(-1)).toBe('The update to 2.0.0 failed: it ended');
+  expect(await readdir(folder)).toEqual(['berth-agent.mjs']);
+  expect(updater.signal.aborted).toBe(false);
+  const later: (string | undefined)[] = [];
+  updater.reportTo((failure) => later.push(failure));
+  updater.request(release);
+  await eventually(() => updater.candidate);
+  expect(later).toEqual(['The update to 2.0.0 failed: it ended', undefined]);
+});
+
+test.each([
+  ['a file other than the one that was signed', 'something else', 'is not the one that was signed'],
+  ['a folder that is not there', 'the new one', 'ENOENT'],
+])('P203: the agent goes on with %s, and states it', async (what, text, reason) => {
+  served = Buffer.from(text);
+  const updater = what.startsWith('a folder')
+    ? updaterIn(join(folder, 'gone', 'berth-agent.mjs'))
+    : updaterIn();
+  updater.request(release);
+  expect(await eventually(() => failures.at(-1))).toContain(reason);
+  expect([updater.candidate, updater.signal.aborted]).toEqual([undefined, false]);
+});
