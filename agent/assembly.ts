@@ -52,7 +52,7 @@ export interface AgentParts {
 /** The parts of an agent that its process uses. */
 export interface Assembly {
   /** Begins a session on a new connection. */
-  begin(socket: SessionSocket): ControlPlaneSession;
+  begin(socket: SessionSocket, version: number): ControlPlaneSession;
   output: OutputStore;
   conditions: Conditions;
   agent: Agent;
@@ -143,8 +143,9 @@ function sessionFactory(
     log,
   });
   const host = hostFacts(config, facts);
-  return (socket) =>
+  return (socket, version) =>
     new ControlPlaneSession(socket, {
+      version,
       agent,
       reporter,
       output,

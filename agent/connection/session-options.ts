@@ -22,6 +22,8 @@ export interface SessionOptions {
   reporter: Reporter;
   output: OutputStore;
   deployment: string;
+  /** The version of the protocol that the hello states. */
+  version: number;
   host: HostFacts;
   log: Logger;
   nowMs(): number;

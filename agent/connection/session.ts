@@ -8,7 +8,6 @@ import { decodeDown, encode, ProtocolError } from '../../shared/protocol/codec.t
 import type { Down } from '../../shared/protocol/down.ts';
 import { PULSE } from '../../shared/protocol/pulse.ts';
 import type { Up } from '../../shared/protocol/up.ts';
-import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import type { Moment } from '../services/lease.ts';
 import { LogStreams } from './log-streams.ts';
 import type { SessionOptions, SessionSocket } from './session-options.ts';
@@ -41,7 +40,7 @@ export class ControlPlaneSession {
   constructor(socket: SessionSocket, options: SessionOptions) {
     this.#socket = socket;
     this.#options = options;
-    const { agent, output, deployment, host, reporter } = options;
+    const { agent, output, deployment, version, host, reporter } = options;
     this.#logs = new LogStreams({
       open: (key) => output.open(key),
       retention: output.retention,
@@ -53,7 +52,7 @@ export class ControlPlaneSession {
     this.#unanswered.push({ sequence: 0, sent: options.lease.now() });
     this.#send({
       type: 'hello',
-      version: PROTOCOL_VERSION,
+      version,
       deployment,
       host,
       inventory: agent.inventory(),

@@ -7,6 +7,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import { closeCodes, retryAfter } from '../../shared/protocol/close.ts';
 import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
+import { OLDEST_SPOKEN_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { backoffMs } from '../backoff.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
@@ -27,7 +28,8 @@ export interface Receiver {
 export interface ConnectionOptions {
   addresses: Addresses;
   identity: Identity;
-  begin(socket: SessionSocket): Receiver;
+  /** Begins a session with this version of the protocol. */
+  begin(socket: SessionSocket, version: number): Receiver;
   log: Logger;
   nowMs(): number;
   random(): number;
@@ -56,10 +58,17 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
   const { signal, log, random, addresses } = options;
   let attempt = 0;
   let spreadMs = 0;
+  let version = PROTOCOL_VERSION;
   while (!signal.aborted) {
     const url = addresses.current.origin;
-    const { code, reason, lastedMs, ...rest } = await connectOnce(options);
+    const { code, reason, lastedMs, ...rest } = await connectOnce(options, version);
     if (signal.aborted) return;
+    if (code === closeCodes.version.code && version > OLDEST_SPOKEN_VERSION) {
+      version -= 1;
+      log('connection.closed', { url, code, reason, waitMs: 0 });
+      continue;
+    }
+    version = PROTOCOL_VERSION;
     const retry = retryAfter(code);
     if (retry === 'never') {
       const revoked = code === closeCodes.revoked.code;
@@ -89,7 +98,7 @@ export function connectUrl(url: URL): string {
   return connect.href;
 }
 
-async function connectOnce(options: ConnectionOptions): Promise<Ending> {
+async function connectOnce(options: ConnectionOptions, version: number): Promise<Ending> {
   const { addresses, identity, signal } = options;
   let headers: Record<string, string>;
   try {
@@ -106,11 +115,11 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
     maxPayload: MAX_MESSAGE_BYTES,
     perMessageDeflate: false,
   });
-  return converse(ws, options);
+  return converse(ws, options, version);
 }
 
 /** From the dial to the close. */
-function converse(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
+function converse(ws: WebSocket, options: ConnectionOptions, version: number): Promise<Ending> {
   const { identity, begin, nowMs, pingMs, signal, log } = options;
   return new Promise((resolve) => {
     let receiver: Receiver | undefined;
@@ -122,7 +131,7 @@ function converse(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
     ws.on('open', () => {
       openedMs = nowMs();
       log('connection.open');
-      receiver = begin(sessionSocket(ws));
+      receiver = begin(sessionSocket(ws), version);
     });
     ws.on('message', (data, isBinary) => {
       if (isBinary) ws.close(4400, 'the agent accepts no binary frames');

@@ -24,5 +24,11 @@ export const PULSE_VERSION = 6;
 /** The first version whose agents update themselves (P200). */
 export const UPDATE_VERSION = 7;
 
+/**
+ * The oldest version that agents speak. All that later versions have added to what agents send and expect is
+ * optional (P204).
+ */
+export const OLDEST_SPOKEN_VERSION = 6;
+
 /** The oldest version that the control plane accepts (PROTOCOL.md P2). */
 export const OLDEST_PROTOCOL_VERSION = 1;

@@ -121,8 +121,9 @@ export async function agentRig(
   const connected = stayConnected({
     addresses: new Addresses([peer.url]),
     identity,
-    begin: (socket) =>
+    begin: (socket, version) =>
       new ControlPlaneSession(socket, {
+        version,
         agent,
         reporter,
         output,

@@ -26,6 +26,7 @@ import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Argument, Db, Row, Statement } from '../../../control-plane/store/db/db.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { FakeEngine } from '../engines/fake-engine.ts';
 
 /** What was used so far. */
@@ -248,7 +249,8 @@ export class MeteredBerth {
       this.metered.messages += 1;
       server.receive(data);
     };
-    const session = begin({ send: receive, sendBytes: async (bytes) => receive(bytes), close });
+    const agentSocket = { send: receive, sendBytes: async (bytes: Uint8Array) => receive(bytes), close };
+    const session = begin(agentSocket, PROTOCOL_VERSION);
     this.#watch();
   }
 

@@ -5,7 +5,7 @@ import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
-import { PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
+import { OLDEST_SPOKEN_VERSION, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
@@ -31,6 +31,27 @@ describe('connecting', () => {
       host: { name: 'node1' },
       inventory: [],
     });
+  });
+  test('P204: a hello that is refused for its version is followed by one of the version before', async () => {
+    const first = await machine.rig.peer.connection();
+    expect((await first.hello()).version).toBe(PROTOCOL_VERSION);
+    first.close(closeCodes.version.code);
+    const second = await machine.rig.peer.connection(2);
+    expect((await second.hello()).version).toBe(PROTOCOL_VERSION - 1);
+    second.welcome([assignment()]);
+    await second.reported(1, 'running');
+    second.close(closeCodes.resync.code);
+    const third = await machine.rig.peer.connection(3);
+    expect((await third.hello()).version).toBe(PROTOCOL_VERSION);
+  });
+  test('P204: an agent that no version fits pauses, and goes on trying', async () => {
+    for (let nth = 1; nth <= PROTOCOL_VERSION - OLDEST_SPOKEN_VERSION + 2; nth += 1) {
+      const connection = await machine.rig.peer.connection(nth);
+      await connection.hello();
+      connection.close(closeCodes.version.code);
+    }
+    const waits = machine.rig.log.flatMap((line) => /"waitMs":(\d+)/.exec(line)?.[1] ?? []);
+    expect(waits.map((wait) => wait === '0')).toContain(false);
   });
   test('P2: hello lists every container of the deployment', async () => {
     const first = await machine.rig.peer.connection();
