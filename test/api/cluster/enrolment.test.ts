@@ -234,7 +234,7 @@ onHosts(everySetup, (host) => {
 
   test('P20: the key of a removed host is refused with 403 and `revoked`, and a foreign key with 401 and `unknown-host`', async () => {
     const { id, key, name } = await newHost();
-    await writeRow(host(), 'UPDATE hosts SET removed_ms = 1 WHERE id = ?', [id]);
+    await writeRow(host(), 'UPDATE hosts SET removed_ms = ? WHERE id = ?', [Date.now(), id]);
     const response = await knock(proofOf(id, 'test', key));
     expect([response.status, await response.json()]).toMatchObject([403, { reason: 'revoked' }]);
     expect((await register(await newToken(), `${name}-again`, key)).status).toBe(403);

@@ -226,7 +226,7 @@ describe('connecting', () => {
   test('P20: an agent whose host was removed gives up and deletes its key', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     await identity.join();
-    await rig.memory.query(`UPDATE hosts SET removed_ms = 1 WHERE name = 'node1'`);
+    await rig.memory.query(`UPDATE hosts SET removed_ms = ? WHERE name = 'node1'`, [Date.now()]);
     await expect(connect(identity)).rejects.toMatchObject({ name: 'RefusedError', revoked: true });
     await identity.discard();
     await expect(open({})).rejects.toThrow(/POST host\/token/);
