@@ -4,7 +4,7 @@
  * must start quickly, and runs on Node 20. Everything else runs on the Node 24 that the package brings along.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
 import { transform } from 'esbuild';
 import { bundleCommand } from './command.ts';
@@ -18,11 +18,13 @@ const COMMAND = 'cli/main.js';
 /** Needed on a machine that runs a control plane; `npm run dev` alone needs the others. */
 const OWN_OPTIONAL = /^node-/;
 
+// The modes of files are part of the tarball, which must not depend on who makes it.
+process.umask(0o022);
 rmSync(DIST, { recursive: true, force: true });
 for (const folder of FOLDERS)
   for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
     if (entry.isFile()) await add(join(entry.parentPath, entry.name).slice(ROOT.length + 1));
-for (const file of FILES) cpSync(join(ROOT, file), join(STAGE, file));
+for (const file of FILES) copyFile(file, join(STAGE, file));
 await bundleCommand(join(STAGE, COMMAND));
 const manifest = makeManifest(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
 writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -36,7 +38,7 @@ async function add(path: string): Promise<void> {
   if (/(^|\/)tsconfig\.json$|\.md$/.test(path)) return;
   const to = join(STAGE, path);
   mkdirSync(dirname(to), { recursive: true });
-  if (extname(path) !== '.ts') return cpSync(join(ROOT, path), to);
+  if (extname(path) !== '.ts') return copyFile(path, to);
   const source = readFileSync(join(ROOT, path), 'utf8');
   const { code } = await transform(source, {
     loader: 'ts',
@@ -45,6 +47,11 @@ async function add(path: string): Promise<void> {
     charset: 'utf8',
   });
   writeFileSync(to.replace(/\.ts$/, '.js'), withOwnNames(code));
+}
+
+/** Copies the content only. */
+function copyFile(path: string, to: string): void {
+  writeFileSync(to, readFileSync(join(ROOT, path)));
 }
 
 /** Names of files in imports and other texts: the sources are JavaScript now. */

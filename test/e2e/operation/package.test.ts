@@ -1,27 +1,34 @@
 /** The package as people get it: packed, installed with npm in an empty folder, and run from there. */
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, rm, symlink } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { VERSION } from '../../../control-plane/version.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { pathWithNode20 } from '../../support/tools/runnable.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
+const DIST = join(ROOT, 'dist');
+const TARBALL = `berth-${VERSION}.tgz`;
 const PASSWORD = 'words of an administrator';
 const run = promisify(execFile);
 
 let folder: string;
+/** The checksum of the package that another umask makes. */
+let packedByOthers: string;
 /** Search paths with `berth`, by the version of `node`. */
 let paths: Record<20 | 24, string>;
 
 beforeAll(async () => {
   folder = await scratchFolder('berth-package-');
-  await run('npm', ['run', '--silent', 'pack'], { cwd: ROOT });
-  const [tarball = ''] = await readdir(join(ROOT, 'dist'));
+  await run('/bin/sh', ['-c', 'umask 077; npm run --silent pack'], { cwd: ROOT });
+  packedByOthers = await digestOf(TARBALL);
+  await run('npm', ['run', '--silent', 'release', '--', '--draft'], { cwd: ROOT });
   const prefix = join(folder, 'installed');
-  await run('npm', ['install', '--global', '--prefix', prefix, join(ROOT, 'dist', tarball)], {
+  await run('npm', ['install', '--global', '--prefix', prefix, join(DIST, TARBALL)], {
     cwd: folder,
   });
   const programs = join(prefix, 'bin');
@@ -37,6 +44,11 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+const digestOf = async (name: string): Promise<string> =>
+  createHash('sha256')
+    .update(await readFile(join(DIST, name)))
+    .digest('hex');
+
 /** `berth` as it was installed, in a folder of its own. */
 function berth(version: 20 | 24, words: string[], env: NodeJS.ProcessEnv = {}): Program {
   const PATH = paths[version];
@@ -50,6 +62,15 @@ function berth(version: 20 | 24, words: string[], env: NodeJS.ProcessEnv = {}): 
     env: { ...home, PATH, ...env },
   });
 }
+
+test('L85: a release has package, image contexts, SBOM and checksums, and its package does not depend on the umask', async () => {
+  const names = ['berth-VERSION.cdx.json', TARBALL, 'berth-agent-image-VERSION.tar.gz'];
+  const expected = names.map((name) => name.replace('VERSION', VERSION)).sort();
+  expect((await readdir(DIST)).sort()).toEqual(['SHA256SUMS', ...expected]);
+  const { stdout } = await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: DIST });
+  expect(stdout).toBe(expected.map((name) => `${name}: OK\n`).join(''));
+  expect(await digestOf(TARBALL)).toBe(packedByOthers);
+});
 
 test('L15: berth demo runs a container to its end, on Node 20', async () => {
   const demo = berth(20, ['demo']);

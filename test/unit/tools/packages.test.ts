@@ -51,7 +51,7 @@ const OWNERS: Record<string, readonly string[]> = {
   micromark: ['control-plane/web/components/markdown.ts'],
   'micromark-extension-gfm': ['control-plane/web/components/markdown.ts'],
   commander: ['cli/'],
-  'tar-stream': ['examples/busybox.ts'],
+  'tar-stream': ['release/', 'examples/busybox.ts'],
 };
 
 const isIn = (path: string, owner: string): boolean =>

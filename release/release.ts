@@ -1,0 +1,89 @@
+/**
+ * `npm run release`: makes the files of a release in `dist/`. They are the package, the contexts of the
+ * images, the SBOM and the checksums of all. `--draft` allows a checkout that is not ready, for a try.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ensureAgentBundle } from '../control-plane/local/assets/agent-bundle.ts';
+import { VERSION } from '../control-plane/version.ts';
+import { AGENT_BUNDLE } from '../shared/protocol/release.ts';
+import { type ContextFile, writeContext } from './image-context.ts';
+import { releaseProblems } from './problems.ts';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const DIST = join(ROOT, 'dist');
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const run = (file: string, args: string[]) => execFileSync(file, args, { cwd: ROOT, encoding: 'utf8' });
+
+try {
+  await release(isDraft(process.argv.slice(2)));
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
+
+function isDraft(words: string[]): boolean {
+  const unknown = words.find((word) => word !== '--draft');
+  if (unknown) throw new Error(`npm run release has no option ${unknown}: it has --draft only.`);
+  return words.length > 0;
+}
+
+async function release(draft: boolean): Promise<void> {
+  if (!existsSync(join(ROOT, 'node_modules'))) throw new Error('node_modules is missing: run npm ci first.');
+  await check(draft);
+  say('1/4 package');
+  run(process.execPath, ['release/pack.ts']);
+  say('2/4 image contexts');
+  await writeContext(join(DIST, `berth-agent-image-${VERSION}.tar.gz`), await agentContext());
+  say('3/4 SBOM');
+  run('npm', ['run', '--silent', 'sbom']);
+  await rename(join(ROOT, 'berth.cdx.json'), join(DIST, `berth-${VERSION}.cdx.json`));
+  say('4/4 checksums');
+  for (const line of await writeChecksums()) say(line);
+}
+
+async function check(draft: boolean): Promise<void> {
+  const changelog = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
+  const problems = draft ? [] : releaseProblems({ version: VERSION, changelog, status: statusOfCheckout() });
+  if (problems.length === 0) return;
+  const way = 'To try the files out all the same: npm run release -- --draft';
+  throw new Error([`Berth ${VERSION} can't be released.`, ...problems, way].join('\n  '));
+}
+
+function statusOfCheckout(): string {
+  try {
+    return run('git', ['status', '--porcelain']);
+  } catch (cause) {
+    throw new Error('A release is made of a commit: run npm run release in a checkout, with git.', { cause });
+  }
+}
+
+/** The agent's Dockerfile and what it copies. */
+async function agentContext(): Promise<ContextFile[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-release-'));
+  try {
+    await ensureAgentBundle(folder);
+    return [
+      { name: 'Dockerfile', content: await readFile(join(ROOT, 'agent/install/Dockerfile')) },
+      { name: AGENT_BUNDLE, content: await readFile(join(folder, AGENT_BUNDLE)) },
+    ];
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Writes the file that `sha256sum --check` reads. Returns its lines. */
+async function writeChecksums(): Promise<string[]> {
+  const lines: string[] = [];
+  for (const name of (await readdir(DIST)).sort()) {
+    const digest = createHash('sha256').update(await readFile(join(DIST, name)));
+    lines.push(`${digest.digest('hex')}  ${name}`);
+  }
+  await writeFile(join(DIST, 'SHA256SUMS'), `${lines.join('\n')}\n`);
+  return lines;
+}
