@@ -8,6 +8,7 @@ import { createGzip } from 'node:zlib';
 import { type Pack, pack } from 'tar-stream';
 
 export interface ContextFile {
+  /** That of a folder ends with a slash. */
   name: string;
   content: Uint8Array;
   isExecutable?: boolean;
@@ -30,6 +31,9 @@ export async function writeContext(
 
 const add = (tar: Pack, { name, content, isExecutable = false }: ContextFile): Promise<void> =>
   new Promise((done, fail) => {
-    const mode = isExecutable ? 0o755 : 0o644;
-    tar.entry({ name, mode, mtime: MTIME }, Buffer.from(content), (error) => (error ? fail(error) : done()));
+    const type = name.endsWith('/') ? 'directory' : 'file';
+    const mode = isExecutable || type === 'directory' ? 0o755 : 0o644;
+    tar.entry({ name, type, mode, mtime: MTIME }, Buffer.from(content), (error) =>
+      error ? fail(error) : done(),
+    );
   });

@@ -11,6 +11,7 @@ import { join, resolve } from 'node:path';
 import { ensureAgentBundle } from '../control-plane/local/assets/agent-bundle.ts';
 import { VERSION } from '../control-plane/version.ts';
 import { AGENT_BUNDLE } from '../shared/protocol/release.ts';
+import { controlPlaneContext } from './control-plane-context.ts';
 import { type ContextFile, writeContext } from './image-context.ts';
 import { releaseProblems } from './problems.ts';
 
@@ -35,11 +36,19 @@ function isDraft(words: string[]): boolean {
 
 async function release(draft: boolean): Promise<void> {
   if (!existsSync(join(ROOT, 'node_modules'))) throw new Error('node_modules is missing: run npm ci first.');
+  // Packages with compiled parts are installed for the platform of this machine.
+  if (process.platform !== 'linux')
+    throw new Error(`Images run on Linux, and this is ${process.platform}: run npm run release on Linux.`);
   await check(draft);
   say('1/4 package');
   run(process.execPath, ['release/pack.ts']);
   say('2/4 image contexts');
   await writeContext(join(DIST, `berth-agent-image-${VERSION}.tar.gz`), await agentContext());
+  const platform = `${process.platform}-${process.arch}`;
+  await writeContext(
+    join(DIST, `berth-control-plane-image-${VERSION}-${platform}.tar.gz`),
+    controlPlaneContext(join(DIST, `berth-${VERSION}.tgz`)),
+  );
   say('3/4 SBOM');
   run('npm', ['run', '--silent', 'sbom']);
   await rename(join(ROOT, 'berth.cdx.json'), join(DIST, `berth-${VERSION}.cdx.json`));

@@ -3,16 +3,23 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { VERSION } from '../../../control-plane/version.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
+import { buildControlPlaneImage, controlPlaneContainer } from '../../support/engines/control-plane-image.ts';
+import { testEngine } from '../../support/engines/engine.ts';
+import { freePort } from '../../support/hosts/port.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { pathWithNode20 } from '../../support/tools/runnable.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const DIST = join(ROOT, 'dist');
 const TARBALL = `berth-${VERSION}.tgz`;
+const CONTEXT = `berth-control-plane-image-${VERSION}-${process.platform}-${process.arch}.tar.gz`;
 const PASSWORD = 'words of an administrator';
 const run = promisify(execFile);
 
@@ -64,7 +71,7 @@ function berth(version: 20 | 24, words: string[], env: NodeJS.ProcessEnv = {}): 
 }
 
 test('L85: a release has package, image contexts, SBOM and checksums, and its package does not depend on the umask', async () => {
-  const names = ['berth-VERSION.cdx.json', TARBALL, 'berth-agent-image-VERSION.tar.gz'];
+  const names = ['berth-VERSION.cdx.json', TARBALL, 'berth-agent-image-VERSION.tar.gz', CONTEXT];
   const expected = names.map((name) => name.replace('VERSION', VERSION)).sort();
   expect((await readdir(DIST)).sort()).toEqual(['SHA256SUMS', ...expected]);
   const { stdout } = await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: DIST });
@@ -109,3 +116,46 @@ test('L16: a program has the arguments and the exit code of its own', async () =
     expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
   ]);
 });
+
+test('H505, H506: the image of the control plane is built without a network, runs without privileges and on a read-only root, and its data outlives the container', async () => {
+  const docker = await testEngine();
+  const image = await buildControlPlaneImage(docker, join(DIST, CONTEXT));
+  onTestFinished(image.remove);
+  const { Config } = await docker.getImage(image.name).inspect();
+  expect(Config).toMatchObject({ User: '10001:10001', Volumes: { '/data': {} } });
+  const volume = `berth-control-plane-test-${process.pid}`;
+  onTestFinished(() => docker.getVolume(volume).remove());
+
+  const port = `${await freePort()}`;
+  const url = `http://127.0.0.1:${port}`;
+  const admin = new RestClient(url, 'admin', PASSWORD);
+  const untilHealthy = async (settings: Record<string, string>) => {
+    const container = await controlPlaneContainer(docker, image, volume, { BERTH_PORT: port, ...settings });
+    onTestFinished(() => container.remove({ force: true }).catch(() => {}));
+    await container.start();
+    await eventually(async () => {
+      const { Health, Running } = (await container.inspect()).State;
+      if (!Running) expect(`${await container.logs({ stdout: true, stderr: true })}`).toBe('');
+      return Health?.Status === 'healthy';
+    }, 20_000);
+    return container;
+  };
+  const first = await untilHealthy({ BERTH_ADMIN_PASSWORD: PASSWORD });
+  const { Titles, Processes } = await first.top();
+  expect(Processes.map((process: string[]) => process[Titles.indexOf('UID')])).toEqual(['10001']);
+  // Both are built at the first request, into the only folder that can be written to.
+  for (const file of ['/assets/berth.css', '/agent/berth-agent.mjs'])
+    expect((await fetch(url + file)).status, file).toBe(200);
+  const quota = { name: 'kept', concurrent_executions: 3, memory: 2 ** 30, cores: 1 };
+  const made = await admin.request('quota', { method: 'POST', body: JSON.stringify(quota) });
+  expect(made.status, await made.text()).toBe(200);
+  const backup = ['node', '/opt/berth/control-plane/backup.js', '/data/backup.db'];
+  const exec = await first.exec({ Cmd: backup, AttachStdout: true, AttachStderr: true });
+  expect(await text(await exec.start({}))).toContain('Backed up /data/berth.db to /data/backup.db');
+  await first.stop();
+  expect((await first.inspect()).State.ExitCode).toBe(0);
+  await first.remove();
+
+  await untilHealthy({});
+  expect(await (await admin.request('quota')).text()).toContain('"kept"');
+}, 120_000);

@@ -1,14 +1,10 @@
-/**
- * An image of the agent for tests, built by its Dockerfile. The base image consists of this machine's Node
- * and its libraries, because no base image can be pulled.
- */
-import { execFileSync } from 'node:child_process';
-import { createReadStream } from 'node:fs';
+/** An image of the agent for tests, built by its Dockerfile. */
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
 import { scratchFolder } from '../tools/folder.ts';
+import { finished, importNodeBase } from './node-base.ts';
 
 export interface AgentImage {
   name: string;
@@ -21,7 +17,7 @@ export async function buildAgentImage(docker: Docker, url: string): Promise<Agen
   const base = `berth-node-test:${process.pid}`;
   const folder = await scratchFolder('berth-image-');
   try {
-    await importBase(docker, base, folder);
+    await importNodeBase(docker, base, folder);
     const context = join(folder, 'context');
     await mkdir(context);
     const bundle = await fetch(`${url}/agent/berth-agent.mjs`);
@@ -65,24 +61,3 @@ const engineSocket = (): string => {
   if (!socket) throw new Error(`the engine at ${host} is not on this machine`);
   return socket;
 };
-
-async function importBase(docker: Docker, image: string, folder: string): Promise<void> {
-  const tree = join(folder, 'tree');
-  const libraries = execFileSync('ldd', [process.execPath], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
-  for (const path of libraries) {
-    await mkdir(join(tree, dirname(path)), { recursive: true });
-    await copyFile(path, join(tree, path));
-  }
-  for (const path of ['usr/bin', 'tmp', 'etc']) await mkdir(join(tree, path), { recursive: true });
-  await copyFile(process.execPath, join(tree, 'usr/bin/node'));
-  const tar = join(folder, 'tree.tar');
-  execFileSync('tar', ['-cf', tar, '-C', tree, '.']);
-  const [repo, tag] = image.split(':');
-  const changes = ['ENV PATH=/usr/bin'];
-  await finished(docker, await docker.importImage(createReadStream(tar), { repo, tag, changes }));
-}
-
-const finished = (docker: Docker, progress: NodeJS.ReadableStream): Promise<unknown> =>
-  new Promise((done, fail) => {
-    docker.modem.followProgress(progress, (error, output) => (error ? fail(error) : done(output)));
-  });

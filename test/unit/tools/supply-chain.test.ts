@@ -63,12 +63,15 @@ test('H368: `npm run sbom` writes a CycloneDX file with every package, its versi
   expect(used.filter((ref) => !refs.has(ref))).toEqual([]);
 });
 
-test('H367: the base image of the agent is a build argument, without a digest that nobody has fetched', async () => {
-  const lines = (await readFile('agent/install/Dockerfile', 'utf8')).split('\n');
-  const bases = lines.filter((line) => line.startsWith('FROM '));
-  expect(bases.join()).toMatch(/^FROM \$\{BASE\}$/);
-  expect(lines.find((line) => line.startsWith('ARG BASE='))).toMatch(/^ARG BASE=node:\d+-slim$/);
-});
+test.each(['agent/install/Dockerfile', 'release/deploy/Dockerfile'])(
+  'H367: the base image of %s is a build argument, without a digest that nobody has fetched',
+  async (path) => {
+    const lines = (await readFile(path, 'utf8')).split('\n');
+    const bases = lines.filter((line) => line.startsWith('FROM '));
+    expect(bases.join()).toMatch(/^FROM \$\{BASE\}$/);
+    expect(lines.find((line) => line.startsWith('ARG BASE='))).toMatch(/^ARG BASE=node:\d+-slim$/);
+  },
+);
 
 test('all Linux machines run Berth on the same version of Node', async () => {
   const { optionalDependencies: versions } = JSON.parse(await readFile('package.json', 'utf8')) as {
