@@ -7,6 +7,7 @@ import { APPLICATION_FORMAT_VERSION } from '../shared/application-schema.ts';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import type { Logger } from './coordinator/ports.ts';
 import { authorise } from './core/accounts/account.ts';
+import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
 import { BodyReader } from './http/bodies/body-reader.ts';
@@ -25,6 +26,7 @@ import { healthRoutes } from './http/routes/health.ts';
 import { hostRoutes } from './http/routes/hosts.ts';
 import { installRoutes } from './http/routes/install.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
+import { personalTokenRoutes } from './http/routes/personal-tokens.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
@@ -49,6 +51,7 @@ export interface AppDeps extends Omit<Context, 'turns'> {
   addressOf: AddressOf;
   maxWaitingLogins: number;
   maxSessionsPerUser: number;
+  personalTokenRules: PersonalTokenRules;
   swaggerFile: ReadFile;
   agentFile: ReadFile;
   shopFiles: ShopFiles;
@@ -242,11 +245,17 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
   routes.route('/service', serviceRoutes(deps, variant));
   routes.route('/host', hostRoutes(deps, variant));
   if (variant.events) routes.route('/events', eventRoutes(deps, variant));
+  const confirmIn =
+    (c: HonoContext): ConfirmPassword =>
+    (username, password) =>
+      authentication.confirm(username, password, () => deps.addressOf(c));
+  if (variant.personalTokens) {
+    routes.use('/token/*', authenticate);
+    const { personalTokenRules: rules, nowMs } = deps;
+    const making = { tokens: authentication.personalTokens, rules, nowMs };
+    routes.route('/token', personalTokenRoutes(deps, making, variant, confirmIn));
+  }
   if (variant.accounts) {
-    const confirmIn =
-      (c: HonoContext): ConfirmPassword =>
-      (username, password) =>
-        authentication.confirm(username, password, () => deps.addressOf(c));
     routes.route('/', accountRoutes(deps, variant.accounts, { authenticate, confirmIn }));
   }
   if (variant.tokens && authentication.tokens) {

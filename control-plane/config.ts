@@ -8,6 +8,7 @@ import { schemaMessage } from '../shared/application-words.ts';
 import { isolations } from '../shared/protocol/assignment.ts';
 import { parseBytes } from '../shared/sizes.ts';
 import { DEFAULT_MIN_PASSWORD_LENGTH } from './core/accounts/password-policy.ts';
+import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
 import { type Bounds, defaultBounds, MIB, workerBounds } from './core/model/bounds.ts';
 import { MIN_MEMORY_LIMIT } from './core/model/resources.ts';
 import {
@@ -68,6 +69,8 @@ const settings = z.object({
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
   BERTH_MAX_WAITING_LOGINS: bound(512, 'logins', 100_000),
   BERTH_MAX_SESSIONS_PER_USER: bound(100, 'sessions', 10_000),
+  BERTH_MAX_PERSONAL_TOKENS_PER_USER: bound(50, 'tokens', 1_000),
+  BERTH_MAX_PERSONAL_TOKEN_DAYS: bound(0, 'days', 36_500, 0),
   BERTH_MIN_PASSWORD_LENGTH: z.coerce
     .number('must be a number of characters')
     .int('must be a whole number of characters')
@@ -200,6 +203,11 @@ export const scrapeAccessOf = ({
   if (mode === 'open') return { by: 'anyone' };
   return token === undefined ? { by: 'account' } : { by: 'token', token };
 };
+
+export const personalTokenRulesOf = (config: Config): PersonalTokenRules => ({
+  maxPerUser: config.BERTH_MAX_PERSONAL_TOKENS_PER_USER,
+  maxDays: config.BERTH_MAX_PERSONAL_TOKEN_DAYS,
+});
 
 /** The password of the administrator who is created in an empty database. */
 export const firstPasswordOf = (config: Config) => ({

@@ -43,6 +43,7 @@ export function authenticated(
       c.set('proof', proof);
       await next();
       setSession(c, proof);
+      noteUse(c, authentication, proof.actor);
     };
     await answerAhead(c, claim, answer, anew);
   };
@@ -57,9 +58,12 @@ export function claimed({ authentication, addressOf }: Authenticating): Middlewa
     const claim = await authentication.claim(credentialsOf(c, addressOf));
     const expected = expectedActor(claim.expected);
     const proof = expected ? undefined : await claim.prove();
-    c.set('caller', expected ?? proof?.actor ?? { kind: 'anonymous' });
+    // The body may arrive after a revocation, which the coordinator then sees (H488).
+    const checkedAgain = proof?.by === 'personal-token' ? expectedActor(proof) : undefined;
+    c.set('caller', expected ?? checkedAgain ?? proof?.actor ?? { kind: 'anonymous' });
     await next();
     if (proof) setSession(c, proof);
+    noteUse(c, authentication, c.get('caller'));
   };
 }
 
@@ -79,6 +83,23 @@ function setSession(c: HonoContext, proof: Authenticated): void {
   if (proof.by !== 'basic' || !maySetSession(c)) return;
   // Not with Hono's setCookie, which copies the response: that takes a tenth of the request's time.
   c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c)));
+}
+
+/** Starts the note of a personal access token's use. The answer does not wait for it. */
+function noteUse(c: HonoContext, { personalTokens }: Authentication, actor: Actor | ExpectedActor): void {
+  if (actor.kind === 'anonymous' || actor.credential.by !== 'personal-token') return;
+  afterAnswer(c, personalTokens.noteUse(actor.credential.hash));
+}
+
+/** On workerd, work that outlives its request must be announced. Node has no execution context. */
+function afterAnswer(c: HonoContext, work: Promise<void>): void {
+  let context: { waitUntil(work: Promise<unknown>): void };
+  try {
+    context = c.executionCtx;
+  } catch {
+    return;
+  }
+  context.waitUntil(work);
 }
 
 export interface Authenticating {

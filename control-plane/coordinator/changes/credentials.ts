@@ -73,7 +73,7 @@ export class Credentials {
     if (!seen) throw new ForgottenError();
     if (seen.actor) return seen.actor;
     this.#seen.delete(keyOf(caller.credential));
-    if (caller.credential.by === 'token') throw tokenNotValid();
+    if (caller.credential.by !== 'session') throw tokenNotValid();
     throw new OperationError('unauthenticated', 'The session has ended: log in again.');
   }
 
@@ -96,5 +96,13 @@ export class Credentials {
   }
 }
 
-const keyOf = (credential: LastingCredential): string =>
-  credential.by === 'session' ? `session ${credential.tokenHash}` : `token ${credential.idHash}`;
+function keyOf(credential: LastingCredential): string {
+  switch (credential.by) {
+    case 'session':
+      return `session ${credential.tokenHash}`;
+    case 'token':
+      return `token ${credential.idHash}`;
+    case 'personal-token':
+      return `personal token ${credential.hash}`;
+  }
+}

@@ -1,6 +1,7 @@
 /** Input types for users, roles and quotas: what a creation, a change or a list filter may contain. Pure. */
 import type { TimeLimits } from '../model/time-limit.ts';
 import type { Quota, Role, User } from './account.ts';
+import type { StoredPersonalToken } from './personal-token.ts';
 
 /** Every field may be absent; undefined means unchanged in a change, and any value in a filter. */
 type Optional<T> = { [Key in keyof T]?: T[Key] | undefined };
@@ -49,6 +50,7 @@ export type AccountChange =
   | { kind: 'delete-user'; id: number }
   | { kind: 'create-role'; role: NewRole }
   | { kind: 'create-join-token'; token: StoredJoinToken; nowMs: number }
+  | { kind: 'create-personal-token'; token: StoredPersonalToken; maxPerUser: number }
   | { kind: 'create-quota'; quota: NewQuota }
   | { kind: 'update-quota'; id: number; changes: QuotaChanges }
   | { kind: 'delete-quota'; id: number };

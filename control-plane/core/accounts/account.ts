@@ -3,7 +3,11 @@
  * Pure.
  */
 import { OperationError } from '../model/errors.ts';
+import { listText } from '../model/text.ts';
 import type { TimeLimits } from '../model/time-limit.ts';
+import { type Action, type Scope, scopeForOthers, scopeOf } from './action.ts';
+
+export type { Action, Scope } from './action.ts';
 
 export interface Role {
   id: number;
@@ -64,7 +68,9 @@ export type TokenKind = 'access' | 'refresh';
 export type Credential =
   | { by: 'password' }
   | { by: 'session'; tokenHash: string }
-  | { by: 'token'; idHash: string };
+  | { by: 'token'; idHash: string }
+  /** A personal access token, whose scopes never change. */
+  | { by: 'personal-token'; hash: string; scopes: readonly Scope[] };
 
 /** A credential that a program uses for a while in place of the password. */
 export type LastingCredential = Exclude<Credential, { by: 'password' }>;
@@ -85,28 +91,11 @@ export type Authenticated =
   | { by: 'none'; actor: Actor & { kind: 'anonymous' } }
   | AuthenticatedByBasic
   | { by: 'cookie'; actor: Actor }
-  | { by: 'token'; actor: Actor; tokenHash: string };
+  | { by: 'token'; actor: Actor; tokenHash: string }
+  | { by: 'personal-token'; actor: Actor };
 
 /** Basic credentials open a session, with which the client may continue. */
 export type AuthenticatedByBasic = { by: 'basic'; actor: Actor; sessionToken: string };
-
-/** What an actor attempts, and the owner of the execution or the user that it concerns. */
-export type Action =
-  | { kind: 'login' }
-  /** Issuing and revoking one's own tokens. */
-  | { kind: 'use-tokens' }
-  | { kind: 'submit-execution' }
-  | { kind: 'list-executions' }
-  | { kind: 'read-execution'; ownerId: number }
-  | { kind: 'terminate-execution'; ownerId: number }
-  | { kind: 'limit-execution'; ownerId: number }
-  | { kind: 'delete-execution'; ownerId: number }
-  /** Hosts, and the queue in general. */
-  | { kind: 'see-status' }
-  /** Every change of users, roles, quotas and hosts except for the two actions below. */
-  | { kind: 'configure' }
-  | { kind: 'read-user'; userId: number }
-  | { kind: 'update-user'; userId: number; fields: readonly string[] };
 
 /** Fields that users may change of themselves. */
 const OWN_FIELDS: readonly string[] = ['password', 'email'];
@@ -125,7 +114,7 @@ export function authorise<A extends Actor | ExpectedActor>(
       'Log in: send a user name and password (HTTP Basic) or the session cookie.',
     );
   }
-  const { user, role } = actor;
+  const { user, role, credential } = actor;
   if (!role.canAccessApi) throw lacking(role, '"Use the API" (can_access_api).');
   if (action.kind === 'delete-execution' && !role.canDeleteExecutions)
     throw lacking(role, '"Delete executions" (can_delete_executions). Terminate the execution instead.');
@@ -133,8 +122,10 @@ export function authorise<A extends Actor | ExpectedActor>(
     throw lacking(role, '"See the cluster" (can_see_status).');
   if (!role.canChangeConfig && !needsNoConfig(action, user))
     throw lacking(role, '"Change the configuration" (can_change_config).');
+  assertInScope(credential, scopeOf[action.kind]);
   // Checked last, so that a missing permission gives the same answer whether or not the execution exists.
   if ('ownerId' in action && action.ownerId !== user.id && !role.canOperateOthers) throw noSuchExecution();
+  if (concernsOthers(action, user)) assertInScope(credential, scopeForOthers[action.kind]);
   return actor as Exclude<A, { kind: 'anonymous' }>;
 }
 
@@ -166,9 +157,31 @@ export const hasChangedSince = () =>
 const lacking = (role: Role, permission: string) =>
   new OperationError('forbidden', `The role ${role.name} lacks ${permission}`);
 
+/**
+ * Throws `forbidden` if the credential is a personal access token without the scope; null: any such token.
+ */
+function assertInScope(credential: Credential, needed: Scope | null | undefined): void {
+  if (credential.by !== 'personal-token' || needed === undefined || needed === 'read') return;
+  if (needed === null)
+    throw new OperationError(
+      'forbidden',
+      'A personal access token must not do this, whatever its scopes. Log in with your password.',
+    );
+  if (credential.scopes.includes(needed)) return;
+  throw new OperationError(
+    'forbidden',
+    `This requires a personal access token with the scope ${needed}; yours has ${listText(credential.scopes)}.`,
+  );
+}
+
+function concernsOthers(action: Action, { id }: User): boolean {
+  if ('ownerId' in action) return action.ownerId !== id;
+  return 'userId' in action && action.userId !== id;
+}
+
 /** Whether the user may take the action without `can_change_config`. */
 function needsNoConfig(action: Action, user: User): boolean {
-  if (action.kind === 'configure') return false;
+  if (['configure', 'operate-hosts', 'see-configuration'].includes(action.kind)) return false;
   if ('userId' in action && action.userId !== user.id) return false;
   return action.kind !== 'update-user' || action.fields.every((field) => OWN_FIELDS.includes(field));
 }

@@ -42,6 +42,8 @@ export interface Routes {
   framedLogs?: boolean;
   /** Whether the time limit of an execution can be changed (H482). */
   changesTimeLimit?: boolean;
+  /** Whether personal access tokens are made, listed and revoked here. All variants accept them (H484). */
+  personalTokens?: boolean;
   /** Whether there is a stream of events. */
   events: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */

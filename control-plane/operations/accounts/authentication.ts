@@ -18,6 +18,7 @@ import {
 } from '../../core/accounts/account.ts';
 import { subnetOf } from '../../core/accounts/login-queue.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
+import { looksLikePersonalToken } from '../../core/accounts/personal-token.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
@@ -36,6 +37,7 @@ import { FamiliarAddresses } from './familiar-addresses.ts';
 import { beginAttempt } from './login-throttle.ts';
 import { PasswordChecks } from './password-checks.ts';
 import { verifyPassword } from './passwords.ts';
+import { PersonalTokens } from './personal-tokens.ts';
 import { type TokenDeps, type TokenRules, Tokens } from './tokens.ts';
 
 export const SESSION_MS = 12 * 60 * 60_000;
@@ -76,6 +78,7 @@ interface Remembered {
 
 export class Authentication {
   readonly tokens: Tokens | null;
+  readonly personalTokens: PersonalTokens;
   readonly #db: Db;
   readonly #expected = new ExpectedProofs();
   readonly #nowMs: () => number;
@@ -89,6 +92,7 @@ export class Authentication {
 
   constructor(deps: AuthenticationDeps) {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
+    this.personalTokens = new PersonalTokens(deps);
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
     this.#credentialsEnded = (userId) => deps.credentialsEnded(userId);
@@ -115,6 +119,9 @@ export class Authentication {
     { basic, bearer, sessionToken, addressOf, needsSession = false }: Credentials,
     kind: TokenKind = 'access',
   ): Promise<Claim> {
+    const token = (basic?.password ?? bearer) || '';
+    if (kind === 'access' && looksLikePersonalToken(token))
+      return this.personalTokens.claim(token, this.#expected, basic?.username);
     if (basic) return { prove: () => this.#basic(basic, addressOf, needsSession) };
     if (bearer !== undefined) return this.#bearer(bearer, kind);
     if (sessionToken === undefined) return { prove: async () => ANONYMOUS };
@@ -126,9 +133,9 @@ export class Authentication {
     });
   }
 
-  /** Opens a separate session for a browser. Its end affects no other client of the user. */
-  async logIn(credentials: Credentials): Promise<string> {
-    const { actor } = await this.authenticate(credentials);
+  /** Opens a separate session for a browser, by the password. Its end affects no other client of the user. */
+  async logIn({ basic, addressOf }: Credentials & { basic: BasicCredentials }): Promise<string> {
+    const { actor } = await this.#basic(basic, addressOf);
     const { user } = authorise(actor, { kind: 'login' });
     return this.#openSession(user.id, user.credentialVersion);
   }
@@ -229,12 +236,11 @@ export class Authentication {
 
   async #bearer(token: string, kind: TokenKind): Promise<Claim> {
     const { tokens } = this;
-    if (!tokens) {
+    if (!tokens)
       throw new OperationError(
         'unauthenticated',
-        'This release of the API has no tokens: send a user name and password (HTTP Basic) or the session cookie.',
+        'This release of the API has no access tokens: send a personal one, or a password (HTTP Basic).',
       );
-    }
     const idHash = await tokens.read(token, kind);
     return this.#expected.claim(`${kind} ${idHash}`, async () => {
       const account = await tokens.find(idHash, kind);

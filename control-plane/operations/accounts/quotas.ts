@@ -23,12 +23,12 @@ export async function createQuota(
 }
 
 export async function getQuota({ db }: Context, actor: Actor, id: number): Promise<Quota> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return existing(await store.findQuota(db, id), 'quota');
 }
 
 export async function listQuotas({ db }: Context, actor: Actor, filter: Input<NameFilter>): Promise<Quota[]> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return store.listQuotas(db, await filter());
 }
 

@@ -23,12 +23,12 @@ export async function createRole(
 }
 
 export async function getRole({ db }: Context, actor: Actor, id: number): Promise<Role> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return existing(await store.findRole(db, id), 'role');
 }
 
 export async function listRoles({ db }: Context, actor: Actor, filter: Input<NameFilter>): Promise<Role[]> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return store.listRoles(db, await filter());
 }
 

@@ -46,7 +46,7 @@ export async function getUser({ db }: Context, actor: Actor, id: number): Promis
 }
 
 export async function listUsers({ db }: Context, actor: Actor, filter: Input<UserFilter>): Promise<User[]> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return store.listUsers(db, await filter());
 }
 
@@ -70,7 +70,7 @@ export async function updateUser(
   const { username } = existing(await store.findUser(context.db, id), 'user');
   checkPassword(context, password, changes.username ?? username);
   if (password !== undefined && id === account.user.id)
-    await requireCurrentPassword(account, currentPassword, confirm);
+    await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
   const updated = await context.coordinator.changeAccounts({
@@ -81,18 +81,22 @@ export async function updateUser(
   idOf(updated, 'user', LAST_ADMINISTRATOR);
 }
 
-/** Basic credentials have just proved the password; a cookie or a token proves it never. */
-async function requireCurrentPassword(
+/**
+ * Basic credentials have just proved the password; a cookie or a token proves it never, and a personal access
+ * token does not suffice even with the password. `what` requires it.
+ */
+export async function requireCurrentPassword(
   { user, credential }: KnownActor,
+  what: string,
   currentPassword: string | undefined,
   confirm: ConfirmPassword | undefined,
 ): Promise<void> {
-  if (currentPassword !== undefined && confirm) return confirm(user.username, currentPassword);
+  if (currentPassword !== undefined && confirm && credential.by !== 'personal-token')
+    return confirm(user.username, currentPassword);
   if (credential.by === 'password') return;
   throw new OperationError(
     'forbidden',
-    'A new password of your own requires the current one: send it as current_password, or as HTTP Basic. ' +
-      'On the web, use the page of your account.',
+    `${what} requires your current password: send it as current_password, or as HTTP Basic. On the web, use the page of your account.`,
   );
 }
 
@@ -107,7 +111,7 @@ export async function countExecutions(
   actor: Actor,
   id: number,
 ): Promise<{ executions: number; unended: number }> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return store.countExecutions(db, id);
 }
 

@@ -48,7 +48,7 @@ export async function viewHost({ coordinator }: Context, actor: Actor, hostId: n
 
 /** The usage that counts under the quotas, of every user with something running. */
 export async function listUsages({ coordinator }: Context, actor: Actor): Promise<UserUsage[]> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return coordinator.usages();
 }
 

@@ -17,14 +17,14 @@ export async function listHosts(
   actor: Actor,
   filter: Input<HostFilter>,
 ): Promise<HostView[]> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   const { name } = await filter();
   const all = await coordinator.hosts();
   return name === undefined ? all : all.filter((host) => host.name === name);
 }
 
 export async function getHost({ coordinator }: Context, actor: Actor, id: number): Promise<HostDetail> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'see-configuration' });
   return coordinator.host(id);
 }
 
@@ -38,7 +38,7 @@ export async function updateHost(
   id: number,
   input: Input<HostChanges>,
 ): Promise<void> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'operate-hosts' });
   const changes = await input();
   if (changes.force && changes.schedulable !== false)
     throw new OperationError(
@@ -87,7 +87,7 @@ export async function removeHost(
   id: number,
   input: Input<{ force?: boolean | undefined }>,
 ): Promise<HostRemoval> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'operate-hosts' });
   const { force = false } = await input();
   return coordinator.removeHost(id, force);
 }

@@ -37,7 +37,7 @@ export async function createJoinToken(
   nowMs: number,
   readKey?: ReadKey,
 ): Promise<NewJoinToken> {
-  const account = authorise(actor, { kind: 'configure' });
+  const account = authorise(actor, { kind: 'operate-hosts' });
   const created = randomToken(await input(), nowMs);
   const change = { kind: 'create-join-token', token: created.stored, nowMs } as const;
   const written = await coordinator.changeAccounts(change, keyOf(account, readKey));

@@ -33,7 +33,7 @@ export async function scrape(
 
 function authoriseScrape({ bearer, actor }: Scraper, access: ScrapeAccess): void {
   if (access.by === 'anyone') return;
-  if (access.by === 'account') return void authorise(actor, { kind: 'configure' });
+  if (access.by === 'account') return void authorise(actor, { kind: 'see-configuration' });
   if (bearer === undefined || !isEqual(bearer, access.token))
     throw new OperationError(
       'bad-token',

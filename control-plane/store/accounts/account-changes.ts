@@ -10,6 +10,7 @@ import { type Epoch, fence } from '../db/epoch.ts';
 import { outcomeOfWrite, type WriteOutcome } from './account-writes.ts';
 import { insertKey } from './idempotency-keys.ts';
 import { joinTokenStatements } from './join-tokens.ts';
+import { findPersonalTokenId, personalTokenStatements } from './personal-tokens.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
 import { insertRole, listRoles } from './roles.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
@@ -55,6 +56,8 @@ function statementsOf(change: AccountChange): Statement[] {
       return [deleteQuota(change.id)];
     case 'create-join-token':
       return joinTokenStatements(change.token, change.nowMs);
+    case 'create-personal-token':
+      return personalTokenStatements(change.token, change.maxPerUser);
   }
 }
 
@@ -73,6 +76,8 @@ async function idOf(db: Db, change: AccountChange): Promise<number | undefined> 
       return (await listRoles(db, { name: change.role.name }))[0]?.id;
     case 'create-quota':
       return (await listQuotas(db, { name: change.quota.name }))[0]?.id;
+    case 'create-personal-token':
+      return findPersonalTokenId(db, change.token.hash);
     default:
       return knownId(change);
   }

@@ -2,7 +2,13 @@
  * Rows behind authentication: accounts by name, session, token or credential, and the sessions. user-rows.ts
  * changes users.
  */
-import type { Account, Credential, TokenKind } from '../../core/accounts/account.ts';
+import {
+  type Account,
+  type Credential,
+  INTERNAL_SOURCE,
+  type Scope,
+  type TokenKind,
+} from '../../core/accounts/account.ts';
 import type { Db, Row } from '../db/db.ts';
 import { outdateCoordinator } from '../db/epoch.ts';
 import { roleOf } from './roles.ts';
@@ -21,6 +27,10 @@ const BY_ID = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
 const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u ON u.id = s.user_id
   JOIN roles r ON r.id = u.role_id
   WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
+
+const BY_PERSONAL_TOKEN = `SELECT ${ACCOUNT}, t.scopes, t.expires_ms FROM personal_tokens t
+  JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
+  WHERE t.hash = ? AND u.enabled = 1 AND u.deleted = 0 AND u.auth_source = '${INTERNAL_SOURCE}' LIMIT 1`;
 
 /** An account with the hash of its password; null if no password is set. */
 export interface StoredAccount extends Account {
@@ -62,6 +72,22 @@ export async function findAccountByToken(
 }
 
 /**
+ * The account of a personal access token that is neither revoked nor expired, and its scopes. It outlives
+ * changes of the password, but works only while its user may log in.
+ */
+export async function findAccountByPersonalToken(
+  db: Db,
+  hash: string,
+  nowMs: number,
+): Promise<(StoredAccount & { scopes: readonly Scope[]; expiresMs: number }) | undefined> {
+  const [row] = await db.query(BY_PERSONAL_TOKEN, [hash]);
+  if (!row) return undefined;
+  const expiresMs = row.expires_ms === null ? Number.POSITIVE_INFINITY : Number(row.expires_ms);
+  if (expiresMs <= nowMs) return undefined;
+  return { ...accountOf(row), scopes: JSON.parse(String(row.scopes)), expiresMs };
+}
+
+/**
  * The account that an earlier valid credential still admits. For a password, the caller must compare the
  * credential version.
  */
@@ -73,6 +99,7 @@ export async function findAccountByCredential(
 ): Promise<StoredAccount | undefined> {
   if (credential.by === 'session') return findAccountBySession(db, credential.tokenHash, nowMs);
   if (credential.by === 'token') return findAccountByToken(db, credential.idHash, 'access', nowMs);
+  if (credential.by === 'personal-token') return findAccountByPersonalToken(db, credential.hash, nowMs);
   const [row] = await db.query(BY_ID, [userId]);
   return row && accountOf(row);
 }
@@ -142,6 +169,7 @@ export async function replacePassword(db: Db, userId: number, passwordHash: stri
     },
     { sql: 'DELETE FROM sessions WHERE user_id = ?', args: [userId] },
     { sql: 'DELETE FROM tokens WHERE user_id = ?', args: [userId] },
+    { sql: 'DELETE FROM personal_tokens WHERE user_id = ?', args: [userId] },
     outdateCoordinator,
   ]);
 }

@@ -79,6 +79,8 @@ export async function prepareRestored(db: Db, former: AssignedIds | undefined): 
     ...(isWithoutKey && former?.idKey !== undefined ? [writeIdKey(former.idKey)] : []),
     { sql: 'DELETE FROM sessions', args: [] },
     { sql: 'DELETE FROM tokens', args: [] },
+    // One that was revoked since the backup would be valid again.
+    { sql: 'DELETE FROM personal_tokens', args: [] },
     // The recorded silence may have ended since the copy was made, so every host gets the full time (SPEC.md
     // C167).
     { sql: 'UPDATE hosts SET silent_since_ms = NULL', args: [] },

@@ -188,4 +188,22 @@ export const migrations: readonly Migration[] = [
         retry_at_ms, first_service_id, service_count, demand, description_bytes, time_limit_s) WHERE status = 'queued'`,
     ],
   },
+  {
+    version: 21,
+    name: 'personal access tokens',
+    statements: [
+      // Digests only. No id is given twice, since people and programs name tokens by them.
+      `CREATE TABLE personal_tokens (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        user_id INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        hash TEXT NOT NULL UNIQUE,
+        scopes TEXT NOT NULL,
+        made_ms INTEGER NOT NULL,
+        expires_ms INTEGER,
+        used_ms INTEGER,
+        UNIQUE (user_id, name)
+      )`,
+    ],
+  },
 ];

@@ -203,7 +203,7 @@ onHosts(everySetup, (host, { variant }) => {
       const reply = await anonymous.with({ authorization: 'Bearer a.b.c' }).get('execution');
       expect(reply.status).toBe(401);
       expect(reply.headers['www-authenticate']).toBe('Basic realm="berth", charset="UTF-8"');
-      expect(reply.json<{ message: string }>().message).toContain('has no tokens');
+      expect(reply.json<{ message: string }>().message).toContain('has no access tokens');
     });
   }
 

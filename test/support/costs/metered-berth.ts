@@ -7,7 +7,12 @@ import { type Assembly, assemble } from '../../../agent/assembly.ts';
 import { readConfig as readAgentConfig } from '../../../agent/config.ts';
 import { punchHole } from '../../../agent/host/punch-hole.ts';
 import { createApp } from '../../../control-plane/app.ts';
-import { firstPasswordOf, readConfig, schedulerConfigOf } from '../../../control-plane/config.ts';
+import {
+  firstPasswordOf,
+  personalTokenRulesOf,
+  readConfig,
+  schedulerConfigOf,
+} from '../../../control-plane/config.ts';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorVerb } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
@@ -158,6 +163,7 @@ export class MeteredBerth {
       maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
       bodyMemoryBytes: 2 ** 30,
       maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
+      personalTokenRules: personalTokenRulesOf(config),
       variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
       ...{ swaggerFile: noFile, agentFile: noFile, webFile: noFile },
       shopFiles: { list: noFile, read: noFile } as never,

@@ -23,7 +23,7 @@ const fields = z.object({
 export function joinPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.use(async (c, next) => {
-    authorise(c.get('actor'), { kind: 'configure' });
+    authorise(c.get('actor'), { kind: 'operate-hosts' });
     await next();
   });
   routes.get('/', (c) => formPage(c, { values: {} }));

@@ -7,9 +7,13 @@ import {
   type Action,
   type Actor,
   authorise,
+  authoriseOwned,
   type Role,
+  type Scope,
   type User,
 } from '../../../../control-plane/core/accounts/account.ts';
+import { scopeOf, scopes } from '../../../../control-plane/core/accounts/action.ts';
+import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 
 const FLAGS = [
   'canChangeConfig',
@@ -39,7 +43,12 @@ const ACTIONS: [Action, ...(readonly [Flag, string])[]][] = [
     ['canDeleteExecutions', 'forbidden'],
     ['canOperateOthers', 'not-found'],
   ],
+  [{ kind: 'see-configuration' }, ['canChangeConfig', 'forbidden']],
+  [{ kind: 'operate-hosts' }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'configure' }, ['canChangeConfig', 'forbidden']],
+  [{ kind: 'change-personal-tokens' }],
+  [{ kind: 'read-personal-tokens', userId: SELF }],
+  [{ kind: 'read-personal-tokens', userId: OTHER }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'read-user', userId: SELF }],
   [{ kind: 'read-user', userId: OTHER }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'update-user', userId: SELF, fields: ['password', 'email'] }],
@@ -90,4 +99,80 @@ test('W80: exactly the roles that may see the status or change the configuration
       ({ canAccessApi, canSeeStatus, canChangeConfig }) => canAccessApi && (canSeeStatus || canChangeConfig),
     ),
   );
+});
+
+/** The scopes that a token needs for an action; null: no token may do it. */
+const NEEDED: [Action, readonly Scope[] | null][] = [
+  [{ kind: 'login' }, []],
+  [{ kind: 'use-tokens' }, null],
+  [{ kind: 'change-personal-tokens' }, null],
+  [{ kind: 'read-personal-tokens', userId: SELF }, []],
+  [{ kind: 'read-personal-tokens', userId: OTHER }, ['admin']],
+  [{ kind: 'submit-execution' }, ['submit']],
+  [{ kind: 'list-executions' }, []],
+  [{ kind: 'read-execution', ownerId: SELF }, []],
+  [{ kind: 'read-execution', ownerId: OTHER }, []],
+  [{ kind: 'terminate-execution', ownerId: SELF }, ['submit']],
+  [{ kind: 'terminate-execution', ownerId: OTHER }, ['submit', 'operate']],
+  [{ kind: 'limit-execution', ownerId: SELF }, ['submit']],
+  [{ kind: 'limit-execution', ownerId: OTHER }, ['submit', 'operate']],
+  [{ kind: 'delete-execution', ownerId: SELF }, ['submit']],
+  [{ kind: 'delete-execution', ownerId: OTHER }, ['submit', 'operate']],
+  [{ kind: 'see-status' }, []],
+  [{ kind: 'see-configuration' }, []],
+  [{ kind: 'operate-hosts' }, ['operate']],
+  [{ kind: 'configure' }, ['admin']],
+  [{ kind: 'read-user', userId: OTHER }, []],
+  [{ kind: 'update-user', userId: SELF, fields: ['email'] }, ['admin']],
+];
+
+const scopeSets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
+  scopes.filter((_scope, bit) => (bits & (1 << bit)) !== 0),
+);
+const isAllowed = (scopesOfToken: readonly Scope[], role: Role, action: Action): boolean => {
+  const credential = { by: 'personal-token', hash: '', scopes: scopesOfToken } as const;
+  try {
+    return !!authorise({ kind: 'user', credential, user: { id: SELF } as User, role }, action);
+  } catch (error) {
+    if (error instanceof OperationError) return false;
+    throw error;
+  }
+};
+
+test.each(NEEDED)('H485: exactly the tokens with its scopes may do %j', (action, needed) => {
+  const administrator = roles.at(-1) as Role;
+  expect(scopeSets.map((set) => isAllowed(set, administrator, action))).toEqual(
+    scopeSets.map((set) => needed?.every((scope) => set.includes(scope)) ?? false),
+  );
+});
+
+test('H485: every action is in the table of scopes, and all scopes together allow nothing beyond the role', () => {
+  expect(new Set(NEEDED.map(([{ kind }]) => kind))).toEqual(new Set(Object.keys(scopeOf)));
+  for (const [action, needed] of NEEDED)
+    for (const role of roles) {
+      const actor = actorWith({ id: SELF } as User, role);
+      const byPassword = (() => {
+        try {
+          return !!authorise(actor, action);
+        } catch {
+          return false;
+        }
+      })();
+      expect(isAllowed(scopes, role, action)).toBe(needed !== null && byPassword);
+    }
+});
+
+test("H485: a token without the scope gets the same answer for no execution and for one that its user doesn't see", () => {
+  const role = { name: 'user', canAccessApi: true } as Role;
+  const user = { id: SELF } as User;
+  const refusal = (scopesOfToken: readonly Scope[], ownerId: number | undefined): string => {
+    const credential = { by: 'personal-token', hash: '', scopes: scopesOfToken } as const;
+    try {
+      authoriseOwned({ kind: 'user', credential, user, role }, 'terminate-execution', ownerId);
+      return '';
+    } catch (error) {
+      return String(error);
+    }
+  };
+  for (const set of scopeSets) expect(refusal(set, OTHER)).toBe(refusal(set, undefined));
 });

@@ -1,0 +1,61 @@
+/** Schemas and JSON of personal access tokens. A token itself is only in the answer to its creation. */
+import * as z from 'zod';
+import { scopes } from '../../core/accounts/action.ts';
+import type { PersonalToken } from '../../core/accounts/personal-token.ts';
+import { integerText, name } from './account-fields.ts';
+
+const MAX_DAYS = 36_500;
+
+export const personalTokenFields = z.strictObject({
+  name,
+  scopes: z.array(z.enum(scopes)).min(1).describe('What it may do, within what your role allows'),
+  expires_days: z
+    .int()
+    .min(1)
+    .max(MAX_DAYS)
+    .nullable()
+    .optional()
+    .describe(
+      'Days for which it is valid; null: for ever. By default 90, or less where the operator says so',
+    ),
+  current_password: z.string().optional().describe('Required unless the request has it as HTTP Basic'),
+});
+
+export const personalTokenFilter = z.strictObject({ user_id: integerText.optional() });
+
+const seconds = (text: string) => z.number().describe(`${text}, in seconds since 1970`);
+
+export const personalTokenSchema = z
+  .strictObject({
+    id: z.int().positive(),
+    name: z.string(),
+    user_id: z.int().positive(),
+    scopes: z.array(z.enum(scopes)),
+    created_at: seconds('When it was created'),
+    expires_at: seconds('When it expires; null: never').nullable(),
+    last_used_at: seconds('The minute of its last use; null: none').nullable(),
+  })
+  .meta({ id: 'PersonalToken' });
+
+export const newPersonalTokenSchema = z
+  .strictObject({
+    token_id: z.int().positive(),
+    token: z.string().describe('The personal access token, which cannot be read again later'),
+    expires_at: seconds('When it expires; null: never').nullable(),
+  })
+  .meta({ id: 'NewPersonalToken' });
+
+export type PersonalTokenJson = z.infer<typeof personalTokenSchema>;
+export type NewPersonalTokenJson = z.infer<typeof newPersonalTokenSchema>;
+
+export const secondsOf = (timeMs: number | null): number | null => (timeMs === null ? null : timeMs / 1_000);
+
+export const personalTokenJson = (token: PersonalToken): PersonalTokenJson => ({
+  id: token.id,
+  name: token.name,
+  user_id: token.userId,
+  scopes: [...token.scopes],
+  created_at: token.madeMs / 1_000,
+  expires_at: secondsOf(token.expiresMs),
+  last_used_at: secondsOf(token.usedMs),
+});

@@ -1,0 +1,59 @@
+/** Rows of personal access tokens, with digests only. A token is valid while its row exists (ACC-15). */
+import type { PersonalToken, StoredPersonalToken } from '../../core/accounts/personal-token.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
+
+/** Deletes the user's expired tokens. Inserts nothing beyond the limit, or if the user has changed. */
+export const personalTokenStatements = (token: StoredPersonalToken, maxPerUser: number): Statement[] => [
+  {
+    sql: 'DELETE FROM personal_tokens WHERE user_id = ? AND expires_ms <= ?',
+    args: [token.userId, token.madeMs],
+  },
+  {
+    sql: `INSERT INTO personal_tokens (user_id, name, hash, scopes, made_ms, expires_ms)
+      SELECT id, ?, ?, ?, ?, ? FROM users WHERE id = ? AND credential_version = ? AND enabled = 1 AND deleted = 0
+        AND (SELECT count(*) FROM personal_tokens WHERE user_id = users.id) < ?`,
+    args: [
+      ...[token.name, token.hash, JSON.stringify(token.scopes), token.madeMs, token.expiresMs],
+      ...[token.userId, token.credentialVersion, maxPerUser],
+    ],
+  },
+];
+
+export async function findPersonalTokenId(db: Db, hash: string): Promise<number | undefined> {
+  const [row] = await db.query('SELECT id FROM personal_tokens WHERE hash = ? LIMIT 1', [hash]);
+  return row && Number(row.id);
+}
+
+/** In the order of their creation. BERTH_MAX_PERSONAL_TOKENS_PER_USER bounds them. */
+export async function listPersonalTokens(db: Db, userId: number): Promise<PersonalToken[]> {
+  const sql = 'SELECT * FROM personal_tokens WHERE user_id = ? ORDER BY id';
+  return (await db.query(sql, [userId])).map(tokenOf);
+}
+
+export async function findPersonalTokenOwner(db: Db, id: number): Promise<number | undefined> {
+  const [row] = await db.query('SELECT user_id FROM personal_tokens WHERE id = ? LIMIT 1', [id]);
+  return row && Number(row.user_id);
+}
+
+/** Resolves to false if there is no such token. */
+export async function deletePersonalToken(db: Db, id: number): Promise<boolean> {
+  const [deleted] = await db.batch([{ sql: 'DELETE FROM personal_tokens WHERE id = ?', args: [id] }]);
+  return deleted === 1;
+}
+
+/** Records a use, unless a later one is recorded already. */
+export async function writePersonalTokenUse(db: Db, hash: string, usedMs: number): Promise<void> {
+  const sql = `UPDATE personal_tokens SET used_ms = ? WHERE hash = ? AND (used_ms IS NULL OR used_ms < ?)
+    AND (expires_ms IS NULL OR expires_ms > ?)`;
+  await db.batch([{ sql, args: [usedMs, hash, usedMs, usedMs] }]);
+}
+
+const tokenOf = (row: Row): PersonalToken => ({
+  id: Number(row.id),
+  userId: Number(row.user_id),
+  name: String(row.name),
+  scopes: JSON.parse(String(row.scopes)),
+  madeMs: Number(row.made_ms),
+  expiresMs: row.expires_ms === null ? null : Number(row.expires_ms),
+  usedMs: row.used_ms === null ? null : Number(row.used_ms),
+});
