@@ -1,14 +1,19 @@
-/** Contexts: the control planes that a person uses, with the session at each, in a file of mode 0600. */
+/**
+ * Contexts: the control planes that a person or program uses, with the session or token at each, in a file of
+ * mode 0600.
+ */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Berth } from '../client/berth.ts';
+import { Berth, type Credentials } from '../client/berth.ts';
 
 export interface Context {
   url: string;
   /** The user that has logged in. */
   username?: string;
   session?: string;
+  /** A personal access token, in place of the session. */
+  token?: string;
 }
 
 export interface Contexts {
@@ -74,6 +79,12 @@ export function originOf(text: string): string {
 export const defaultUrl = ({ current, contexts }: Contexts): string =>
   (current !== null && contexts[current]?.url) || DEFAULT_URL;
 
+/** Undefined after a logout. */
+export function credentialsIn({ session, token }: Context): Credentials | undefined {
+  if (token !== undefined) return { token };
+  return session === undefined ? undefined : { session };
+}
+
 /** The client for the commands. `BERTH_URL` and `BERTH_TOKEN` win over the current context. */
 export async function connect(env: NodeJS.ProcessEnv): Promise<Berth> {
   const { BERTH_URL, BERTH_TOKEN } = env;
@@ -81,6 +92,8 @@ export async function connect(env: NodeJS.ProcessEnv): Promise<Berth> {
   const url = BERTH_URL === undefined ? current !== null && contexts[current]?.url : originOf(BERTH_URL);
   if (!url) throw new Error('There is no control plane yet: berth login URL, or set BERTH_URL.');
   if (BERTH_TOKEN !== undefined) return new Berth(url, { token: BERTH_TOKEN });
-  const known = Object.values(contexts).find((one) => one.url === url && one.session !== undefined);
-  return new Berth(url, known?.session === undefined ? undefined : { session: known.session });
+  // The current context comes first, since several may be of one control plane.
+  const all = [...(current === null ? [] : [contexts[current]]), ...Object.values(contexts)];
+  const known = all.find((one) => one?.url === url && credentialsIn(one));
+  return new Berth(url, known && credentialsIn(known));
 }

@@ -9,6 +9,7 @@ import { addExecutionCommands } from './commands/executions.ts';
 import { addHostCommands } from './commands/hosts.ts';
 import { addLogCommand } from './commands/logs.ts';
 import { addMachineCommands } from './commands/machine.ts';
+import { addPersonalTokenCommands } from './commands/personal-tokens.ts';
 import { addRunCommands } from './commands/run.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addWaitCommand } from './commands/wait.ts';
@@ -53,6 +54,7 @@ function programOf(terminal: Terminal): Command {
   addEventCommand(program, terminal, connected);
   addHostCommands(program, terminal, connected);
   addAccountCommands(program, terminal, connected);
+  addPersonalTokenCommands(program, terminal, connected);
   return program;
 }
 

@@ -11,7 +11,7 @@ import type {
 } from '../control-plane/http/json/schemas.ts';
 import { type BerthEvent, type EventOptions, readEvents } from './events.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
-import { Accounts, Hosts, type Requests } from './resources.ts';
+import { Accounts, Hosts, PersonalTokens, type Requests } from './resources.ts';
 import { type Call, type Credentials, send, sendOnce, sessionOf } from './transport.ts';
 import { type WatchOptions, watch } from './watch.ts';
 
@@ -44,6 +44,7 @@ export class Berth {
   readonly users = new Accounts<UserJson>('user', this.#requests, 'username');
   readonly roles = new Accounts<RoleJson>('role', this.#requests);
   readonly quotas = new Accounts<QuotaJson>('quota', this.#requests);
+  readonly tokens = new PersonalTokens(this.#requests);
 
   /** `url`: of the control plane, such as `https://berth.example.org`. Throws TypeError if it is none. */
   constructor(url: string, credentials?: Credentials) {
@@ -63,6 +64,11 @@ export class Berth {
     const { user } = JSON.parse(await text(response)) as { user: UserJson };
     if (session === undefined) throw new Error('The server has given no session.');
     return { user, session };
+  }
+
+  /** The user of the credentials. */
+  async user(): Promise<UserJson> {
+    return (await this.#json<{ user: UserJson }>('GET', 'login')).user;
   }
 
   /** Ends the session that is used as credentials. */

@@ -1,14 +1,18 @@
-/** What the API lists, reads and changes by id: hosts, users, roles and quotas. */
+/** What the API lists, reads and changes by id: hosts, users, roles, quotas and personal access tokens. */
 import type {
   AgentUpdateJson,
   HostDetailJson,
   HostJson,
   HostRemovalJson,
 } from '../control-plane/http/json/host-schemas.ts';
+import type {
+  NewPersonalTokenJson,
+  PersonalTokenJson,
+} from '../control-plane/http/json/personal-token-schemas.ts';
 import type { JoinTokenJson, QuotaJson, RoleJson, UserJson } from '../control-plane/http/json/schemas.ts';
 import type { Call } from './transport.ts';
 
-export type { QuotaJson, RoleJson, UserJson };
+export type { NewPersonalTokenJson as NewPersonalToken, QuotaJson, RoleJson, UserJson };
 
 /** Sends requests. Each resolves to the text of its answer. */
 export interface Requests {
@@ -96,5 +100,34 @@ export class Hosts extends Collection<HostJson, HostDetailJson> {
   /** A token with which one agent can join as one host. It cannot be read again. */
   async createToken(fields: { name?: string; labels?: readonly string[] }): Promise<JoinTokenJson> {
     return JSON.parse(await this.requests.ask('POST', 'host/token', fields)) as JoinTokenJson;
+  }
+}
+
+export interface PersonalTokenFields {
+  name: string;
+  scopes: readonly string[];
+  /** Null: for ever. */
+  expires_days?: number | null;
+  /** Required beside a session. */
+  current_password?: string;
+}
+
+/** Personal access tokens, by default the user's own. */
+export class PersonalTokens extends Collection<PersonalTokenJson> {
+  constructor(requests: Requests) {
+    super('token', requests);
+  }
+
+  override async named(name: string): Promise<PersonalTokenJson | undefined> {
+    return (await this.list()).find((token) => token.name === name);
+  }
+
+  /** The token cannot be read again. */
+  async create(fields: PersonalTokenFields): Promise<NewPersonalTokenJson> {
+    return JSON.parse(await this.requests.make('token', fields)) as NewPersonalTokenJson;
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.requests.ask('DELETE', `token/${id}`);
   }
 }

@@ -1,4 +1,4 @@
-/** New passwords: typed unseen, or read from standard input. Never an argument. */
+/** Passwords: typed unseen, or read from standard input. Never an argument. */
 import type { Terminal } from '../terminal/terminal.ts';
 
 export interface PasswordOptions {
@@ -37,4 +37,11 @@ function readPasswords(input: string, hasCurrent: boolean): Passwords {
   if (current === undefined || password === undefined)
     throw new Error('Standard input must have two lines: the current password, and the new one.');
   return { password, current_password: current };
+}
+
+/** The user's present password, for what requires it besides the session. */
+export async function ownPassword(terminal: Terminal, fromInput = false): Promise<string> {
+  if (fromInput) return (await terminal.input()).replace(/\r?\n$/, '');
+  if (terminal.isInteractive) return terminal.ask('Your password: ', true);
+  throw new Error('Without a terminal, give your password with --password-stdin.');
 }

@@ -1,13 +1,14 @@
 /** `berth login`, `logout` and `context`. */
 import type { Command } from 'commander';
 import { Berth } from '../../client/berth.ts';
-import { ContextsFile, defaultUrl, originOf } from '../contexts.ts';
+import { ContextsFile, credentialsIn, defaultUrl, originOf } from '../contexts.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 interface LoginOptions {
   user?: string;
   passwordStdin?: boolean;
+  token?: boolean;
   name?: string;
 }
 
@@ -18,6 +19,7 @@ export function addSessionCommands(program: Command, terminal: Terminal): void {
     .description('Log in to a control plane, and use it from now on')
     .option('-u, --user <name>', 'the user name')
     .option('--password-stdin', 'read the password from standard input')
+    .option('--token', 'log in with a personal access token, from standard input without a terminal')
     .option('--name <context>', 'the name of the context; by default the host of the URL')
     .action((url: string | undefined, options: LoginOptions) => logIn(file, terminal, url, options));
   program
@@ -45,10 +47,36 @@ async function logIn(
   file: ContextsFile,
   terminal: Terminal,
   given: string | undefined,
-  { user, passwordStdin = false, name }: LoginOptions,
+  { user, passwordStdin = false, token = false, name }: LoginOptions,
 ): Promise<void> {
   const known = await file.read();
   const url = originOf(given ?? terminal.env.BERTH_URL ?? defaultUrl(known));
+  const context = name ?? new URL(url).host;
+  const { username, ...credentials } = token
+    ? await byToken(terminal, url)
+    : await byPassword(terminal, url, user, passwordStdin);
+  // Read again: a password may have been typed for minutes.
+  const { contexts } = await file.read();
+  await file.write({
+    current: context,
+    contexts: { ...contexts, [context]: { url, username, ...credentials } },
+  });
+  terminal.say(`Logged in to ${url} as ${onOneLine(username)}. The context is ${context}.`);
+}
+
+async function byToken(terminal: Terminal, url: string): Promise<{ username: string; token: string }> {
+  const typed = terminal.isInteractive ? await terminal.ask('Token: ', true) : await terminal.input();
+  const token = typed.trim();
+  const { username } = await new Berth(url, { token }).user();
+  return { username, token };
+}
+
+async function byPassword(
+  terminal: Terminal,
+  url: string,
+  user: string | undefined,
+  passwordStdin: boolean,
+): Promise<{ username: string; session: string }> {
   if (!terminal.isInteractive && (user === undefined || !passwordStdin))
     throw new Error('Without a terminal, give --user NAME and the password with --password-stdin.');
   const username = user ?? (await terminal.ask(`User name at ${url}: `));
@@ -56,20 +84,19 @@ async function logIn(
     ? (await terminal.input()).replace(/\r?\n$/, '')
     : await terminal.ask('Password: ', true);
   const { session } = await new Berth(url, { username, password }).logIn();
-  const context = name ?? new URL(url).host;
-  // Read again: a password may have been typed for minutes.
-  const { contexts } = await file.read();
-  await file.write({ current: context, contexts: { ...contexts, [context]: { url, username, session } } });
-  terminal.say(`Logged in to ${url} as ${onOneLine(username)}. The context is ${context}.`);
+  return { username, session };
 }
 
 async function logOut(file: ContextsFile, terminal: Terminal): Promise<void> {
   const { current, contexts } = await file.read();
   const context = current === null ? undefined : contexts[current];
-  if (current === null || context?.session === undefined) throw new Error('You are not logged in.');
-  const { session, ...rest } = context;
+  const credentials = context && credentialsIn(context);
+  if (current === null || !credentials) throw new Error('You are not logged in.');
+  const { session, token, ...rest } = context;
   await file.write({ current, contexts: { ...contexts, [current]: rest } });
-  await new Berth(context.url, { session }).logOut();
+  if ('token' in credentials)
+    return terminal.say('The token is forgotten here, and still valid: berth token rm revokes it.');
+  await new Berth(context.url, credentials).logOut();
   terminal.say(`Logged out of ${context.url}.`);
 }
 
@@ -79,8 +106,9 @@ async function list(
   { json = false, quiet = false }: { json?: boolean; quiet?: boolean },
 ): Promise<void> {
   const { current, contexts } = await file.read();
-  const all = Object.entries(contexts).map(([name, { url, username, session }]) => ({
-    ...{ name, url, user: username ?? null, current: name === current, logged_in: session !== undefined },
+  const all = Object.entries(contexts).map(([name, context]) => ({
+    ...{ name, url: context.url, user: context.username ?? null, current: name === current },
+    logged_in: credentialsIn(context) !== undefined,
   }));
   if (json) return terminal.out(`${JSON.stringify(all)}\n`);
   if (quiet) return terminal.out(all.map(({ name }) => `${name}\n`).join(''));

@@ -19,6 +19,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ...{ shared: [], 'control-plane': [], agent: [] },
     client: [
       ...['type control-plane/http/json/schemas.ts', 'type control-plane/http/json/host-schemas.ts'],
+      'type control-plane/http/json/personal-token-schemas.ts',
       'control-plane/core/streams/log-frames.ts',
     ],
     cli: ['client'],

@@ -1,0 +1,107 @@
+/** `berth token`: personal access tokens, with which programs act for a user. */
+import type { Command } from 'commander';
+import type { Berth } from '../../client/berth.ts';
+import type { NewPersonalToken } from '../../client/resources.ts';
+import { table } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { ageOf, timeOf } from '../terminal/time.ts';
+import { repeated } from './arguments.ts';
+import { forEachNamed, idNamed } from './named.ts';
+import { ownPassword } from './passwords.ts';
+
+interface Form {
+  json?: boolean;
+  quiet?: boolean;
+}
+
+interface CreateOptions extends Form {
+  scope: string[];
+  expires?: string;
+  passwordStdin?: boolean;
+}
+
+export function addPersonalTokenCommands(
+  program: Command,
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+): void {
+  const token = program
+    .command('token')
+    .description('Personal access tokens, with which programs act for you');
+  token
+    .command('create <name>')
+    .description('Create a token, and print it: it is shown only once. Asks for your password')
+    .requiredOption(
+      '--scope <scope>',
+      'read, submit, operate or admin; may be given several times. Each includes read',
+      repeated,
+    )
+    .option('--expires <days>', 'days for which it is valid, or never; by default 90')
+    .option('--password-stdin', 'read your password from standard input')
+    .option('--json', 'as JSON, with its id')
+    .option('-q, --quiet', 'the token only')
+    .action((name: string, options: CreateOptions) => create(terminal, connect, name, options));
+  token
+    .command('ls')
+    .description('List your tokens')
+    .option('--user <user>', 'those of another user, by id or name, for administrators')
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'ids only')
+    .action((options: Form & { user?: string }) => list(terminal, connect, options));
+  token
+    .command('rm <token...>')
+    .description('Revoke tokens, by id or name')
+    .action(async (given: string[]) => {
+      const { tokens } = await connect();
+      await forEachNamed(terminal, tokens, given, (id) => tokens.remove(id));
+    });
+}
+
+async function create(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  name: string,
+  { scope, expires, passwordStdin, json, quiet }: CreateOptions,
+): Promise<void> {
+  const days = expires === undefined ? undefined : daysOf(expires);
+  const { tokens } = await connect();
+  const made: NewPersonalToken = await tokens.create({
+    ...{ name, scopes: scope },
+    ...(days !== undefined && { expires_days: days }),
+    current_password: await ownPassword(terminal, passwordStdin),
+  });
+  if (json) return terminal.out(`${JSON.stringify(made)}\n`);
+  const until = made.expires_at === null ? 'until you revoke it' : `until ${timeOf(made.expires_at)}`;
+  if (!quiet)
+    terminal.say(
+      `This is shown only once. It is valid ${until}; berth token rm ${made.token_id} revokes it.`,
+    );
+  await terminal.out(`${made.token}\n`);
+}
+
+async function list(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  { user, json, quiet }: Form & { user?: string },
+): Promise<void> {
+  const { tokens, users } = await connect();
+  const all = await tokens.list(user === undefined ? {} : { user_id: await idNamed(users, user) });
+  if (json) return terminal.out(`${JSON.stringify(all)}\n`);
+  if (quiet) return terminal.out(all.map(({ id }) => `${id}\n`).join(''));
+  const rows = all.map((one) => [
+    ...[String(one.id), one.name, one.scopes.join(','), timeOf(one.created_at)],
+    one.expires_at === null ? 'never' : timeOf(one.expires_at),
+    one.last_used_at === null ? 'never' : ageOf(one.last_used_at, Date.now()),
+  ]);
+  await terminal.out(
+    table(['ID', 'NAME', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'], rows, terminal.columns),
+  );
+}
+
+/** Null for `never`. Throws for any other text that is no number of days. */
+function daysOf(text: string): number | null {
+  if (text === 'never') return null;
+  const [, days] = /^([1-9]\d{0,4})d?$/.exec(text) ?? [];
+  if (days !== undefined) return Number(days);
+  throw new Error(`${text} is no number of days; give one such as 30 or 30d, or never.`);
+}
