@@ -1,6 +1,7 @@
 /** The context of every page: the user, the session and the services of the control plane. */
 import type { Context as HonoContext } from 'hono';
 import type { Account, Actor } from '../core/accounts/account.ts';
+import type { PersonalTokenRules } from '../core/accounts/personal-token.ts';
 import type { AddressOf } from '../http/address.ts';
 import type { AnswerAnew } from '../http/answer-ahead.ts';
 import type { BodyReader } from '../http/bodies/body-reader.ts';
@@ -16,6 +17,7 @@ export interface WebDeps extends Context {
   /** Answers a request from the beginning, when the answer that was made ahead can't be sent. */
   anew: AnswerAnew;
   nowMs: () => number;
+  personalTokenRules: PersonalTokenRules;
   addressOf: AddressOf;
   bodies: BodyReader;
   /** How submissions are refused; beyond the quota as in this variant of the API. */

@@ -33,6 +33,7 @@ const pages: Readonly<Record<string, string>> = {
   quotas: '/admin/quotas',
   quota: '/admin/quotas/1',
   account: '/account',
+  tokens: '/account/tokens',
   'not-found': '/no-such-page',
 };
 

@@ -8,7 +8,6 @@ const PREFIX = 'berth_pat_';
 const [SECRET_LENGTH, PROOF_LENGTH] = [43, 21];
 const FORM = /^berth_pat_[\w-]{64}$/;
 
-/** Days that a token lasts if its creation states none. */
 const DEFAULT_DAYS = 90;
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -54,6 +53,10 @@ export const personalTokenOf = (secret: string, proof: string): string =>
 export const secretIn = (token: string): string | undefined =>
   looksLikePersonalToken(token) ? token.slice(PREFIX.length, PREFIX.length + SECRET_LENGTH) : undefined;
 
+/** Days that a token lasts if its creation states none. */
+export const defaultDays = ({ maxDays }: Pick<PersonalTokenRules, 'maxDays'>): number =>
+  maxDays === 0 ? DEFAULT_DAYS : Math.min(DEFAULT_DAYS, maxDays);
+
 /** In the order of the list, each once. */
 export const orderedScopes = (given: readonly Scope[]): Scope[] =>
   scopes.filter((scope) => given.includes(scope));
@@ -61,15 +64,15 @@ export const orderedScopes = (given: readonly Scope[]): Scope[] =>
 /** When a token that is made now expires; null: never. Throws `invalid` beyond the limit. */
 export function expiryOf(
   { expiresDays }: Pick<PersonalTokenInput, 'expiresDays'>,
-  { maxDays }: Pick<PersonalTokenRules, 'maxDays'>,
+  rules: Pick<PersonalTokenRules, 'maxDays'>,
   nowMs: number,
 ): number | null {
-  const most = maxDays === 0 ? Number.POSITIVE_INFINITY : maxDays;
-  const days = expiresDays === undefined ? Math.min(DEFAULT_DAYS, most) : expiresDays;
-  if ((days ?? Number.POSITIVE_INFINITY) > most)
+  const { maxDays } = rules;
+  const days = expiresDays === undefined ? defaultDays(rules) : expiresDays;
+  if (maxDays > 0 && (days === null || days > maxDays))
     throw new OperationError(
       'invalid',
-      `expires_days: must be at most ${most}, the limit of this deployment (BERTH_MAX_PERSONAL_TOKEN_DAYS).`,
+      `A personal access token lasts at most ${maxDays} days here (BERTH_MAX_PERSONAL_TOKEN_DAYS).`,
     );
   return days === null ? null : nowMs + days * DAY_MS;
 }

@@ -17,6 +17,7 @@ import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { allowedText } from './admin/roles.ts';
 import { password } from './admin/user.ts';
 import { newPasswordHint } from './admin/user-form.ts';
+import { personalTokenPages } from './personal-tokens.ts';
 
 const passwordFields = z
   .object({ present: z.string().min(1, 'is required'), password, repeated: z.string() })
@@ -55,6 +56,7 @@ export function accountPages(deps: WebDeps): Hono<WebEnv> {
       },
     ),
   );
+  routes.route('/tokens', personalTokenPages(deps));
   return routes;
 }
 
@@ -95,7 +97,8 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
     ])}</div>
 <div class="columns">
 <section><h2>Password</h2>${passwordForm(c, user.username, entries.password ?? {})}</section>
-<section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}</section>
+<section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}
+<h2>Programs</h2><p><a href="/account/tokens">Personal access tokens</a> let programs act for you without your password.</p></section>
 </div>`,
   });
 }
@@ -116,7 +119,7 @@ ${alert(refused)}
 ${secret('present', 'Current password', 'current-password')}
 ${secret('password', 'New password', 'new-password', newPasswordHint(c))}
 ${secret('repeated', 'Confirm new password', 'new-password')}
-<p class="hint">This ends all your other sessions and all your tokens.</p>
+<p class="hint">This ends all your other sessions. Your personal access tokens stay valid.</p>
 <button class="primary">Change password</button>
 </form>`;
 }

@@ -331,6 +331,35 @@ onHosts(
       expect(host().output()).not.toContain(secret);
     });
 
+    test('H494: the page lists the tokens, shows a new one once, and revokes it', async () => {
+      const { name } = await newUser();
+      const page = await WebClient.logIn(host, name, PASSWORD);
+      expect((await page.get('/account')).text).toContain('/account/tokens');
+      const form = { name: '<b>ci', days: '30', submit: 'on', present: PASSWORD };
+      for (const [wrong, problem] of [
+        [{ ...form, present: 'a guess' }, 'not your current password'],
+        [{ ...form, days: '400' }, 'at most 365'],
+        [{ ...form, days: 'soon' }, 'days-problem'],
+        [{ ...form, name: '' }, 'name-problem'],
+      ] as const) {
+        const refused = await page.post('/account/tokens', wrong);
+        expect([refused.status, refused.text.includes(problem)]).toEqual([400, true]);
+      }
+      const shown = await page.post('/account/tokens', form);
+      expect([shown.status, shown.headers['cache-control']]).toEqual([200, 'no-store']);
+      const [token = ''] = /berth_pat_[\w-]{64}/.exec(shown.text) ?? [];
+      expect(await statusOf(bearing(token), 'POST', 'execution', submission)).toBe(200);
+      const listed = await page.get('/account/tokens');
+      expect([listed.text.includes('&lt;b&gt;ci'), listed.text.includes('submit')]).toEqual([true, true]);
+      expect(listed.text).not.toContain(token);
+      const [one] = await list(as(name));
+      const elsewhere = { cookie: page.cookie, 'sec-fetch-site': 'cross-site', accept: 'text/html' };
+      const foreign = await anonymous.with(elsewhere).send('POST', `/account/tokens/${one?.id}/revoke`);
+      expect([foreign.status, await works(token)]).toEqual([403, true]);
+      expect((await page.act(`/account/tokens/${one?.id}/revoke`)).text).toContain('The token was revoked.');
+      expect(await works(token)).toBe(false);
+    });
+
     test('H483: tokens are made, listed and revoked below the own path only', async () => {
       expect((await as('admin', ADMIN_PASSWORD).get('token')).status, variant).toBe(404);
     });
