@@ -40,7 +40,7 @@ import type { Context } from './operations/context.ts';
 import { descriptionSteps } from './operations/executions/submission-input.ts';
 import { ReadTurns } from './operations/read-turns.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
-import { API_VERSION, VERSION } from './version.ts';
+import { API_PATH, API_VERSION, NATIVE_PATH, VERSION } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
@@ -73,10 +73,6 @@ export interface AppDeps extends Omit<Context, 'turns'> {
 
 /** Paths that work without a database: probes report its state, and documents and files are static. */
 const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|schema\/.*|assets\/.*)$/;
-
-const API_PATH = `/api/${API_VERSION}`;
-/** Group B, whatever the variant: for the command line, and whatever else is Berth's own (H430). */
-const NATIVE_PATH = `/native${API_PATH}`;
 
 /** What the routes receive. */
 type RouteDeps = AppDeps & Context & { bodies: BodyReader };

@@ -6,7 +6,7 @@ import { Hono } from 'hono';
 import { describeRoute, generateSpecs, resolver } from 'hono-openapi';
 import * as z from 'zod';
 import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
-import { API_VERSION, VERSION } from '../../version.ts';
+import { API_PATH, NATIVE_PATH, VERSION } from '../../version.ts';
 import { KEY_HEADER, REPEAT_HEADER } from '../idempotency.ts';
 import { errorSchema, type Group } from '../json/schemas.ts';
 import { COOKIE } from '../request.ts';
@@ -29,7 +29,7 @@ export async function openApiDocument(variant: Variant, group: Group) {
   const document = await generateSpecs(routes, {
     documentation: {
       info: { title: 'Berth', version: VERSION, description: DESCRIPTION },
-      servers: [{ url: `/api/${API_VERSION}` }],
+      servers: [{ url: API_PATH }],
       components: { securitySchemes: schemesOf(variant), responses: errorResponses(variant) },
     },
     defaultValidationErrorResponse: false,
@@ -55,6 +55,13 @@ const SCHEMES = {
     description:
       'Set by every answer to Basic credentials. Requests that make changes must come from the same site.',
   },
+  personalToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'A personal access token, which may also be sent as the password of HTTP Basic. Reading needs no scope, ' +
+      'executions need submit, hosts operate, and users, roles and quotas admin',
+  },
   bearer: { ...BEARER, description: 'The access token of oauth/token' },
   refresh: { ...BEARER, description: 'The refresh token of oauth/token, only for new access tokens' },
 } as const satisfies Record<Scheme, object>;
@@ -65,10 +72,11 @@ function schemesOf({ tokens }: Variant) {
 }
 
 function specOf(operation: Operation): Spec {
-  const { access, tag, summary, query, headers, body, isMadeOnce } = operation;
+  const { access, tag, summary, query, headers, body, isMadeOnce, isNative } = operation;
   return {
     tags: [tag],
     summary,
+    ...(isNative && { servers: [{ url: NATIVE_PATH, description: "Berth's own path" }] }),
     security: access.map((scheme) => ({ [scheme]: [] })),
     parameters: [
       ...pathParameters(operation.path),
@@ -153,7 +161,7 @@ const EVENTS = {
 const ERRORS: Record<number, string> = {
   400: 'The request is not valid',
   401: 'Credentials are missing or wrong',
-  403: 'The role does not allow it, or the request comes from another site',
+  403: 'The role or the scope of the token does not allow it, or the request comes from another site',
   404: 'The object does not exist, or belongs to another user',
   409: 'The state does not allow the request',
   413: 'The body is too large',

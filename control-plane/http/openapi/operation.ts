@@ -14,6 +14,8 @@ export interface Operation {
   /** Headers with a meaning for this operation only: the fields of an object. */
   headers?: z.ZodType;
   body?: z.ZodType;
+  /** Set for an operation that only Berth's own path has, whatever the variant (H430). */
+  isNative?: boolean;
   /** Set for an operation that makes something, once for each Idempotency-Key (H440). */
   isMadeOnce?: boolean;
   /** JSON of a schema, the output of a service, events, or an empty body. */
@@ -22,4 +24,4 @@ export interface Operation {
   errors: readonly number[];
 }
 
-export type Scheme = 'basic' | 'cookie' | 'bearer' | 'refresh';
+export type Scheme = 'basic' | 'cookie' | 'personalToken' | 'bearer' | 'refresh';

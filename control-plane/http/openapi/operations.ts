@@ -23,12 +23,16 @@ import type { Variant } from '../variants/variant.ts';
 import { accountOperations } from './account-operations.ts';
 import { hostOperations } from './host-operations.ts';
 import type { Operation, Scheme } from './operation.ts';
+import { personalTokenOperations } from './personal-token-operations.ts';
 
 const PUBLIC: readonly Scheme[] = [];
 const BODY_ERRORS = [400, 413];
 
 export function operationsOf(variant: Variant, group: Group): Operation[] {
-  const access: readonly Scheme[] = ['basic', 'cookie', ...(variant.tokens ? (['bearer'] as const) : [])];
+  const access: readonly Scheme[] = [
+    ...(['basic', 'cookie', 'personalToken'] as const),
+    ...(variant.tokens ? (['bearer'] as const) : []),
+  ];
   return [
     ...publicOperations,
     {
@@ -41,6 +45,7 @@ export function operationsOf(variant: Variant, group: Group): Operation[] {
       errors: [],
     },
     ...(variant.tokens ? tokenOperations(access) : []),
+    ...personalTokenOperations(access),
     ...executionOperations(variant, group, access),
     ...serviceOperations(access),
     eventsOperation(access),
@@ -105,7 +110,7 @@ const tokenOperations = (access: readonly Scheme[]): Operation[] => [
     path: '/oauth/revoke/:token',
     tag: 'Session',
     summary: 'Revoke a token; a refresh token takes its access tokens with it',
-    access,
+    access: access.filter((scheme) => scheme !== 'personalToken'),
     answer: z.strictObject({ ret: z.string() }),
     errors: [404],
   },

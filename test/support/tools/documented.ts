@@ -28,6 +28,8 @@ interface ResponseObject extends Media {
   headers?: Record<string, { required?: boolean }>;
 }
 interface Operation {
+  /** Set for an operation that has another path than the document. */
+  servers?: [{ url: string }];
   requestBody?: Media;
   responses: Record<string, ResponseObject & { $ref?: string }>;
 }
@@ -36,7 +38,7 @@ interface Document {
   paths: Record<string, Record<string, Operation>>;
 }
 
-const NATIVE = '/native';
+const NATIVE_PATH = '/native/api/0.7';
 /** Contracts by the origin of each control plane that tests have started. */
 const contracts = new Map<string, Promise<Contract> | undefined>();
 
@@ -49,11 +51,9 @@ export function documentedAt(url: string, variant: string): void {
 export async function checkExchange(exchange: Exchange): Promise<void> {
   const { origin } = exchange;
   // Every control plane serves group B there, with what is Berth's own (H430).
-  const isNative = contracts.has(origin) && exchange.path.startsWith(NATIVE);
+  const isNative = contracts.has(origin) && exchange.path.startsWith(NATIVE_PATH);
   const contract = await (isNative ? contractFor('native', native, 'B') : contracts.get(origin));
-  const problem = contract?.problemOf(
-    isNative ? { ...exchange, path: exchange.path.slice(NATIVE.length) } : exchange,
-  );
+  const problem = contract?.problemOf(exchange);
   if (problem === undefined) return;
   const { method, path, status } = exchange;
   throw new Error(`${method} ${path} answered ${status}, which contradicts /openapi.json: ${problem}`);
@@ -69,18 +69,24 @@ function contractOf(variant: string): Promise<Contract> | undefined {
 function contractFor(name: string, variant: Variant, group: Group): Promise<Contract> {
   const contract =
     contractsByName.get(name) ??
-    openApiDocument(variant, group).then((document) => new Contract(JSON.parse(JSON.stringify(document))));
+    openApiDocument(variant, group).then((document) => {
+      const read = JSON.parse(JSON.stringify(document)) as Document;
+      return new Contract(read, name === 'native' ? NATIVE_PATH : read.servers[0].url);
+    });
   contractsByName.set(name, contract);
   return contract;
 }
 
 export class Contract {
   readonly #document: Document;
+  readonly #base: string;
   readonly #ajv = new Ajv2020({ allowUnionTypes: true });
   readonly #routes: { template: string; pattern: RegExp }[];
 
-  constructor(document: Document) {
+  /** `base`: the path of the API whose answers are checked. */
+  constructor(document: Document, base: string) {
     this.#document = document;
+    this.#base = base;
     this.#ajv.addVocabulary(Object.keys(document));
     this.#ajv.addSchema(document, 'document');
     this.#routes = Object.keys(document.paths).map((template) => ({
@@ -95,12 +101,12 @@ export class Contract {
    */
   problemOf(exchange: Exchange): string | undefined {
     const method = exchange.method === 'HEAD' ? 'get' : exchange.method.toLowerCase();
-    const base = this.#document.servers[0].url;
+    const base = this.#base;
     const pathname = exchange.path.replace(/\?.*/s, '');
     if (!pathname.startsWith(`${base}/`)) return undefined;
     const route = this.#routes.find(({ pattern }) => pattern.test(pathname.slice(base.length)));
     const operation = route && this.#document.paths[route.template]?.[method];
-    if (!operation) return undefined;
+    if (!operation || (operation.servers ?? [{ url: base }])[0]?.url !== base) return undefined;
     const pointer = ['paths', route.template, method];
     const response = operation.responses[exchange.status];
     if (!response)

@@ -10,6 +10,7 @@ import { validateApplication } from '../../../shared/application.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
 interface Operation {
+  servers?: [{ url: string }];
   security: Record<string, unknown>[];
   parameters?: { name: string; in: string; schema: Record<string, unknown> }[];
   responses: Record<string, { headers?: Record<string, unknown> }>;
@@ -34,14 +35,26 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
     async (endpoints) => {
       const variant = chooseVariant(group, endpoints);
       const { paths, servers } = await documentOf(group, variant);
-      const described = Object.entries(paths).flatMap(([path, methods]) =>
-        Object.keys(methods).map((method) => `${method.toUpperCase()} ${servers[0].url}${path}`),
+      const all = Object.entries(paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, operation]) => {
+          const [{ url }] = operation.servers ?? servers;
+          return `${method.toUpperCase()} ${url}${path}`;
+        }),
       );
+      const [own, described] = [
+        all.filter((one) => one.includes(' /native/')),
+        all.filter((one) => !one.includes(' /native/')),
+      ];
       const routes = routesOf(group, variant).map(
         ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
       );
       const ofApi = routes.filter((route) => route.includes(' /api/'));
       expect(described.sort()).toEqual(ofApi.sort());
+      const native = appOf(variant).routes.map(
+        ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
+      );
+      expect(own).toHaveLength(3);
+      expect(native).toEqual(expect.arrayContaining(own));
       expect(routes.filter((route) => !route.includes(' /api/')).sort()).toEqual([
         'GET /agent/berth-agent.mjs',
         'GET /agent/berth-agent.mjs.sha256',
@@ -70,8 +83,8 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         .filter(has)
         .map(({ name }) => name)
         .sort();
-    const expected = ['post /execution', 'post /host/token'];
-    if (group === 'B') expected.push('post /quota', 'post /role', 'post /user');
+    const ofAccounts = group === 'B' ? ['post /quota', 'post /role', 'post /user'] : [];
+    const expected = ['post /execution', 'post /host/token', ...ofAccounts, 'post /token'].sort();
     const hasKey = ({ parameters = [] }: Operation) =>
       parameters.some(({ name }) => name === 'Idempotency-Key');
     expect(namesWith(hasKey)).toEqual(expected);
