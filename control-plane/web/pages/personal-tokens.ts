@@ -117,8 +117,8 @@ function form({ personalTokenRules }: WebDeps, c: WebContext, { values, problems
   const { maxDays } = personalTokenRules;
   const offered = SCOPES.filter(([scope]) => canChangeConfig || !OF_ADMINISTRATORS.includes(scope));
   return html`
-<form class="card" method="post" action="${PATH}">
 <h2>New token</h2>
+<form class="card" method="post" action="${PATH}">
 ${alert(refused)}
 <div class="columns">
 ${field({ name: 'name', label: 'Name', hint: 'For example the program that will use it.', problems }, (it) => html`<input ${it} value="${values.name ?? ''}" autocomplete="off" required>`)}

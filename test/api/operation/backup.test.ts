@@ -98,7 +98,7 @@ test('H252: a restore refuses a database in use, an existing database, and a fil
   await host.start();
 });
 
-test('H253, C210: after a restore, services in the backup continue, later ones are left alone, no id is given twice, and proofs of ids are the same', async () => {
+test('H253, H489, C210: after a restore, services in the backup continue, later ones are left alone, no id is given twice, and proofs of ids are the same', async () => {
   // Through the API, because an open connection of this process to the database would block the restore.
   const joined = (await api.http.post('host/token', {})).json<{ token: string }>();
   await registeredHost(host, undefined, joined.token);
@@ -109,6 +109,8 @@ test('H253, C210: after a restore, services in the backup continue, later ones a
   await agent.report(seen.running(one));
   const cookie = (await api.http.get('login')).headers['set-cookie']?.[0] ?? '';
   const { token } = (await api.http.post('host/token', {})).json<{ token: string }>();
+  const made = await api.http.post('/native/api/0.7/token', { name: 'ci', scopes: ['read'] });
+  const ofProgram = { authorization: `Bearer ${made.json<{ token: string }>().token}` };
   const file = join(folder, 'older-copy');
   expect((await run('backup', [file])).code).toBe(0);
 
@@ -129,7 +131,8 @@ test('H253, C210: after a restore, services in the backup continue, later ones a
   expect(unknown.some(({ first, last }) => first <= two.service && two.service <= last)).toBe(true);
   expect((await api.execution(known)).status).toBe('running');
   expect((await api.http.get(`execution/${later}`)).status).toBe(404);
-  expect((await new HttpClient(() => host.url(), { cookie }).get('execution')).status).toBe(401);
+  for (const headers of [{ cookie }, ofProgram])
+    expect((await new HttpClient(() => host.url(), headers).get('execution')).status).toBe(401);
   expect(
     (await new HttpClient(() => host.url(), basic('admin', host.adminPassword)).get('login')).status,
   ).toBe(200);

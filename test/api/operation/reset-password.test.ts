@@ -30,12 +30,17 @@ function suite(hostOf: () => Host, envOf: () => Record<string, string>, variant:
     expect([await logIn('forgetful', password), await logIn('forgetful', OLD)]).toEqual([200, 401]);
   });
 
-  test('H324: it ends all sessions and tokens of the user, and of nobody else', async () => {
+  test('H324, H489: it ends all sessions and tokens of the user, and of nobody else', async () => {
     await addUser(hostOf(), 'ended', OLD, 'user');
     await addUser(hostOf(), 'other', OLD, 'user');
     const clientsOf = async (username: string) => {
       const login = await as(username, OLD).get('login');
-      const clients = [anonymous.with({ cookie: sessionOf(login) })];
+      const made = await as(username, OLD).post('/native/api/0.7/token', { name: 'ci', scopes: ['read'] });
+      const { token } = made.json<{ token: string }>();
+      const clients = [
+        anonymous.with({ cookie: sessionOf(login) }),
+        anonymous.with({ authorization: `Bearer ${token}` }),
+      ];
       if (variant !== 'A') return clients;
       const pair = await as(username, OLD).post('oauth/token', { grant_type: 'password' });
       const { access_token } = pair.json<{ access_token: string }>();

@@ -44,6 +44,18 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
     const client = anonymous.with({ authorization: `Bearer ${access_token}` });
     return { client, end: async () => (await client.delete(`oauth/revoke/${access_token}`)).status === 200 };
   };
+  let names = 0;
+  const newPersonalToken = async (): Promise<Bearer> => {
+    const fields = { name: `of test ${++names}`, scopes: ['submit'] };
+    const made = (await byPassword.post('/native/api/0.7/token', fields)).json<{
+      token: string;
+      token_id: number;
+    }>();
+    const client = anonymous.with({ authorization: `Bearer ${made.token}` });
+    const end = async () =>
+      (await byPassword.delete(`/native/api/0.7/token/${made.token_id}`)).status === 200;
+    return { client, end };
+  };
   const credentials: readonly (() => Promise<Bearer>)[] =
     setup.variant === 'A' ? [() => newSession(), newToken] : [() => newSession()];
 
@@ -111,8 +123,9 @@ describe.each(everySetup)('$kind, group $variant', (setup) => {
     await takes(1, () => database.roundTripsOf(() => byPassword.get('login')));
   });
 
-  test('C222: once the end of a session or token is answered, no change is made by it', async () => {
-    for (const credential of [...credentials, ...credentials]) {
+  test('C222, H488: once the end of a session or token is answered, no change is made by it', async () => {
+    const all = setup.variant === 'B' ? [...credentials, newPersonalToken] : credentials;
+    for (const credential of [...credentials, ...all]) {
       const { client, end } = await credential();
       await makeKnown(client);
       let hasEnded = false;
