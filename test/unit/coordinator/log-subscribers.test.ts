@@ -78,18 +78,28 @@ test('H298: the end of a session aborts the logs that were opened with it, and n
   expect([other.ended, basic.ended]).toEqual([undefined, undefined]);
 });
 
-test('H298: an expired session or token reads on for at most a minute', async () => {
+test('H298, H487: an expired session or token reads on for at most a minute', async () => {
   const expiresMs = rig.clock.nowMs() + 2 * MINUTE_MS + 1;
   await addSession('one', expiresMs);
   await write(`INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
     VALUES ('two', 'access', 'two', 1, 1, ${expiresMs})`);
-  const logs = [await open(bySession('one')), await open({ credential: { by: 'token', idHash: 'two' } })];
+  await write(`INSERT INTO personal_tokens (user_id, name, hash, scopes, made_ms, expires_ms)
+    VALUES (1, 'ci', 'three', '["read"]', 0, ${expiresMs}), (1, 'endless', 'four', '["read"]', 0, NULL)`);
+  const byPersonalToken = (hash: string) =>
+    open({ credential: { by: 'personal-token', hash, scopes: ['read'] } as const });
+  const endless = await byPersonalToken('four');
+  const logs = [
+    await open(bySession('one')),
+    await open({ credential: { by: 'token', idHash: 'two' } }),
+    await byPersonalToken('three'),
+  ];
   rig.clock.pass(MINUTE_MS);
   await rig.coordinator.reviewSubscriptions(1);
-  expect(logs.map(({ ended }) => ended)).toEqual([undefined, undefined]);
+  expect(logs.map(({ ended }) => ended)).toEqual([undefined, undefined, undefined]);
   rig.clock.pass(MINUTE_MS);
   rig.clock.pass(MINUTE_MS);
   for (const log of logs) await until(log, accessLost);
+  expect(endless.ended).toBeUndefined();
 });
 
 test('H298: a change of a role aborts the logs that the role no longer permits, and no others', async () => {
