@@ -66,7 +66,7 @@ export async function updateAgent(
   id: number,
   readRelease: () => Promise<AgentRelease | undefined>,
 ): Promise<AgentUpdate> {
-  authorise(actor, { kind: 'configure' });
+  authorise(actor, { kind: 'operate-hosts' });
   const release = await readRelease();
   if (!release)
     throw new OperationError(
