@@ -11,6 +11,7 @@ import { ensureEngine, type LocalEngine } from '../agent/local/local-engine.ts';
 import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
 import { ensureChromium } from './support/browser/chromium.ts';
+import { removeKilledRuns } from './support/engines/leftovers.ts';
 import { type Counts, countTests, failuresIn } from './support/tools/count.ts';
 import { ensurePrometheus } from './support/tools/prometheus.ts';
 import { checkRules, titlesOf } from './support/tools/rules.ts';
@@ -81,6 +82,8 @@ async function startEngine(): Promise<Counts> {
   const docker = connectEngine(engine.host);
   const { Version } = await docker.version();
   print(`Engine ${Version} at ${engine.host}, image ${await ensureImage(docker)}`);
+  const left = await removeKilledRuns(docker);
+  if (left.length > 0) print(`Removed ${left.length} containers and networks of a run that was killed`);
   return ONE;
 }
 
@@ -96,16 +99,13 @@ async function findPrometheus(): Promise<Counts> {
 }
 
 /**
- * Runs vitest twice at the same time, since each run mostly waits for containers and restarts. The output of
- * the second run follows that of the first. Without an engine only the tests that need none run; the missing
+ * Runs vitest several times at the same time, since each run mostly waits for containers and restarts. The
+ * outputs of the further runs follow that of the first. Without an engine only the tests that need none run; the missing
  * engine is counted already.
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
-    ? [
-        ['unit', 'simulation', 'api'],
-        ['contract', 'e2e', 'browser'],
-      ]
+    ? [['unit', 'simulation', 'api'], ['e2e'], ['contract', 'browser']]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
   const runs = kinds.map((projects, n) => runVitest(projects, reports[n] ?? '', n === 0));

@@ -11,11 +11,13 @@ import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.t
 import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
 import { activeOf, agentReturns, type Member, PairClient } from '../../support/chaos/pair.ts';
 import { nodeControlPlane, ProgramPart, type Settings, withFolder } from '../../support/chaos/parts.ts';
-import { RestClient } from '../../support/clients/rest-client.ts';
+import { type ExecutionJson, RestClient } from '../../support/clients/rest-client.ts';
 import { testEngine } from '../../support/engines/engine.ts';
+import { removeDeployment } from '../../support/engines/leftovers.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { startSqld } from '../../support/hosts/sqld.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 import { seededRandom } from '../../support/tools/random.ts';
 
 const DURATION_MS = 1_000 * Number(process.env.STANDBY_S ?? 60);
@@ -28,11 +30,12 @@ const MAX_LOGS = 40;
 const writesAndEnds = (name: string): boolean => Number(name.slice('run-'.length)) % 4 === 0;
 const PASSWORD = 'secret words';
 const DEPLOYMENT = 'e2e-standby';
+const MAX_EVIDENCE_CHARS = 10_000;
 
 test(
   'C253, C256, P191: two control planes that are killed one after the other lose nothing, and each takes over within 15 s',
   {
-    timeout: DURATION_MS + SETTLE_MS + 90_000,
+    timeout: DURATION_MS + 2 * SETTLE_MS + 90_000,
   },
   () => withFolder(run),
 );
@@ -65,10 +68,7 @@ async function run(folder: string): Promise<void> {
     expect(Math.max(...takeovers)).toBeLessThan(TAKEOVER_MS);
     expect(load.accepted.size).toBeGreaterThan(DURATION_MS / 3_000);
 
-    const finished = Object.values(await api.executions()).filter(
-      ({ id, name, status }) => status === 'terminated' && writesAndEnds(name) && !load.toTerminate.has(id),
-    );
-    expect(finished.length).toBeGreaterThan(0);
+    const finished = await eventually(() => finishedOf(api, load), SETTLE_MS);
     await endAll(api, SETTLE_MS);
     const executions = Object.values(await api.executions());
     const db = openRemote(database.url);
@@ -80,11 +80,22 @@ async function run(folder: string): Promise<void> {
     }
     await agent.stop();
     problems.push(...(await leftOn(await testEngine(), DEPLOYMENT)));
-    expect(problems, problems.join('; ')).toEqual([]);
+    const evidence = () => agent.program.output.slice(-MAX_EVIDENCE_CHARS);
+    if (problems.length > 0) throw new Error(`${problems.join('; ')}\n${evidence()}`);
   } finally {
     await Promise.allSettled([agent.kill(), ...members.map(({ part }) => part.kill())]);
     await database.stop();
+    await removeDeployment(await testEngine(), DEPLOYMENT);
   }
+}
+
+/** Executions that have written their line and ended by themselves. Throws if there is none yet. */
+async function finishedOf(api: RestClient, { toTerminate }: SteadyLoad): Promise<ExecutionJson[]> {
+  const finished = Object.values(await api.executions()).filter(
+    ({ id, name, status }) => status === 'terminated' && writesAndEnds(name) && !toTerminate.has(id),
+  );
+  if (finished.length === 0) throw new Error('no execution has ended by itself');
+  return finished;
 }
 
 async function member(settings: Settings, dataDir: string): Promise<Member> {

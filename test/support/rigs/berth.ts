@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { RestClient } from '../clients/rest-client.ts';
 import { testEngine } from '../engines/engine.ts';
+import { removeDeployment } from '../engines/leftovers.ts';
 import { type Program, startProgram } from '../hosts/process.ts';
 import { documentedAt } from '../tools/documented.ts';
 import { eventually } from '../tools/eventually.ts';
@@ -151,20 +152,10 @@ export class Berth {
         problems.push(new Error(`a program has ended by itself: ${program.output.slice(-2000)}`));
       else await program.stop().catch((error) => problems.push(error));
     }
-    problems.push(...(await this.#removeRest()).map((name) => new Error(`left on the engine: ${name}`)));
+    const left = await removeDeployment(this.docker, this.deployment);
+    problems.push(...left.map((name) => new Error(`left on the engine: ${name}`)));
     await rm(this.dataDir, { recursive: true, force: true });
     if (problems.length > 0) throw new AggregateError(problems, problems.map(String).join('; '));
-  }
-
-  async #removeRest(): Promise<string[]> {
-    const containers = await this.containers();
-    for (const { Id } of containers) await this.docker.getContainer(Id).remove({ force: true });
-    const networks = await this.docker.listNetworks({ filters: { label: [this.#label()] } });
-    for (const { Id } of networks) await this.docker.getNetwork(Id).remove();
-    return [
-      ...containers.map(({ Names, State }) => `${Names[0]} (${State})`),
-      ...networks.map(({ Name }) => Name),
-    ];
   }
 
   #label(): string {

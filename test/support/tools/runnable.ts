@@ -7,6 +7,7 @@ import { access, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promise
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { connectEngine } from '../../../agent/engine/engine-address.ts';
+import { removeDeployment } from '../engines/leftovers.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
 import { type RunnableBlock, runnableBlocksOf } from './documents.ts';
 import { eventually } from './eventually.ts';
@@ -83,7 +84,9 @@ class Reader {
 
   async end(): Promise<void> {
     for (const program of this.#programs) await program.stop().catch(() => program.kill());
-    await removeContainers(this.#deployment);
+    const docker = connectEngine(process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock');
+    // Executions that were not terminated leave their containers.
+    await removeDeployment(docker, this.#deployment);
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -163,13 +166,4 @@ async function downloadedNode20(): Promise<string> {
   const node = stdout.trim().split('\n').at(-1) ?? '';
   await access(node);
   return node;
-}
-
-/** Removes what executions that were not terminated leave on the engine. */
-async function removeContainers(deployment: string): Promise<void> {
-  const docker = connectEngine(process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock');
-  const filters = { label: [`berth.deployment=${deployment}`] };
-  for (const { Id } of await docker.listContainers({ all: true, filters }))
-    await docker.getContainer(Id).remove({ force: true });
-  for (const { Id } of await docker.listNetworks({ filters })) await docker.getNetwork(Id).remove();
 }
