@@ -100,8 +100,8 @@ async function findPrometheus(): Promise<Counts> {
 
 /**
  * Runs vitest several times at the same time, since each run mostly waits for containers and restarts. The
- * outputs of the further runs follow that of the first. Without an engine only the tests that need none run; the missing
- * engine is counted already.
+ * outputs of the further runs follow that of the first. Without an engine only the tests that need none run;
+ * the missing engine is counted already.
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
