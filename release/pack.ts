@@ -2,11 +2,13 @@
  * `npm run pack`: makes the package as a tarball in `dist/`, for `npm install -g`. Node strips no types below
  * node_modules, so the sources become JavaScript, file by file. The command line becomes one file, since it
  * must start quickly, and runs on Node 20. Everything else runs on the Node 24 that the package brings along.
+ * `npm run pack -- FOLDER` adds the signed agent in FOLDER.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
 import { transform } from 'esbuild';
+import { AGENT_BUNDLE, AGENT_RELEASE } from '../shared/protocol/release.ts';
 import { bundleCommand } from './command.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -25,6 +27,7 @@ for (const folder of FOLDERS)
   for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
     if (entry.isFile()) await add(join(entry.parentPath, entry.name).slice(ROOT.length + 1));
 for (const file of FILES) copyFile(file, join(STAGE, file));
+addAgent(process.argv[2]);
 await bundleCommand(join(STAGE, COMMAND));
 const manifest = makeManifest(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
 writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -49,9 +52,17 @@ async function add(path: string): Promise<void> {
   writeFileSync(to.replace(/\.ts$/, '.js'), withOwnNames(code));
 }
 
+/** The control plane serves it from there (control-plane/local/assets/agent-files.ts). */
+function addAgent(folder: string | undefined): void {
+  if (folder === undefined) return;
+  mkdirSync(join(STAGE, 'agent/release'));
+  for (const name of [AGENT_BUNDLE, AGENT_RELEASE])
+    copyFile(join(folder, name), join(STAGE, 'agent/release', name));
+}
+
 /** Copies the content only. */
 function copyFile(path: string, to: string): void {
-  writeFileSync(to, readFileSync(join(ROOT, path)));
+  writeFileSync(to, readFileSync(resolve(ROOT, path)));
 }
 
 /** Names of files in imports and other texts: the sources are JavaScript now. */

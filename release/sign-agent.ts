@@ -19,12 +19,18 @@ export function signRelease(bundle: Uint8Array, version: string, key: KeyObject)
   return { version, sha256, signature, key: x };
 }
 
-if (import.meta.main) {
-  const [keyFile, folder] = process.argv.slice(2).map((path) => resolve(path));
-  if (!keyFile || !folder) throw new Error('usage: npm run sign-agent -- KEY FOLDER');
+/** Makes the agent in `folder`, and signs it with the key in this file. */
+export async function signAgent(keyFile: string, folder: string): Promise<SignedRelease> {
   const key = createPrivateKey(await readFile(keyFile));
   await ensureAgentBundle(folder);
   const release = signRelease(await readFile(join(folder, AGENT_BUNDLE)), VERSION, key);
   await writeFile(join(folder, AGENT_RELEASE), `${JSON.stringify(release, null, 2)}\n`);
-  process.stdout.write(`${folder}: agent ${release.version}, signed with the key ${release.key}\n`);
+  return release;
+}
+
+if (import.meta.main) {
+  const [keyFile, folder] = process.argv.slice(2).map((path) => resolve(path));
+  if (!keyFile || !folder) throw new Error('usage: npm run sign-agent -- KEY FOLDER');
+  const { version, key } = await signAgent(keyFile, folder);
+  process.stdout.write(`${folder}: agent ${version}, signed with the key ${key}\n`);
 }

@@ -1,7 +1,7 @@
 /** The package as people get it: packed, installed with npm in an empty folder, and run from there. */
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -22,6 +22,7 @@ const TARBALL = `berth-${VERSION}.tgz`;
 const CONTEXT = `berth-control-plane-image-${VERSION}-${process.platform}-${process.arch}.tar.gz`;
 const PASSWORD = 'words of an administrator';
 const run = promisify(execFile);
+const releaseKey = generateKeyPairSync('ed25519');
 
 let folder: string;
 /** The checksum of the package that another umask makes. */
@@ -31,9 +32,13 @@ let paths: Record<20 | 24, string>;
 
 beforeAll(async () => {
   folder = await scratchFolder('berth-package-');
-  await run('/bin/sh', ['-c', 'umask 077; npm run --silent pack'], { cwd: ROOT });
+  const keyFile = join(folder, 'release-key.pem');
+  await writeFile(keyFile, releaseKey.privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  const agent = join(folder, 'agent');
+  await run('npm', ['run', '--silent', 'sign-agent', '--', keyFile, agent], { cwd: ROOT });
+  await run('/bin/sh', ['-c', 'umask 077; npm run --silent pack -- "$0"', agent], { cwd: ROOT });
   packedByOthers = await digestOf(TARBALL);
-  await run('npm', ['run', '--silent', 'release', '--', '--draft'], { cwd: ROOT });
+  await run('npm', ['run', '--silent', 'release', '--', '--draft', '--key', keyFile], { cwd: ROOT });
   const prefix = join(folder, 'installed');
   await run('npm', ['install', '--global', '--prefix', prefix, join(DIST, TARBALL)], {
     cwd: folder,
@@ -85,13 +90,18 @@ test('L15: berth demo runs a container to its end, on Node 20', async () => {
   expect(await demo.waitForEnd()).toBe(0);
 });
 
-test('L15, L16: berth server serves the commands of clients, on Node 24, and SIGTERM ends it', async () => {
+test('L15, L16, L120: berth server serves the commands of clients and the signed agent of its release, on Node 24, and SIGTERM ends it', async () => {
   const settings = { BERTH_PORT: '0', BERTH_ADMIN_PASSWORD: PASSWORD, BERTH_DATA_DIR: join(folder, 'data') };
   const server = berth(24, ['server'], settings);
   await server.waitFor(/agent\.connected/, 30_000);
   const [, url = ''] = await server.waitFor(/listens on (http:\/\/[\w.:]+)/);
   for (const file of ['/assets/berth.css', '/agent/berth-agent.mjs', '/docs/swagger-ui.css', '/openapi.json'])
     expect((await fetch(url + file)).status, file).toBe(200);
+  const signed = (await (await fetch(`${url}/agent/release.json`)).json()) as {
+    key: string;
+    version: string;
+  };
+  expect(signed).toMatchObject({ key: releaseKey.publicKey.export({ format: 'jwk' }).x, version: VERSION });
   const login = startCommand(
     ['/bin/sh', '-c', `echo '${PASSWORD}' | berth login ${url} --user admin --password-stdin`],
     { cwd: folder, env: { HOME: folder, PATH: paths[20] } },
