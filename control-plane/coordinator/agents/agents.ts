@@ -38,6 +38,7 @@ import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
 import { type Hello, helloProblem } from './hello-problem.ts';
 import { HostConnections } from './host-connections.ts';
+import type { LogCount } from './open-logs.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
@@ -55,6 +56,7 @@ export interface AgentsDeps extends ConnectionDeps {
 }
 
 export class Agents implements SessionEvents {
+  readonly logs: LogCount;
   readonly replayGuard = new ReplayGuard();
   readonly perHost = new HostConnections();
   readonly freshReports: FreshReports;
@@ -92,7 +94,8 @@ export class Agents implements SessionEvents {
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
     this.freshReports = new FreshReports(turns, clock, this.#sessions);
     this.saved = new SavedSessions(turns, this.#sessions, (...args) => this.attach(...args));
-    this.#connections = new AgentConnections(deps, (hostId) => this.#nameOf(hostId));
+    this.logs = deps.logs ?? { open: 0, bytes: 0 };
+    this.#connections = new AgentConnections({ ...deps, logs: this.logs }, (hostId) => this.#nameOf(hostId));
   }
 
   /** Records that the proof has admitted its host. Throws OperationError if it was used before. */

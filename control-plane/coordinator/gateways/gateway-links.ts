@@ -7,6 +7,7 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { SessionMessage } from '../agents/agent-connection.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
+import type { LogCount } from '../agents/open-logs.ts';
 import type { SessionPeer } from '../agents/session-peer.ts';
 import type { Clock, Logger } from '../ports.ts';
 import type { SavedLinks, SavedSession } from '../sleep/saved-state.ts';
@@ -15,6 +16,7 @@ import { newEntries, type Portion, type Rejected } from './portion.ts';
 
 export interface GatewayLinksOptions {
   agents: {
+    readonly logs: Pick<LogCount, 'bytes'>;
     admit(proof: VerifiedProof): void;
     attach(peer: SessionPeer, hostId: number): Session;
     saved: {
@@ -98,8 +100,9 @@ export class GatewayLinks {
     return id;
   }
 
-  /** A batch from a gateway. */
-  up(batch: readonly Portion<SessionMessage>[]): Rejected {
+  /** A batch from a gateway, and how many bytes of output have passed through it since the last one. */
+  up(batch: readonly Portion<SessionMessage>[], logBytes: number): Rejected {
+    this.#options.agents.logs.bytes += logBytes;
     return batch.flatMap((portion) => (this.#accept(portion) ? [] : [portion.connection]));
   }
 

@@ -15,11 +15,12 @@ import type { AgentSocket, Clock } from '../ports.ts';
 import { BatchSender } from './batch-sender.ts';
 import { GatewayLog } from './gateway-log.ts';
 import { newEntries, type Portion, type Rejected } from './portion.ts';
+import { factsOf, isSignOfLife } from './sign-of-life.ts';
 
 export interface GatewayOptions extends ConnectionDeps {
   clock: Pick<Clock, 'nowMs' | 'after'>;
-  /** Passes a batch to the coordinator. */
-  up(batch: Portion<SessionMessage>[]): Promise<Rejected>;
+  /** Passes a batch to the coordinator, with the bytes of output that readers got since the last one. */
+  up(batch: Portion<SessionMessage>[], logBytes: number): Promise<Rejected>;
   /** What may wait for the coordinator, in UTF-16 units of the agents' messages. */
   maxWaitingLength: number;
   /** For so long, reports that only show that the agent lives wait for others (P177). */
@@ -68,19 +69,6 @@ interface Held {
   waiting: (() => void)[];
 }
 
-/** What a message says of the host itself, as text. */
-const factsOf = ({ conditions = [], swarm }: SessionMessage): string => JSON.stringify([conditions, swarm]);
-
-/**
- * A report of nothing but the usage of the host (P177). Agents repeat in it what they have said of the host,
- * which `facts` has from the message before.
- */
-function isSignOfLife(message: SessionMessage, facts: string | undefined): boolean {
-  if (message.type !== 'report' || message.observations.length + message.forgotten.length > 0) return false;
-  const isSilent = message.conditions === undefined && message.swarm === undefined;
-  return isSilent || factsOf(message) === facts;
-}
-
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #connections: AgentConnections;
@@ -90,16 +78,21 @@ export class Gateway {
   /** The open logs, by ids of their readers. */
   readonly #logs = new Map<string, GatewayLog>();
   readonly #windows = new LogWindows();
+  /** `bytes`: those that the coordinator has not been told of. */
+  readonly #logCount = { open: 0, bytes: 0 };
   /** Names of hosts, as their last hello gives them. */
   readonly #names = new Map<number, string>();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    this.#connections = new AgentConnections(options, (hostId) => this.#names.get(hostId) ?? hostId);
+    this.#connections = new AgentConnections(
+      { ...options, logs: this.#logCount },
+      (hostId) => this.#names.get(hostId) ?? hostId,
+    );
     this.#sender = new BatchSender({
       ...options,
       to: 'coordinator',
-      send: options.up,
+      send: (batch) => options.up(batch, this.#newLogBytes()),
       delivered: (id, count) => {
         const held = this.#held.get(id);
         if (held) this.#change(held, { delivered: count });
@@ -222,6 +215,13 @@ export class Gateway {
       held.waiting.push(resolve);
       await promise;
     }
+  }
+
+  /** Bytes that the coordinator has not been told of. Those of a call that fails are not counted. */
+  #newLogBytes(): number {
+    const { bytes } = this.#logCount;
+    this.#logCount.bytes = 0;
+    return bytes;
   }
 
   #receive(id: string, message: SessionMessage, length: number): void {

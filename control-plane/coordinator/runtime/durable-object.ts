@@ -73,8 +73,8 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   }
 
   /** A batch from a gateway (GatewayLinks.up). */
-  up(batch: Portion<SessionMessage>[]): Promise<Rejected> {
-    return this.#handle(() => this.#links.up(batch));
+  up(batch: Portion<SessionMessage>[], logBytes: number): Promise<Rejected> {
+    return this.#handle(() => this.#links.up(batch, logBytes));
   }
 
   override alarm(): Promise<void> {

@@ -138,7 +138,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
       maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
       holdMs: holdMs(scheduling.lostAfterMs),
       lostAfterMs: scheduling.lostAfterMs,
-      up: (batch) => this.#awake.during(() => coordinatorStub(env).up(batch)),
+      up: (...batch) => this.#awake.during(() => coordinatorStub(env).up(...batch)),
       over: (id) => void ctx.storage.delete(`${CONNECTION_KEY}${id}`),
     });
     const sockets = ctx.getWebSockets();

@@ -13,7 +13,7 @@ export interface CoordinatorLink {
   /** Admits an agent at its gateway. The value is the id of its connection. */
   admit(gateway: number, proof: VerifiedProof): Promise<Outcome<string>>;
   /** Passes on a batch (GatewayLinks.up). */
-  up(batch: Portion<SessionMessage>[]): Promise<Rejected>;
+  up(batch: Portion<SessionMessage>[], logBytes: number): Promise<Rejected>;
 }
 
 /** What others call of a gateway. */

@@ -141,10 +141,10 @@ export class MeteredBerth {
       ...shared,
       holdMs: holdMs(scheduling.lostAfterMs),
       lostAfterMs: scheduling.lostAfterMs,
-      up: async (batch) => {
+      up: async (...batch) => {
         this.metered.gatewayCalls += 1;
         alarm.guard();
-        return this.#links.up(batch);
+        return this.#links.up(...batch);
       },
     });
     const call = (verb: string, args: readonly unknown[]) => {

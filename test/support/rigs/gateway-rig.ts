@@ -114,7 +114,7 @@ export class GatewayRig {
       holdMs: HOLD_MS,
       lostAfterMs: LOST_AFTER_MS,
       over: (id) => this.stored.delete(id),
-      up: (batch) => this.#call('up', () => this.links.up(structuredClone(batch))),
+      up: (...batch) => this.#call('up', () => this.links.up(...structuredClone(batch))),
       maxWaitingLength: this.#maxWaitingLength,
     });
   }

@@ -140,9 +140,9 @@ export class ControlPlane implements Server {
   }
 
   /** A batch from a gateway. */
-  up(batch: Portion<SessionMessage>[]): Rejected {
+  up(batch: Portion<SessionMessage>[], logBytes: number): Rejected {
     this.#guard();
-    return this.#gatewayLinks?.up(batch) ?? [];
+    return this.#gatewayLinks?.up(batch, logBytes) ?? [];
   }
 
   /** The coordinator loses its memory, but for what it saves, if nothing is under way (C232). */

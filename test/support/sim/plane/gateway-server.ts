@@ -176,12 +176,12 @@ export class GatewayServer implements Server {
       over: (id) => {
         this.#stored.delete(id);
       },
-      up: (batch) => {
+      up: (...batch) => {
         const coordinator = this.#coordinator();
         return this.#calls.call(
           memory,
           () => coordinator?.process,
-          () => coordinator?.up(structuredClone(batch)) ?? [],
+          () => coordinator?.up(...structuredClone(batch)) ?? [],
         );
       },
     });

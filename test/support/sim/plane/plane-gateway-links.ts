@@ -31,6 +31,7 @@ export class PlaneGatewayLinks {
     this.#connections = slept ? slept.links.#connections : new Map();
     this.#links = new GatewayLinks({
       agents: {
+        logs: agents.logs,
         admit: () => {},
         attach: (peer, hostId) => shown((seen) => agents.attach(seen, hostId), peer),
         saved: {
@@ -57,8 +58,8 @@ export class PlaneGatewayLinks {
     return id;
   }
 
-  up(batch: Portion<SessionMessage>[]): Rejected {
-    return this.#links.up(batch);
+  up(batch: Portion<SessionMessage>[], logBytes: number): Rejected {
+    return this.#links.up(batch, logBytes);
   }
 
   /** Undefined: something is under way. */

@@ -116,7 +116,7 @@ test('P172: a connection whose messages are missing at the coordinator ends with
   await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
   rig.restartCoordinator();
   const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
-  expect(rig.links.up([{ connection: one.id, first: 5, entries: [] }])).toEqual([one.id]);
+  expect(rig.links.up([{ connection: one.id, first: 5, entries: [] }], 0)).toEqual([one.id]);
   one.report();
   two.report();
   await two.received('ack');
@@ -205,6 +205,21 @@ test('P174: output goes from the gateway to its reader, and nothing of it to the
   const { value } = await stream.getReader().read();
   expect(new TextDecoder().decode(value)).toBe('some output');
   expect(rig.calls.length).toBe(calls);
+});
+
+test('H452: the coordinator counts the output that has passed through gateways', async () => {
+  const agent = await rig.agent().join();
+  await rig.rig.submit();
+  const { assignment } = await agent.received('start');
+  agent.report([seen(assignment, running)]);
+  await agent.received('ack');
+  const stream = await rig.openLog(owner, assignment.service, 'raw');
+  await agent.sendLog('some output');
+  await stream.getReader().read();
+  expect(rig.rig.coordinator.agents.logs.bytes).toBe(0);
+  agent.report([seen(assignment, exited(0))]);
+  await eventually(() => rig.rig.coordinator.agents.logs.bytes > 0);
+  expect(rig.rig.coordinator.agents.logs.bytes).toBe('some output'.length);
 });
 
 test('P174: a log is opened only after the start has arrived that the coordinator sent before', async () => {
