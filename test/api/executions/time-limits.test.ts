@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic } from '../../support/clients/http-client.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
@@ -48,6 +49,13 @@ onHosts(hosts, (host) => {
       error_message: 'stopped: its time limit of 1 s, counted from its placement, was over',
     });
     await agent.close();
+  });
+
+  test('W26: the page of an execution shows its time limit', async () => {
+    const web = await WebClient.logIn(host);
+    const page = async (fields: object) => (await web.get(`/executions/${await submit(fields)}`)).text;
+    expect(await page({ time_limit: 5_400 })).toContain('<dt>Time limit</dt><dd>1 h 30 min</dd>');
+    expect(await page({})).not.toContain('Time limit');
   });
 
   test.each([0, -1, 1.5, 31_536_001, '60', null])('H480: time_limit %j is 400', async (time_limit) => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
+import { AccountClient, type Fields, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -11,6 +11,8 @@ const GIB = 1024 ** 3;
 const NASTY = '"><img src=x onerror=alert(1)>';
 const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;';
 const LOOPBACK = '127.0.0.1';
+const NATIVE = '/native/api/0.7';
+const plainLimits = { concurrent_executions: 1, memory: 0, cores: 0 };
 let names = 0;
 /** The unit that a form has selected for memory. */
 const selectedUnit = (page: string): string | undefined => /<option value="(\w+)" selected/.exec(page)?.[1];
@@ -138,6 +140,25 @@ onHosts(hosts, (host) => {
       expect([refused.includes('value="much"'), selectedUnit(refused)]).toEqual([true, 'MiB']);
       expect((await admin.act(`/admin/quotas/${id}/delete`)).text).toContain(`Quota ${name} was deleted.`);
       expect((await admin.act('/admin/quotas/1/delete')).text).toContain('still in use');
+    });
+
+    test('W96: the time limits of a quota are in minutes, and one that was not touched stays the same to the second', async () => {
+      const id = await accounts.create('quota', { name: newName('timed'), ...plainLimits });
+      const native = `${NATIVE}/quota/${id}`;
+      const limits = async () => (await accounts.admin.get(native)).json<{ quota: Fields }>().quota;
+      await accounts.admin.post(native, { time_limit: 5_401, max_time_limit: 36_000 });
+      const page = (await admin.get(`/admin/quotas/${id}`)).text;
+      const shown = page.matchAll(/name="(?:max_)?time_limit"[^>]*? value="([^"]*)"/g);
+      expect([...shown].map(([, value]) => value)).toEqual(['90.02', '600']);
+      const fields = { name: newName('timed'), concurrent_executions: '1', memory: '0', cores: '0' };
+      await admin.act(`/admin/quotas/${id}`, { ...fields, time_limit: '90.02', max_time_limit: '120.5' });
+      expect(await limits()).toMatchObject({ time_limit: 5_401, max_time_limit: 7_230 });
+      await admin.act(`/admin/quotas/${id}`, fields);
+      expect(await limits()).toMatchObject({ time_limit: 5_401, max_time_limit: 7_230 });
+      for (const time_limit of ['x', '-1', '1e9', '9999999']) {
+        const refused = await admin.post(`/admin/quotas/${id}`, { ...fields, time_limit });
+        expect([refused.status, refused.text.includes('id="time_limit-problem"')]).toEqual([400, true]);
+      }
     });
 
     test('W97: typed text is shown as text, and never runs', async () => {

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import type { Quota, User } from '../../../core/accounts/account.ts';
 import { memoryText } from '../../../core/model/text.ts';
+import { MAX_TIME_LIMIT_S } from '../../../core/model/time-limit.ts';
 import { count, name } from '../../../http/json/account-fields.ts';
 import type { Entry } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
@@ -30,6 +31,15 @@ const number = z
   .regex(/^\d{1,12}(\.\d{1,9})?$/, NOT_A_LIMIT)
   .transform(Number);
 
+const SECONDS_IN_MINUTE = 60;
+
+/** A time in minutes, of which two decimals give each second. */
+const seconds = number
+  .transform((minutes) => Math.round(minutes * SECONDS_IN_MINUTE))
+  .pipe(z.int().max(MAX_TIME_LIMIT_S, `must be at most ${MAX_TIME_LIMIT_S / SECONDS_IN_MINUTE} minutes`));
+
+export const minutesText = (timeS: number): string => String(Number((timeS / SECONDS_IN_MINUTE).toFixed(2)));
+
 /** Parses the form. `shownBytes` is the memory that the form showed: an untouched amount stays exact. */
 export const quotaFields = (shownBytes?: number) =>
   z.preprocess(
@@ -43,11 +53,15 @@ export const quotaFields = (shownBytes?: number) =>
         concurrent_executions: number.pipe(count),
         memory: z.number(NOT_A_LIMIT).pipe(count),
         cores: number.pipe(count),
+        time_limit: seconds.optional(),
+        max_time_limit: seconds.optional(),
       })
-      .transform(({ concurrent_executions, memory, ...rest }) => ({
+      .transform(({ concurrent_executions, memory, time_limit, max_time_limit, ...rest }) => ({
         ...rest,
         concurrentExecutions: concurrent_executions,
         memoryBytes: memory,
+        timeLimitS: time_limit,
+        maxTimeLimitS: max_time_limit,
       })),
   );
 
@@ -83,6 +97,11 @@ ${control('name', 'Name', html`autocomplete="off"`)}
 ${control('concurrent_executions', 'Executions', html`type="number" min="0" step="1"`)}
 ${field({ name: 'memory', label: 'Memory', problems }, (it) => memoryInput(it, { name: 'memory', label: 'memory', entry: { amount: values.memory ?? '', unit: values.memory_unit ?? 'GiB' }, more: html`required` }))}
 ${control('cores', 'Cores', html`type="number" min="0" step="1"`)}
+</div>
+<p>Executions end when their time limit is over. It is what a submission states, but at most the longest; without one, it is the usual one. In minutes; 0 means no limit.</p>
+<div class="columns">
+${control('time_limit', 'Usual time limit', html`type="number" min="0" step="0.01"`)}
+${control('max_time_limit', 'Longest time limit', html`type="number" min="0" step="0.01"`)}
 </div>`;
 }
 

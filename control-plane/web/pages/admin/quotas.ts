@@ -20,7 +20,7 @@ import { redirectAfter, redirectWith } from '../../components/notice.ts';
 import { coresNumber, share } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { adminPage } from './admin-page.ts';
-import { quotaFields, quotaPage, type Usage } from './quota-form.ts';
+import { minutesText, quotaFields, quotaPage, type Usage } from './quota-form.ts';
 
 export function quotaPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -94,7 +94,10 @@ function usagesBy(users: readonly User[], usages: readonly UserUsage[]): Usage[]
     .sort((a, b) => b.executions - a.executions || b.memoryBytes - a.memoryBytes || b.cores - a.cores);
 }
 
-const FRESH = { concurrent_executions: '5', memory: '32', memory_unit: 'GiB', cores: '20' };
+const FRESH = {
+  ...{ concurrent_executions: '5', memory: '32', memory_unit: 'GiB', cores: '20' },
+  ...{ time_limit: '0', max_time_limit: '0' },
+};
 
 function valuesOf(quota: Quota): Record<string, string> {
   const { amount, unit } = memoryEntry(quota.memoryBytes);
@@ -104,6 +107,8 @@ function valuesOf(quota: Quota): Record<string, string> {
     memory: amount,
     memory_unit: unit,
     cores: String(quota.cores),
+    time_limit: minutesText(quota.timeLimitS),
+    max_time_limit: minutesText(quota.maxTimeLimitS),
   };
 }
 

@@ -15,6 +15,7 @@ import {
 import { getExecution } from '../../../operations/executions/reads.ts';
 import { listExecutionServices } from '../../../operations/executions/services.ts';
 import { submissionSteps } from '../../../operations/executions/submission-input.ts';
+import { duration } from '../../components/duration.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { isOperationError, redirectAfter, redirectWith } from '../../components/notice.ts';
@@ -153,7 +154,7 @@ ${canDeleteExecutions ? html`<button form="delete" name="confirmed" value="" cla
 }
 
 function about(c: WebContext, execution: ExecutionView): Html {
-  const { id, userName, description } = execution;
+  const { id, userName, description, timeLimitS } = execution;
   const application = JSON.parse(description) as { name: string; will_end: boolean };
   const isShown = description.length <= MAX_SHOWN;
   return html`
@@ -162,6 +163,7 @@ function about(c: WebContext, execution: ExecutionView): Html {
 <dl class="facts">
 <dt>Application</dt><dd>${application.name}</dd>
 <dt>Type</dt><dd>${application.will_end ? LIFE_TEXTS.ends : LIFE_TEXTS.stays}</dd>
+${timeLimitS === null ? '' : html`<dt>Time limit</dt><dd>${duration(timeLimitS * 1_000)}</dd>`}
 <dt>Owner</dt><dd>${userName}${userName === c.get('account').user.username ? ' (you)' : ''}</dd>
 </dl>
 <details>
