@@ -29,6 +29,7 @@ import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes
 import { personalTokenRoutes } from './http/routes/personal-tokens.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
+import { shopRoutes } from './http/routes/shop.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import { native } from './http/variants/native.ts';
@@ -250,6 +251,10 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
     const { personalTokenRules: rules, nowMs } = deps;
     const making = { tokens: authentication.personalTokens, rules, nowMs };
     routes.route('/token', personalTokenRoutes(deps, making, variant, confirmIn));
+  }
+  if (variant.shop) {
+    routes.use('/shop/*', authenticate);
+    routes.route('/shop', shopRoutes(deps));
   }
   if (variant.accounts) {
     routes.route('/', accountRoutes(deps, variant.accounts, { authenticate, confirmIn }));

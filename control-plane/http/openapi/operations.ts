@@ -24,6 +24,7 @@ import { accountOperations } from './account-operations.ts';
 import { hostOperations } from './host-operations.ts';
 import type { Operation, Scheme } from './operation.ts';
 import { personalTokenOperations } from './personal-token-operations.ts';
+import { shopOperations } from './shop-operations.ts';
 
 const PUBLIC: readonly Scheme[] = [];
 const BODY_ERRORS = [400, 413];
@@ -46,6 +47,7 @@ export function operationsOf(variant: Variant, group: Group): Operation[] {
     },
     ...(variant.tokens ? tokenOperations(access) : []),
     ...personalTokenOperations(access),
+    ...shopOperations(access),
     ...executionOperations(variant, group, access),
     ...serviceOperations(access),
     eventsOperation(access),

@@ -1,4 +1,4 @@
-/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H482, H483). */
+/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H482, H483, H512). */
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
@@ -13,6 +13,7 @@ export const native: Variant = {
   framedLogs: true,
   changesTimeLimit: true,
   personalTokens: true,
+  shop: true,
   executionText: (execution) => executionText(execution, groupB, { time_limit: execution.timeLimitS }),
   serviceJson: (service): ServiceJson => ({
     ...serviceJson(service),

@@ -44,6 +44,8 @@ export interface Routes {
   changesTimeLimit?: boolean;
   /** Whether personal access tokens are made, listed and revoked here. All variants accept them (H484). */
   personalTokens?: boolean;
+  /** Whether programs can read the app shop, and fill in its applications (H512). */
+  shop?: boolean;
   /** Whether there is a stream of events. */
   events: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */

@@ -1,6 +1,6 @@
 /** Use cases of the shop. Each one authorises on its first line. */
 import type { Application } from '../../../shared/application-schema.ts';
-import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
+import { type Account, type Actor, authorise, type Role } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from '../../core/shop/shop.ts';
 import type { ParameterProblem } from '../../core/shop/shop-parameters.ts';
@@ -20,6 +20,7 @@ export interface ShopView {
   entries: ShopEntry[];
   /** What is wrong with the shop; empty for users who cannot correct it. */
   problems: ShopProblem[];
+  role: Role;
 }
 
 export interface ShopOrder {
@@ -35,13 +36,29 @@ export async function listShop({ shopFiles }: ShopContext, actor: Actor): Promis
   return {
     entries: entries.filter((entry) => isShownTo(entry, role)).sort(byCategory),
     problems: role.canChangeConfig ? problems : [],
+    role,
   };
 }
 
 /** An entry that the role may not see is `not-found`. */
-export async function getShopEntry(context: ShopContext, actor: Actor, id: string): Promise<ShopEntry> {
+export async function getShopEntry(
+  context: ShopContext,
+  actor: Actor,
+  id: string,
+): Promise<{ entry: ShopEntry; role: Role }> {
   const account = authorise(actor, { kind: 'submit-execution' });
-  return findEntry(context, account, id);
+  return { entry: await findEntry(context, account, id), role: account.role };
+}
+
+/** The description with these values, which the caller may submit. Nothing is queued. */
+export async function fillInFromShop(
+  context: ShopContext,
+  actor: Actor,
+  id: string,
+  readValues: () => Promise<ShopOrder['values']>,
+): Promise<{ application: Application } | RefusedOrder> {
+  const account = authorise(actor, { kind: 'submit-execution' });
+  return fillIn(await findEntry(context, account, id), account.role, await readValues());
 }
 
 /** A picture of the entry's folder; without a name, its logo. */

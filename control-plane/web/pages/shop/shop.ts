@@ -40,12 +40,12 @@ ${problems.length > 0 ? problemsTable(problems) : ''}`,
   routes.get('/:id/logo', (c) => picture(c, deps, c.req.param('id')));
   routes.get('/:id/files/:name', (c) => picture(c, deps, c.req.param('id'), c.req.param('name')));
   routes.get('/:id', async (c) => {
-    const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
+    const { entry } = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
     return entryPage(c, deps, entry, {}, await readmes.of(entry));
   });
   routes.post('/:id', async (c) => {
     const form = await formOf(c);
-    const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
+    const { entry } = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
     const order = orderOf(form, entry, c.get('account').role);
     const filled =
       form.get('do') === 'explain'
