@@ -85,15 +85,18 @@ export function credentialsIn({ session, token }: Context): Credentials | undefi
   return session === undefined ? undefined : { session };
 }
 
-/** The client for the commands. `BERTH_URL` and `BERTH_TOKEN` win over the current context. */
-export async function connect(env: NodeJS.ProcessEnv): Promise<Berth> {
+/**
+ * The client for the commands. `BERTH_URL` and `BERTH_TOKEN` win over the current context. `signal` ends all
+ * requests of the client.
+ */
+export async function connect(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Berth> {
   const { BERTH_URL, BERTH_TOKEN } = env;
   const { current, contexts } = await new ContextsFile(env).read();
   const url = BERTH_URL === undefined ? current !== null && contexts[current]?.url : originOf(BERTH_URL);
   if (!url) throw new Error('There is no control plane yet: berth login URL, or set BERTH_URL.');
-  if (BERTH_TOKEN !== undefined) return new Berth(url, { token: BERTH_TOKEN });
+  if (BERTH_TOKEN !== undefined) return new Berth(url, { token: BERTH_TOKEN }, signal);
   // The current context comes first, since several may be of one control plane.
   const all = [...(current === null ? [] : [contexts[current]]), ...Object.values(contexts)];
   const known = all.find((one) => one?.url === url && credentialsIn(one));
-  return new Berth(url, known && credentialsIn(known));
+  return new Berth(url, known && credentialsIn(known), signal);
 }

@@ -5,4 +5,7 @@ import { terminalOf } from './terminal/terminal.ts';
 
 // The reader of a pipe has enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-process.exitCode = await run(process.argv.slice(2), terminalOf(process));
+const args = process.argv.slice(2);
+process.exitCode = await run(args, terminalOf(process));
+// The look-up of a name can't be ended, and a shell waits for its candidates.
+if (args[0] === 'complete') process.exit();

@@ -4,6 +4,7 @@ import { BerthError } from '../client/berth.ts';
 import { VERSION } from '../client/version.ts';
 import { addAccountCommands } from './commands/accounts.ts';
 import { addCheckCommands } from './commands/checks.ts';
+import { addCompletionCommands } from './commands/completion.ts';
 import { addEventCommand } from './commands/events.ts';
 import { addExecutionCommands } from './commands/executions.ts';
 import { addHostCommands } from './commands/hosts.ts';
@@ -32,7 +33,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-function programOf(terminal: Terminal): Command {
+/** The commands with their arguments and options. */
+export function programOf(terminal: Terminal): Command {
   const program = new Command('berth')
     .description('Runs containerised applications on a cluster of Docker hosts')
     .version(VERSION, '-V, --version', 'the version of this program')
@@ -55,6 +57,7 @@ function programOf(terminal: Terminal): Command {
   addHostCommands(program, terminal, connected);
   addAccountCommands(program, terminal, connected);
   addPersonalTokenCommands(program, terminal, connected);
+  addCompletionCommands(program, terminal, (signal) => connect(terminal.env, signal));
   return program;
 }
 

@@ -36,6 +36,7 @@ export interface SubmitOptions {
 export class Berth {
   readonly #url: URL;
   readonly #credentials: Credentials | undefined;
+  readonly #signal: AbortSignal | undefined;
   readonly #requests: Requests = {
     ask: (...request) => this.#text(...request),
     make: async (path, body) => text(await sendOnce(this.#call('POST', path, body))),
@@ -46,10 +47,14 @@ export class Berth {
   readonly quotas = new Accounts<QuotaJson>('quota', this.#requests);
   readonly tokens = new PersonalTokens(this.#requests);
 
-  /** `url`: of the control plane, such as `https://berth.example.org`. Throws TypeError if it is none. */
-  constructor(url: string, credentials?: Credentials) {
+  /**
+   * `url`: of the control plane, such as `https://berth.example.org`. Throws TypeError if it is none.
+   * `signal`: ends all requests.
+   */
+  constructor(url: string, credentials?: Credentials, signal?: AbortSignal) {
     this.#url = new URL(url);
     this.#credentials = credentials;
+    this.#signal = signal;
   }
 
   /** The release of the server, and its deployment. Needs no credentials. */
@@ -170,7 +175,7 @@ export class Berth {
 
   #call(method: Call['method'], path: string, body?: unknown): Call {
     const url = new URL(`${API_PATH}${path}`, this.#url);
-    return { method, url, credentials: this.#credentials, body };
+    return { method, url, credentials: this.#credentials, body, signal: this.#signal };
   }
 
   async #text(method: Call['method'], path: string, body?: unknown): Promise<string> {

@@ -15,6 +15,7 @@ import { removeKilledRuns } from './support/engines/leftovers.ts';
 import { type Counts, countTests, failuresIn } from './support/tools/count.ts';
 import { ensurePrometheus } from './support/tools/prometheus.ts';
 import { checkRules, titlesOf } from './support/tools/rules.ts';
+import { ensureShells } from './support/tools/shells.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
 const MAX_BUNDLE_KIB = 1024;
@@ -44,6 +45,7 @@ await step('worker bundle', buildWorker);
 await step('engine and image', startEngine);
 await step('browser', findBrowser);
 await step('prometheus', findPrometheus);
+await step('shells', findShells);
 await step('tests', runTests);
 // Without an engine most tests have not run, so their titles prove nothing about the rules.
 if (engine) await step('a test for every rule', proveRules);
@@ -95,6 +97,12 @@ async function findBrowser(): Promise<Counts> {
 async function findPrometheus(): Promise<Counts> {
   const { prometheus } = await ensurePrometheus(print);
   print(`Prometheus at ${prometheus}`);
+  return ONE;
+}
+
+async function findShells(): Promise<Counts> {
+  const paths = Object.values(await ensureShells(print));
+  print(`Shells at ${paths.join(', ')}`);
   return ONE;
 }
 

@@ -3,8 +3,8 @@ import { Option } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import type { Accounts, QuotaJson, RoleJson, UserJson } from '../../client/resources.ts';
 import { parseBytes, sizeText } from '../../shared/sizes.ts';
-import { durationText, readDuration } from './durations.ts';
-import { idNamed } from './named.ts';
+import { durationText, readDuration } from '../inputs/durations.ts';
+import { idNamed } from '../inputs/named.ts';
 
 export type Options = Readonly<Record<string, unknown>>;
 

@@ -1,11 +1,11 @@
 /** `berth user`, `role` and `quota`, for administrators. */
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
+import { forEachNamed, idNamed } from '../inputs/named.ts';
+import { type PasswordOptions, passwordsFor } from '../inputs/passwords.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type Kind, type Options, optionsOf, quotas, roles, users, valuesIn } from './account-fields.ts';
-import { forEachNamed, idNamed } from './named.ts';
-import { type PasswordOptions, passwordsFor } from './passwords.ts';
 
 interface Form {
   json?: boolean;

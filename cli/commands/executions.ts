@@ -2,12 +2,12 @@
 import type { Command } from 'commander';
 import type { Berth, ExecutionFilter } from '../../client/berth.ts';
 import { readDescription } from '../description.ts';
+import { idOf } from '../inputs/arguments.ts';
+import { durationOf, durationText } from '../inputs/durations.ts';
+import { forEachOf } from '../inputs/named.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
-import { idOf } from './arguments.ts';
-import { durationOf, durationText } from './durations.ts';
-import { forEachOf } from './named.ts';
 
 interface Form {
   json?: boolean;

@@ -4,11 +4,11 @@ import { updateAgent } from '../../client/agent-updates.ts';
 import type { Berth } from '../../client/berth.ts';
 import type { Hosts } from '../../client/resources.ts';
 import { sizeText } from '../../shared/sizes.ts';
+import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import { details, onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
-import { forEachNamed, idNamed } from './named.ts';
 
 interface Form {
   json?: boolean;

@@ -1,10 +1,10 @@
 /** `berth logs`. */
 import type { Command } from 'commander';
 import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
+import { idOf, repeated, timeMsOf } from '../inputs/arguments.ts';
 import { printOutput, type Source } from '../output.ts';
 import { Exit, INTERRUPTED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { idOf, repeated, timeMsOf } from './arguments.ts';
 
 interface LogOptions {
   service?: string[];

@@ -2,12 +2,12 @@
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import type { NewPersonalToken } from '../../client/resources.ts';
+import { repeated } from '../inputs/arguments.ts';
+import { forEachNamed, idNamed } from '../inputs/named.ts';
+import { ownPassword } from '../inputs/passwords.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
-import { repeated } from './arguments.ts';
-import { forEachNamed, idNamed } from './named.ts';
-import { ownPassword } from './passwords.ts';
 
 interface Form {
   json?: boolean;

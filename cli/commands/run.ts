@@ -2,12 +2,12 @@
 import type { Command } from 'commander';
 import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
 import { change, describe } from '../description.ts';
+import { idOf, repeated, secondsOf } from '../inputs/arguments.ts';
+import { durationOf } from '../inputs/durations.ts';
 import { printOutput, type Source } from '../output.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { assertEndedWell, Patience, untilEnded } from '../waiting.ts';
-import { idOf, repeated, secondsOf } from './arguments.ts';
-import { durationOf } from './durations.ts';
 
 interface SubmitOptions {
   name?: string;

@@ -1,10 +1,10 @@
 /** `berth wait`. */
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
+import { idOf, secondsOf } from '../inputs/arguments.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { assertEndedWell, Patience, untilEnded } from '../waiting.ts';
-import { idOf, secondsOf } from './arguments.ts';
 
 export function addWaitCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program

@@ -24,7 +24,14 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
     cli: ['client'],
   },
-  cli: { terminal: [], commands: ['contexts.ts', 'description.ts', 'output.ts', 'waiting.ts', 'terminal'] },
+  cli: {
+    terminal: [],
+    inputs: ['terminal'],
+    completion: [],
+    commands: [
+      ...['contexts.ts', 'description.ts', 'output.ts', 'waiting.ts', 'terminal', 'inputs', 'completion'],
+    ],
+  },
   shared: { protocol: [] },
   'control-plane': {
     core: [],

@@ -1,0 +1,57 @@
+/** Shells of the tests: installed ones, else the packages of Debian, which need root. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { hasApt, installPackage, isRoot } from '../../../agent/local/debian.ts';
+import { findProgram } from '../../../agent/system-programs.ts';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** Paths of the shells. `say` reports long steps. */
+export async function ensureShells(say: (line: string) => void = () => {}): Promise<Record<Shell, string>> {
+  const paths: Partial<Record<Shell, string>> = {};
+  for (const shell of SHELLS) paths[shell] = (await findProgram(shell)) ?? (await install(shell, say));
+  return paths as Record<Shell, string>;
+}
+
+async function install(shell: Shell, say: (line: string) => void): Promise<string> {
+  if (!isRoot() || !(await hasApt()))
+    throw new Error(`the tests of completion need ${shell}: install it (Debian: apt-get install ${shell})`);
+  say(`Installing ${shell}`);
+  await installPackage(shell);
+  const installed = await findProgram(shell);
+  if (installed === undefined) throw new Error(`${shell} was installed, and is not on the PATH`);
+  return installed;
+}
+
+/** A shell on a terminal, at which keys are typed. */
+export class ShellTerminal {
+  readonly #child: ChildProcess;
+  #shown = '';
+
+  /** `command`: starts the shell, whose prompt must be `ready>`. */
+  constructor(command: string, env: NodeJS.ProcessEnv) {
+    this.#child = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
+      env: { ...env, TERM: 'dumb' },
+      stdio: 'pipe',
+    });
+    this.#child.stdout?.on('data', (data: Buffer) => {
+      this.#shown += data;
+    });
+  }
+
+  /** All that the terminal has shown. */
+  get shown(): string {
+    return this.#shown;
+  }
+
+  type(keys: string): void {
+    this.#child.stdin?.write(keys);
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((done) => this.#child.once('close', done));
+    this.#child.stdin?.end();
+    this.#child.kill();
+    await ended;
+  }
+}
