@@ -1,12 +1,10 @@
 /** Makes application descriptions out of files, options and words. The server checks them. */
 import { readFile } from 'node:fs/promises';
-import type { Application, ServiceDescription } from '../shared/application-schema.ts';
+import type { Application, ServiceDescription } from '../client/berth.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
-/** A description as far as the command line looks into it. */
-export interface Description {
-  name: string;
-}
+/** A description that only the server checks. */
+export type Description = Application;
 
 export interface Changes {
   /** `PATH=VALUE` each. */

@@ -1,5 +1,6 @@
 /** Prints the output of services. */
 import type { Berth } from '../client/berth.ts';
+import { LineSplitter } from '../client/lines.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
 export interface PrintOptions {
@@ -44,19 +45,16 @@ export async function printOutput(
   await terminal.out(lines?.rest() ?? '');
 }
 
-const LINE_FEED = 0x0a;
+const LINE_FEED = Buffer.from('\n');
 /** `2026-11-26 12:00:00 `, in UTC. */
 const STAMP_BYTES = 20;
-/** A longer line is printed in parts, so that no output needs much memory. */
-const MAX_LINE_BYTES = 1 << 16;
 
 /** Puts the output of several services together out of whole lines. */
 class Lines {
   readonly #prefixes: ReadonlyMap<number, string>;
   readonly #timestamps: boolean;
   readonly #sinceMs: number | undefined;
-  /** The beginning of a line, by service. */
-  readonly #begun = new Map<number, Buffer>();
+  readonly #splitter = new LineSplitter();
 
   constructor(sources: readonly Source[], timestamps: boolean, sinceMs: number | undefined) {
     const width = Math.max(...sources.map(({ name }) => name.length));
@@ -68,23 +66,15 @@ class Lines {
 
   /** The lines that are now whole, as they are printed. */
   push(service: number, bytes: Uint8Array): Buffer {
-    const all = Buffer.concat([this.#begun.get(service) ?? Buffer.alloc(0), bytes]);
-    const printed: Buffer[] = [];
-    let start = 0;
-    for (let end = all.indexOf(LINE_FEED); end >= 0; end = all.indexOf(LINE_FEED, start)) {
-      printed.push(this.#line(service, all.subarray(start, end + 1)));
-      start = end + 1;
-    }
-    const rest = all.subarray(start);
-    if (rest.byteLength > MAX_LINE_BYTES) printed.push(this.#line(service, rest), Buffer.of(LINE_FEED));
-    this.#begun.set(service, rest.byteLength > MAX_LINE_BYTES ? Buffer.alloc(0) : rest);
-    return Buffer.concat(printed);
+    const lines = this.#splitter.push(service, bytes);
+    return Buffer.concat(lines.map((line) => this.#line(service, Buffer.concat([line, LINE_FEED]))));
   }
 
   /** The last lines, which have no end. */
   rest(): Buffer {
-    const left = [...this.#begun].filter(([, bytes]) => bytes.byteLength > 0);
-    return Buffer.concat(left.map(([service, bytes]) => this.#line(service, bytes)));
+    return Buffer.concat(
+      this.#splitter.rest().map(([service, line]) => this.#line(service, Buffer.from(line))),
+    );
   }
 
   #line(service: number, line: Buffer): Buffer {

@@ -60,8 +60,8 @@ export async function untilEnded(
  * Exit with 125 if it ended in another way.
  */
 export async function assertEndedWell(berth: Berth, id: number): Promise<void> {
-  const { status, error_message, services } = await berth.execution(id);
-  const all = await Promise.all(services.map((service) => berth.service(service)));
+  const { status, error_message } = await berth.execution(id);
+  const all = await berth.services(id);
   const codes = all.flatMap(({ description, exit_code }) =>
     description.monitor && exit_code != null ? [exit_code] : [],
   );

@@ -1,23 +1,31 @@
 /** The client of Berth's API, for programs and the command line. It uses group B (SPEC H430). */
 import { text } from 'node:stream/consumers';
 import type {
-  ExecutionJson,
-  ExplanationJson,
-  InfoJson,
-  QuotaJson,
-  RoleJson,
-  ServiceJson,
-  UserJson,
-} from '../control-plane/http/json/schemas.ts';
-import { type BerthEvent, type EventOptions, readEvents } from './events.ts';
+  Application,
+  Execution,
+  Explanation,
+  Info,
+  Login,
+  Quota,
+  Role,
+  Service,
+  User,
+} from './api-types.ts';
+import type { Call, Credentials, Method } from './call.ts';
+import { type BerthEvent, readEvents } from './events.ts';
+import type { FollowOptions } from './follow-options.ts';
+import { type LogLine, type LogOptions, readLines } from './logs.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
 import { Accounts, Hosts, PersonalTokens, type Requests } from './resources.ts';
-import { type Call, type Credentials, send, sendOnce, sessionOf } from './transport.ts';
-import { type WatchOptions, watch } from './watch.ts';
+import { send, sendOnce, sessionOf } from './transport.ts';
+import { answerOf, watch } from './watch.ts';
 
-export type { BerthEvent, Change, EventOptions } from './events.ts';
+export type * from './api-types.ts';
+export { BerthError, type Credentials, type Problem } from './call.ts';
+export type { BerthEvent, Change } from './events.ts';
+export type { FollowOptions } from './follow-options.ts';
+export type { LogLine, LogOptions } from './logs.ts';
 export { MAX_SERVICES, type Output, type OutputOptions } from './output.ts';
-export { BerthError, type Credentials } from './transport.ts';
 
 const API_PATH = '/native/api/0.7/';
 
@@ -42,10 +50,19 @@ export class Berth {
     make: async (path, body) => text(await sendOnce(this.#call('POST', path, body))),
   };
   readonly hosts = new Hosts(this.#requests);
-  readonly users = new Accounts<UserJson>('user', this.#requests, 'username');
-  readonly roles = new Accounts<RoleJson>('role', this.#requests);
-  readonly quotas = new Accounts<QuotaJson>('quota', this.#requests);
+  readonly users = new Accounts<User>('user', this.#requests, 'username');
+  readonly roles = new Accounts<Role>('role', this.#requests);
+  readonly quotas = new Accounts<Quota>('quota', this.#requests);
   readonly tokens = new PersonalTokens(this.#requests);
+
+  /** The client for `BERTH_URL` with the personal access token `BERTH_TOKEN`. Throws if one is missing. */
+  static fromEnvironment(env: Readonly<Record<string, string | undefined>> = process.env): Berth {
+    const { BERTH_URL: url, BERTH_TOKEN: token } = env;
+    if (!url) throw new Error('BERTH_URL is not set: set it to the address of the control plane.');
+    if (!token)
+      throw new Error('BERTH_TOKEN is not set: set it to a personal access token (berth token create).');
+    return new Berth(url, { token });
+  }
 
   /**
    * `url`: of the control plane, such as `https://berth.example.org`. Throws TypeError if it is none.
@@ -58,22 +75,22 @@ export class Berth {
   }
 
   /** The release of the server, and its deployment. Needs no credentials. */
-  info(): Promise<InfoJson> {
+  info(): Promise<Info> {
     return this.#json('GET', 'info');
   }
 
   /** Logs in. Resolves to the user, and to the session that further clients can use as credentials. */
-  async logIn(): Promise<{ user: UserJson; session: string }> {
+  async logIn(): Promise<{ user: User; session: string }> {
     const response = await send(this.#call('GET', 'login'));
     const session = sessionOf(response);
-    const { user } = JSON.parse(await text(response)) as { user: UserJson };
+    const { user } = JSON.parse(await text(response)) as Login;
     if (session === undefined) throw new Error('The server has given no session.');
     return { user, session };
   }
 
   /** The user of the credentials. */
-  async user(): Promise<UserJson> {
-    return (await this.#json<{ user: UserJson }>('GET', 'login')).user;
+  async user(): Promise<User> {
+    return (await this.#json<Login>('GET', 'login')).user;
   }
 
   /** Ends the session that is used as credentials. */
@@ -83,25 +100,31 @@ export class Berth {
   }
 
   /** Throws BerthError with all problems if the description is not valid. */
-  async validate(application: unknown): Promise<void> {
+  async validate(application: Application): Promise<void> {
     await this.#json('POST', 'app_validate', { application });
   }
 
   /** Submits an application, once even if the connection breaks. Resolves to the id of the execution. */
-  async submit(name: string, application: unknown, { timeLimitS }: SubmitOptions = {}): Promise<number> {
+  async submit(name: string, application: Application, { timeLimitS }: SubmitOptions = {}): Promise<number> {
     const answer = await this.#requests.make('execution', { name, application, time_limit: timeLimitS });
     return (JSON.parse(answer) as { execution_id: number }).execution_id;
   }
 
-  execution(id: number): Promise<ExecutionJson> {
+  execution(id: number): Promise<Execution> {
     return this.#json('GET', `execution/${id}`);
   }
 
+  /** The services of an execution. Their number does not change. */
+  async services(executionId: number): Promise<Service[]> {
+    const { services } = await this.execution(executionId);
+    return Promise.all(services.map((id) => this.service(id)));
+  }
+
   /** Executions, the newest first. */
-  async executions(filter: ExecutionFilter = {}): Promise<ExecutionJson[]> {
+  async executions(filter: ExecutionFilter = {}): Promise<Execution[]> {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(filter)) query.set(name, String(value));
-    const all = await this.#json<Record<string, ExecutionJson>>('GET', `execution?${query}`);
+    const all = await this.#json<Record<string, Execution>>('GET', `execution?${query}`);
     return Object.values(all).sort((one, other) => other.id - one.id);
   }
 
@@ -119,20 +142,27 @@ export class Berth {
   }
 
   /** Why an execution waits, or what it does. */
-  explain(id: number): Promise<ExplanationJson> {
+  explain(id: number): Promise<Explanation> {
     return this.#json('GET', `execution/${id}/explain`);
   }
 
   /**
    * What happens to an execution, whenever that changes, until it has ended. Goes on while the control plane
-   * can't be reached; `trouble` then says why.
+   * can't be reached.
    */
-  watch(id: number, options: WatchOptions = {}): AsyncGenerator<ExplanationJson> {
-    return watch(() => this.explain(id), options);
+  watch(id: number, options: FollowOptions = {}): AsyncGenerator<Explanation> {
+    const { signal } = options;
+    return watch(() => this.#json('GET', `execution/${id}/explain`, undefined, signal), options);
+  }
+
+  /** Resolves to the execution once it has ended. Goes on while the control plane can't be reached. */
+  async wait(id: number, options: FollowOptions = {}): Promise<Execution> {
+    for await (const _ of this.watch(id, options));
+    return answerOf(() => this.#json('GET', `execution/${id}`, undefined, options.signal), options);
   }
 
   /** What would become of an application if it were submitted now. */
-  explainApplication(application: unknown): Promise<ExplanationJson> {
+  explainApplication(application: Application): Promise<Explanation> {
     return this.#json('POST', 'execution/explain', { application });
   }
 
@@ -141,7 +171,7 @@ export class Berth {
     return this.#json('GET', `execution/endpoints/${id}`);
   }
 
-  service(id: number): Promise<ServiceJson> {
+  service(id: number): Promise<Service> {
     return this.#json('GET', `service/${id}`);
   }
 
@@ -161,10 +191,21 @@ export class Berth {
   }
 
   /**
+   * The output of services of an execution in whole lines, from the first one of each, until no more can
+   * come. Goes on after a broken connection without a gap or a repetition. Throws if there are more than 16
+   * services: then choose among them.
+   */
+  logs(executionId: number, options: LogOptions = {}): AsyncGenerator<LogLine> {
+    const services = () => answerOf(() => this.services(executionId), options);
+    const output = (ids: readonly number[]) => this.output(executionId, ids, options);
+    return readLines(executionId, services, output, options);
+  }
+
+  /**
    * What changes from now on, for as long as it is read. Goes on after a broken connection without a gap or a
    * repetition. Throws if the first connection fails, or if the session has ended.
    */
-  events(options: EventOptions = {}): AsyncGenerator<BerthEvent> {
+  events(options: FollowOptions = {}): AsyncGenerator<BerthEvent> {
     const open = (lastEventId: string | undefined, signal: AbortSignal) => {
       const query =
         lastEventId === undefined ? '' : `?${new URLSearchParams({ last_event_id: lastEventId })}`;
@@ -173,16 +214,16 @@ export class Berth {
     return readEvents(open, options);
   }
 
-  #call(method: Call['method'], path: string, body?: unknown): Call {
+  #call(method: Method, path: string, body?: unknown): Call {
     const url = new URL(`${API_PATH}${path}`, this.#url);
     return { method, url, credentials: this.#credentials, body, signal: this.#signal };
   }
 
-  async #text(method: Call['method'], path: string, body?: unknown): Promise<string> {
-    return text(await send(this.#call(method, path, body)));
+  async #text(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<string> {
+    return text(await send({ ...this.#call(method, path, body), signal }));
   }
 
-  async #json<T>(method: Call['method'], path: string, body?: unknown): Promise<T> {
-    return JSON.parse(await this.#text(method, path, body)) as T;
+  async #json<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+    return JSON.parse(await this.#text(method, path, body, signal)) as T;
   }
 }

@@ -1,7 +1,6 @@
 /** Follows the events of the control plane (SPEC H290), and goes on after a broken connection. */
-import type { IncomingMessage } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
-import { BerthError, isPassing } from './transport.ts';
+import { BerthError, isPassing } from './call.ts';
+import { type FollowOptions, pause } from './follow-options.ts';
 
 /** What an object is after a change. */
 export type Change =
@@ -20,14 +19,8 @@ export type Change =
 /** `hello`: from there on nothing is missed. `reset`: something was missed. */
 export type BerthEvent = Change | { event: 'hello' } | { event: 'reset' };
 
-export interface EventOptions {
-  signal?: AbortSignal | undefined;
-  /** Called when the events can't be read for now; the reader goes on by itself. */
-  trouble?: (message: string) => void;
-}
-
 /** Opens the stream after the event of this id, or at this moment. */
-type Open = (lastEventId: string | undefined, signal: AbortSignal) => Promise<IncomingMessage>;
+type Open = (lastEventId: string | undefined, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
 
 /** Three times as long as a healthy stream is silent at most. */
 const SILENCE_MS = 45_000;
@@ -41,7 +34,10 @@ interface Progress {
   retries: number;
 }
 
-export async function* readEvents(open: Open, { signal, trouble }: EventOptions): AsyncGenerator<BerthEvent> {
+export async function* readEvents(
+  open: Open,
+  { signal, trouble }: FollowOptions,
+): AsyncGenerator<BerthEvent> {
   const progress: Progress = { lastEventId: undefined, retryMs: 1_000, retries: 0 };
   for (; ; progress.retries += 1) {
     try {
@@ -52,7 +48,7 @@ export async function* readEvents(open: Open, { signal, trouble }: EventOptions)
       if (progress.lastEventId === undefined || !isPassing(error)) throw error;
       trouble?.(error instanceof BerthError ? error.message : 'The stream of events was interrupted.');
     }
-    await pause(Math.min(LAST_RETRY_MS, progress.retryMs * 2 ** progress.retries), undefined, { signal });
+    await pause(Math.min(LAST_RETRY_MS, progress.retryMs * 2 ** progress.retries), signal);
   }
 }
 
@@ -65,12 +61,13 @@ async function* eventsOf(
   const timer = setTimeout(() => silent.abort(), SILENCE_MS);
   try {
     const signals = [silent.signal, ...(signal ? [signal] : [])];
-    const response = await open(progress.lastEventId, AbortSignal.any(signals));
+    const parts = await open(progress.lastEventId, AbortSignal.any(signals));
     // A part that breaks off counts for nothing: the next stream repeats it.
     let rest = '';
-    for await (const part of response.setEncoding('utf8')) {
+    const decoder = new TextDecoder();
+    for await (const part of parts) {
       progress.retries = 0;
-      const blocks = (rest + part).split('\n\n');
+      const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n');
       rest = blocks.pop() ?? '';
       for (const block of blocks) {
         const event = eventIn(block, progress);

@@ -2,7 +2,6 @@
  * Reads the output of services of an execution (SPEC H432). When the stream breaks, another one continues
  * from the position of each service, so that nothing is missed or repeated.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   decodeFrame,
   FrameSplitter,
@@ -10,7 +9,8 @@ import {
   type LogPosition,
   noteOf,
 } from '../control-plane/core/streams/log-frames.ts';
-import { BerthError, isPassing } from './transport.ts';
+import { BerthError, isPassing } from './call.ts';
+import { type FollowOptions, pause } from './follow-options.ts';
 
 export interface Output {
   /** Id of the service. */
@@ -18,12 +18,9 @@ export interface Output {
   bytes: Uint8Array;
 }
 
-export interface OutputOptions {
-  signal?: AbortSignal | undefined;
+export interface OutputOptions extends FollowOptions {
   /** Whether each line begins with its time, such as `2026-11-26 12:00:00 `, in UTC. Default: false. */
-  timestamps?: boolean;
-  /** Called when the output can't be read for now; the reader goes on by itself. */
-  trouble?: (message: string) => void;
+  timestamps?: boolean | undefined;
 }
 
 /** Services in one stream at most (SPEC H432). */
@@ -66,7 +63,7 @@ export async function* readOutput(
     }
     if (positions.size === 0) return;
     trouble?.(problem);
-    await pause(retryMs * (0.75 + Math.random() / 2), undefined, { signal });
+    await pause(retryMs * (0.75 + Math.random() / 2), signal);
   }
 }
 

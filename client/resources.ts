@@ -1,22 +1,18 @@
 /** What the API lists, reads and changes by id: hosts, users, roles, quotas and personal access tokens. */
 import type {
-  AgentUpdateJson,
-  HostDetailJson,
-  HostJson,
-  HostRemovalJson,
-} from '../control-plane/http/json/host-schemas.ts';
-import type {
-  NewPersonalTokenJson,
-  PersonalTokenJson,
-} from '../control-plane/http/json/personal-token-schemas.ts';
-import type { JoinTokenJson, QuotaJson, RoleJson, UserJson } from '../control-plane/http/json/schemas.ts';
-import type { Call } from './transport.ts';
-
-export type { NewPersonalTokenJson as NewPersonalToken, QuotaJson, RoleJson, UserJson };
+  AgentUpdate,
+  Host,
+  HostDetail,
+  HostRemoval,
+  JoinToken,
+  NewPersonalToken,
+  PersonalToken,
+} from './api-types.ts';
+import type { Method } from './call.ts';
 
 /** Sends requests. Each resolves to the text of its answer. */
 export interface Requests {
-  ask(method: Call['method'], path: string, body?: unknown): Promise<string>;
+  ask(method: Method, path: string, body?: unknown): Promise<string>;
   /** A POST that makes something, once even if the connection breaks. */
   make(path: string, body: unknown): Promise<string>;
 }
@@ -70,7 +66,7 @@ export class Accounts<Item extends { id: number }> extends Collection<Item> {
   }
 }
 
-export class Hosts extends Collection<HostJson, HostDetailJson> {
+export class Hosts extends Collection<Host, HostDetail> {
   constructor(requests: Requests) {
     super('host', requests);
   }
@@ -86,20 +82,20 @@ export class Hosts extends Collection<HostJson, HostDetailJson> {
   }
 
   /** `force`: also a disconnected host that is not lost yet. */
-  async remove(id: number, { force = false } = {}): Promise<HostRemovalJson> {
+  async remove(id: number, { force = false } = {}): Promise<HostRemoval> {
     return JSON.parse(
       await this.requests.ask('DELETE', `host/${id}${force ? '?force=true' : ''}`),
-    ) as HostRemovalJson;
+    ) as HostRemoval;
   }
 
   /** Requests that the host's agent updates itself, and does not wait for that (client/agent-updates.ts). */
-  async requestUpdate(id: number): Promise<AgentUpdateJson> {
-    return JSON.parse(await this.requests.ask('POST', `host/${id}/update`)) as AgentUpdateJson;
+  async requestUpdate(id: number): Promise<AgentUpdate> {
+    return JSON.parse(await this.requests.ask('POST', `host/${id}/update`)) as AgentUpdate;
   }
 
   /** A token with which one agent can join as one host. It cannot be read again. */
-  async createToken(fields: { name?: string; labels?: readonly string[] }): Promise<JoinTokenJson> {
-    return JSON.parse(await this.requests.ask('POST', 'host/token', fields)) as JoinTokenJson;
+  async createToken(fields: { name?: string; labels?: readonly string[] }): Promise<JoinToken> {
+    return JSON.parse(await this.requests.ask('POST', 'host/token', fields)) as JoinToken;
   }
 }
 
@@ -113,18 +109,18 @@ export interface PersonalTokenFields {
 }
 
 /** Personal access tokens, by default the user's own. */
-export class PersonalTokens extends Collection<PersonalTokenJson> {
+export class PersonalTokens extends Collection<PersonalToken> {
   constructor(requests: Requests) {
     super('token', requests);
   }
 
-  override async named(name: string): Promise<PersonalTokenJson | undefined> {
+  override async named(name: string): Promise<PersonalToken | undefined> {
     return (await this.list()).find((token) => token.name === name);
   }
 
   /** The token cannot be read again. */
-  async create(fields: PersonalTokenFields): Promise<NewPersonalTokenJson> {
-    return JSON.parse(await this.requests.make('token', fields)) as NewPersonalTokenJson;
+  async create(fields: PersonalTokenFields): Promise<NewPersonalToken> {
+    return JSON.parse(await this.requests.make('token', fields)) as NewPersonalToken;
   }
 
   async remove(id: number): Promise<void> {

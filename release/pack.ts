@@ -1,7 +1,8 @@
 /**
  * `npm run pack`: makes the package as a tarball in `dist/`, for `npm install -g`. Node strips no types below
- * node_modules, so the sources become JavaScript, file by file. The command line becomes one file, since it
- * must start quickly, and runs on Node 20. Everything else runs on the Node 24 that the package brings along.
+ * node_modules, so the sources become JavaScript, file by file. The command line and the client become one
+ * file each, for Node 20: the one must start quickly, and the other stands alone. Everything else runs on the
+ * Node 24 that the package brings along.
  * `npm run pack -- FOLDER` adds the signed agent in FOLDER.
  */
 import { execFileSync } from 'node:child_process';
@@ -9,6 +10,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, extname, join, resolve } from 'node:path';
 import { transform } from 'esbuild';
 import { AGENT_BUNDLE, AGENT_RELEASE } from '../shared/protocol/release.ts';
+import { buildClient, CLIENT_EXPORT } from './client.ts';
 import { bundleCommand } from './command.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -29,6 +31,7 @@ for (const folder of FOLDERS)
 for (const file of FILES) copyFile(file, join(STAGE, file));
 addAgent(process.argv[2]);
 await bundleCommand(join(STAGE, COMMAND));
+await buildClient(join(STAGE, 'client'));
 const manifest = makeManifest(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
 writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 const [packed] = JSON.parse(
@@ -82,6 +85,7 @@ function makeManifest({ dependencies, optionalDependencies, ...rest }: Manifest)
   const nodes = Object.entries(optionalDependencies).filter(([one]) => OWN_OPTIONAL.test(one));
   return {
     ...{ name, version, description, license, type, engines, bin: { berth: COMMAND } },
+    exports: { './client': CLIENT_EXPORT },
     ...{ dependencies, optionalDependencies: Object.fromEntries(nodes) },
   };
 }

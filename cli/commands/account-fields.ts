@@ -1,7 +1,7 @@
 /** Users, roles and quotas on the command line: their options are the fields of the API. */
 import { Option } from 'commander';
-import type { Berth } from '../../client/berth.ts';
-import type { Accounts, QuotaJson, RoleJson, UserJson } from '../../client/resources.ts';
+import type { Berth, Quota, Role, User } from '../../client/berth.ts';
+import type { Accounts } from '../../client/resources.ts';
 import { parseBytes, sizeText } from '../../shared/sizes.ts';
 import { durationText, readDuration } from '../inputs/durations.ts';
 import { idNamed } from '../inputs/named.ts';
@@ -68,7 +68,7 @@ const cap = (type: Type, meaning: string): Field => ({
   isRequired: true,
 });
 
-export const users: Kind<UserJson> = {
+export const users: Kind<User> = {
   name: 'user',
   of: (berth) => berth.users,
   fields: {
@@ -94,7 +94,7 @@ export const users: Kind<UserJson> = {
   ],
 };
 
-export const roles: Kind<RoleJson> = {
+export const roles: Kind<Role> = {
   name: 'role',
   of: (berth) => berth.roles,
   fields: {
@@ -119,7 +119,7 @@ export const roles: Kind<RoleJson> = {
 
 const NO_LIMIT = 'no limit';
 
-export const quotas: Kind<QuotaJson> = {
+export const quotas: Kind<Quota> = {
   name: 'quota',
   of: (berth) => berth.quotas,
   fields: {

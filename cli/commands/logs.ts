@@ -1,8 +1,9 @@
 /** `berth logs`. */
 import type { Command } from 'commander';
-import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
+import type { Berth } from '../../client/berth.ts';
+import { chosenServices } from '../../client/logs.ts';
 import { idOf, repeated, timeMsOf } from '../inputs/arguments.ts';
-import { printOutput, type Source } from '../output.ts';
+import { printOutput } from '../output.ts';
 import { Exit, INTERRUPTED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -37,25 +38,11 @@ async function follow(
   { service, timestamps, since: sinceMs }: LogOptions,
 ): Promise<void> {
   const berth = await connect();
-  const sources = await sourcesOf(berth, id, service);
+  const sources = chosenServices(id, await berth.services(id), service);
   const signal = terminal.interrupted();
   try {
     await printOutput(terminal, berth, id, sources, { signal, timestamps, sinceMs });
   } catch (error) {
     throw signal.aborted ? new Exit(INTERRUPTED) : error;
   }
-}
-
-/** The services of those names, or all of the execution. */
-async function sourcesOf(berth: Berth, id: number, names: readonly string[] | undefined): Promise<Source[]> {
-  const { services } = await berth.execution(id);
-  const all = await Promise.all(services.map((service) => berth.service(service)));
-  const known = all.map(({ name }) => name).join(', ');
-  const unknown = names?.find((name) => !all.some((one) => one.name === name));
-  if (unknown !== undefined) throw new Error(`Execution ${id} has no service ${unknown}; it has ${known}.`);
-  const sources = names ? all.filter(({ name }) => names.includes(name)) : all;
-  if (sources.length <= MAX_SERVICES) return sources;
-  throw new Error(
-    `At most ${MAX_SERVICES} services can be followed at once: choose some of ${known} with --service.`,
-  );
 }

@@ -1,7 +1,6 @@
 /** `berth token`: personal access tokens, with which programs act for a user. */
 import type { Command } from 'commander';
-import type { Berth } from '../../client/berth.ts';
-import type { NewPersonalToken } from '../../client/resources.ts';
+import type { Berth, NewPersonalToken } from '../../client/berth.ts';
 import { repeated } from '../inputs/arguments.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { ownPassword } from '../inputs/passwords.ts';

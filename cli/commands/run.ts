@@ -1,7 +1,7 @@
 /** `berth run` and `berth rerun`. */
 import type { Command } from 'commander';
 import { type Berth, MAX_SERVICES } from '../../client/berth.ts';
-import { change, describe } from '../description.ts';
+import { change, type Description, describe } from '../description.ts';
 import { idOf, repeated, secondsOf } from '../inputs/arguments.ts';
 import { durationOf } from '../inputs/durations.ts';
 import { printOutput, type Source } from '../output.ts';
@@ -75,7 +75,7 @@ async function submit(
   terminal: Terminal,
   berth: Berth,
   name: string,
-  application: unknown,
+  application: Description,
   options: SubmitOptions,
 ): Promise<void> {
   const { detach = false, wait = false, follow = false, json } = options;
@@ -113,7 +113,6 @@ async function followOutput(
 }
 
 async function monitorsOf(berth: Berth, id: number): Promise<Source[]> {
-  const { services } = await berth.execution(id);
-  const all = await Promise.all(services.map((service) => berth.service(service)));
+  const all = await berth.services(id);
   return all.filter(({ description }) => description.monitor).slice(0, MAX_SERVICES);
 }

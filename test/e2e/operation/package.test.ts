@@ -5,13 +5,15 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { delimiter, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Berth } from '../../../client/berth.ts';
 import { VERSION } from '../../../control-plane/version.ts';
 import { RestClient } from '../../support/clients/rest-client.ts';
 import { buildControlPlaneImage, controlPlaneContainer } from '../../support/engines/control-plane-image.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
+import { codeBlocksOf } from '../../support/tools/documents.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { pathWithNode20 } from '../../support/tools/runnable.ts';
@@ -75,6 +77,19 @@ function berth(version: 20 | 24, words: string[], env: NodeJS.ProcessEnv = {}): 
   });
 }
 
+/** `berth server` with the agent of this machine. */
+async function startServer() {
+  const settings = { BERTH_PORT: '0', BERTH_ADMIN_PASSWORD: PASSWORD, BERTH_DATA_DIR: join(folder, 'data') };
+  const server = berth(24, ['server'], settings);
+  await server.waitFor(/agent\.connected/, 30_000);
+  const [, url = ''] = await server.waitFor(/listens on (http:\/\/[\w.:]+)/);
+  const stop = async () => {
+    process.kill(server.pid, 'SIGTERM');
+    expect(await server.waitForEnd()).toBe(0);
+  };
+  return { url, stop };
+}
+
 test('L85: a release has package, image contexts, SBOM and checksums, and its package does not depend on the umask', async () => {
   const names = ['berth-VERSION.cdx.json', TARBALL, 'berth-agent-image-VERSION.tar.gz', CONTEXT];
   const expected = names.map((name) => name.replace('VERSION', VERSION)).sort();
@@ -91,10 +106,7 @@ test('L15: berth demo runs a container to its end, on Node 20', async () => {
 });
 
 test('L15, L16, L120: berth server serves the commands of clients and the signed agent of its release, on Node 24, and SIGTERM ends it', async () => {
-  const settings = { BERTH_PORT: '0', BERTH_ADMIN_PASSWORD: PASSWORD, BERTH_DATA_DIR: join(folder, 'data') };
-  const server = berth(24, ['server'], settings);
-  await server.waitFor(/agent\.connected/, 30_000);
-  const [, url = ''] = await server.waitFor(/listens on (http:\/\/[\w.:]+)/);
+  const { url, stop } = await startServer();
   for (const file of ['/assets/berth.css', '/agent/berth-agent.mjs', '/docs/swagger-ui.css', '/openapi.json'])
     expect((await fetch(url + file)).status, file).toBe(200);
   const signed = (await (await fetch(`${url}/agent/release.json`)).json()) as {
@@ -113,8 +125,51 @@ test('L15, L16, L120: berth server serves the commands of clients and the signed
   expect(job.output).toContain('hello\n');
   const rm = berth(24, ['rm', '1']);
   expect(await rm.waitForEnd(), rm.output).toBe(0);
-  process.kill(server.pid, 'SIGTERM');
-  expect(await server.waitForEnd()).toBe(0);
+  await stop();
+});
+
+describe('L80: the script of docs/client.md, in a project that has only the package', () => {
+  let project: string;
+  beforeAll(async () => {
+    project = join(folder, 'project');
+    await mkdir(join(project, 'node_modules'), { recursive: true });
+    await symlink(join(folder, 'installed/lib/node_modules/berth'), join(project, 'node_modules/berth'));
+    const page = await readFile(join(ROOT, 'docs/client.md'), 'utf8');
+    const [script, ...others] = codeBlocksOf(page).filter(({ info }) => info === 'js client');
+    expect(others).toEqual([]);
+    await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+    for (const name of ['hello.js', 'hello.ts']) await writeFile(join(project, name), script?.text ?? '');
+  });
+
+  test('L80: it passes the check of its types, and a wrong field does not', async () => {
+    const check = (file: string) =>
+      run(join(ROOT, 'node_modules/.bin/tsc'), ['--strict', '--noEmit', '--module', 'nodenext', file], {
+        cwd: project,
+      }).then(
+        () => '',
+        ({ stdout }: { stdout: string }) => stdout,
+      );
+    expect(await check('hello.ts')).toBe('');
+    const text = await readFile(join(project, 'hello.ts'), 'utf8');
+    await writeFile(join(project, 'wrong.ts'), text.replace('will_end: true', "will_end: 'yes'"));
+    expect(await check('wrong.ts')).toMatch(/Type 'string' is not assignable to type 'boolean'/);
+  });
+
+  test('L80: it runs as it stands on Node 20 and 24', async () => {
+    const { url, stop } = await startServer();
+    const admin = new Berth(url, { username: 'admin', password: PASSWORD });
+    const fields = { name: 'script', scopes: ['submit'], expires_days: 1, current_password: PASSWORD };
+    const { token } = await admin.tokens.create(fields);
+    for (const version of [20, 24] as const) {
+      const script = startCommand(['/bin/sh', '-c', 'exec node hello.js'], {
+        cwd: project,
+        env: { PATH: paths[version], BERTH_URL: url, BERTH_TOKEN: token },
+      });
+      expect(await script.waitForEnd(60_000), script.output).toBe(0);
+      expect(script.output).toMatch(/^main0: one\nmain0: two\nexecution \d+: terminated\n$/);
+    }
+    await stop();
+  });
 });
 
 test('L16: a program has the arguments and the exit code of its own', async () => {

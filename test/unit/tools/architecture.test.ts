@@ -17,11 +17,7 @@ const program = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli');
 const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   '.': {
     ...{ shared: [], 'control-plane': [], agent: [] },
-    client: [
-      ...['type control-plane/http/json/schemas.ts', 'type control-plane/http/json/host-schemas.ts'],
-      'type control-plane/http/json/personal-token-schemas.ts',
-      'control-plane/core/streams/log-frames.ts',
-    ],
+    client: ['control-plane/core/streams/log-frames.ts'],
     cli: ['client'],
   },
   cli: {

@@ -1,0 +1,519 @@
+/** Types of the API's objects, made from its OpenAPI document by `npm run docs`: do not edit. */
+
+export type AgentUpdate = {
+  /** The version that the agent is to have */
+  version: string;
+  /** False if the agent has that version already */
+  requested: boolean;
+};
+
+/** Application description, format 3 */
+export type Application = {
+  /** The name of the application: letters, digits, "@" and "-". */
+  name: string;
+  /** The version of the format. */
+  version: 3;
+  /** Whether the application ends by itself. It is shown to users and has no other effect. */
+  will_end: boolean;
+  /**
+   * An estimate of the work, in a unit of your choice. The queue policies SIZE and DYNSIZE start smaller
+   * sizes first.
+   */
+  size: number;
+  /** The services. At least one of them is a monitor. */
+  services: Array<ServiceDescription>;
+};
+
+export type Discovery = {
+  /** The service group, as in the path */
+  service_type: string;
+  /** The id, as in the path */
+  execution_id: string;
+  /** The DNS name of each active instance */
+  dns_names: Array<string>;
+};
+
+export type Endpoints = Array<[string, string]>;
+
+export type ErrorAnswer = {
+  message: string;
+  /** Problems of an application description */
+  problems?: Array<{
+    /** JSON pointer (RFC 6901) */
+    pointer: string;
+    message: string;
+  }> | undefined;
+};
+
+export type Execution = {
+  id: number;
+  name: string;
+  /** The user who submitted the execution */
+  user_id: number;
+  status: 'submitted' | 'queued' | 'starting' | 'running' | 'cleaning up' | 'terminated' | 'error';
+  /** Null unless the status is error */
+  error_message: string | null;
+  /** When it was submitted, in seconds since the epoch (UTC) */
+  time_submit: number;
+  /** When all its essential services had started, in seconds since the epoch (UTC) */
+  time_start: number | null;
+  /** When it ended, in seconds since the epoch (UTC) */
+  time_end: number | null;
+  /** Ids of its services */
+  services: Array<number>;
+  /** How long it may last from its placement on, in seconds; only under /native/api/0.7 */
+  time_limit?: number | null | undefined;
+  description: Application;
+};
+
+export type Explanation = {
+  /** Null for an application that was not submitted */
+  status: 'submitted' | 'queued' | 'starting' | 'running' | 'cleaning up' | 'terminated' | 'error' | null;
+  /** A sentence for people */
+  summary: string;
+  /** Position in the queue; 1 is next */
+  position: number | null;
+  queue_length: number | null;
+  waiting_for: Array<string>;
+  /** Why hosts do not take its services */
+  reasons: Array<Reason>;
+  /** Limits of the user's quota, and the bound on instances of all users, that it would exceed */
+  quota: Array<QuotaReason>;
+  /** What the start of a queued execution requires */
+  demand: {
+    /** Bytes that hosts must have free */
+    memory: number;
+    /** Cores that hosts must have free, and that count under the quota */
+    cores: number;
+    /** Bytes that its services may use, which count under the quota */
+    memory_limit: number;
+  } | null;
+  /** Id of the execution whose backfill reservation alone prevents the start */
+  backfill_reserved_for: number | null;
+  /** When a failed start is retried, in seconds since the epoch (UTC) */
+  retry_at: number | null;
+  /** Whether it would fit if nothing else ran */
+  fits_when_idle: boolean | null;
+  /** Where its instances would be placed; null if it does not fit */
+  placement: Array<{
+    host: string;
+    instances: Array<string>;
+  }> | null;
+};
+
+export type Host = {
+  id: number;
+  name: string;
+  /** The address at which clients reach its published ports */
+  address: string;
+  /** A summary; only a ready host takes new services */
+  state: 'ready' | 'paused' | 'draining' | 'drained' | 'disconnected' | 'lost';
+  /** Whether its agent is connected */
+  connected: boolean;
+  /** Whether its agent has been silent for longer than the loss timeout */
+  lost: boolean;
+  /** False while it is drained */
+  schedulable: boolean;
+  /** The labels of its agent and those of the administrator */
+  labels: Array<string>;
+  /** The labels that an administrator gave */
+  admin_labels: Array<string>;
+  /** What its agent offers beyond what was agreed, which waits for "accept"; null if nothing */
+  pending: HostOffer | null;
+  /** Bytes */
+  memory_total: number;
+  /** Bytes */
+  memory_reserved: number;
+  /** Bytes that its containers really use; null if not known */
+  memory_used: number | null;
+  cores_total: number;
+  cores_reserved: number;
+  /** Cores that its containers really use; null if not known */
+  cores_used: number | null;
+  /** Containers that are to run there */
+  containers: number;
+  agent_version: string;
+  engine_version: string;
+  /** Time of the last contact, in seconds since the epoch (UTC) */
+  last_contact: number;
+  /** Faults of the host that its agent reports */
+  conditions: Array<{
+    kind: string;
+    /** A sentence for people */
+    text: string;
+  }>;
+};
+
+export type HostDetail = {
+  id: number;
+  name: string;
+  /** The address at which clients reach its published ports */
+  address: string;
+  /** A summary; only a ready host takes new services */
+  state: 'ready' | 'paused' | 'draining' | 'drained' | 'disconnected' | 'lost';
+  /** Whether its agent is connected */
+  connected: boolean;
+  /** Whether its agent has been silent for longer than the loss timeout */
+  lost: boolean;
+  /** False while it is drained */
+  schedulable: boolean;
+  /** The labels of its agent and those of the administrator */
+  labels: Array<string>;
+  /** The labels that an administrator gave */
+  admin_labels: Array<string>;
+  /** What its agent offers beyond what was agreed, which waits for "accept"; null if nothing */
+  pending: HostOffer | null;
+  /** Bytes */
+  memory_total: number;
+  /** Bytes */
+  memory_reserved: number;
+  /** Bytes that its containers really use; null if not known */
+  memory_used: number | null;
+  cores_total: number;
+  cores_reserved: number;
+  /** Cores that its containers really use; null if not known */
+  cores_used: number | null;
+  /** Containers that are to run there */
+  containers: number;
+  agent_version: string;
+  engine_version: string;
+  /** Time of the last contact, in seconds since the epoch (UTC) */
+  last_contact: number;
+  /** Faults of the host that its agent reports */
+  conditions: Array<{
+    kind: string;
+    /** A sentence for people */
+    text: string;
+  }>;
+  /** Services that are placed there, or whose containers may still be there */
+  services: Array<HostService>;
+};
+
+export type HostOffer = {
+  labels: Array<string>;
+  /** Bytes */
+  memory: number;
+  cores: number;
+};
+
+export type HostRemoval = {
+  /** A text for people */
+  message: string;
+  /** Ids of the executions that return to the queue */
+  requeued: Array<number>;
+  /** Number of containers that may still be there */
+  left_behind: number;
+};
+
+export type HostService = {
+  id: number;
+  name: string;
+  execution_id: number;
+  essential: boolean;
+  status: 'inactive' | 'starting' | 'active' | 'terminating';
+  backend_status: 'undefined' | 'created' | 'started' | 'dead' | 'destroyed';
+};
+
+export type Info = {
+  /** Release of Berth */
+  version: string;
+  deployment_name: string;
+  application_format_version: number;
+  /** Version of the API, as in the path */
+  api_version: string;
+};
+
+export type JoinToken = {
+  /** The token for one agent, as its BERTH_JOIN_TOKEN; it cannot be read again later */
+  token: string;
+  /** When it expires, in seconds since the epoch (UTC) */
+  expires_at: number;
+  /** The SHA-256 checksum of the agent, which the install script compares (BERTH_BUNDLE_SHA256) */
+  agent_sha256: string;
+  /** The command that, run as root, makes a machine a host with this token */
+  install?: string | undefined;
+};
+
+export type Login = {
+  user: User;
+};
+
+export type NewPersonalToken = {
+  token_id: number;
+  /** The personal access token, which cannot be read again later */
+  token: string;
+  /** When it expires; null: never, in seconds since 1970 */
+  expires_at: number | null;
+};
+
+export type PersonalToken = {
+  id: number;
+  name: string;
+  user_id: number;
+  scopes: Array<'read' | 'submit' | 'operate' | 'admin'>;
+  /** When it was created, in seconds since 1970 */
+  created_at: number;
+  /** When it expires; null: never, in seconds since 1970 */
+  expires_at: number | null;
+  /** The minute of its last use; null: none, in seconds since 1970 */
+  last_used_at: number | null;
+};
+
+export type Quota = {
+  id: number;
+  name: string;
+  concurrent_executions: number;
+  /** Bytes */
+  memory: number;
+  cores: number;
+  /** How long an execution lasts by default; 0: no limit, in seconds; only under /native/api/0.7 */
+  time_limit?: number | undefined;
+  /** The longest time limit of an execution; 0: any or none, in seconds; only under /native/api/0.7 */
+  max_time_limit?: number | undefined;
+};
+
+export type QuotaReason = {
+  dimension: 'executions' | 'memory' | 'cores' | 'instances';
+  limit: number;
+  used: number;
+  wanted: number;
+  /** The excess over the limit */
+  over: number;
+  /** A sentence for people */
+  text: string;
+};
+
+export type Reason = {
+  /** The first of the service instances with the same requirements */
+  instance: string;
+  /** Number of instances with these requirements */
+  instances: number;
+  filter: 'schedulable' | 'labels' | 'memory' | 'cores';
+  /** Number of hosts that fail the filter */
+  hosts: number;
+  /** Number of hosts that passed all earlier filters */
+  of_hosts: number;
+  /** Bytes or cores that the closest of these hosts lacks */
+  missing: number | null;
+  /** Total bytes or cores of the largest of these hosts */
+  largest: number | null;
+  labels: Array<string> | null;
+  /** A sentence for people */
+  text: string;
+};
+
+export type Role = {
+  id: number;
+  name: string;
+  can_change_config: boolean;
+  can_delete_executions: boolean;
+  can_see_status: boolean;
+  can_access_full_app_shop: boolean;
+  can_operate_others: boolean;
+  can_customize_resources: boolean;
+  can_access_api: boolean;
+};
+
+export type SchedulerStatistics = {
+  /** Executions that are being cleaned up */
+  termination_threads_count: number;
+  /** Executions that are queued */
+  queue_length: number;
+  queue: {
+    executions: number;
+    /** When the execution that has been queued longest was submitted, in seconds since the epoch (UTC) */
+    oldest_submit: number | null;
+  };
+  /** What is placed on hosts */
+  running: {
+    /** Executions that are starting or running */
+    executions: number;
+    starting: number;
+    /** Containers that are to run */
+    containers: number;
+  };
+  /** Hosts of the cluster; amounts are sums over the connected ones */
+  hosts: {
+    known: number;
+    connected: number;
+    /** Hosts that are connected and take new services */
+    schedulable: number;
+    /** Bytes */
+    memory_total: number;
+    /** Bytes */
+    memory_reserved: number;
+    cores_total: number;
+    cores_reserved: number;
+  };
+  /** How long ended executions are kept */
+  history: {
+    /** 0: for ever */
+    keep_ended_days: number;
+    /** Executions removed after these days, since the start */
+    removed: number;
+    /** When the history was last reviewed to its end, in seconds since the epoch (UTC) */
+    reviewed: number | null;
+  };
+  /** How long the objects on Cloudflare were awake; null on Node */
+  awake: {
+    coordinator: {
+      /** The beginning of the count, in seconds since the epoch (UTC) */
+      since: number;
+      /** How often work began after a sleep */
+      wakes: number;
+      /** Seconds */
+      awake: number;
+      /** Seconds, with those before each sleep */
+      in_memory: number;
+    };
+    gateways: {
+      /** The beginning of the count, in seconds since the epoch (UTC) */
+      since: number;
+      /** How often work began after a sleep */
+      wakes: number;
+      /** Seconds */
+      awake: number;
+      /** Seconds, with those before each sleep */
+      in_memory: number;
+    } | null;
+  } | null;
+};
+
+export type Service = {
+  id: number;
+  /** The service group and a number */
+  name: string;
+  service_group: string;
+  execution_id: number;
+  status: 'inactive' | 'starting' | 'active' | 'terminating';
+  /** State of the container when its host last reported it */
+  backend_status: 'undefined' | 'created' | 'started' | 'dead' | 'destroyed';
+  /** Empty while there is no container */
+  ip_address: string;
+  /** Id of the container; empty while there is none */
+  backend_id: string;
+  error_message: string | null;
+  description: ServiceDescription;
+  /** What its host is doing for its start, e.g. pulling its image; absent when it is doing nothing */
+  progress?: string | undefined;
+  /** Exit code of its last container if that ended by itself, else null; only under /native/api/0.7 */
+  exit_code?: number | null | undefined;
+};
+
+/** A service definition: one or more containers of the same kind. */
+export type ServiceDescription = {
+  /**
+   * Letters, digits and inner "-". Unique in the application. Instances are named <name>0, <name>1 and so on.
+   */
+  name: string;
+  /** The container image, as the engine of the host knows it or can pull it. Without spaces. */
+  image: string;
+  /**
+   * Whether the execution ends when an instance of this service exits. At least one service must be a
+   * monitor.
+   */
+  monitor: boolean;
+  /** Number of instances. All services together have at most 1000. */
+  total_count: number;
+  /**
+   * Number of essential instances, at most total_count: the execution starts when all of them have a place.
+   * The other instances are elastic: they come and go with the free capacity.
+   */
+  essential_count: number;
+  /**
+   * Services of a lower number start first. A service starts when all essential instances of a lower number
+   * have started.
+   */
+  startup_order: number;
+  /** What each instance of the service reserves, and what it may use. */
+  resources: {
+    /** The memory of each instance. */
+    memory: {
+      /** Bytes that are reserved on the host. Null reserves nothing. */
+      min: number | null;
+      /**
+       * Limit in bytes, which counts under the quota; a container beyond it is killed. At least "min". Null
+       * or 0: "min" if it is at least 6 MiB, else the default of the deployment.
+       */
+      max: number | null;
+    };
+    /** The processor cores of each instance. */
+    cores: {
+      /**
+       * Cores that are reserved on the host and count under the quota; fractions are allowed. Null reserves
+       * 0.1.
+       */
+      min: number | null;
+      /** Limit in cores, for the use of idle cores beyond "min". At least "min". Null: no limit. */
+      max: number | null;
+    };
+    /** Size of /dev/shm in bytes. Null or absent: the engine's default. */
+    shm?: number | null | undefined;
+  };
+  /** Environment variables, each as ["NAME", "value"]. A value may refer to variables such as {user_name}. */
+  environment: Array<[string, string]>;
+  /** Folders of the host that the container uses. */
+  volumes: Array<{
+    /**
+     * Letters, digits, ".", "_" and "-", beginning with a letter or digit. The folder is mounted at
+     * /mnt/<name>. Unique within the service.
+     */
+    name: string;
+    /** The absolute path of a folder that exists on the host, beneath a folder that the operator allows. */
+    path: string;
+    /** Whether the container may only read the folder. */
+    read_only: boolean;
+  }>;
+  /** Ports of the container that the host publishes. */
+  ports: Array<{
+    /** The name of the endpoint, as users see it. */
+    name: string;
+    /** The port in the container. The host publishes it on a free port. */
+    port_number: number;
+    /** The transport protocol. */
+    protocol: 'tcp' | 'udp';
+    /**
+     * The URL of the endpoint, with the scheme of a network service. {ip_port} becomes the address and port
+     * on the host, {proxy_path} becomes "/".
+     */
+    url_template: string;
+    /** Accepted for descriptions of other platforms; has no effect. */
+    proxy?: boolean | undefined;
+  }>;
+  /**
+   * The command line, split into words as a POSIX shell splits it; it may refer to variables. Null: the
+   * image's own command.
+   */
+  command: string | null;
+  /** The working directory of the command. Null or absent: the image's own. */
+  work_dir?: string | null | undefined;
+  /**
+   * The user id as which the command runs, or user and group: "1000", "1000:1000". Each at most 2147483647.
+   * Null or absent: the image's own, or the one that the operator requires with folders of the host.
+   */
+  user?: string | null | undefined;
+  /**
+   * Labels that a host must have, all of them, to run the service. The different labels of an application
+   * have at most 4096 characters in all.
+   */
+  labels?: Array<string> | undefined;
+  /**
+   * A network of the host to join instead of the user's own; the operator must allow it. Null or absent: the
+   * user's own.
+   */
+  network?: string | null | undefined;
+  /** Accepted for descriptions of other platforms; has no effect. */
+  replicas?: number | undefined;
+};
+
+export type User = {
+  id: number;
+  username: string;
+  email: string;
+  role_id: number;
+  quota_id: number;
+  auth_source: string;
+  fs_uid: number;
+  priority: number;
+  enabled: boolean;
+};
