@@ -15,6 +15,7 @@ import { addRunCommands } from './commands/run.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
+import { addExamples } from './examples.ts';
 import { Exit, FAILED } from './terminal/exit.ts';
 import { onOneLine } from './terminal/table.ts';
 import type { Terminal } from './terminal/terminal.ts';
@@ -58,6 +59,7 @@ export function programOf(terminal: Terminal): Command {
   addAccountCommands(program, terminal, connected);
   addPersonalTokenCommands(program, terminal, connected);
   addCompletionCommands(program, terminal, (signal) => connect(terminal.env, signal));
+  addExamples(program);
   return program;
 }
 

@@ -25,13 +25,6 @@ interface RunOptions extends SubmitOptions {
   image?: string;
 }
 
-const EXAMPLES = `
-Examples:
-  berth run app.json                                     submits it, and prints the id
-  berth run app.json --follow                            and shows its output until it ends
-  berth run app.json --set services.worker.total_count=3
-  berth run --image debian:13 --wait -- sh -c 'exit 3'   exits with 3`;
-
 export function addRunCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   const run = program
     .command('run [file-or-words...]')
@@ -40,7 +33,6 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
       'Submit an application, and print the id of its execution; FILE is -, for standard input, or JSON',
     )
     .option('--image <image>', 'run one container of this image, with WORDS as its command')
-    .addHelpText('after', EXAMPLES)
     .action(async (given: string[], options: RunOptions) => {
       const [path, words] = options.image === undefined ? [given[0], given.slice(1)] : [undefined, given];
       const application = await describe(terminal, path, words, options);
