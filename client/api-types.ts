@@ -506,6 +506,41 @@ export type ServiceDescription = {
   replicas?: number | undefined;
 };
 
+export type ShopEntry = {
+  id: string;
+  category: string;
+  name: string;
+  parameters: Array<ShopParameter>;
+};
+
+export type ShopEntryDetail = {
+  id: string;
+  category: string;
+  name: string;
+  parameters: Array<ShopParameter>;
+  /** Markdown */
+  readme: string;
+};
+
+export type ShopParameter = {
+  /** Names the parameter in `values` */
+  key: string;
+  kind: 'environment' | 'command' | 'service_count' | 'resources';
+  name: string;
+  readable_name: string;
+  description: string;
+  type: 'int' | 'float' | 'string';
+  default: string;
+  /** The smallest value; null: no limit */
+  min: number | null;
+  /** The largest value; null: no limit */
+  max: number | null;
+  /** Values are a multiple of it above the smallest; null: any */
+  step: number | null;
+  /** Whether your role may give another value */
+  may_change: boolean;
+};
+
 export type User = {
   id: number;
   username: string;
