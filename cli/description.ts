@@ -1,6 +1,10 @@
 /** Makes application descriptions out of files, options and words. The server checks them. */
 import { readFile } from 'node:fs/promises';
 import type { Application, ServiceDescription } from '../client/berth.ts';
+import { joinCommand } from '../shared/command.ts';
+import { ComposeError, linesOf } from './compose/remarks.ts';
+import { ProblemsError } from './terminal/exit.ts';
+import { onOneLine } from './terminal/table.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
 /** A description that only the server checks. */
@@ -18,7 +22,7 @@ export interface DescriptionOptions extends Changes {
   image?: string | undefined;
 }
 
-/** `path`: of a JSON file; `-` is the standard input. `words`: the command for `image`. */
+/** `path`: of a JSON file or a Compose file; `-` is the standard input. `words`: the command for `image`. */
 export async function describe(
   terminal: Terminal,
   path: string | undefined,
@@ -53,8 +57,11 @@ async function described(
 /** The file in a sentence. */
 export const nameOf = (path: string): string => (path === '-' ? 'The standard input' : path);
 
-/** `path`: of a JSON file; `-` is the standard input. */
+const IS_YAML = /\.ya?ml$/i;
+
+/** `path`: of a JSON file or a Compose file; `-` is the standard input, in JSON. */
 export async function readDescription(path: string, terminal: Terminal): Promise<Description> {
+  if (IS_YAML.test(path)) return readComposeFile(path, terminal);
   const text = path === '-' ? await terminal.input() : await readFile(path, 'utf8');
   let value: unknown;
   try {
@@ -65,6 +72,20 @@ export async function readDescription(path: string, terminal: Terminal): Promise
   if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string')
     return value as Description;
   throw new Error(`${nameOf(path)} is no application description: it has no name.`);
+}
+
+/** Says what the description leaves out of the file. */
+async function readComposeFile(path: string, terminal: Terminal): Promise<Description> {
+  // No other command needs YAML, which takes longer to load than all else.
+  const { readCompose } = await import('./compose/read.ts');
+  try {
+    const { description, leftOut, notes } = readCompose(path, terminal.env);
+    for (const line of linesOf(path, [...leftOut, ...notes])) terminal.say(onOneLine(line));
+    return description;
+  } catch (error) {
+    if (!(error instanceof ComposeError)) throw error;
+    throw new ProblemsError(`${path} can't be translated:`, linesOf(path, error.problems));
+  }
 }
 
 /** One container that runs to its end. */
@@ -80,14 +101,10 @@ export function imageDescription(image: string, words: readonly string[]): Appli
     environment: [],
     volumes: [],
     ports: [],
-    command: words.length === 0 ? null : words.map(quoted).join(' '),
+    command: words.length === 0 ? null : joinCommand(words),
   };
   return { name: nameOfImage(image), version: 3, will_end: true, size: 1, services: [service] };
 }
-
-/** The word as a POSIX shell reads it back. */
-const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** The last part of the image's name, without tag and digest. */
 const nameOfImage = (image: string): string =>

@@ -22,7 +22,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'context rm': [['berth context rm lab', 'forgets it, with its session']],
   run: [
     ['berth run app.json --follow', 'submits it, and shows its output until it ends'],
-    ['berth run app.json --set services.worker.total_count=3', 'with three workers'],
+    ['berth run compose.yaml --print', 'what becomes of a Compose file'],
     ["berth run --image debian:13 --wait -- sh -c 'exit 3'", 'exits with 3'],
   ],
   rerun: [

@@ -16,7 +16,7 @@ import { addSessionCommands } from './commands/sessions.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
 import { addExamples } from './examples.ts';
-import { Exit, FAILED } from './terminal/exit.ts';
+import { Exit, FAILED, ProblemsError } from './terminal/exit.ts';
 import { onOneLine } from './terminal/table.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
@@ -66,6 +66,7 @@ export function programOf(terminal: Terminal): Command {
 /** What went wrong, and the way out. */
 function wordsOf(error: unknown): string[] {
   if (error instanceof Exit && error.message === '') return [];
+  if (error instanceof ProblemsError) return [error.message, ...error.problems.map((one) => `  ${one}`)];
   if (!(error instanceof BerthError)) return [error instanceof Error ? error.message : String(error)];
   const problems = error.problems.map(({ pointer, message }) => `  ${pointer || '/'}: ${message}`);
   const way = error.status === UNAUTHENTICATED ? ['Log in: berth login'] : [];

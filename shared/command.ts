@@ -49,6 +49,12 @@ export function splitCommand(
   return { words };
 }
 
+/** The command whose words are `words`: the inverse of `splitCommand`. */
+export const joinCommand = (words: readonly string[]): string => words.map(quoted).join(' ');
+
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
 const QUOTING = /["'\\]/;
 
 /** Whether a command has no quotes and backslashes: its words are then the parts of the text as they are. */

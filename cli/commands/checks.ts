@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 export function addCheckCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
     .command('validate <file>')
-    .description('Check an application description, and report all its problems')
+    .description('Check an application description or a Compose file, and report all its problems')
     .action(async (file: string) => {
       const application = await readDescription(file, terminal);
       await (await connect()).validate(application);

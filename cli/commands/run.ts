@@ -23,6 +23,7 @@ interface SubmitOptions {
 
 interface RunOptions extends SubmitOptions {
   image?: string;
+  print?: boolean;
 }
 
 export function addRunCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
@@ -30,12 +31,15 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
     .command('run [file-or-words...]')
     .usage('FILE [options]\n       berth run --image IMAGE [options] [-- WORDS]')
     .description(
-      'Submit an application, and print the id of its execution; FILE is -, for standard input, or JSON',
+      'Submit an application, and print the id of its execution; FILE is a description in JSON, - for ' +
+        'standard input, or a Compose file (.yaml, .yml)',
     )
     .option('--image <image>', 'run one container of this image, with WORDS as its command')
+    .option('--print', 'print the description and submit nothing')
     .action(async (given: string[], options: RunOptions) => {
       const [path, words] = options.image === undefined ? [given[0], given.slice(1)] : [undefined, given];
       const application = await describe(terminal, path, words, options);
+      if (options.print) return terminal.out(`${JSON.stringify(application, null, 2)}\n`);
       await submit(terminal, await connect(), application.name, application, options);
     });
   const rerun = program

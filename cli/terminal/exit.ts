@@ -9,6 +9,16 @@ export class Exit extends Error {
   }
 }
 
+/** An error with several problems, each on a line of its own. */
+export class ProblemsError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(message: string, problems: readonly string[]) {
+    super(message);
+    this.problems = problems;
+  }
+}
+
 /** Berth's own errors, apart from the exit codes of what it runs. */
 export const FAILED = 125;
 export const TIMED_OUT = 124;

@@ -22,6 +22,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   },
   cli: {
     terminal: [],
+    compose: [],
     inputs: ['terminal'],
     completion: [],
     commands: [

@@ -8,6 +8,7 @@ const sources = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli', '
 const OWNERS: Record<string, readonly string[]> = {
   zod: [
     'shared/',
+    'cli/compose/schema.ts',
     'control-plane/config.ts',
     'control-plane/operations/',
     'control-plane/http/',
@@ -51,6 +52,7 @@ const OWNERS: Record<string, readonly string[]> = {
   micromark: ['control-plane/web/components/markdown.ts'],
   'micromark-extension-gfm': ['control-plane/web/components/markdown.ts'],
   commander: ['cli/'],
+  yaml: ['cli/compose/document.ts'],
   'tar-stream': ['release/', 'examples/busybox.ts'],
 };
 

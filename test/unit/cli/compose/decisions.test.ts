@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import { orderOf } from '../../../../cli/compose/order.ts';
+import { escaped } from '../../../../cli/compose/texts.ts';
+import { substitute, type Variables } from '../../../../shared/variables.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
+import { mainFile, mainOf, problemsOf, remarksOf, translated } from './translated.ts';
+
+/** Services by name with their fields, in one line each. */
+const file = (services: Record<string, string>, top = ''): string =>
+  `${top}services:\n${Object.entries(services)
+    .map(([name, fields]) => `  ${name}: {image: i, ${fields}}\n`)
+    .join('')}`;
+
+/** Monitor services, and whether the application ends. */
+const decided = (services: Record<string, string>): [string[], boolean] => {
+  const { description } = translated(file(services));
+  const monitors = description.services.filter(({ monitor }) => monitor).map(({ name }) => name);
+  return [monitors, description.will_end];
+};
+
+describe('L76: monitors', () => {
+  test.each<[string, Record<string, string>, string[], boolean]>([
+    ['the only service', { one: '' }, ['one'], true],
+    ['the only service, which serves', { one: 'ports: [80]' }, ['one'], false],
+    ['the only service, which starts again', { one: 'restart: always' }, ['one'], false],
+    ['what nothing depends on', { sql: '', job: 'depends_on: [sql]' }, ['job'], true],
+    ['a job beside a server', { web: 'ports: [80]', job: '' }, ['job'], true],
+    [
+      'servers alone',
+      { web: 'ports: [80]', api: 'ports: [81]', sql: 'restart: always' },
+      ['web', 'api', 'sql'],
+      false,
+    ],
+    ['several jobs', { one: '', two: 'restart: "no"' }, ['one', 'two'], true],
+    ['restart of deploy', { web: 'deploy: {restart_policy: {condition: any}}', job: '' }, ['job'], true],
+    ['what x-berth names', { web: 'ports: [80], x-berth: {monitor: true}', job: '' }, ['web'], false],
+    [
+      'a needed service that x-berth names',
+      { sql: 'x-berth: {monitor: true}', job: 'depends_on: [sql]' },
+      ['sql'],
+      true,
+    ],
+    ['what x-berth leaves', { web: 'ports: [80]', job: 'x-berth: {monitor: false}' }, ['web'], false],
+  ])('L76: %s', (_, services, monitors, willEnd) => {
+    expect(decided(services)).toEqual([monitors, willEnd]);
+  });
+  test('L71, L76: a guess among several services is listed, and so is a restart that does not happen', () => {
+    const { notes, leftOut } = remarksOf(
+      file({ sql: 'restart: "no"', job: 'depends_on: [sql], restart: always' }),
+    );
+    expect(notes).toEqual(['3:3 services.job']);
+    expect(leftOut).toEqual(['2:19 services.sql.restart', '3:38 services.job.restart']);
+    expect(remarksOf(file({ sql: 'restart: on-failure:3', job: 'depends_on: [sql]' })).notes).toEqual([
+      ...['2:19 services.sql.restart', '3:3 services.job'],
+    ]);
+    const given = file({ sql: 'restart: always', job: 'depends_on: [sql], x-berth: {monitor: true}' });
+    expect(remarksOf(given)).toEqual({ leftOut: [], notes: [] });
+  });
+});
+
+describe('L76: the order of start', () => {
+  test('L76: each service comes after those that it needs', () => {
+    const { services } = translated(
+      file({
+        web: 'depends_on: [api, sql]',
+        api: 'depends_on: {sql: {condition: service_started}, none: {required: false}}',
+        sql: '',
+        job: '',
+      }),
+    ).description;
+    expect(services.map(({ startup_order }) => startup_order)).toEqual([2, 1, 0, 0]);
+  });
+  test('L71, L76: conditions beyond the start are listed', () => {
+    const needs =
+      'depends_on: {sql: {condition: service_healthy}, job: {condition: service_completed_successfully}}';
+    expect(remarksOf(file({ sql: '', job: '', web: needs })).leftOut).toEqual([
+      '4:38 services.web.depends_on.sql.condition',
+      '4:73 services.web.depends_on.job.condition',
+    ]);
+  });
+  test('L72, L76: a circle is named', () => {
+    const services = { one: 'depends_on: [two]', two: 'depends_on: [tri]', tri: 'depends_on: [two]' };
+    expect(problemsOf(file(services))).toEqual([
+      '3:19 services.two.depends_on closes a circle: two -> tri -> two; remove one of these dependencies',
+    ]);
+  });
+  test('L76: any dependencies have an order after all that they need, or a circle of them', () => {
+    const edges = fc.array(fc.tuple(fc.nat(9), fc.nat(9)), { maxLength: 15 });
+    fc.assert(
+      fc.property(edges, (pairs) => {
+        const needs = new Map(Array.from({ length: 10 }, (_, n) => [`${n}`, new Set<string>()]));
+        for (const [from, to] of pairs) needs.get(`${from}`)?.add(`${to}`);
+        const orders = orderOf(new Map([...needs].map(([name, all]) => [name, [...all]])));
+        if ('circle' in orders) {
+          expect(orders.circle.length).toBeGreaterThan(1);
+          expect(orders.circle.at(-1)).toBe(orders.circle[0]);
+          for (const [at, name] of orders.circle.entries())
+            if (at > 0) expect(needs.get(orders.circle[at - 1] ?? '')).toContain(name);
+          return;
+        }
+        for (const [name, all] of needs)
+          for (const one of all) expect(orders.get(one)).toBeLessThan(orders.get(name) ?? -1);
+      }),
+    );
+  });
+});
+
+test('L77: fields of x-berth win as they are', () => {
+  const own =
+    'x-berth: {name: main-1, total_count: 5, essential_count: 2, labels: [gpu], command: "{foo} $A", ports: []}';
+  const text = `x-berth: {name: an-app, will_end: false, size: 7}\n${mainFile(`ports: [80]\ncommand: x\n${own}`)}`;
+  const { description } = translated(text.replace('"{foo} $A"', '"{user_name} $A"'));
+  expect(description).toMatchObject({ name: 'an-app', will_end: false, size: 7 });
+  expect(description.services[0]).toMatchObject({
+    ...{ name: 'main-1', image: 'i', monitor: true, total_count: 5, essential_count: 2, labels: ['gpu'] },
+    ...{ command: '{user_name} $A', ports: [] },
+  });
+  const [problem] = problemsOf(text);
+  expect(problem).toMatch(
+    /^7:80 services.main.x-berth.command is .services.0.command of the description, which uses the unknown/,
+  );
+});
+
+test('L77: without essential_count of its own, all instances of x-berth are essential', () => {
+  expect(mainOf('x-berth: {total_count: 4}')).toMatchObject({ total_count: 4, essential_count: 4 });
+});
+
+describe('L79: references', () => {
+  const known: Variables = {
+    ...{ user_name: 'u', execution_id: '1', execution_name: 'n', deployment_name: 'd' },
+    dnsName: (instance) => instance,
+  };
+  test.each([
+    ['{user_name} {dns_name#web0}', 'u web0'],
+    ['{foo} {{foo}} {"a": 1} ${foo} {{.Node}} {foo#a}', '{foo} {{foo}} {"a": 1} ${foo} {{.Node}} {foo#a}'],
+    ['{{user_name}} ${user_name}', '{user_name} ${user_name}'],
+  ])('L79: %j', (text, becomes) => {
+    expect(substitute(escaped(text), known)).toBe(becomes);
+  });
+  test('L79: text in braces that names no reference of Berth stays as it is', () => {
+    const texts = fc.array(fc.constantFrom('{', '}', '$', 'foo', '#a', ' ')).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(substitute(escaped(text), known)).toBe(text);
+      }),
+    );
+  });
+  test('L79: a value that seems to name a service as a host is listed, and a command too', () => {
+    const hosts = ['sql', 'sql:5432', 'postgres://a:b@sql/x', 'http://sql', 'x,sql:1', 'a=sql'];
+    const others = ['sqlx', 'a-sql', 'web', '{dns_name#sql0}', 'my.sql', ''];
+    const listed = [...hosts, ...others].filter((value) => {
+      const text = file({ sql: '', web: `depends_on: [sql], environment: {A: "${value}"}` });
+      return remarksOf(text).notes.includes('3:52 services.web.environment.A');
+    });
+    expect(listed).toEqual(hosts);
+    const text = file({ sql: '', web: 'depends_on: [sql], command: [ping, sql]' });
+    expect(remarksOf(text).notes).toContain('3:38 services.web.command');
+  });
+});
