@@ -1,6 +1,9 @@
-/** The command line as one file, for Node 20.11 and newer: it must start quickly. */
+/**
+ * The command line for Node 20.11 and newer, in few files: it must start quickly. What it loads later is in
+ * files of its own, beside it.
+ */
 import { chmod } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { basename, dirname, extname, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 /** Names that CommonJS packages expect. */
@@ -9,13 +12,16 @@ const MODULE_SCOPE = [
   'const require = requireOfBundle(import.meta.url);',
 ];
 
-/** Writes an executable file. */
+/** Writes an executable file, and beside it those that it loads. */
 export async function bundleCommand(path: string): Promise<void> {
   await build({
     absWorkingDir: resolve(import.meta.dirname, '..'),
-    entryPoints: ['cli/main.ts'],
-    outfile: path,
+    entryPoints: { [basename(path, extname(path))]: 'cli/main.ts' },
+    outdir: dirname(path),
+    outExtension: { '.js': extname(path) },
+    chunkNames: '[name]-[hash]',
     bundle: true,
+    splitting: true,
     platform: 'node',
     format: 'esm',
     target: 'node20.11',

@@ -172,6 +172,13 @@ describe('L80: the script of docs/client.md, in a project that has only the pack
   });
 });
 
+test('L15, L70: berth translates a Compose file on Node 20', async () => {
+  await writeFile(join(folder, 'compose.yaml'), 'name: shop\nservices: {web: {image: nginx}}\n');
+  const printed = berth(20, ['run', 'compose.yaml', '--print']);
+  expect(await printed.waitForEnd(), printed.output).toBe(0);
+  expect(JSON.parse(printed.output)).toMatchObject({ name: 'shop', services: [{ name: 'web' }] });
+});
+
 test('L16: a program has the arguments and the exit code of its own', async () => {
   const backup = berth(20, ['backup', '--none'], { BERTH_DATA_DIR: join(folder, 'nothing') });
   expect(await backup.waitForEnd()).toBe(1);
