@@ -70,7 +70,10 @@ test('W61: only administrators see the faults in the shop', async () => {
   const { entries, problems } = await listShop(context, actorWith());
   expect(entries.map(({ id }) => id)).toEqual([ID]);
   expect(problems.map(({ where }) => where)).toEqual(['a', 'spark: CLOUDS', 'spark: CLOUDS']);
-  expect(await listShop(context, actorWith({ canChangeConfig: false }))).toMatchObject({ entries, problems: [] });
+  expect(await listShop(context, actorWith({ canChangeConfig: false }))).toMatchObject({
+    entries,
+    problems: [],
+  });
 });
 
 test('W68: an application that a role must not see does not exist for it', async () => {
