@@ -13,6 +13,7 @@ import { addMachineCommands } from './commands/machine.ts';
 import { addPersonalTokenCommands } from './commands/personal-tokens.ts';
 import { addRunCommands } from './commands/run.ts';
 import { addSessionCommands } from './commands/sessions.ts';
+import { addShopCommands } from './commands/shop.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
 import { addExamples } from './examples.ts';
@@ -58,6 +59,7 @@ export function programOf(terminal: Terminal): Command {
   addHostCommands(program, terminal, connected);
   addAccountCommands(program, terminal, connected);
   addPersonalTokenCommands(program, terminal, connected);
+  addShopCommands(program, terminal, connected);
   addCompletionCommands(program, terminal, (signal) => connect(terminal.env, signal));
   addExamples(program);
   return program;

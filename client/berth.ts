@@ -17,6 +17,7 @@ import type { FollowOptions } from './follow-options.ts';
 import { type LogLine, type LogOptions, readLines } from './logs.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
 import { Accounts, Hosts, PersonalTokens, type Requests } from './resources.ts';
+import { Shop } from './shop.ts';
 import { send, sendOnce, sessionOf } from './transport.ts';
 import { answerOf, watch } from './watch.ts';
 
@@ -54,6 +55,7 @@ export class Berth {
   readonly roles = new Accounts<Role>('role', this.#requests);
   readonly quotas = new Accounts<Quota>('quota', this.#requests);
   readonly tokens = new PersonalTokens(this.#requests);
+  readonly shop = new Shop(this.#requests);
 
   /** The client for `BERTH_URL` with the personal access token `BERTH_TOKEN`. Throws if one is missing. */
   static fromEnvironment(env: Readonly<Record<string, string | undefined>> = process.env): Berth {

@@ -26,6 +26,7 @@ const NAMES: Readonly<Record<string, Names>> = {
   user: async ({ users }) => (await users.list()).map(({ username, email }) => named(username, email)),
   role: async ({ roles }) => (await roles.list()).map(({ name }) => named(name)),
   quota: async ({ quotas }) => (await quotas.list()).map(({ name }) => named(name)),
+  application: async ({ shop }) => (await shop.list()).map(({ id, name }) => named(id, name)),
   token: async ({ tokens }) =>
     (await tokens.list()).map(({ name, scopes }) => named(name, scopes.join(', '))),
 };

@@ -26,7 +26,16 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     inputs: ['terminal'],
     completion: [],
     commands: [
-      ...['contexts.ts', 'description.ts', 'output.ts', 'waiting.ts', 'terminal', 'inputs', 'completion'],
+      ...[
+        'contexts.ts',
+        'description.ts',
+        'output.ts',
+        'submission.ts',
+        'waiting.ts',
+        'terminal',
+        'inputs',
+        'completion',
+      ],
     ],
   },
   shared: { protocol: [] },

@@ -1,0 +1,99 @@
+/** `berth shop`: the applications of the site, each with parameters to fill in. */
+import type { Command } from 'commander';
+import type { Berth, ShopEntry } from '../../client/berth.ts';
+import { repeated } from '../inputs/arguments.ts';
+import { addSubmitOptions, type SubmitOptions, submit } from '../submission.ts';
+import { table } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+interface Form {
+  json?: boolean;
+  quiet?: boolean;
+}
+
+interface RunOptions extends SubmitOptions {
+  set?: string[];
+  print?: boolean;
+}
+
+type Parameter = ShopEntry['parameters'][number];
+
+export function addShopCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  const shop = program.command('shop').description('The applications of the site, ready to run');
+  shop
+    .command('ls')
+    .description('List the applications that you may see')
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'ids only')
+    .action((options: Form) => list(terminal, connect, options));
+  shop
+    .command('get <application>')
+    .description('Show the parameters of an application')
+    .option('--json', 'as JSON, with its text')
+    .action((id: string, options: Form) => show(terminal, connect, id, options));
+  addSubmitOptions(
+    shop
+      .command('run <application>')
+      .description('Run an application of the shop, and print the id of its execution')
+      .option('--set <parameter=value>', 'set a parameter, by its name or its key', repeated)
+      .option('--print', 'print the description and submit nothing'),
+  ).action((id: string, options: RunOptions) => start(terminal, connect, id, options));
+}
+
+async function list(terminal: Terminal, connect: () => Promise<Berth>, form: Form): Promise<void> {
+  const entries = await (await connect()).shop.list();
+  if (form.json) return terminal.out(`${JSON.stringify(entries)}\n`);
+  if (form.quiet) return terminal.out(entries.map(({ id }) => `${id}\n`).join(''));
+  const rows = entries.map(({ id, name, category }) => [id, name, category]);
+  await terminal.out(table(['ID', 'NAME', 'CATEGORY'], rows, terminal.columns));
+}
+
+async function show(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  id: string,
+  { json }: Form,
+): Promise<void> {
+  const entry = await (await connect()).shop.get(id);
+  if (json) return terminal.out(`${JSON.stringify(entry)}\n`);
+  const rows = entry.parameters.map((one) => [
+    ...[one.key, one.readable_name, one.default, limitsOf(one)],
+    one.may_change ? '' : 'fixed for your role',
+  ]);
+  await terminal.out(table(['PARAMETER', 'MEANING', 'DEFAULT', 'LIMITS', ''], rows, terminal.columns));
+}
+
+const limitsOf = ({ min, max }: Parameter): string =>
+  min === null && max === null ? '' : `${min ?? ''} to ${max ?? ''}`.trim();
+
+async function start(
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+  id: string,
+  options: RunOptions,
+): Promise<void> {
+  const berth = await connect();
+  const { set = [] } = options;
+  const { parameters } = set.length > 0 ? await berth.shop.get(id) : { parameters: [] };
+  const values = Object.fromEntries(set.map((assignment) => assigned(assignment, parameters)));
+  const application = await berth.shop.fillIn(id, values);
+  if (options.print) return terminal.out(`${JSON.stringify(application, null, 2)}\n`);
+  await submit(terminal, berth, application.name, application, options);
+}
+
+/** The server knows better what a value may be, but only a key names a parameter for it. */
+function assigned(assignment: string, parameters: readonly Parameter[]): [key: string, value: string] {
+  const at = assignment.indexOf('=');
+  if (at < 1) throw new Error(`--set ${assignment}: give a parameter and its value, as in workers=3.`);
+  const [given, value] = [assignment.slice(0, at), assignment.slice(at + 1)];
+  if (parameters.some(({ key }) => key === given)) return [given, value];
+  const named = parameters.filter(({ name }) => name === given);
+  const [one, another] = named;
+  if (one && !another) return [one.key, value];
+  const keys = (another ? named : parameters).map(({ key }) => key).join(', ');
+  throw new Error(
+    another
+      ? `--set ${given}: several parameters have this name; give one of ${keys}.`
+      : `--set ${given}: the application has no such parameter; it has ${keys || 'none'}.`,
+  );
+}
