@@ -65,6 +65,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   validate: [['berth validate app.json', 'reports all problems']],
   version: [['berth version', 'of this program and of the control plane']],
   server: [['berth server', 'at http://127.0.0.1:5001, until Ctrl-C']],
+  'server install': [
+    ['berth server install', 'as root: a service of systemd, with the BERTH_* of the environment'],
+    ['berth server install --uninstall', 'removes it; its data and settings stay'],
+  ],
   agent: [['berth agent', 'with BERTH_URL and BERTH_JOIN_TOKEN of a control plane']],
   demo: [['berth demo', 'shows whether this machine can run containers']],
   backup: [['berth backup /var/backups/berth.db', 'also while the control plane runs']],

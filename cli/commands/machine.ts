@@ -1,12 +1,13 @@
 /** `berth server`, `agent`, `demo`, `backup`, `restore` and `reset-password`: programs on this machine. */
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Command } from 'commander';
+
+import { node24, programAt } from '../machine/programs.ts';
 import { Exit, FAILED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { addServerInstall } from './server-install.ts';
 
 interface MachineProgram {
   name: string;
@@ -56,13 +57,15 @@ const PROGRAMS: readonly MachineProgram[] = [
 ];
 
 export function addMachineCommands(program: Command, terminal: Terminal): void {
-  for (const one of PROGRAMS)
-    program
+  for (const one of PROGRAMS) {
+    const command = program
       .command(`${one.name} [words...]`)
       .description(`${one.description}; settings are in the environment (operator guide)`)
       .allowUnknownOption()
       .helpOption(false)
       .action((words: string[]) => run(one, words, terminal.env));
+    if (one.name === 'server') addServerInstall(command, terminal);
+  }
 }
 
 /** Runs the program to its end. Throws Exit with its exit code unless that is 0. */
@@ -86,30 +89,6 @@ async function run(
     child.on('error', fail).on('exit', (status) => done(status ?? FAILED));
   });
   if (code !== 0) throw new Exit(code);
-}
-
-/** The program is JavaScript in the package, and TypeScript in a checkout. */
-function programAt(path: string): { file: string; folder: string } {
-  for (const folder of [join(import.meta.dirname, '..'), join(import.meta.dirname, '../..')])
-    for (const file of [`${join(folder, path)}.js`, `${join(folder, path)}.ts`])
-      if (existsSync(file)) return { file, folder };
-  throw new Error(`${path} is missing: install Berth again.`);
-}
-
-const NODE_MAJOR = 24;
-
-/** A Node that runs the program: this one if it is new enough, else the one that comes with the package. */
-function node24(): string {
-  if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR) return process.execPath;
-  const { resolve } = createRequire(import.meta.url);
-  const { platform, arch } = process;
-  for (const name of [`node-${platform}-${arch}`, `node-bin-${platform}-${arch}`])
-    try {
-      return join(dirname(resolve(`${name}/package.json`)), 'bin/node');
-    } catch {
-      // Not for this machine.
-    }
-  throw new Error(`This needs Node ${NODE_MAJOR} or newer, and this is ${process.version}.`);
 }
 
 const cacheFolder = ({ XDG_CACHE_HOME }: NodeJS.ProcessEnv, folder: string): string =>

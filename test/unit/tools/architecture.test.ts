@@ -23,6 +23,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   cli: {
     terminal: [],
     compose: [],
+    machine: [],
     inputs: ['terminal'],
     completion: [],
     commands: [
@@ -35,6 +36,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
         'terminal',
         'inputs',
         'completion',
+        'machine',
       ],
     ],
   },

@@ -1,0 +1,57 @@
+/** The settings file of the control plane's service. */
+import { expect, test } from 'vitest';
+import { settingsIn, settingsText } from '../../../cli/machine/settings-file.ts';
+
+const OWN = { BERTH_DATA_DIR: '/var/lib/berth-server', BERTH_LOCAL_AGENT: 'off' };
+
+test('L89: the settings of the control plane are taken, and those of other programs are not', () => {
+  const others = {
+    BERTH_URL: 'x',
+    BERTH_TOKEN: 'x',
+    BERTH_AGENT_NAME: 'x',
+    BERTH_JOIN_TOKEN: 'x',
+    PATH: 'x',
+  };
+  const text = settingsText('', {
+    BERTH_PORT: '5002',
+    BERTH_AGENT_RELEASE: '/srv',
+    BERTH_SHOP: '',
+    ...others,
+  });
+  expect(settingsIn(text)).toEqual({ BERTH_PORT: '5002', BERTH_AGENT_RELEASE: '/srv', ...OWN });
+});
+
+test('L89: what is written is read again as it was', () => {
+  const value = ' back\\slash "quotes" $HOME #1 = ';
+  expect(settingsIn(settingsText('', { BERTH_ADMIN_PASSWORD: value })).BERTH_ADMIN_PASSWORD).toBe(value);
+});
+
+test('L89: a later run keeps comments, other lines and what a person has changed', () => {
+  const edited = [
+    '# ours',
+    'BERTH_PORT=5002',
+    'BERTH_DATA_DIR="/srv/berth"',
+    'BERTH_HOST=::1',
+    'BERTH_HOST=::',
+  ];
+  const text = settingsText(edited.join('\n'), { BERTH_PORT: '5003' });
+  const expected = [edited[0], "BERTH_PORT='5003'", ...edited.slice(2), "BERTH_LOCAL_AGENT='off'", ''];
+  expect(text).toBe(expected.join('\n'));
+  expect(settingsIn(text)).toMatchObject({ BERTH_DATA_DIR: '/srv/berth', BERTH_HOST: '::' });
+});
+
+test('L90: the same settings again change nothing', () => {
+  const env = { BERTH_PORT: '5003', BERTH_HOST: '::' };
+  const text = settingsText('', env);
+  expect(settingsText(text, env)).toBe(text);
+  expect(settingsText(text, {})).toBe(text);
+});
+
+test.each([
+  [{ BERTH_SHOP: "it's" }, /BERTH_SHOP has a single quote/],
+  [{ BERTH_SHOP: 'a\nb' }, /BERTH_SHOP has .* a line break/],
+  [{ BERTH_DATA_DIR: '/srv' }, /BERTH_DATA_DIR is \/srv, but the service can write to .* only. Unset it/],
+  [{ BERTH_LOCAL_AGENT: 'on' }, /BERTH_LOCAL_AGENT is on, but an agent needs root. Unset it/],
+])('L91: the settings %o are refused with the way out', (env, words) => {
+  expect(() => settingsText('', env)).toThrow(words);
+});
