@@ -1,12 +1,12 @@
 /**
  * `npm run release`: makes the files of a release in `dist/`. They are the package, the contexts of the
- * images, the SBOM and the checksums of all. `--key FILE` signs the agent in the package with the release key
- * in this file. `--draft` allows a checkout that is not ready, for a try.
+ * images and what runs them, the SBOM and the checksums of all. `--key FILE` signs the agent in the package
+ * with the release key in this file. `--draft` allows a checkout that is not ready, for a try.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -20,6 +20,8 @@ import { signAgent } from './sign-agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
+/** What runs the images. */
+const DEPLOYMENT = ['compose.yaml', 'Caddyfile'];
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const run = (file: string, args: string[]) => execFileSync(file, args, { cwd: ROOT, encoding: 'utf8' });
@@ -73,6 +75,7 @@ async function release({ draft, key }: Options): Promise<void> {
     join(DIST, `berth-control-plane-image-${VERSION}-${platform}.tar.gz`),
     controlPlaneContext(join(DIST, `berth-${VERSION}.tgz`)),
   );
+  for (const name of DEPLOYMENT) await copyFile(join(ROOT, 'release/deploy', name), join(DIST, name));
   say('4/5 SBOM');
   run('npm', ['run', '--silent', 'sbom']);
   await rename(join(ROOT, 'berth.cdx.json'), join(DIST, `berth-${VERSION}.cdx.json`));

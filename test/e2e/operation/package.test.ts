@@ -16,11 +16,10 @@ import { type Program, startCommand } from '../../support/hosts/process.ts';
 import { codeBlocksOf } from '../../support/tools/documents.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { DIST, installPackage, TARBALL } from '../../support/tools/installed-package.ts';
 import { pathWithNode20 } from '../../support/tools/runnable.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const DIST = join(ROOT, 'dist');
-const TARBALL = `berth-${VERSION}.tgz`;
 const CONTEXT = `berth-control-plane-image-${VERSION}-${process.platform}-${process.arch}.tar.gz`;
 const PASSWORD = 'words of an administrator';
 const run = promisify(execFile);
@@ -41,10 +40,7 @@ beforeAll(async () => {
   await run('/bin/sh', ['-c', 'umask 077; npm run --silent pack -- "$0"', agent], { cwd: ROOT });
   packedByOthers = await digestOf(TARBALL);
   await run('npm', ['run', '--silent', 'release', '--', '--draft', '--key', keyFile], { cwd: ROOT });
-  const prefix = join(folder, 'installed');
-  await run('npm', ['install', '--global', '--prefix', prefix, join(DIST, TARBALL)], {
-    cwd: folder,
-  });
+  const prefix = await installPackage(folder);
   const programs = join(prefix, 'bin');
   const node24 = join(folder, 'node24');
   await mkdir(node24);
@@ -91,7 +87,8 @@ async function startServer() {
 }
 
 test('L85: a release has package, image contexts, SBOM and checksums, and its package does not depend on the umask', async () => {
-  const names = ['berth-VERSION.cdx.json', TARBALL, 'berth-agent-image-VERSION.tar.gz', CONTEXT];
+  const images = ['berth-agent-image-VERSION.tar.gz', CONTEXT, 'compose.yaml', 'Caddyfile'];
+  const names = ['berth-VERSION.cdx.json', TARBALL, ...images];
   const expected = names.map((name) => name.replace('VERSION', VERSION)).sort();
   expect((await readdir(DIST)).sort()).toEqual(['SHA256SUMS', ...expected]);
   const { stdout } = await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: DIST });

@@ -9,26 +9,35 @@ import { dirname, join } from 'node:path';
 import type Docker from 'dockerode';
 
 /** Makes the image. `folder` is for its files; `addons` are compiled parts of packages that it must load. */
-export async function importNodeBase(
+export const importNodeBase = (
   docker: Docker,
   image: string,
   folder: string,
   addons: string[] = [],
+): Promise<void> => importProgram(docker, image, folder, { path: process.execPath, name: 'node', addons });
+
+/** Makes an image of a program of this machine and its libraries. */
+export async function importProgram(
+  docker: Docker,
+  image: string,
+  folder: string,
+  program: { path: string; name: string; addons?: string[]; changes?: string[] },
 ): Promise<void> {
+  const { path: file, name, addons = [], changes = [] } = program;
   const tree = join(folder, 'tree');
-  const linked = execFileSync('ldd', [process.execPath, ...addons], { encoding: 'utf8' });
+  const linked = execFileSync('ldd', [file, ...addons], { encoding: 'utf8' });
   // Lines without an indent are the names of the files that were asked about.
   for (const [, path = ''] of linked.matchAll(/^\t.*?(\/[^\s:]+)/gm)) {
     await mkdir(join(tree, dirname(path)), { recursive: true });
     await copyFile(path, join(tree, path));
   }
   for (const path of ['usr/bin', 'tmp', 'etc']) await mkdir(join(tree, path), { recursive: true });
-  await copyFile(process.execPath, join(tree, 'usr/bin/node'));
+  await copyFile(file, join(tree, 'usr/bin', name));
   const tar = join(folder, 'tree.tar');
   execFileSync('tar', ['-cf', tar, '-C', tree, '.']);
   const [repo, tag] = image.split(':');
-  const changes = ['ENV PATH=/usr/bin'];
-  await finished(docker, await docker.importImage(createReadStream(tar), { repo, tag, changes }));
+  const all = ['ENV PATH=/usr/bin', ...changes];
+  await finished(docker, await docker.importImage(createReadStream(tar), { repo, tag, changes: all }));
 }
 
 /** Reads a progress stream to its end: the engine reports errors inside it. */

@@ -1,0 +1,163 @@
+/** The deployment of release/deploy/compose.yaml: all images are made here, and run by Docker Compose. */
+import { execFile } from 'node:child_process';
+import { createReadStream } from 'node:fs';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { extract } from 'tar-stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { VERSION } from '../../../control-plane/version.ts';
+import { ensureCompose, ensureProgram } from '../../support/engines/compose.ts';
+import { buildControlPlaneImage } from '../../support/engines/control-plane-image.ts';
+import { testEngine } from '../../support/engines/engine.ts';
+import { finished, importNodeBase, importProgram } from '../../support/engines/node-base.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { freePort } from '../../support/hosts/port.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
+import { DIST } from '../../support/tools/installed-package.ts';
+
+const run = promisify(execFile);
+const NAME = `berth-compose-${process.pid}`;
+const PASSWORD = 'words of an administrator';
+const ROOT_CERTIFICATE = 'caddy/pki/authorities/local/root.crt';
+const CADDY = `berth-caddy-test:${process.pid}`;
+const [AGENT, AGENT_BASE] = [
+  `berth-compose-agent-test:${process.pid}`,
+  `berth-compose-base-test:${process.pid}`,
+];
+
+const docker = await testEngine();
+let folder: string;
+let env: NodeJS.ProcessEnv;
+let port: number;
+let removeControlPlane: () => Promise<void>;
+
+beforeAll(async () => {
+  folder = await scratchFolder('berth-compose-');
+  await run('npm', ['run', '--silent', 'release', '--', '--draft']);
+  for (const name of ['compose.yaml', 'Caddyfile']) await copyFile(join(DIST, name), join(folder, name));
+  const platform = `${process.platform}-${process.arch}`;
+  const context = join(DIST, `berth-control-plane-image-${VERSION}-${platform}.tar.gz`);
+  const controlPlane = await buildControlPlaneImage(docker, context);
+  removeControlPlane = controlPlane.remove;
+  await importNodeBase(docker, AGENT_BASE, await scratchIn('agent'));
+  const agent = createReadStream(join(DIST, `berth-agent-image-${VERSION}.tar.gz`));
+  await finished(docker, await docker.buildImage(agent, { t: AGENT, buildargs: { BASE: AGENT_BASE } }));
+  // As the image of Caddy has them.
+  const command = 'CMD ["caddy","run","--config","/etc/caddy/Caddyfile","--adapter","caddyfile"]';
+  const changes = ['ENV XDG_DATA_HOME=/data', 'ENV XDG_CONFIG_HOME=/config', command];
+  const caddy = { path: await ensureProgram('caddy'), name: 'caddy', changes };
+  await importProgram(docker, CADDY, await scratchIn('caddy'), caddy);
+  port = await freePort();
+  env = {
+    PATH: process.env.PATH,
+    ...(process.env.DOCKER_HOST && { DOCKER_HOST: process.env.DOCKER_HOST }),
+    ...{ BERTH_IMAGE: controlPlane.name, BERTH_AGENT_IMAGE: AGENT, CADDY_IMAGE: CADDY },
+    ...{ BERTH_HTTP_PORT: `${await freePort()}`, BERTH_HTTPS_PORT: `${port}`, BERTH_DOMAIN: 'localhost' },
+    ...{ BERTH_DEPLOYMENT_NAME: `compose-${process.pid}`, BERTH_ADMIN_PASSWORD: PASSWORD },
+  };
+  // The name has a certificate that Caddy makes itself, and another port.
+  const agentEnv = [`BERTH_URL=https://localhost:${port}`, `NODE_EXTRA_CA_CERTS=/caddy/${ROOT_CERTIFICATE}`];
+  const services = { agent: { environment: agentEnv, volumes: ['caddy:/caddy:ro'] } };
+  await writeFile(join(folder, 'test.json'), JSON.stringify({ services }));
+}, 300_000);
+
+afterAll(async () => {
+  await compose('--profile', 'agent', 'down', '--volumes', '--timeout', '5');
+  for (const image of [AGENT, AGENT_BASE, CADDY]) await docker.getImage(image).remove();
+  await removeControlPlane();
+  await rm(folder, { recursive: true, force: true });
+}, 120_000);
+
+const scratchIn = async (name: string) => {
+  const path = join(folder, name);
+  await run('mkdir', [path]);
+  return path;
+};
+
+async function compose(...words: string[]): Promise<string> {
+  const [file = '', ...begin] = await ensureCompose();
+  const files = ['-p', NAME, '-f', 'compose.yaml', '-f', 'test.json'];
+  return (await run(file, [...begin, ...files, ...words], { cwd: folder, env })).stdout;
+}
+
+const container = async (service: string) => {
+  const filters = { label: [`com.docker.compose.project=${NAME}`, `com.docker.compose.service=${service}`] };
+  const [one] = await docker.listContainers({ all: true, filters });
+  if (!one) throw new Error(`${service} has no container`);
+  return docker.getContainer(one.Id);
+};
+
+/** A file of a container. */
+async function fileOf(service: string, path: string): Promise<string> {
+  const tar = extract();
+  const content = new Promise<string>((done, fail) => {
+    tar.on('entry', (_, stream) => void text(stream).then(done, fail)).on('error', fail);
+  });
+  (await (await container(service)).getArchive({ path })).pipe(tar);
+  return content;
+}
+
+/** The answer through Caddy, with the certificate checked. */
+async function ask(path: string, body?: unknown): Promise<Record<string, unknown>> {
+  const ca = await fileOf('caddy', `/data/${ROOT_CERTIFICATE}`);
+  const method = body === undefined ? 'GET' : 'POST';
+  const options = { ca, method, auth: `admin:${PASSWORD}` };
+  const answer = await new Promise<string>((done, fail) => {
+    const outgoing = request(`https://localhost:${port}${path}`, options, (incoming) => {
+      text(incoming).then(done, fail);
+    });
+    outgoing.on('error', fail).end(body === undefined ? undefined : JSON.stringify(body));
+  });
+  return JSON.parse(answer);
+}
+
+test('L95, L96, L97: Compose runs Berth behind TLS, an agent joins through it, and a service runs to its end', async () => {
+  await compose('up', '-d');
+  await eventually(() => ask('/api/0.7/info'), 60_000);
+  expect(await ask('/api/0.7/login')).toMatchObject({ user: { username: 'admin' } });
+  const { token, install } = await ask('/api/0.7/host/token', {});
+  // The control plane has the name and the scheme from Caddy.
+  expect(install).toContain(`https://localhost:${port}/agent/install.sh`);
+  env = { ...env, BERTH_JOIN_TOKEN: String(token) };
+  await compose('--profile', 'agent', 'up', '-d', 'agent');
+  const host = async () => {
+    const [one] = Object.values(await ask('/api/0.7/host')) as { state: string }[];
+    return one?.state === 'ready';
+  };
+  await eventually(host, 60_000);
+  const submission = { name: 'hello', application: application(script('echo hello')) };
+  const { execution_id } = await ask('/api/0.7/execution', submission);
+  const ended = async () => (await ask(`/api/0.7/execution/${execution_id}`)).status === 'terminated';
+  await eventually(ended, 60_000);
+
+  for (const service of ['caddy', 'control-plane']) {
+    const { HostConfig, NetworkSettings } = await (await container(service)).inspect();
+    expect(HostConfig).toMatchObject({ ReadonlyRootfs: true, CapDrop: ['ALL'] });
+    expect(HostConfig.SecurityOpt).toEqual(['no-new-privileges:true']);
+    expect(HostConfig.CapAdd ?? []).toHaveLength(service === 'caddy' ? 1 : 0);
+    const published = Object.values(NetworkSettings.Ports).filter((ports) => ports?.length);
+    expect(published).toHaveLength(service === 'caddy' ? 2 : 0);
+  }
+}, 300_000);
+
+test('L96: Caddy finds no fault in the Caddyfile, and streams pass at once', async () => {
+  const options = { env: { ...process.env, BERTH_DOMAIN: 'berth.example.org', HOME: folder } };
+  const words = ['--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'];
+  const caddy = await ensureProgram('caddy');
+  expect((await run(caddy, ['validate', ...words], options)).stdout).toContain('Valid configuration');
+  const { stdout } = await run(caddy, ['adapt', ...words], options);
+  expect(stdout).toContain('"host":["berth.example.org"]');
+  expect(stdout).toContain('"flush_interval":-1');
+  expect(await readFile(join(folder, 'Caddyfile'), 'utf8')).not.toContain('encode');
+});
+
+test('L96: without BERTH_DOMAIN nothing starts, and the error says what to set', async () => {
+  const [file = '', ...begin] = await ensureCompose();
+  const { BERTH_DOMAIN: _, ...without } = env;
+  const tried = run(file, [...begin, '-f', 'compose.yaml', 'config'], { cwd: folder, env: without });
+  await expect(tried).rejects.toThrow(/BERTH_DOMAIN.*set it to the host name of the control plane/s);
+});
