@@ -51,7 +51,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['berth wait 12 --timeout 60', 'exits with 124 after a minute'],
   ],
   logs: [
-    ['berth logs 12', 'from the beginning to the end'],
+    ['berth logs 12', 'what there is, from the beginning'],
+    ['berth logs 12 --tail 20 --follow', 'the last 20 lines of each service, and what follows'],
     ['berth logs 12 --service web0 --since 10m --timestamps', 'the last ten minutes of one service'],
   ],
   shop: [['berth shop ls', 'what there is']],

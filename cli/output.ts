@@ -9,6 +9,9 @@ export interface PrintOptions {
   timestamps?: boolean | undefined;
   /** Only lines that were written since then, in ms since the epoch. */
   sinceMs?: number | undefined;
+  /** As those of OutputOptions. */
+  follow?: boolean;
+  tail?: number | undefined;
   /** Called before anything is printed. */
   begun?: () => void;
 }
@@ -28,12 +31,12 @@ export async function printOutput(
   berth: Berth,
   executionId: number,
   sources: readonly Source[],
-  { signal, timestamps = false, sinceMs, begun }: PrintOptions = {},
+  { signal, timestamps = false, sinceMs, follow = true, tail, begun }: PrintOptions = {},
 ): Promise<void> {
   const trouble = (message: string) => terminal.say(`${message} Berth tries again.`);
   const ids = sources.map(({ id }) => id);
   const timed = timestamps || sinceMs !== undefined;
-  const output = berth.output(executionId, ids, { signal, timestamps: timed, trouble });
+  const output = berth.output(executionId, ids, { signal, timestamps: timed, follow, tail, trouble });
   const lines =
     sources.length > 1 || sinceMs !== undefined ? new Lines(sources, timestamps, sinceMs) : undefined;
   for await (const { service, bytes } of output) {

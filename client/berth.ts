@@ -178,15 +178,17 @@ export class Berth {
   }
 
   /**
-   * The output of at most 16 services of an execution, from the first byte of each, until no more can come.
-   * Goes on after a broken connection without a gap or a repetition.
+   * The output of at most 16 services of an execution, from the first byte of each, until no more can come, or
+   * without `follow` until the present end. Goes on after a broken connection without a gap or a repetition.
    */
   output(
     executionId: number,
     services: readonly number[],
     options: OutputOptions = {},
   ): AsyncGenerator<Output> {
-    const path = `execution/${executionId}/logs?timestamps=${options.timestamps === true}&from=`;
+    const { timestamps = false, follow = true, tail } = options;
+    const part = `follow=${follow}${tail === undefined ? '' : `&tail=${tail}`}`;
+    const path = `execution/${executionId}/logs?timestamps=${timestamps}&${part}&from=`;
     const open = (from: string, signal: AbortSignal) =>
       send({ ...this.#call('GET', `${path}${from}`), signal });
     return readOutput(open, services, options);

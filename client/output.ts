@@ -21,6 +21,10 @@ export interface Output {
 export interface OutputOptions extends FollowOptions {
   /** Whether each line begins with its time, such as `2026-11-26 12:00:00 `, in UTC. Default: false. */
   timestamps?: boolean | undefined;
+  /** Whether further output is waited for. Without it, what can't be read is an error. Default: true. */
+  follow?: boolean | undefined;
+  /** Only so many last lines of each service's last start; 10,000 at most. */
+  tail?: number | undefined;
 }
 
 /** Services in one stream at most (SPEC H432). */
@@ -37,7 +41,7 @@ const LAST_RETRY_MS = 15_000;
 export async function* readOutput(
   open: Open,
   services: readonly number[],
-  { signal, trouble }: OutputOptions,
+  { signal, trouble, follow = true }: OutputOptions,
 ): AsyncGenerator<Output> {
   /** The positions of services whose output has not ended. */
   const positions = new Map<number, LogPosition>(services.map((id) => [id, LOG_START]));
@@ -54,7 +58,10 @@ export async function* readOutput(
         }
         if (note && 'ended' in note) positions.delete(service);
         if (note && 'missing' in note) positions.set(service, { generation: note.missing + 1, offset: 0 });
-        if (note && 'trouble' in note) problem = note.trouble;
+        if (note && 'trouble' in note) {
+          if (!follow) throw new Error(note.trouble);
+          problem = note.trouble;
+        }
       }
     } catch (error) {
       signal?.throwIfAborted();

@@ -35,7 +35,7 @@ export class LogStreams {
   }
 
   open(message: Extract<Down, { type: 'logs.open' }>): void {
-    const { stream, service, generation, offset, credit, format, collectMs = 0 } = message;
+    const { stream, service, generation, offset, credit, format, collectMs = 0, follow, tail } = message;
     this.close(stream);
     this.#collectMs = collectMs;
     const key = { service, generation };
@@ -52,6 +52,7 @@ export class LogStreams {
       offset,
       credit,
       format,
+      part: { follow, tail },
       open: () => this.#options.open(key),
       isLive: () => this.#options.mayWrite(key),
       firstOffset: () => retention.firstOffset(key),

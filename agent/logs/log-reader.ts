@@ -4,7 +4,7 @@
  */
 import type { FileHandle } from 'node:fs/promises';
 import { CHUNK_HEADER_BYTES, LOG_CHUNK_BYTES, writeChunkHeader } from '../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
@@ -17,6 +17,7 @@ import {
   readFields,
   recordSize,
 } from './record.ts';
+import { tailOf } from './record-tail.ts';
 import { STAMP_BYTES, Stamp } from './stamp.ts';
 
 export type LogEnd = Omit<Extract<Up, { type: 'logs.end' }>, 'type' | 'stream'>;
@@ -26,6 +27,7 @@ export interface LogReaderOptions {
   offset: number;
   credit: number;
   format: LogFormat;
+  part: LogPart;
   open(): Promise<FileHandle | undefined>;
   /** Position of the first byte that is still stored. It may grow at any time. */
   firstOffset(): number;
@@ -101,7 +103,7 @@ export class LogReader {
 
   async #waitForFile(): Promise<FileHandle | undefined> {
     while (!this.#isClosed()) {
-      const live = this.#options.isLive();
+      const live = this.#isFollowed && this.#options.isLive();
       const file = await this.#options.open();
       if (file || !live) return file;
       await sleep(LAST_POLL_MS, this.#closed.signal);
@@ -110,7 +112,13 @@ export class LogReader {
   }
 
   async #sendAll(file: FileHandle): Promise<LogEnd | undefined> {
-    const { offset, format, isLive, firstOffset } = this.#options;
+    const { format, isLive, firstOffset, part } = this.#options;
+    // Of output that never pauses, too, there is an end at present.
+    const end = this.#isFollowed ? Number.POSITIVE_INFINITY : (await file.stat()).size;
+    const offset =
+      part.tail === undefined
+        ? this.#options.offset
+        : await tailOf(file, firstOffset, part.tail, this.#closed.signal);
     let decoder = new RecordDecoder(format, await this.#openLineBefore(file, offset));
     const input = Buffer.allocUnsafe(READ_BYTES);
     let position = offset;
@@ -123,8 +131,10 @@ export class LogReader {
         continue;
       }
       // Checked before the read: output that arrives between the two is read in the next round.
-      const live = isLive();
-      const { bytesRead } = await file.read(input, carried, READ_BYTES - carried, position + carried);
+      const live = this.#isFollowed && isLive();
+      const at = position + carried;
+      const most = Math.max(0, Math.min(READ_BYTES - carried, end - at));
+      const { bytesRead } = await file.read(input, carried, most, at);
       const first = firstOffset();
       // Checked after the read, which may have found a hole.
       if (position < first) {
@@ -206,6 +216,10 @@ export class LogReader {
       if (offset <= firstOffset()) return NO_SOURCE;
       throw error;
     });
+  }
+
+  get #isFollowed(): boolean {
+    return this.#options.part.follow !== false;
   }
 
   #isClosed(): boolean {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { chosenServices } from '../../client/logs.ts';
-import { idOf, repeated, timeMsOf } from '../inputs/arguments.ts';
+import { idOf, linesOf, repeated, timeMsOf } from '../inputs/arguments.ts';
 import { printOutput } from '../output.ts';
 import { Exit, INTERRUPTED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -11,14 +11,18 @@ interface LogOptions {
   service?: string[];
   timestamps?: boolean;
   since?: number;
+  follow?: boolean;
+  tail?: number;
 }
 
 export function addLogCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
     .command('logs <id>')
-    .description('Print the output of an execution from its beginning, and follow it to its end')
+    .description('Print the output of an execution from its beginning')
+    .option('-f, --follow', 'go on until no more output can come')
+    .option('--tail <lines>', 'only so many last lines of each service, since its last start', linesOf)
     .option(
-      '-s, --service <name>',
+      '-s, --service <service>',
       'of this service only, by its name as berth get shows it; may be repeated',
       repeated,
     )
@@ -28,20 +32,20 @@ export function addLogCommand(program: Command, terminal: Terminal, connect: () 
       'only what was written since then, such as 10m or 2026-11-26T12:00:00Z',
       timeMsOf,
     )
-    .action((id: string, options: LogOptions) => follow(terminal, connect, idOf(id), options));
+    .action((id: string, options: LogOptions) => print(terminal, connect, idOf(id), options));
 }
 
-async function follow(
+async function print(
   terminal: Terminal,
   connect: () => Promise<Berth>,
   id: number,
-  { service, timestamps, since: sinceMs }: LogOptions,
+  { service, timestamps, since: sinceMs, follow = false, tail }: LogOptions,
 ): Promise<void> {
   const berth = await connect();
   const sources = chosenServices(id, await berth.services(id), service);
   const signal = terminal.interrupted();
   try {
-    await printOutput(terminal, berth, id, sources, { signal, timestamps, sinceMs });
+    await printOutput(terminal, berth, id, sources, { signal, timestamps, sinceMs, follow, tail });
   } catch (error) {
     throw signal.aborted ? new Exit(INTERRUPTED) : error;
   }

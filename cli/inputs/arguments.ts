@@ -10,6 +10,12 @@ export function idOf(text: string): number {
   throw new Error(`${text} is no positive integer; berth ps lists executions with their ids.`);
 }
 
+/** A number of last lines. Throws for any other text. */
+export function linesOf(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new Error(`${text} is no number of lines; give one such as 100.`);
+}
+
 /** A positive number of seconds. Throws for any other text. */
 export function secondsOf(text: string): number {
   const seconds = Number(text);

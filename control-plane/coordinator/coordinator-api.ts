@@ -1,7 +1,7 @@
 /**
  * The coordinator's API for operations, whether the coordinator runs in this process or in a Durable Object.
  */
-import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
@@ -39,19 +39,20 @@ export interface CoordinatorApi {
   /**
    * Streams the output of a service from its first byte. The stream ends when no more output will come, and
    * is aborted if the subscriber loses access. With `from` it begins there, in frames
-   * (core/streams/log-frames.ts).
+   * (core/streams/log-frames.ts). `part`: only what there is, or the last lines of the last start.
    */
   openLog(
     subscriber: LogSubscriber,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
+    part?: LogPart,
   ): Promise<ReadableStream<Uint8Array>>;
   /**
    * Streams where the log of a service is, as lines of JSON (streams/log-watch.ts), for a subscriber that
    * reads it from gateways. It is aborted as `openLog` is.
    */
-  watchLog(subscriber: LogSubscriber, serviceId: number): Promise<ReadableStream<Uint8Array>>;
+  watchLog(subscriber: LogSubscriber, serviceId: number, part?: LogPart): Promise<ReadableStream<Uint8Array>>;
   /**
    * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
    * ends from time to time (STREAM-3).

@@ -2,7 +2,6 @@
  * The coordinator: the single writer of executions, services, hosts, users and quotas. This class implements
  * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
-import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
@@ -20,8 +19,6 @@ import { restoreReservation, savedReservation } from '../core/scheduling/backfil
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
-import type { LogPosition } from '../core/streams/log-frames.ts';
-import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import { type Explanation, explainLive, explainSubmission } from '../core/views/explanation.ts';
 import { type HostDetail, type HostView, hostDetailOf, hostViewsOf } from '../core/views/host-view.ts';
 import {
@@ -164,17 +161,12 @@ export class Coordinator implements CoordinatorApi {
     return this.#executions.remove(executionId, by);
   }
 
-  openLog(
-    subscriber: LogSubscriber,
-    serviceId: number,
-    format: LogFormat,
-    from?: LogPosition,
-  ): Promise<ReadableStream<Uint8Array>> {
-    return this.#logs.open(subscriber, serviceId, format, from);
+  openLog(...args: Parameters<Logs['open']>): Promise<ReadableStream<Uint8Array>> {
+    return this.#logs.open(...args);
   }
 
-  watchLog(subscriber: LogSubscriber, serviceId: number): Promise<ReadableStream<Uint8Array>> {
-    return this.#logs.watch(subscriber, serviceId);
+  watchLog(...args: Parameters<Logs['watch']>): Promise<ReadableStream<Uint8Array>> {
+    return this.#logs.watch(...args);
   }
 
   openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>> {

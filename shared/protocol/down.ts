@@ -8,6 +8,7 @@ import {
   MAX_ID_RANGES,
   MAX_NAME_LENGTH,
   MAX_SHARES,
+  MAX_TAIL_LINES,
   messageText,
 } from './bounds.ts';
 import { agentReleaseSchema } from './release.ts';
@@ -22,6 +23,15 @@ const collectMs = z.int().nonnegative().max(MAX_COLLECT_MS).optional();
 /** How the agent renders the bytes of a log stream. */
 export const logFormatSchema = z.enum(['raw', 'timestamps']);
 export type LogFormat = z.infer<typeof logFormatSchema>;
+
+/** Which part of a log a stream carries: by default all, followed to its end (P193). */
+const logPartSchema = z.object({
+  /** False: what there is at present. */
+  follow: z.boolean().optional(),
+  /** From so many lines before the present end on, in place of the offset. */
+  tail: z.int().positive().max(MAX_TAIL_LINES).optional(),
+});
+export type LogPart = z.infer<typeof logPartSchema>;
 
 /** The cores that these executions, which are of one user, may use while others want them. */
 const coreShareSchema = z.object({
@@ -83,6 +93,7 @@ export const downSchema = z.discriminatedUnion('type', [
     format: logFormatSchema,
     /** Absent: no longer than the agent does by itself (P156). */
     collectMs,
+    ...logPartSchema.shape,
   }),
   /** `collectMs` is absent if it has not changed. */
   z.object({ type: z.literal('logs.credit'), stream, bytes: z.int().positive(), collectMs }),

@@ -14,7 +14,8 @@
  *   `network.make`; core shares in `ack`.
  * - 6 (2026-11-25): how long the agent collects the output of logs, in `logs.open` and `logs.credit`; the
  *   period of pulses in `welcome`, and the request for a report, `report.request`.
- * - 7 (2026-11-26): the release that the agent must update itself to, `update`.
+ * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is read, in
+ *   `logs.open`.
  */
 export const PROTOCOL_VERSION = 7;
 
@@ -23,6 +24,9 @@ export const PULSE_VERSION = 6;
 
 /** The first version whose agents update themselves (P200). */
 export const UPDATE_VERSION = 7;
+
+/** The first version whose agents read a part of a log (P193). */
+export const LOG_PART_VERSION = 7;
 
 /**
  * The oldest version that agents speak. All that later versions have added to what agents send and expect is

@@ -5,7 +5,7 @@
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { LOG_WINDOW_BYTES, type LogChunk, MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
-import type { Down, LogFormat } from '../../../shared/protocol/down.ts';
+import type { Down, LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { collectMs } from '../../core/streams/log-collection.ts';
 
@@ -63,7 +63,14 @@ export class OpenLogs {
   }
 
   /** Opens a log and returns the number of its stream. */
-  open(key: ServiceKey, offset: number, credit: number, format: LogFormat, sink: LogSink): number {
+  open(
+    key: ServiceKey,
+    offset: number,
+    credit: number,
+    format: LogFormat,
+    sink: LogSink,
+    part: LogPart = {},
+  ): number {
     const stream = this.#nextStream;
     this.#nextStream = (this.#nextStream + 1) % 2 ** 32;
     this.#sinks.set(stream, sink);
@@ -71,7 +78,8 @@ export class OpenLogs {
     this.#collectMs = collectMs(this.#count.open);
     const { service, generation } = key;
     const collected = this.#collectMs > 0 && { collectMs: this.#collectMs };
-    this.#send({ type: 'logs.open', stream, service, generation, offset, credit, format, ...collected });
+    const opened = { stream, service, generation, offset, credit, format };
+    this.#send({ type: 'logs.open', ...opened, ...collected, ...part });
     return stream;
   }
 

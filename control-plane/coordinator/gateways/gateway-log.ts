@@ -4,7 +4,7 @@
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogChunk } from '../../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { encodeFrame, encodeNote, heartbeat, type LogNote } from '../../core/streams/log-frames.ts';
 import { smallestGrant } from '../../core/streams/log-windows.ts';
@@ -42,6 +42,7 @@ export class GatewayLog implements LogSink {
     clock: Pick<Clock, 'after'>,
     window: number,
     done: () => void,
+    part: LogPart = {},
   ) {
     this.#window = window;
     this.#outstanding = window;
@@ -61,7 +62,7 @@ export class GatewayLog implements LogSink {
       },
       { highWaterMark: window },
     );
-    this.#number = connection.openLog(key, offset, this.#outstanding, format, this);
+    this.#number = connection.openLog(key, offset, this.#outstanding, format, this, part);
     this.#beat();
   }
 

@@ -5,7 +5,7 @@
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { LogWindows } from '../../core/streams/log-windows.ts';
 import type { AgentConnection, SessionMessage } from '../agents/agent-connection.ts';
 import { closeArguments } from '../agents/agent-connection.ts';
@@ -189,16 +189,19 @@ export class Gateway {
     offset: number,
     format: LogFormat,
     mostBytes: number,
+    part: LogPart = {},
   ): Promise<ReadableStream<Uint8Array> | 'full' | undefined> {
     await this.#arrived(id, sent);
     const held = this.#held.get(id);
     if (!held) return undefined;
     if (held.connection.openLogs >= MAX_LOG_STREAMS) return 'full';
     const window = this.#windows.take(mostBytes);
-    const log = new GatewayLog(held.connection, key, offset, format, this.#options.clock, window, () => {
+    const done = () => {
       this.#windows.giveBack(window);
       this.#logs.delete(reader);
-    });
+    };
+    const { clock } = this.#options;
+    const log = new GatewayLog(held.connection, key, offset, format, clock, window, done, part);
     this.#logs.set(reader, log);
     return log.stream;
   }

@@ -4,7 +4,7 @@
  * coordinator (P174).
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { decodeFrame, FrameSplitter, noteOf } from '../../core/streams/log-frames.ts';
 import { LogWindows, windowBefore } from '../../core/streams/log-windows.ts';
 import type { LogSink } from '../agents/open-logs.ts';
@@ -29,8 +29,8 @@ export const openLogsFrom =
     gateway: OpenGateway,
     windows = new LogWindows(),
   ): CoordinatorApi['openLog'] =>
-  async (subscriber, serviceId, format, from) => {
-    const watch = (await coordinator.watchLog(subscriber, serviceId)).getReader();
+  async (subscriber, serviceId, format, from, part) => {
+    const watch = (await coordinator.watchLog(subscriber, serviceId, part)).getReader();
     let state: WatchedLog | undefined;
     let server: GatewayServer | undefined;
     const window = windows.take();
@@ -40,13 +40,15 @@ export const openLogsFrom =
         server = at ? new GatewayServer(at, gateway, windowBefore(window)) : undefined;
       if (server && at) server.at = at;
       if (server) server.free = () => relay.update();
-      return { generation, removed, final, server: server?.isResting === false ? server : undefined };
+      // Before the first state nothing is known of the end.
+      const isOver = final || (part?.follow === false && state !== undefined);
+      return { generation, removed, final: isOver, server: server?.isResting === false ? server : undefined };
     };
     const done = () => {
       windows.giveBack(window);
       void watch.cancel().catch(() => {});
     };
-    const relay: LogRelay = new LogRelay(subscriber, serviceId, format, source, done, from, window);
+    const relay: LogRelay = new LogRelay(subscriber, serviceId, format, source, done, from, window, part);
     const follow = async () => {
       let isOpen = false;
       for await (const line of linesOf(watch)) {
@@ -114,7 +116,14 @@ class GatewayServer implements LogServer {
     return this.#open.size;
   }
 
-  openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, sink: LogSink): number {
+  openLog(
+    key: ServiceKey,
+    offset: number,
+    credit: number,
+    format: LogFormat,
+    sink: LogSink,
+    part?: LogPart,
+  ): number {
     const stream = ++this.#opened;
     const { gateway, connection, sent, host } = this.at;
     const reader = crypto.randomUUID();
@@ -125,6 +134,7 @@ class GatewayServer implements LogServer {
       offset,
       format,
       this.#windowBytes,
+      part,
     );
     const opened = inTime(answer, objectClock).then((served) => {
       if (served !== 'full') return served;

@@ -1,6 +1,6 @@
 /** Links between objects: what Worker, coordinator and gateways call of one another by RPC. */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { SessionMessage } from '../agents/agent-connection.ts';
@@ -30,6 +30,7 @@ export interface GatewayLink {
     offset: number,
     format: LogFormat,
     mostBytes: number,
+    part?: LogPart,
   ): Promise<ReadableStream<Uint8Array> | 'full' | undefined>;
   /** How long the gateway was awake (C233). */
   awakeTotals(): Promise<AwakeTotals>;

@@ -4,7 +4,7 @@
  * a reconnect of the agent (P10).
  */
 import { CHUNK_HEADER_BYTES, LOG_WINDOW_BYTES, type LogChunk } from '../../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import {
   encodeFrame,
@@ -37,9 +37,12 @@ export class LogRelay implements LogSink, LogReader {
    */
   readonly #framed: boolean;
   readonly #window: number;
+  readonly #part: LogPart;
   #controller: ReadableByteStreamController | undefined;
   #server: LogServer | undefined;
   #number = 0;
+  /** Whether a chunk or the end of a start has arrived. */
+  #hasBegun = false;
   #generation = 1;
   #offset = 0;
   /** Bytes granted to the agent and not yet received. */
@@ -48,7 +51,8 @@ export class LogRelay implements LogSink, LogReader {
   /**
    * `source` is called at every update. `done` is called once, when the stream has ended or was cancelled.
    * With `from`, the stream consists of frames and begins there. It holds at most `window` bytes that were
-   * not read.
+   * not read. A `part` that is not followed ends where `source` is final; the last lines are those of the
+   * last start.
    */
   constructor(
     subscriber: LogSubscriber,
@@ -58,8 +62,10 @@ export class LogRelay implements LogSink, LogReader {
     done: () => void,
     from?: LogPosition,
     window = LOG_WINDOW_BYTES,
+    part: LogPart = {},
   ) {
     this.#window = window;
+    this.#part = part;
     this.subscriber = subscriber;
     this.#service = service;
     this.#format = format;
@@ -88,6 +94,7 @@ export class LogRelay implements LogSink, LogReader {
     // execution has ended, and must not miss a start.
     const { generation, server, removed, final } = this.#source();
     if (this.#server) return;
+    if (this.#isTail) this.#generation = Math.max(1, generation);
     if (removed && this.#generation <= generation) {
       // The subscriber has read an incomplete part; a clean end would hide that.
       if (this.#offset > 0) {
@@ -125,6 +132,7 @@ export class LogRelay implements LogSink, LogReader {
   chunk({ payload, next }: LogChunk): boolean {
     if (!this.#controller) return true;
     if (payload.byteLength > this.#outstanding) return false;
+    this.#hasBegun = true;
     this.#offset = next;
     this.#outstanding -= payload.byteLength;
     if (payload.byteLength === 0) return true;
@@ -151,6 +159,7 @@ export class LogRelay implements LogSink, LogReader {
       this.#abortWith('the rest of the log is no longer available');
       return;
     }
+    this.#hasBegun = true;
     const ended = this.#generation;
     this.#generation += 1;
     this.#offset = 0;
@@ -167,7 +176,14 @@ export class LogRelay implements LogSink, LogReader {
     this.#server = server;
     this.#outstanding = this.#freeBytes();
     const key = { service: this.#service, generation: this.#generation };
-    this.#number = server.openLog(key, this.#offset, this.#outstanding, this.#format, this);
+    const { tail, ...rest } = this.#part;
+    const part = this.#isTail ? { ...rest, tail } : rest;
+    this.#number = server.openLog(key, this.#offset, this.#outstanding, this.#format, this, part);
+  }
+
+  /** Whether the last lines are still to be found. */
+  get #isTail(): boolean {
+    return this.#part.tail !== undefined && !this.#hasBegun;
   }
 
   /** Free buffer space, including credit that is already granted. */

@@ -1,6 +1,7 @@
 /** Log streams: who may read which log, for how long, and which host has the output of a service. */
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+import { LOG_PART_VERSION } from '../../../shared/protocol/version.ts';
 import type { Account } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isOver } from '../../core/model/execution.ts';
@@ -63,14 +64,17 @@ export class Logs {
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
+    part: LogPart = {},
   ): Promise<ReadableStream<Uint8Array>> {
     const state = this.#stateOf(serviceId, await this.#locate(serviceId));
     this.#readers.assertAllowed(subscriber, this.#turns.cluster);
     assertFreeStream(state().session, this.#turns.cluster);
+    assertPartThere(state(), part, this.#turns.cluster);
     const source = () => {
-      const { session, ...rest } = state();
+      const { session, final, ...rest } = state();
       const logs = session?.peer.logs;
-      return { ...rest, server: logs && 'openLog' in logs ? logs : undefined };
+      const isOver = part.follow === false && !this.#turns.hasUncommittedChanges;
+      return { ...rest, final: final || isOver, server: logs && 'openLog' in logs ? logs : undefined };
     };
     const relay: LogRelay = new LogRelay(
       subscriber,
@@ -79,15 +83,22 @@ export class Logs {
       source,
       () => this.#readers.delete(relay),
       from,
+      undefined,
+      part,
     );
     this.#begin(relay);
     return relay.stream;
   }
 
   /** Streams where the log of the service is (log-watch.ts), for a subscriber that reads it from gateways. */
-  async watch(subscriber: LogSubscriber, serviceId: number): Promise<ReadableStream<Uint8Array>> {
+  async watch(
+    subscriber: LogSubscriber,
+    serviceId: number,
+    part: LogPart = {},
+  ): Promise<ReadableStream<Uint8Array>> {
     const state = this.#stateOf(serviceId, await this.#locate(serviceId));
     this.#readers.assertAllowed(subscriber, this.#turns.cluster);
+    assertPartThere(state(), part, this.#turns.cluster);
     const committed = () => (this.#turns.hasUncommittedChanges ? undefined : state());
     const addressOf = (session: AgentSession) => this.#addressOf(session);
     const watch: LogWatch = new LogWatch(subscriber, committed, addressOf, () => this.#readers.delete(watch));
@@ -223,6 +234,25 @@ function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | 
   const logs = session?.peer.logs;
   if (!session || !logs || !('openLog' in logs) || logs.openLogs < MAX_LOG_STREAMS) return;
   throw noFreeStream(nameOf(session, cluster));
+}
+
+/** Throws if the host can't serve the part, which a reader who follows would wait for. */
+function assertPartThere(
+  { generation, removed, session }: LogState,
+  { follow = true, tail }: LogPart,
+  cluster: Cluster | undefined,
+): void {
+  if (generation === 0 || removed || (follow && tail === undefined)) return;
+  if (session && session.version < LOG_PART_VERSION)
+    throw new OperationError(
+      'unavailable',
+      `The agent of host ${nameOf(session, cluster)} is too old to read a part of a log. Update it, or follow the whole log.`,
+    );
+  if (!session && !follow)
+    throw new OperationError(
+      'unavailable',
+      'The log is on a host that is not connected. Try again when its agent has reconnected.',
+    );
 }
 
 export const noFreeStream = (host: string | number): OperationError =>

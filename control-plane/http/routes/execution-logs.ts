@@ -1,4 +1,5 @@
 /** The output of services of an execution as frames (core/streams/log-frames.ts), from given positions on. */
+import { MAX_TAIL_LINES } from '../../../shared/protocol/bounds.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
@@ -26,18 +27,31 @@ export interface LogsRequest {
   /** `SERVICE.GENERATION.OFFSET` of each service, separated by commas. */
   from: string | undefined;
   format: LogFormat;
+  /** `false`: what there is at present. */
+  follow?: string | undefined;
+  /** How many last lines of each service. */
+  tail?: string | undefined;
   /** Whether only the head is wanted: it has no subscriber for the stream. */
   isHead: boolean;
 }
 
 export async function executionLogs(
   context: Context,
-  { actor, executionId, from = '', format, isHead }: LogsRequest,
+  { actor, executionId, from = '', format, follow, tail, isHead }: LogsRequest,
 ): Promise<Response> {
-  const opens = await openExecutionLogs(context, actor, executionId, positionsOf(from), format);
+  const opens = await openExecutionLogs(context, actor, executionId, positionsOf(from), format, {
+    ...(follow === 'false' && { follow: false }),
+    ...(tail !== undefined && { tail: linesOf(tail) }),
+  });
   return new Response(isHead ? null : mergedLogs(opens), {
     headers: { ...STREAM_HEADERS, 'content-type': 'application/octet-stream' },
   });
+}
+
+function linesOf(text: string): number {
+  const lines = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
+  if (lines > 0 && lines <= MAX_TAIL_LINES) return lines;
+  throw new OperationError('invalid', `"tail" must be a number of lines from 1 to ${MAX_TAIL_LINES}.`);
 }
 
 function positionsOf(text: string): Map<number, LogPosition> {

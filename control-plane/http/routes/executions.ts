@@ -77,6 +77,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
       executionLogs(context, {
         ...{ actor: c.get('actor'), executionId: pathId(c, 'id'), from: c.req.query('from') },
         format: c.req.query('timestamps') === 'true' ? 'timestamps' : 'raw',
+        ...{ follow: c.req.query('follow'), tail: c.req.query('tail') },
         isHead: c.req.method === 'HEAD',
       }),
     );

@@ -1,7 +1,7 @@
 /** Opens several logs of one execution. */
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { type Actor, authoriseOwned, noSuchService } from '../../core/accounts/account.ts';
-import type { LogPosition } from '../../core/streams/log-frames.ts';
+import { LOG_START, type LogPosition } from '../../core/streams/log-frames.ts';
 import { findState } from '../../store/executions/executions.ts';
 import { logSubscriber } from '../access-review.ts';
 import type { Context } from '../context.ts';
@@ -12,7 +12,7 @@ export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
 
 /**
  * Returns for each service a function that opens its log. Throws `not-found` if a service belongs to another
- * execution.
+ * execution. The last lines are those of services from the beginning.
  */
 export async function openExecutionLogs(
   context: Context,
@@ -20,6 +20,7 @@ export async function openExecutionLogs(
   executionId: number,
   positions: ReadonlyMap<number, LogPosition>,
   format: LogFormat,
+  { tail, ...rest }: LogPart = {},
 ): Promise<Map<number, OpenLog>> {
   const state = await findState(context.db, executionId);
   const { account, ownerId } = authoriseOwned(actor, 'read-execution', state?.userId);
@@ -28,9 +29,11 @@ export async function openExecutionLogs(
   const known = new Set(services.map(({ id }) => id));
   if ([...positions.keys()].some((id) => !known.has(id))) throw noSuchService();
   return new Map(
-    [...positions].map(([id, from]): [number, OpenLog] => [
-      id,
-      () => context.coordinator.openLog(subscriber, id, format, from),
-    ]),
+    [...positions].map(([id, from]): [number, OpenLog] => {
+      // A reader that has lost the stream continues from where it was.
+      const isBeginning = from.generation === LOG_START.generation && from.offset === LOG_START.offset;
+      const part = { ...rest, ...(isBeginning && tail !== undefined && { tail }) };
+      return [id, () => context.coordinator.openLog(subscriber, id, format, from, part)];
+    }),
   );
 }

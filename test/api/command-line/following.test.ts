@@ -65,7 +65,7 @@ onHosts(setups, (host) => {
   test('L22: logs follows the output byte for byte to its end', async () => {
     const id = await api.submit();
     const [one] = await running(id);
-    const read = berth.start(['logs', String(id)]).ended;
+    const read = berth.start(['logs', '-f', String(id)]).ended;
     const log = await agent.log(one.service);
     const bytes = Buffer.from([0, 0xff, 0xfe, ...Buffer.from('a\u001b[31mb\r\n'), 0x80]);
     await log.write(bytes);
@@ -78,8 +78,8 @@ onHosts(setups, (host) => {
     const id = await api.submit(application(service(), service({ name: 'worker', monitor: false })));
     const [main, worker] = await running(id, 2);
     if (worker?.instance !== 'worker0') throw new Error('unexpected order');
-    const all = berth.run(['logs', String(id)]);
-    const one = berth.run(['logs', '-s', 'worker0', String(id)]);
+    const all = berth.run(['logs', '-f', String(id)]);
+    const one = berth.run(['logs', '-f', '-s', 'worker0', String(id)]);
     const ofMain = await agent.log(main.service);
     await ofMain.write('begun');
     for (const nth of [0, 1]) await (await agent.log(worker.service, nth)).write('1\n2');
@@ -101,7 +101,7 @@ onHosts(setups, (host) => {
     const [one] = await running(id);
     const since = ['--since', '2026-01-01T12:00:00Z'];
     const reads = [['-t'], since, [...since, '-t']].map((options) =>
-      berth.run(['logs', String(id), ...options]),
+      berth.run(['logs', '-f', String(id), ...options]),
     );
     for (const nth of [0, 1, 2]) {
       const log = await agent.log(one.service, nth);
@@ -118,11 +118,41 @@ onHosts(setups, (host) => {
     expect((await berth.run(['logs', String(id), '--since', 'soon'])).err).toContain('soon is no time');
   });
 
+  test('L101: logs prints what there is, and ends although the service runs', async () => {
+    const id = await api.submit();
+    const [one] = await running(id);
+    const read = berth.run(['logs', String(id)]);
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ follow: false });
+    await log.write('until now\n');
+    log.end();
+    expect(await read).toEqual({ code: 0, out: 'until now\n', err: '' });
+    await agent.close();
+    const { code, out, err } = await berth.run(['logs', String(id)]);
+    expect([code, out, err]).toEqual([125, '', expect.stringContaining('not connected')]);
+  });
+
+  test('L102: logs --tail prints the last lines, and refuses what is not a number of lines', async () => {
+    const id = await api.submit();
+    const [one] = await running(id);
+    const read = berth.run(['logs', '--tail', '2', String(id)]);
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ follow: false, tail: 2 });
+    await log.write('a\nb\n');
+    log.end();
+    expect(await read).toEqual({ code: 0, out: 'a\nb\n', err: '' });
+    for (const [tail, words] of [
+      ['none', 'none is no number of lines'],
+      ['10001', 'from 1 to 10000'],
+    ] as const)
+      expect((await berth.run(['logs', '--tail', tail, String(id)])).err).toContain(words);
+  });
+
   test('L23: logs goes on after broken connections, without a gap or a repetition', async () => {
     const { line, far } = await throughLine();
     const id = await api.submit();
     const [one] = await running(id);
-    const read = far.start(['logs', String(id)]);
+    const read = far.start(['logs', '-f', String(id)]);
     const parts = ['first\n', 'sec', 'ond\n'];
     for (const [nth, part] of parts.entries()) {
       const log = await agent.log(one.service, nth);

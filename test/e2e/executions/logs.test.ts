@@ -2,9 +2,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CommandLine } from '../../support/clients/command-line.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { watchMemory } from '../../support/hosts/memory.ts';
-import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
@@ -40,6 +41,22 @@ test('P10: 200,000 lines are complete and in order, during their writing and aft
   const expected = Array.from({ length: 200_000 }, (_, at) => `${at + 1}\n`).join('');
   expect(live.toString() === expected).toBe(true);
   expect((await berth.api.log(service)).equals(live)).toBe(true);
+});
+
+test('H500, H501, L101, L102: of a running service, berth logs prints what there is, or its last lines', async () => {
+  const { id } = await run('seq 1 100000; echo all; sleep 600');
+  const home = await scratchFolder('berth-home-');
+  const cli = new CommandLine(home, { BERTH_URL: berth.url });
+  expect((await cli.run(['login', '--user', 'admin', '--password-stdin'], PASSWORD)).code).toBe(0);
+  await eventually(async () => (await cli.run(['logs', String(id), '--tail', '1'])).out === 'all\n', 60_000);
+  const expected = `${Array.from({ length: 100_000 }, (_, at) => `${at + 1}\n`).join('')}all\n`;
+  expect((await cli.run(['logs', String(id)])).out === expected).toBe(true);
+  const tail = await cli.run(['logs', String(id), '--tail', '3000']);
+  expect(tail.out === `${expected.split('\n').slice(-3001).join('\n')}`).toBe(true);
+  await berth.api.terminate(id);
+  await berth.api.waitFor(id, 'terminated');
+  expect((await cli.run(['logs', String(id), '--tail', '2'])).out).toBe('100000\nall\n');
+  await rm(home, { recursive: true, force: true });
 });
 
 test('H42: the log contains both streams, each in the order of its writing', async () => {

@@ -25,6 +25,8 @@ type Hello = Extract<Up, { type: 'hello' }>;
 const NAME = 'host1';
 
 export interface AgentOptions {
+  /** The version that it speaks; by default the current one. */
+  version?: number;
   facts?: Partial<HostFacts>;
   inventory?: Observation[];
   /** The highest ids that the host has seen. */

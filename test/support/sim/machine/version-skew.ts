@@ -28,7 +28,7 @@ export function downAs(offset: number, frame: Frame): Frame {
   if (message.type === 'start')
     return JSON.stringify({ ...message, assignment: withoutProof(message.assignment) });
   if (message.type === 'logs.open' || message.type === 'logs.credit')
-    return JSON.stringify({ ...message, collectMs: undefined });
+    return JSON.stringify({ ...message, collectMs: undefined, follow: undefined, tail: undefined });
   return message.type === 'ack' ? JSON.stringify({ ...message, timeMs: undefined }) : frame;
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
-import type { LogFormat } from '../../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../../shared/protocol/down.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
 import { found, type PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine } from '../../../support/engines/fake-engine.ts';
@@ -62,6 +62,28 @@ describe('a log stream', () => {
     await connection.ended(2);
     expect(connection.payload(1).toString()).toBe('1970-01-01 00:00:00 be');
     expect(connection.payload(2).toString()).toBe('gin\n');
+  });
+  test('P193: a stream that does not follow ends with what there is, although the container runs', async () => {
+    engine.write('c1', lines('one', 'two', 'three'));
+    const part = (stream: number, asked: LogPart, service = 1) =>
+      connection.send({
+        ...{ type: 'logs.open', ...key, service, stream, offset: 0, credit: 1e6, format: 'raw' },
+        ...asked,
+      });
+    part(1, { follow: false });
+    expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
+    expect(connection.payload(1).toString()).toBe('one\ntwo\nthree\n');
+    part(2, { follow: false, tail: 2 });
+    await connection.ended(2);
+    expect(connection.payload(2).toString()).toBe('two\nthree\n');
+    part(3, { follow: false }, 99);
+    expect(await connection.ended(3)).toMatchObject({ reason: 'missing' });
+    part(4, { tail: 1 });
+    await eventually(() => connection.payload(4).toString() === 'three\n');
+    engine.write('c1', lines('four'));
+    engine.exit('c1', 0);
+    await connection.ended(4);
+    expect(connection.payload(4).toString()).toBe('three\nfour\n');
   });
   test('P10: an offset that no chunk has given is refused, whatever the output there looks like', async () => {
     engine.write('c1', lines(`${'x'.repeat(100)}\xff\xff\xff\xff`));

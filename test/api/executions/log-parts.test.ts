@@ -1,0 +1,137 @@
+import { buffer } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { decodeFrame, FrameSplitter, noteOf } from '../../../control-plane/core/streams/log-frames.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+onHosts(hosts, (host) => {
+  const api = new ApiClient(host);
+  let agent: ScriptedAgent;
+  let tests = 0;
+  // A separate host for each test.
+  const join = (options: AgentOptions = {}) =>
+    ScriptedAgent.join(host(), { facts: { name: `host${tests}` }, ...options });
+  beforeEach(() => {
+    tests += 1;
+  });
+  afterEach(async () => {
+    if (agent.closeCode === undefined) await agent.close();
+  });
+
+  const running = async (): Promise<Assignment> => {
+    const [one] = await agent.assigned(await api.submit());
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    return one;
+  };
+  const open = (
+    { execution, service }: Pick<Assignment, 'execution' | 'service'>,
+    query: string,
+    from = '1.0',
+  ) => api.http.open('GET', `/native/api/0.7/execution/${execution}/logs?from=${service}.${from}&${query}`);
+  /** The output, and the notes of a stream that has ended. */
+  const read = async (response: ReturnType<typeof open>) => {
+    const frames = new FrameSplitter().push(await buffer(await response)).map(decodeFrame);
+    const notes = frames.flatMap((frame) => noteOf(frame) ?? []);
+    const output = frames.filter((frame) => frame.service > 0 && !noteOf(frame));
+    return { text: Buffer.concat(output.map(({ payload }) => payload)).toString(), notes };
+  };
+
+  test('H500: with follow=false the stream of a running service ends with the output that there is', async () => {
+    agent = await join();
+    const one = await running();
+    const reading = read(open(one, 'follow=false'));
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ offset: 0, follow: false });
+    expect(log.opened).not.toHaveProperty('tail');
+    await log.write('until now');
+    log.end();
+    expect(await reading).toEqual({ text: 'until now', notes: [{ ended: true }] });
+  });
+
+  test('H500: with follow=false the stream of a service that waits for a host ends at once', async () => {
+    agent = await join();
+    const execution = await api.submit(application(service({ labels: ['nowhere'] })));
+    const [waiting = 0] = (await api.execution(execution)).services;
+    const reading = open({ execution, service: waiting }, 'follow=false');
+    expect(await read(reading)).toEqual({ text: '', notes: [{ ended: true }] });
+  });
+
+  test('H501: with tail the host is asked for the last lines, and another position is continued', async () => {
+    agent = await join();
+    const one = await running();
+    const reading = read(open(one, 'tail=5'));
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ offset: 0, tail: 5 });
+    expect(log.opened).not.toHaveProperty('follow');
+    await log.write('last\n', 1_000);
+    await agent.report(seen.exited(one, 0));
+    log.end();
+    expect((await reading).text).toBe('last\n');
+    const rest = read(open(one, 'tail=5&follow=false', '1.1005'));
+    const continued = await agent.log(one.service, 1);
+    expect(continued.opened).toMatchObject({ offset: 1_005, follow: false });
+    expect(continued.opened).not.toHaveProperty('tail');
+    continued.end();
+    expect((await rest).text).toBe('');
+  });
+
+  test('H501: the last lines are those of the last start, and come once even if the agent reconnects', async () => {
+    agent = await join();
+    const worker = service({ name: 'worker', monitor: false });
+    const assigned = await agent.assigned(await api.submit(application(service(), worker)), 2);
+    const one = assigned.find(({ instance }) => instance === 'worker0');
+    if (!one) throw new Error('no assignment');
+    await agent.report(...assigned.map(seen.running));
+    await agent.report(seen.exited(one, 1), seen.gone(one));
+    const next = await eventually(() => {
+      const all = [...agent.assignments.values()];
+      return all.find(({ service, generation }) => service === one.service && generation === 2);
+    });
+    if (!next) throw new Error('no second start');
+    await agent.report(seen.running(next));
+    const reading = read(open(one, 'tail=3&follow=false'));
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ generation: 2, tail: 3 });
+    await log.write('ab', 100);
+    await agent.close();
+    agent = await join({ inventory: assigned.map((each) => seen.running(each === one ? next : each)) });
+    const again = await agent.log(one.service);
+    expect(again.opened).toMatchObject({ generation: 2, offset: 102 });
+    expect(again.opened).not.toHaveProperty('tail');
+    await again.write('c');
+    again.end();
+    expect((await reading).text).toBe('abc');
+  });
+
+  test.each(['0', '10001', '-1', 'x', ''])('H501: tail=%s is refused with its bounds', async (tail) => {
+    agent = await join();
+    const path = `/native/api/0.7/execution/${await api.submit()}/logs?from=1.1.0&tail=${tail}`;
+    const refused = await api.http.get(path);
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('from 1 to 10000');
+  });
+
+  test('H502: an agent before version 7 is never asked for a part, and the reader learns why', async () => {
+    agent = await join({ version: 6 });
+    const one = await running();
+    const { text, notes } = await read(open(one, 'follow=false'));
+    expect([text, notes]).toEqual(['', [{ trouble: expect.stringContaining('too old') }]]);
+    expect((await read(open(one, 'tail=3'))).notes).toEqual([
+      { trouble: expect.stringContaining('too old') },
+    ]);
+    expect(agent.logs).toEqual([]);
+  });
+
+  test('H502: with follow=false the log of a host that is not connected is not waited for', async () => {
+    agent = await join();
+    const one = await running();
+    await agent.close();
+    const { notes } = await read(open(one, 'follow=false'));
+    expect(notes).toEqual([{ trouble: expect.stringContaining('not connected') }]);
+  });
+});

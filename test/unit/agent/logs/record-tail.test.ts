@@ -1,0 +1,81 @@
+import { type FileHandle, open, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { encodeRecord } from '../../../../agent/logs/record.ts';
+import { MAX_TAIL_BYTES, tailOf } from '../../../../agent/logs/record-tail.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
+
+let folder: string;
+let files: FileHandle[];
+beforeEach(async () => {
+  folder = await scratchFolder('berth-tail-');
+  files = [];
+});
+afterEach(async () => {
+  for (const file of files) await file.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const record = (text: string, partial = false, source: 'stdout' | 'stderr' = 'stdout') =>
+  encodeRecord({ source, timeNs: 0n, line: Buffer.from(text), partial });
+const stored = async (...records: Buffer[]): Promise<FileHandle> => {
+  await writeFile(join(folder, 'log'), Buffer.concat(records));
+  const file = await open(join(folder, 'log'), 'r');
+  files.push(file);
+  return file;
+};
+const sizeOf = (records: readonly Buffer[]) => records.reduce((sum, { length }) => sum + length, 0);
+const never = new AbortController().signal;
+
+test('P193: the tail begins so many lines before the end, across blocks, and with the first line at most', async () => {
+  const records = Array.from({ length: 20_000 }, (_, n) => record(`line ${n} ${'x'.repeat(n % 300)}`));
+  const file = await stored(...records);
+  for (const lines of [1, 2, 1_999, 10_000, 19_999])
+    expect(await tailOf(file, () => 0, lines, never)).toBe(sizeOf(records.slice(0, 20_000 - lines)));
+  for (const lines of [20_000, 20_001]) expect(await tailOf(file, () => 0, lines, never)).toBe(0);
+});
+
+test('P193: parts of a line count once, and a last line without an end counts', async () => {
+  const records = [record('first'), record('sec', true), record('ond'), record('open', true)];
+  const file = await stored(...records);
+  const at = (count: number) => sizeOf(records.slice(0, count));
+  expect(await tailOf(file, () => 0, 1, never)).toBe(at(3));
+  expect(await tailOf(file, () => 0, 2, never)).toBe(at(1));
+  expect(await tailOf(file, () => 0, 3, never)).toBe(0);
+});
+
+test('P193: an empty log has no lines, and removed output is never searched', async () => {
+  expect(await tailOf(await stored(), () => 0, 5, never)).toBe(0);
+  const [gone, left] = [record('gone'), record('left')];
+  const file = await stored(Buffer.alloc(gone.length), left);
+  expect(await tailOf(file, () => gone.length, 5, never)).toBe(gone.length);
+  expect(await tailOf(file, () => gone.length + left.length, 5, never)).toBe(gone.length + left.length);
+});
+
+test('P193: at most 32 MiB are searched, however long a line is, and the tail begins with a record', async () => {
+  const piece = record('x'.repeat(16_384), true);
+  const count = Math.ceil(MAX_TAIL_BYTES / piece.length) + 100;
+  const file = await stored(...Array<Buffer>(count).fill(piece));
+  const at = await tailOf(file, () => 0, 2, never);
+  expect(at % piece.length).toBe(0);
+  expect(count * piece.length - at).toBeLessThanOrEqual(MAX_TAIL_BYTES);
+  expect(count * piece.length - at).toBeGreaterThan(MAX_TAIL_BYTES - piece.length);
+});
+
+test('P193: a record that is not whole yet is read again, and a damaged one is an error', async () => {
+  const [whole, late] = [record('whole'), record('late')];
+  const file = await stored(whole, late.subarray(0, 9));
+  const writer = await open(join(folder, 'log'), 'a');
+  files.push(writer);
+  let attempts = 0;
+  const first = () => {
+    attempts += 1;
+    return 0;
+  };
+  const found = tailOf(file, first, 1, never);
+  await writer.write(late.subarray(9));
+  expect(await found).toBe(whole.length);
+  expect(attempts).toBeGreaterThan(0);
+  const damaged = await stored(whole, Buffer.alloc(20, 0xff));
+  await expect(tailOf(damaged, () => 0, 1, never)).rejects.toThrow('damaged near its end');
+});
