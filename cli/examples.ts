@@ -40,6 +40,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['berth explain app.json', 'whether it would start now'],
   ],
   endpoints: [['berth endpoints 12', 'names and URLs']],
+  open: [
+    ['berth open 12', 'the only endpoint, in the browser'],
+    ['berth open 12 web', 'that of the service web'],
+    ['berth open 12 8080 --print', 'the URL of that port alone'],
+  ],
   stop: [['berth stop 12 13', 'terminates both']],
   limit: [
     ['berth limit 12 90m', 'at most 90 minutes from its placement on'],
@@ -78,6 +83,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   events: [
     ['berth events', 'until Ctrl-C'],
     ['berth events --json', 'for programs'],
+  ],
+  top: [
+    ['berth top', 'until q or Ctrl-C'],
+    ['berth top --json', 'once, for programs'],
   ],
   host: [['berth host ls', 'the hosts with what they offer']],
   'host ls': [['berth host ls', 'the hosts with what they offer']],

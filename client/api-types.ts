@@ -398,6 +398,7 @@ export type Service = {
   progress?: string | undefined;
   /** Exit code of its last container if that ended by itself, else null; only under /native/api/0.7 */
   exit_code?: number | null | undefined;
+  endpoints?: Endpoints | undefined;
 };
 
 /** A service definition: one or more containers of the same kind. */

@@ -178,8 +178,9 @@ export class Berth {
   }
 
   /**
-   * The output of at most 16 services of an execution, from the first byte of each, until no more can come, or
-   * without `follow` until the present end. Goes on after a broken connection without a gap or a repetition.
+   * The output of at most 16 services of an execution, from the first byte of each, until no more can come,
+   * or without `follow` until the present end. Goes on after a broken connection without a gap or a
+   * repetition.
    */
   output(
     executionId: number,

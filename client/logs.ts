@@ -49,7 +49,5 @@ export function chosenServices<S extends { name: string }>(
     throw new Error(`Execution ${executionId} has no service ${unknown}; it has ${known}.`);
   const chosen = names ? all.filter(({ name }) => names.includes(name)) : all;
   if (chosen.length <= MAX_SERVICES) return chosen;
-  throw new Error(
-    `At most ${MAX_SERVICES} services can be followed at once: choose some of ${known} by name.`,
-  );
+  throw new Error(`At most ${MAX_SERVICES} services can be read at once: choose some of ${known} by name.`);
 }

@@ -113,7 +113,7 @@ export class LogReader {
 
   async #sendAll(file: FileHandle): Promise<LogEnd | undefined> {
     const { format, isLive, firstOffset, part } = this.#options;
-    // Of output that never pauses, too, there is an end at present.
+    // Output that never pauses also has an end at present.
     const end = this.#isFollowed ? Number.POSITIVE_INFINITY : (await file.stat()).size;
     const offset =
       part.tail === undefined

@@ -12,12 +12,16 @@ export interface Terminal {
   sayPart(text: string): void;
   /** Columns of the output; undefined if it is not a terminal. */
   columns: number | undefined;
+  /** Lines of the output; undefined if it is not a terminal. */
+  rows: number | undefined;
   /** Columns of what is said; undefined if it is not a terminal. */
   wordsColumns: number | undefined;
   /** Aborted by the first Ctrl-C. The second one ends the process. */
   interrupted(): AbortSignal;
   /** True if somebody can be asked. */
   isInteractive: boolean;
+  /** Calls `pressed` with each key, Ctrl-C included, until the function that is returned is called. */
+  onKey(pressed: (key: string) => void): () => void;
   /** All of the standard input. */
   input(): Promise<string>;
   /** Asks for a line. What is typed is not shown if `isSecret`. */
@@ -32,7 +36,12 @@ export function terminalOf(process: NodeJS.Process): Terminal {
       new Promise((resolve, reject) => stdout.write(data, (error) => (error ? reject(error) : resolve()))),
     say: (line) => void stderr.write(`${line}\n`),
     sayPart: (text) => void stderr.write(text),
-    columns: stdout.isTTY ? stdout.columns : undefined,
+    get columns() {
+      return stdout.isTTY ? stdout.columns : undefined;
+    },
+    get rows() {
+      return stdout.isTTY ? stdout.rows : undefined;
+    },
     wordsColumns: stderr.isTTY ? stderr.columns : undefined,
     interrupted() {
       const controller = new AbortController();
@@ -40,6 +49,11 @@ export function terminalOf(process: NodeJS.Process): Terminal {
       return controller.signal;
     },
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,
+    onKey(pressed) {
+      const listen = (data: Buffer) => pressed(data.toString());
+      stdin.setRawMode(true).on('data', listen).resume();
+      return () => void stdin.off('data', listen).setRawMode(false).pause();
+    },
     input: () => text(stdin),
     async ask(question, isSecret = false) {
       // First, so that the terminal itself shows nothing of a quick answer.

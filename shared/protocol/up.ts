@@ -130,8 +130,8 @@ export const upSchema = z.discriminatedUnion('type', [
     swarm,
   }),
   /**
-   * Every byte of the stream was sent: `exited` (the container has ended, or the stream does not follow it) or
-   * `missing` (this host has no such log).
+   * Every byte of the stream was sent: `exited` (the container has ended, or the stream does not follow it)
+   * or `missing` (this host has no such log).
    */
   z.object({
     type: z.literal('logs.end'),

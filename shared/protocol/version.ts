@@ -14,8 +14,8 @@
  *   `network.make`; core shares in `ack`.
  * - 6 (2026-11-25): how long the agent collects the output of logs, in `logs.open` and `logs.credit`; the
  *   period of pulses in `welcome`, and the request for a report, `report.request`.
- * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is read, in
- *   `logs.open`.
+ * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is
+ *   read, in `logs.open`.
  */
 export const PROTOCOL_VERSION = 7;
 

@@ -191,6 +191,7 @@ export const serviceViewSchema = z
       .describe(
         'Exit code of its last container if that ended by itself, else null; only under /native/api/0.7',
       ),
+    endpoints: endpointsSchema.optional().describe('Its endpoints; only under /native/api/0.7'),
   })
   .meta({ id: 'Service' });
 

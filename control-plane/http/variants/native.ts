@@ -1,4 +1,5 @@
-/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H482, H483, H512). */
+/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512). */
+import { endpointsOf } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
@@ -18,6 +19,7 @@ export const native: Variant = {
   serviceJson: (service): ServiceJson => ({
     ...serviceJson(service),
     exit_code: service.hasDied ? (service.exit?.code ?? null) : null,
+    endpoints: endpointsOf([service]),
   }),
   accounts: {
     ...{ users, roles },

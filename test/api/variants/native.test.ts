@@ -59,6 +59,30 @@ onHosts(setups, (host) => {
     await agent.close();
   });
 
+  test('H503: under its own path a service has its endpoints, which are those of the execution together', async () => {
+    const agent = await ScriptedAgent.join(host());
+    const port = { protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };
+    const web = service({ ports: [{ ...port, name: 'Page', port_number: 80 }] });
+    const side = service({
+      ...{ name: 'side', monitor: false },
+      ports: [{ ...port, name: 'Figures', port_number: 90 }],
+    });
+    const submitted = await admin.post('/native/api/0.7/execution', {
+      ...{ name: 'mine', application: application(web, side) },
+    });
+    const { execution_id: id } = submitted.json<{ execution_id: number }>();
+    const assigned = await agent.assigned(id, 2);
+    const endpoints = async (service: number) =>
+      (await admin.get(`/native/api/0.7/service/${service}`)).json<{ endpoints: string[][] }>().endpoints;
+    expect(await endpoints(assigned[0]?.service ?? 0)).toEqual([]);
+    await agent.report(...assigned.map(seen.running));
+    const own = await Promise.all(assigned.map(({ service }) => endpoints(service)));
+    expect(own.map((each) => each.map(([name]) => name))).toEqual([['Page'], ['Figures']]);
+    expect((await admin.get(`/native/api/0.7/execution/endpoints/${id}`)).json()).toEqual(own.flat());
+    expect((await admin.get(`service/${assigned[0]?.service}`)).json()).not.toHaveProperty('endpoints');
+    await agent.close();
+  });
+
   test('H432: the output of several services is a stream of frames, which continues from any position', async () => {
     const agent = await ScriptedAgent.join(host());
     const described = application(service({ total_count: 2, essential_count: 2 }));

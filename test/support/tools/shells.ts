@@ -26,6 +26,7 @@ async function install(shell: Shell, say: (line: string) => void): Promise<strin
 /** A shell on a terminal, at which keys are typed. */
 export class ShellTerminal {
   readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
   #shown = '';
 
   /** `command`: starts the shell, whose prompt must be `ready>`. */
@@ -34,6 +35,7 @@ export class ShellTerminal {
       env: { ...env, TERM: 'dumb' },
       stdio: 'pipe',
     });
+    this.#ended = new Promise((done) => this.#child.once('close', done));
     this.#child.stdout?.on('data', (data: Buffer) => {
       this.#shown += data;
     });
@@ -49,9 +51,8 @@ export class ShellTerminal {
   }
 
   async close(): Promise<void> {
-    const ended = new Promise((done) => this.#child.once('close', done));
     this.#child.stdin?.end();
     this.#child.kill();
-    await ended;
+    await this.#ended;
   }
 }

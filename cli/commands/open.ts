@@ -1,0 +1,86 @@
+/** `berth open`. */
+import type { Command } from 'commander';
+import type { Berth } from '../../client/berth.ts';
+import { idOf } from '../inputs/arguments.ts';
+import { openerOf, openUrl } from '../terminal/desktop.ts';
+import { onOneLine } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+interface OpenOptions {
+  print?: boolean;
+  json?: boolean;
+}
+
+interface Endpoint {
+  service: string;
+  group: string;
+  /** The name of the port. */
+  name: string;
+  url: string;
+  portNumbers: readonly number[];
+}
+
+export function addOpenCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  program
+    .command('open <id> [service|port]')
+    .description('Print the URL of an endpoint, and open it if there is a desktop')
+    .option('-p, --print', 'only print it')
+    .option('--json', 'only print it, as JSON with its service and name')
+    .action(async (id: string, wanted: string | undefined, { print, json }: OpenOptions) => {
+      const { service, name, url } = await endpointOf(await connect(), idOf(id), wanted);
+      if (json) return terminal.out(`${JSON.stringify({ service, name, url })}\n`);
+      await terminal.out(`${onOneLine(url)}\n`);
+      if (!print) await openAt(terminal, url);
+    });
+}
+
+/** Descriptions come from other users: only pages of the web are opened. */
+async function openAt(terminal: Terminal, url: string): Promise<void> {
+  const opener = terminal.columns === undefined ? undefined : openerOf(terminal.env);
+  if (!opener) return;
+  if (!/^https?:\/\//i.test(url)) return terminal.say('Only URLs of HTTP are opened.');
+  await openUrl(opener, url, terminal.env).catch((error: Error) => {
+    throw new Error(`The URL can't be opened: ${error.message}. berth open --print only prints it.`);
+  });
+}
+
+/** Throws if there is none, or if there are several. */
+async function endpointOf(berth: Berth, id: number, wanted: string | undefined): Promise<Endpoint> {
+  const { status, services } = await berth.execution(id);
+  const all = await Promise.all(services.map((service) => berth.service(service)));
+  const endpoints = all.flatMap(({ name: service, service_group: group, description, endpoints = [] }) =>
+    endpoints.map(([name, url]): Endpoint => {
+      const ports = description.ports.filter((port) => port.name === name);
+      return { service, group, name, url, portNumbers: ports.map(({ port_number }) => port_number) };
+    }),
+  );
+  if (endpoints.length === 0)
+    throw noEndpoint(
+      id,
+      status,
+      all.some(({ description }) => description.ports.length > 0),
+    );
+  const fitting = wanted === undefined ? endpoints : endpoints.filter((one) => isMeant(one, wanted));
+  const [first] = fitting;
+  if (!first) throw new Error(`Execution ${id} has no endpoint ${wanted}; it has ${listOf(endpoints)}.`);
+  // Each instance of a group serves the same.
+  if (fitting.every(({ group, name }) => group === first.group && name === first.name)) return first;
+  throw new Error(
+    `Execution ${id} has several endpoints; name the service or the port of ${listOf(fitting)}.`,
+  );
+}
+
+const isMeant = ({ service, group, name, portNumbers }: Endpoint, wanted: string): boolean =>
+  [service, group, name].includes(wanted) || portNumbers.some((port) => String(port) === wanted);
+
+const listOf = (endpoints: readonly Endpoint[]): string =>
+  endpoints.map(({ service, name }) => `${service} (${name})`).join(', ');
+
+function noEndpoint(id: number, status: string, hasPorts: boolean): Error {
+  if (!hasPorts) return new Error(`Execution ${id} has no endpoints: its description has no ports.`);
+  if (status === 'terminated' || status === 'error')
+    return new Error(`Execution ${id} has no endpoints any more: it has ended (${status}).`);
+  return new Error(
+    `Execution ${id} has no endpoints yet: it is ${status}, and no service with a port is active. berth explain ${id} says what it waits for.`,
+  );
+}

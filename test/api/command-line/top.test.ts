@@ -1,0 +1,92 @@
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { CommandLine } from '../../support/clients/command-line.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
+import { ShellTerminal } from '../../support/tools/shells.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'A' },
+  { kind: 'workerd', variant: 'B' },
+];
+const GIB = 2 ** 30;
+const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
+
+onHosts(setups, (host) => {
+  const api = new ApiClient(host);
+  let home: string;
+  let berth: CommandLine;
+  let agent: ScriptedAgent;
+  let id: number;
+  beforeAll(async () => {
+    home = await scratchFolder('berth-home-');
+    berth = new CommandLine(home);
+    await berth.run(['login', host().url(), '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    agent = await ScriptedAgent.join(host());
+    const resources = { memory: { min: GIB, max: 2 * GIB }, cores: { min: 0.5, max: null } };
+    id = await api.submit(application(service({ resources })), 'of-the-test');
+    await agent.report(...(await agent.assigned(id)).map(seen.running));
+    await api.reached(id, 'running');
+  });
+  afterAll(async () => {
+    await agent.close();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  test('L105: top shows hosts with use and reservation, and the services that run', async () => {
+    const { code, out, err } = await berth.run(['top']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(
+      /^HOST +STATE .*\nhost1 +ready +1 +- +1\.0 GiB +64\.0 GiB +- +0\.5 +64\n\nEXECUTION /,
+    );
+    expect(out).toMatch(new RegExp(`\\n${id} +of-the-test +main +1 +1\\.0 GiB +0\\.5\\n$`));
+    const { hosts, services } = JSON.parse((await berth.run(['top', '--json'])).out);
+    expect(hosts).toMatchObject([{ name: 'host1', memory_reserved: GIB }]);
+    expect(services).toEqual([
+      {
+        ...{ execution_id: id, execution_name: 'of-the-test', name: 'main', count: 1 },
+        ...{ memory_reserved: GIB, cores_reserved: 0.5 },
+      },
+    ]);
+  });
+
+  test('L105: a user who may not see the hosts gets the own services alone', async () => {
+    await addUser(host(), 'alice', 'secret words', 'user');
+    const own = new CommandLine(join(home, 'alice'));
+    await own.run(['login', host().url(), '--user', 'alice', '--password-stdin'], 'secret words');
+    expect(JSON.parse((await own.run(['top', '--json'])).out)).toEqual({ hosts: null, services: [] });
+    expect((await own.run(['top'])).out).toMatch(/^EXECUTION +NAME/);
+  });
+
+  test.each([
+    ['q', 0],
+    ['\u0003', 130],
+  ])('L106: at a terminal top draws again in place until the key %j, and ends with %i', async (key, code) => {
+    const program = `stty columns 100 rows 24; '${process.execPath}' '${MAIN}' top; echo "ended with $?"`;
+    const terminal = new ShellTerminal(program, { PATH: process.env.PATH, HOME: home });
+    try {
+      const draws = () => terminal.shown.split('\u001b[H').length - 1;
+      await eventually(() => draws() >= 2);
+      expect(terminal.shown).toContain('of-the-test');
+      terminal.type(key);
+      await eventually(() => terminal.shown.includes(`ended with ${code}`));
+      const [, after = ''] = terminal.shown.split('\u001b[?1049l');
+      expect(after.trim()).toBe(`ended with ${code}`);
+    } finally {
+      await terminal.close();
+    }
+  });
+
+  test('L106: an error ends top with its cause', async () => {
+    const away = new CommandLine(home, { BERTH_URL: 'http://127.0.0.1:1' });
+    const { code, out } = await away.onTerminal(['top']);
+    expect(code).toBe(125);
+    expect(out).toContain("\u001b[?1049lhttp://127.0.0.1:1 can't be reached");
+  });
+});
