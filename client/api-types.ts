@@ -24,6 +24,32 @@ export type Application = {
   services: Array<ServiceDescription>;
 };
 
+export type AuditEntry = {
+  id: number;
+  /** In seconds since 1970; the first time, if several are counted */
+  time: number;
+  /** Null without an account */
+  user_id: number | null;
+  /** Name of the account at the time */
+  user: string | null;
+  credential: 'session' | 'password' | 'token' | 'personal-token' | 'join-token' | 'none';
+  /** Id of the personal access token */
+  token_id: number | null;
+  /** Address of the client; for failed logins, its network */
+  address: string | null;
+  /** X-Request-Id of the answer */
+  request_id: string | null;
+  action: 'submit-execution' | 'terminate-execution' | 'limit-execution' | 'delete-execution' | 'create-user' | 'update-user' | 'delete-user' | 'create-role' | 'update-role' | 'delete-role' | 'create-quota' | 'update-quota' | 'delete-quota' | 'create-join-token' | 'register-host' | 'update-host' | 'update-agent' | 'remove-host' | 'create-personal-token' | 'revoke-personal-token' | 'grant-token' | 'revoke-token' | 'log-in' | 'log-out';
+  /** Kind and id, like user/7 */
+  target: string | null;
+  target_name: string | null;
+  /** Names of the fields that were changed */
+  fields: Array<string>;
+  outcome: 'done' | 'forbidden' | 'unauthenticated' | 'not-found' | 'conflict';
+  /** Refusals of one kind within a minute are one entry */
+  count: number;
+};
+
 export type Discovery = {
   /** The service group, as in the path */
   service_type: string;

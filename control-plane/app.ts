@@ -16,9 +16,10 @@ import type { ReadFile } from './http/files.ts';
 import { empty, errorResponse, json, toOperationError } from './http/json/render.ts';
 import type { InfoJson } from './http/json/schemas.ts';
 import { allowedMethods, UNSAFE_METHODS } from './http/methods.ts';
-import { type Authenticating, authenticated, claimed, type Env } from './http/request.ts';
+import { type Authenticating, authenticated, claimed, type Env, identified } from './http/request.ts';
 import { resourceRoutes } from './http/resources/resource.ts';
 import { agentRoutes } from './http/routes/agents.ts';
+import { auditRoutes } from './http/routes/audit.ts';
 import { DOCS_PATH, docsRoutes } from './http/routes/docs.ts';
 import { eventRoutes } from './http/routes/events.ts';
 import { executionRoutes } from './http/routes/executions.ts';
@@ -48,7 +49,6 @@ import type { WebDeps } from './web/context.ts';
 
 export interface AppDeps extends Omit<Context, 'turns'> {
   variant: Variant;
-  nowMs: () => number;
   addressOf: AddressOf;
   maxWaitingLogins: number;
   maxSessionsPerUser: number;
@@ -101,6 +101,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
   // Reads have no middleware on their way: it would take a tenth of the time of a short one.
   app.on(UNSAFE_METHODS, '*', fromThisSite(web));
+  app.on(UNSAFE_METHODS, '*', identified);
   if (deps.assertActive) app.on(UNSAFE_METHODS, '*', changesWhenActive(deps.assertActive, deps, web));
   if (deps.prepare) app.use(prepared(deps.prepare, deps, web));
   app.route(API_PATH, apiRoutes(deps, authenticating));
@@ -248,13 +249,16 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
       authentication.confirm(username, password, () => deps.addressOf(c));
   if (variant.personalTokens) {
     routes.use('/token/*', authenticate);
-    const { personalTokenRules: rules, nowMs } = deps;
-    const making = { tokens: authentication.personalTokens, rules, nowMs };
+    const making = { tokens: authentication.personalTokens, rules: deps.personalTokenRules };
     routes.route('/token', personalTokenRoutes(deps, making, variant, confirmIn));
   }
   if (variant.shop) {
     routes.use('/shop/*', authenticate);
     routes.route('/shop', shopRoutes(deps));
+  }
+  if (variant.audit) {
+    routes.use('/audit', authenticate);
+    routes.route('/audit', auditRoutes(deps));
   }
   if (variant.accounts) {
     routes.route('/', accountRoutes(deps, variant.accounts, { authenticate, confirmIn }));

@@ -110,6 +110,12 @@ const settings = z.object({
     .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
     .optional(),
   BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER: bound(defaultBounds.keysPerUser, 'keys'),
+  BERTH_KEEP_AUDIT: z.coerce
+    .number('must be a number of days')
+    .min(0, 'must be at least 0 days')
+    .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
+    .default(defaultBounds.auditDays),
+  BERTH_MAX_AUDIT: bound(defaultBounds.auditRows, 'rows', MAX_BOUND, 1_000),
   BERTH_METRICS: z.enum(['token', 'open', 'off']).default('token'),
   BERTH_METRICS_TOKEN: z
     .string()
@@ -234,6 +240,8 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
     textBytesPerExecution: config.BERTH_MAX_TEXT_MIB_PER_EXECUTION * MIB,
     unprovenIds: config.BERTH_MAX_UNPROVEN_IDS,
     keysPerUser: config.BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER,
+    auditRows: config.BERTH_MAX_AUDIT,
+    auditDays: config.BERTH_KEEP_AUDIT,
   },
 });
 

@@ -36,7 +36,7 @@ import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { logTo } from './logger.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
-import { ensureAdministrator } from './operations/accounts/first-administrator.ts';
+import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';

@@ -1,6 +1,6 @@
 /** Prepares the database before anything is served: schema and first administrator. */
 import type { Logger } from './coordinator/ports.ts';
-import { ensureAdministrator, type FirstPassword } from './operations/accounts/first-administrator.ts';
+import { ensureAdministrator, type FirstPassword } from './operations/accounts/generated-passwords.ts';
 import type { Db } from './store/db/db.ts';
 import { migrate } from './store/schema/migrate.ts';
 import { migrations } from './store/schema/migrations.ts';

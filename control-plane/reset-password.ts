@@ -5,7 +5,7 @@
 import { readNodeConfig } from './config.ts';
 import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import { openDatabase } from './local/open-database.ts';
-import { resetPassword } from './operations/accounts/reset-password.ts';
+import { resetPassword } from './operations/accounts/generated-passwords.ts';
 
 await command(async () => {
   const usage = 'npm run reset-password NAME (for programs: npm run --silent reset-password -- NAME --json)';
@@ -13,7 +13,10 @@ await command(async () => {
   const config = readNodeConfig(process.env);
   const db = await openDatabase(databaseUrl(config.BERTH_DATABASE_URL), config.BERTH_DATABASE_TOKEN);
   try {
-    const reset = await resetPassword(db, username, config.BERTH_MIN_PASSWORD_LENGTH);
+    const reset = await resetPassword(db, username, {
+      minLength: config.BERTH_MIN_PASSWORD_LENGTH,
+      nowMs: Date.now(),
+    });
     if (!reset) throw new UsageError(`There is no user ${username}. Nothing was changed.`);
     const text = [
       `The new password of ${reset.username} is ${reset.password} (shown only now).`,

@@ -5,6 +5,7 @@ import type { LogFormat, LogPart } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
+import type { AuditEntry } from '../core/accounts/audit.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import type { HostChanges } from '../core/hosts/drain.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
@@ -75,9 +76,9 @@ export interface CoordinatorApi {
   /**
    * Changes a user or a quota, or creates a role or a join token. Resolves to the outcome once it is
    * committed; every later decision uses the new values. A repeat of a creation with the same `key` resolves
-   * to the first outcome.
+   * to the first outcome. `entry` is recorded with the change (ACC-13), here and below.
    */
-  changeAccounts(change: AccountChange, key?: UserKey): Promise<WriteOutcome>;
+  changeAccounts(change: AccountChange, key?: UserKey, entry?: AuditEntry): Promise<WriteOutcome>;
   /**
    * Creates a host, or finds the one that this registration created before. Resolves to its id once that is
    * committed.
@@ -110,14 +111,14 @@ export interface CoordinatorApi {
   /**
    * Resolves once the change and its immediate consequences are committed. Services may still be stopping.
    */
-  changeHost(hostId: number, changes: HostChanges): Promise<void>;
+  changeHost(hostId: number, changes: HostChanges, entry?: AuditEntry): Promise<void>;
   /** Resolves once the host is removed. Its agent is notified if it is connected. */
-  removeHost(hostId: number, force: boolean): Promise<HostRemoval>;
+  removeHost(hostId: number, force: boolean, entry?: AuditEntry): Promise<HostRemoval>;
   /**
    * Requests that the host's agent updates itself. Resolves once that is sent: the host then states the new
    * version, or why the update has failed.
    */
-  updateAgent(hostId: number, release: AgentRelease): Promise<void>;
+  updateAgent(hostId: number, release: AgentRelease, entry?: AuditEntry): Promise<void>;
 }
 
 export type CoordinatorVerb = keyof CoordinatorApi;

@@ -5,6 +5,7 @@
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
+import type { AuditEntry } from '../core/accounts/audit.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import type { HostChanges } from '../core/hosts/drain.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
@@ -84,6 +85,7 @@ export class Coordinator implements CoordinatorApi {
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
       changed: (changes, cluster) => {
         this.#events.changed(changes, cluster);
+        this.#history.audited(changes.audited.length);
         this.#logs.changed(cluster);
       },
       doubted: () => this.agents.perHost.sendAway(log),
@@ -111,7 +113,7 @@ export class Coordinator implements CoordinatorApi {
       ...{ db, turns: this.#turns, credentials: this.#credentials, keys: this.#keys },
       nowMs: () => clock.nowMs(),
     };
-    this.#accounts = new AccountChanges(changes);
+    this.#accounts = new AccountChanges({ ...changes, audited: () => this.#history.audited(1) });
     this.#executions = new ExecutionChanges(changes);
     this.#history = new HistoryReview(this.#turns, deps);
     this.#hosts = new HostRegister(db, this.#turns, this.agents);
@@ -192,8 +194,8 @@ export class Coordinator implements CoordinatorApi {
     this.#events.end(null);
   }
 
-  changeAccounts(change: AccountChange, key?: UserKey): Promise<WriteOutcome> {
-    return this.#accounts.change(change, key);
+  changeAccounts(change: AccountChange, key?: UserKey, entry?: AuditEntry): Promise<WriteOutcome> {
+    return this.#accounts.change(change, key, entry);
   }
 
   registerHost(registration: Registration): Promise<number> {
@@ -266,16 +268,16 @@ export class Coordinator implements CoordinatorApi {
     return this.#turns.query(usagesOf);
   }
 
-  changeHost(hostId: number, changes: HostChanges): Promise<void> {
-    return this.#hosts.change(hostId, changes);
+  changeHost(hostId: number, changes: HostChanges, entry?: AuditEntry): Promise<void> {
+    return this.#hosts.change(hostId, changes, entry);
   }
 
-  removeHost(hostId: number, force: boolean): Promise<HostRemoval> {
-    return this.#hosts.remove(hostId, force);
+  removeHost(hostId: number, force: boolean, entry?: AuditEntry): Promise<HostRemoval> {
+    return this.#hosts.remove(hostId, force, entry);
   }
 
-  updateAgent(hostId: number, release: AgentRelease): Promise<void> {
-    return this.#hosts.updateAgent(hostId, release);
+  updateAgent(hostId: number, release: AgentRelease, entry?: AuditEntry): Promise<void> {
+    return this.#hosts.updateAgent(hostId, release, entry);
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {

@@ -33,3 +33,7 @@ const WITH_PORT = /^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/;
 
 /** On Cloudflare, which sets this header itself. */
 export const cloudflareAddress: AddressOf = (c) => c.req.header('cf-connecting-ip');
+
+/** An IPv4 address as it is, also where the socket has it as an IPv6 address. */
+export const plainAddress = (address: string | undefined): string | undefined =>
+  address?.replace(/^::ffff:(?=\d+\.)/i, '');

@@ -7,12 +7,14 @@ import {
   type Authenticated,
   authorise,
   type ExpectedActor,
+  type Origin,
   type TokenKind,
 } from '../core/accounts/account.ts';
 import { OperationError } from '../core/model/errors.ts';
-import { type Authentication, type Credentials, SESSION_MS } from '../operations/accounts/authentication.ts';
+import type { Authentication, Credentials } from '../operations/accounts/authentication.ts';
+import { SESSION_MS } from '../operations/accounts/sessions.ts';
 import { readInput } from '../operations/input.ts';
-import type { AddressOf } from './address.ts';
+import { type AddressOf, plainAddress } from './address.ts';
 import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
 import { maySetSession } from './cross-site.ts';
 
@@ -22,8 +24,11 @@ export type Env = {
     proof: Authenticated;
     /** Set for changes of executions, in place of the actor. */
     caller: Actor | ExpectedActor;
+    requestId: string | undefined;
   };
 };
+
+const REQUEST_ID_HEADER = 'X-Request-Id';
 
 export const COOKIE = 'berth_session';
 
@@ -39,8 +44,9 @@ export function authenticated(
     if (c.get('caller')) return next();
     const claim = await authentication.claim({ ...credentialsOf(c, addressOf), needsSession }, kind);
     const answer = async (proof: Authenticated) => {
-      c.set('actor', proof.actor);
-      c.set('proof', proof);
+      const actor = withOrigin(c, proof.actor, addressOf);
+      c.set('actor', actor);
+      c.set('proof', { ...proof, actor } as Authenticated);
       await next();
       setSession(c, proof);
       noteUse(c, authentication, proof.actor);
@@ -60,11 +66,43 @@ export function claimed({ authentication, addressOf }: Authenticating): Middlewa
     const proof = expected ? undefined : await claim.prove();
     // The body may arrive after a revocation, which the coordinator then sees (H488).
     const checkedAgain = proof?.by === 'personal-token' ? expectedActor(proof) : undefined;
-    c.set('caller', expected ?? checkedAgain ?? proof?.actor ?? { kind: 'anonymous' });
+    const caller = expected ?? checkedAgain ?? proof?.actor ?? { kind: 'anonymous' };
+    c.set('caller', withOrigin(c, caller, addressOf));
     await next();
     if (proof) setSession(c, proof);
     noteUse(c, authentication, c.get('caller'));
   };
+}
+
+/** The id of the request, made by Berth: one that a client sends proves nothing. Its answer has it (H463). */
+export function requestIdOf(c: HonoContext): string {
+  const known: string | undefined = c.get('requestId');
+  if (known !== undefined) return known;
+  const requestId = crypto.randomUUID();
+  c.set('requestId', requestId);
+  return requestId;
+}
+
+/** Every answer to a request that may change something has the id of the request. */
+export const identified: MiddlewareHandler<Env> = async (c, next) => {
+  const id = requestIdOf(c);
+  await next();
+  c.res.headers.set(REQUEST_ID_HEADER, id);
+};
+
+export const originOf = (c: HonoContext, addressOf: AddressOf): Origin => ({
+  requestId: requestIdOf(c),
+  address: plainAddress(addressOf(c)),
+});
+
+/** The actor of a request that may change something, with its origin. Reads are not recorded. */
+export function withOrigin<A extends Actor | ExpectedActor>(
+  c: HonoContext,
+  actor: A,
+  addressOf: AddressOf,
+): A {
+  const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
+  return isRead || actor.kind === 'anonymous' ? actor : { ...actor, origin: originOf(c, addressOf) };
 }
 
 /** Undefined if the change would be refused, since the rights may have changed. */
@@ -80,6 +118,8 @@ function expectedActor(expected: Authenticated | undefined): ExpectedActor | und
 }
 
 function setSession(c: HonoContext, proof: Authenticated): void {
+  const requestId: string | undefined = c.get('requestId');
+  if (requestId !== undefined) c.res.headers.set(REQUEST_ID_HEADER, requestId);
   if (proof.by !== 'basic' || !maySetSession(c)) return;
   // Not with Hono's setCookie, which copies the response: that takes a tenth of the request's time.
   c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c)));
@@ -155,7 +195,8 @@ export function bearerOf(authorization: string | null | undefined): string | und
 function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
   const proofs = {
     sessionToken: getCookie(c, COOKIE),
-    addressOf: () => addressOf(c),
+    addressOf: () => plainAddress(addressOf(c)),
+    requestIdOf: () => requestIdOf(c),
   };
   const header = c.req.header('authorization');
   if (header === undefined) return proofs;

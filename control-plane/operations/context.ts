@@ -12,6 +12,7 @@ export interface Context {
   minPasswordLength: number;
   /** For reads of long descriptions and lists. */
   turns: ReadTurns;
+  nowMs: () => number;
 }
 
 /** Reads the idempotency key of a request, if it has one. Called after the input was read. */

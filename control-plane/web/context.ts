@@ -16,7 +16,6 @@ export interface WebDeps extends Context {
   authentication: Authentication;
   /** Answers a request from the beginning, when the answer that was made ahead can't be sent. */
   anew: AnswerAnew;
-  nowMs: () => number;
   personalTokenRules: PersonalTokenRules;
   addressOf: AddressOf;
   bodies: BodyReader;

@@ -6,7 +6,7 @@ import type { MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { type Actor, authorise } from '../core/accounts/account.ts';
 import { answerAhead } from '../http/answer-ahead.ts';
-import { COOKIE } from '../http/request.ts';
+import { COOKIE, withOrigin } from '../http/request.ts';
 import { lastEventId } from '../operations/cluster/events.ts';
 import { redirectWith } from './components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';
@@ -46,7 +46,7 @@ async function admit(
       ? c.redirect(loginPath(c), 303)
       : redirectWith(c, loginPath(c), { kind: 'failed', text: NOT_DONE });
   }
-  c.set('actor', actor);
+  c.set('actor', withOrigin(c, actor, deps.addressOf));
   c.set('account', actor);
   authorise(actor, { kind: 'login' });
   // Before the page is rendered, so that no later event is missed.

@@ -32,6 +32,7 @@ const pages: Readonly<Record<string, string>> = {
   role: '/admin/roles/2',
   quotas: '/admin/quotas',
   quota: '/admin/quotas/1',
+  audit: '/admin/audit',
   account: '/account',
   tokens: '/account/tokens',
   'not-found': '/no-such-page',

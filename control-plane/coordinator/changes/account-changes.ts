@@ -1,11 +1,12 @@
 /**
  * Changes of accounts that callers request. Each one is a transaction of its own, before its turn (C50), with
- * the idempotency key of its request.
+ * the idempotency key of its request and its row of the audit log.
  */
 import type { AccountChange } from '../../core/accounts/account-input.ts';
+import type { AuditEntry } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { UserKey } from '../../core/model/idempotency.ts';
-import { changeAccounts } from '../../store/accounts/account-changes.ts';
+import { changeAccounts, type Recorded } from '../../store/accounts/account-changes.ts';
 import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
 import type { Db } from '../../store/db/db.ts';
 import { readDatabase, type State } from '../turn-inputs.ts';
@@ -19,6 +20,8 @@ export interface AccountChangesDeps {
   credentials: Credentials;
   keys: IdempotencyKeys;
   nowMs: () => number;
+  /** Called for each row of the audit log. */
+  audited: () => void;
 }
 
 export class AccountChanges {
@@ -28,7 +31,7 @@ export class AccountChanges {
     this.#deps = deps;
   }
 
-  change(change: AccountChange, key?: UserKey): Promise<WriteOutcome> {
+  change(change: AccountChange, key?: UserKey, entry?: AuditEntry): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
       let written: WriteOutcome;
       let refused: OperationError | undefined;
@@ -36,7 +39,8 @@ export class AccountChanges {
         prepare: async (state) => {
           try {
             written =
-              (key && (await this.#madeBefore(key, state))) ?? (await this.#write(change, state, key));
+              (key && (await this.#madeBefore(key, state))) ??
+              (await this.#write(change, state, { key, entry }));
           } catch (error) {
             if (!(error instanceof OperationError)) throw error;
             refused = error;
@@ -59,11 +63,16 @@ export class AccountChanges {
     return id === undefined ? undefined : { done: true, id, isRepeat: true };
   }
 
-  async #write(change: AccountChange, state: State, key: UserKey | undefined): Promise<WriteOutcome> {
+  async #write(
+    change: AccountChange,
+    state: State,
+    { key, entry }: Omit<Recorded, 'nowMs'>,
+  ): Promise<WriteOutcome> {
     const { db, credentials, keys, nowMs } = this.#deps;
     const madeMs = nowMs();
-    const written = await changeAccounts({ db, ...state }, change, key && { ...key, madeMs });
+    const written = await changeAccounts({ db, ...state }, change, { key, entry, nowMs: madeMs });
     if (written.done && change.kind.endsWith('-user')) credentials.forget(written.id);
+    if (written.done && entry) this.#deps.audited();
     if (written.done && key) keys.note({ ...key, madeId: written.id, madeMs });
     return written;
   }

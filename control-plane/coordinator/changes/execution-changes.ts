@@ -7,6 +7,7 @@ import {
   type KnownActor,
   noSuchExecution,
 } from '../../core/accounts/account.ts';
+import { type AuditAction, entryOf } from '../../core/accounts/audit.ts';
 import { submit } from '../../core/lifecycle/admission.ts';
 import {
   changeTimeLimit,
@@ -71,6 +72,7 @@ export class ExecutionChanges {
         const make = () => {
           const { id } = submit(cluster, submission, nowMs);
           this.#turns.loader.submitted(cluster, id, description);
+          record(cluster, actor, 'submit-execution', id, nowMs);
           return id;
         };
         return keyed ? this.#keys.once(keyed, nowMs, cluster.changes, make) : { id: make(), isRepeat: false };
@@ -112,6 +114,7 @@ export class ExecutionChanges {
         if (execution?.deleted) throw noSuchExecution();
         if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
         change(execution, actor, cluster, nowMs);
+        record(cluster, actor, kind, executionId, nowMs);
       },
     });
   }
@@ -131,6 +134,7 @@ export class ExecutionChanges {
         if (live) requestDeletion(cluster, live, nowMs);
         else if (isEnded(execution)) deleteEnded(cluster, execution, nowMs);
         else throw new OperationError('unavailable', 'The execution is changing; try again.');
+        record(cluster, actor, 'delete-execution', executionId, nowMs);
       },
     });
   }
@@ -152,7 +156,7 @@ export class ExecutionChanges {
     const actor = this.#credentials.actorOf(by, nowMs);
     const { id: userId, credentialVersion } = actor.user;
     if (!isCurrent({ userId, credentialVersion }, cluster)) throw hasChangedSince();
-    return actor;
+    return { ...actor, origin: by.origin };
   }
 
   #change<T>(by: Caller | undefined, { read, run }: Change<T>): Promise<T> {
@@ -182,3 +186,16 @@ export class ExecutionChanges {
 /** Undefined if users do not see the execution. */
 const ownerOf = (execution: { userId: number; deleted?: boolean } | undefined): number | undefined =>
   execution?.deleted ? undefined : execution?.userId;
+
+/**
+ * Adds an entry to what the turn commits. A change without an actor follows from another one, which has it.
+ */
+function record(
+  { changes }: Cluster,
+  actor: KnownActor | undefined,
+  action: AuditAction,
+  targetId: number,
+  timeMs: number,
+): void {
+  if (actor) changes.audited.push({ entry: entryOf(actor, { action, targetId }), timeMs });
+}

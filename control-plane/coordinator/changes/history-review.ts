@@ -16,6 +16,7 @@ import {
   reviewPeriodMs,
 } from '../../core/lifecycle/retention.ts';
 import { deleteEnded } from '../../core/lifecycle/state-transitions.ts';
+import type { Bounds } from '../../core/model/bounds.ts';
 import type { Execution } from '../../core/model/execution.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Decision } from '../../core/state/decision.ts';
@@ -37,6 +38,7 @@ export interface HistoryReviewDeps {
   db: Db;
   clock: Clock;
   log: Logger;
+  scheduling: { bounds: Pick<Bounds, 'auditRows' | 'auditDays'> };
   /** Absent: what the database records. */
   keepEndedDays?: number;
 }
@@ -47,6 +49,8 @@ const RESUME_MS = 60_000;
 const BATCH_CALLS = 4;
 /** Rows of each table that one step removes. */
 const EXPIRED_ROWS = 100;
+/** As many new rows of the audit log, as a part of its bound, make a review due. */
+const AUDIT_SHARE = 0.1;
 /** Pages of the file that one step gives back: 1 MiB. */
 const FREED_PAGES = 256;
 
@@ -67,6 +71,8 @@ export class HistoryReview {
   #isActive = false;
   #removed = 0;
   #reviewedMs: number | undefined;
+  /** Rows of the audit log since the last review began. */
+  #audited = 0;
   /** Executions that other inputs have purged since the batch was read. */
   readonly #purged = new Set<number>();
 
@@ -96,6 +102,14 @@ export class HistoryReview {
     return { keepEndedDays: this.#keepDays, removed: this.#removed, reviewedMs: reviewedMs || null };
   }
 
+  /** Rows were added to the audit log: many of them make a review due, so that its bound holds (ACC-14). */
+  audited(rows: number): void {
+    this.#audited += rows;
+    if (this.#audited < this.#deps.scheduling.bounds.auditRows * AUDIT_SHARE || this.#isActive) return;
+    this.#dueMs = this.#deps.clock.nowMs();
+    this.#turns.wake();
+  }
+
   /** A turn is committed: begins a review if one is due. */
   committed(decisions: readonly Decision[]): void {
     const nowMs = this.#deps.clock.nowMs();
@@ -122,6 +136,7 @@ export class HistoryReview {
   async #reviewAndSchedule(): Promise<void> {
     const { clock, log } = this.#deps;
     this.#isActive = true;
+    this.#audited = 0;
     const keepMs = keepMsOf(this.#keepDays);
     let isComplete = false;
     try {
@@ -202,14 +217,24 @@ export class HistoryReview {
   }
 
   async #removeExpired(review: Review): Promise<Expired> {
-    const { clock, db } = this.#deps;
+    const { clock, db, scheduling } = this.#deps;
+    const { auditRows, auditDays } = scheduling.bounds;
     const total: Expired = {
-      ...{ sessions: 0, tokens: 0, loginFailures: 0, joinTokens: 0, idempotencyKeys: 0, hosts: 0 },
+      ...{
+        sessions: 0,
+        tokens: 0,
+        loginFailures: 0,
+        joinTokens: 0,
+        idempotencyKeys: 0,
+        hosts: 0,
+        auditRows: 0,
+      },
     };
     for (;;) {
       const nowMs = clock.nowMs();
       const removedMs = dueEndMs(review.keepMs, nowMs);
-      const expiry = { nowMs, forgetMs: nowMs - FORGET_MS, removedMs };
+      const auditMs = dueEndMs(keepMsOf(auditDays), nowMs);
+      const expiry = { nowMs, forgetMs: nowMs - FORGET_MS, removedMs, auditMs, auditRows };
       const expired = await this.#paced(review, 1, () =>
         removeExpired(db, this.#turns.loaded.epoch, expiry, EXPIRED_ROWS),
       );

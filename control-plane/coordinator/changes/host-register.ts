@@ -2,11 +2,13 @@
 import type { CloseReason } from '../../../shared/protocol/close.ts';
 import type { AgentRelease } from '../../../shared/protocol/release.ts';
 import { UPDATE_VERSION } from '../../../shared/protocol/version.ts';
+import type { AuditEntry } from '../../core/accounts/audit.ts';
 import { changeHost, type HostChanges } from '../../core/hosts/drain.ts';
 import { type HostRemoval, removalBlocker, removeHost } from '../../core/hosts/host-removal.ts';
 import { type Registration, type RegistrationRecords, register } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Host } from '../../core/model/host.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
 import { hostIn } from '../../core/views/host-view.ts';
 import { findRegistrationRecords } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
@@ -53,18 +55,21 @@ export class HostRegister {
     });
   }
 
-  change(hostId: number, changes: HostChanges): Promise<void> {
-    return this.#turns.update((cluster) => {
-      changeHost(cluster, hostIn(cluster, hostId), changes);
+  change(hostId: number, changes: HostChanges, entry?: AuditEntry): Promise<void> {
+    return this.#turns.update((cluster, nowMs) => {
+      const host = hostIn(cluster, hostId);
+      changeHost(cluster, host, changes);
+      record(cluster, host, entry, nowMs);
     });
   }
 
   /** Throws `conflict` if something prevents the removal. */
-  async remove(hostId: number, force: boolean): Promise<HostRemoval> {
+  async remove(hostId: number, force: boolean, entry?: AuditEntry): Promise<HostRemoval> {
     const removal = await this.#turns.update((cluster, nowMs) => {
       const host = hostIn(cluster, hostId);
       const blocker = removalBlocker(cluster, host, force);
       if (blocker !== null) throw new OperationError('conflict', blocker);
+      record(cluster, host, entry, nowMs);
       return removeHost(cluster, host, nowMs);
     });
     this.#agents.session(hostId)?.close('revoked', 'this host was removed');
@@ -72,8 +77,8 @@ export class HostRegister {
   }
 
   /** Throws `conflict` if the agent cannot be asked to update itself. */
-  updateAgent(hostId: number, release: AgentRelease): Promise<void> {
-    return this.#turns.update((cluster) => {
+  updateAgent(hostId: number, release: AgentRelease, entry?: AuditEntry): Promise<void> {
+    return this.#turns.update((cluster, nowMs) => {
       const host = hostIn(cluster, hostId);
       const { name } = host;
       const session = this.#agents.session(hostId);
@@ -86,7 +91,18 @@ export class HostRegister {
       // The condition is of an earlier update, and must not be taken for one of this.
       host.conditions = host.conditions.filter(({ kind }) => kind !== 'update-failed');
       cluster.changes.conditions.add(host);
+      record(cluster, host, entry, nowMs);
       session.update(release);
     });
   }
+}
+
+/** Adds the entry of a change of the host to what the turn commits. */
+function record(
+  { changes }: Cluster,
+  { id, name }: Host,
+  entry: AuditEntry | undefined,
+  nowMs: number,
+): void {
+  if (entry) changes.audited.push({ entry: { ...entry, targetId: id, targetName: name }, timeMs: nowMs });
 }

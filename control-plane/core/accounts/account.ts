@@ -70,15 +70,27 @@ export type Credential =
   | { by: 'session'; tokenHash: string }
   | { by: 'token'; idHash: string }
   /** A personal access token, whose scopes never change. */
-  | { by: 'personal-token'; hash: string; scopes: readonly Scope[] };
+  | { by: 'personal-token'; id: number; hash: string; scopes: readonly Scope[] };
 
 /** A credential that a program uses for a while in place of the password. */
 export type LastingCredential = Exclude<Credential, { by: 'password' }>;
 
-export type KnownActor = { kind: 'user'; credential: Credential } & Account;
+/** Where a request comes from, for the audit log. */
+export interface Origin {
+  requestId: string | undefined;
+  /** Undefined if it is not known. */
+  address: string | undefined;
+}
+
+/** `origin` is set for requests that may change something. */
+export type KnownActor = { kind: 'user'; credential: Credential; origin?: Origin | undefined } & Account;
 
 /** Whom a session or token admitted when it was last read. The coordinator checks it before any change. */
-export type ExpectedActor = { kind: 'expected'; credential: LastingCredential } & Account;
+export type ExpectedActor = {
+  kind: 'expected';
+  credential: LastingCredential;
+  origin?: Origin | undefined;
+} & Account;
 
 /** Who requests a change of the coordinator. */
 export type Caller = KnownActor | ExpectedActor;
@@ -181,7 +193,7 @@ function concernsOthers(action: Action, { id }: User): boolean {
 
 /** Whether the user may take the action without `can_change_config`. */
 function needsNoConfig(action: Action, user: User): boolean {
-  if (['configure', 'operate-hosts', 'see-configuration'].includes(action.kind)) return false;
+  if (['configure', 'operate-hosts', 'see-configuration', 'read-audit'].includes(action.kind)) return false;
   if ('userId' in action && action.userId !== user.id) return false;
   return action.kind !== 'update-user' || action.fields.every((field) => OWN_FIELDS.includes(field));
 }

@@ -26,6 +26,8 @@ export type Action =
   | { kind: 'see-status' }
   /** Reading users, roles, quotas, hosts and metrics. */
   | { kind: 'see-configuration' }
+  /** Reading what all users have done. */
+  | { kind: 'read-audit' }
   /** Every change of hosts, and join tokens. */
   | { kind: 'operate-hosts' }
   /** Every change of users, roles and quotas except for `update-user`. */
@@ -47,6 +49,7 @@ export const scopeOf: Readonly<Record<Action['kind'], Scope | null>> = {
   'delete-execution': 'submit',
   'see-status': 'read',
   'see-configuration': 'read',
+  'read-audit': 'admin',
   'operate-hosts': 'operate',
   configure: 'admin',
   'read-user': 'read',

@@ -3,6 +3,8 @@
  * Pure.
  */
 
+import type { Origin } from '../accounts/account.ts';
+import { entryWithoutUser } from '../accounts/audit.ts';
 import { OperationError } from '../model/errors.ts';
 import { type Host, newHost, setLabels } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -17,6 +19,7 @@ export interface Registration {
   name: string;
   /** The agent's Ed25519 key, base64url. */
   publicKey: string;
+  origin?: Origin | undefined;
 }
 
 /** What the database has about a registration. */
@@ -56,7 +59,7 @@ export interface VerifiedProof {
  */
 export function register(
   cluster: Cluster,
-  { tokenHash, name, publicKey }: Registration,
+  { tokenHash, name, publicKey, origin }: Registration,
   { token, holder }: RegistrationRecords,
   nowMs: number,
 ): Host {
@@ -87,6 +90,8 @@ export function register(
   if (!cluster.hosts.has(host.id)) addHost(cluster, host);
   cluster.changes.hosts.add(host);
   cluster.changes.usedTokens.set(tokenHash, host);
+  const deed = { action: 'register-host', targetId: host.id, targetName: name } as const;
+  cluster.changes.audited.push({ entry: entryWithoutUser('join-token', origin, deed), timeMs: nowMs });
   return host;
 }
 

@@ -23,6 +23,9 @@ export interface Bounds {
   unprovenIds: number;
   /** Idempotency keys that a user may use in 24 h. */
   keysPerUser: number;
+  /** Rows of the audit log, and days for which they are kept; 0 days: for ever (ACC-14). */
+  auditRows: number;
+  auditDays: number;
 }
 
 export const MIB = 2 ** 20;
@@ -37,6 +40,8 @@ export const defaultBounds: Bounds = {
   adoptedInstances: 200_000,
   unprovenIds: 100_000,
   keysPerUser: 10_000,
+  auditRows: 100_000,
+  auditDays: 90,
 };
 
 /** Defaults on Cloudflare, where a Durable Object has 128 MB. */
@@ -50,6 +55,8 @@ export const workerBounds: Bounds = {
   adoptedInstances: 20_000,
   unprovenIds: 100_000,
   keysPerUser: 10_000,
+  auditRows: 100_000,
+  auditDays: 90,
 };
 
 /**

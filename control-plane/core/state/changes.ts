@@ -1,6 +1,7 @@
 /** The changes of the live state that the next commit writes. Pure. */
 import type { Application } from '../../../shared/application-schema.ts';
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
+import type { AuditEntry } from '../accounts/audit.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { UsedKey } from '../model/idempotency.ts';
@@ -38,6 +39,8 @@ export interface Changes {
   usedTokens: Map<string, Host>;
   /** Keys of requests that have made something, by user id and key. */
   usedKeys: Map<string, UsedKey>;
+  /** What the audit log records of the callers' changes, with the time. */
+  audited: { entry: AuditEntry; timeMs: number }[];
   /** With the time of removal. */
   removedHosts: Map<Host, number>;
   purged: Set<Execution>;
@@ -70,6 +73,7 @@ export const noChanges = (): Changes => ({
   hosts: new Set(),
   usedTokens: new Map(),
   usedKeys: new Map(),
+  audited: [],
   removedHosts: new Map(),
   purged: new Set(),
   unknown: new Set(),

@@ -21,6 +21,7 @@ import {
 } from '../json/schemas.ts';
 import type { Variant } from '../variants/variant.ts';
 import { accountOperations } from './account-operations.ts';
+import { auditOperation } from './audit-operations.ts';
 import { hostOperations } from './host-operations.ts';
 import type { Operation, Scheme } from './operation.ts';
 import { personalTokenOperations } from './personal-token-operations.ts';
@@ -48,6 +49,7 @@ export function operationsOf(variant: Variant, group: Group): Operation[] {
     ...(variant.tokens ? tokenOperations(access) : []),
     ...personalTokenOperations(access),
     ...shopOperations(access),
+    auditOperation(access),
     ...executionOperations(variant, group, access),
     ...serviceOperations(access),
     eventsOperation(access),

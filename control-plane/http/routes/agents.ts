@@ -9,9 +9,10 @@ import type { OperationError } from '../../core/model/errors.ts';
 import { type ProofDeps, readProof } from '../../operations/cluster/agent-proof.ts';
 import { registerHost } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
+import type { AddressOf } from '../address.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import { errorResponse, json, toOperationError } from '../json/render.ts';
-import { bearerOf, checked, type Env } from '../request.ts';
+import { bearerOf, checked, type Env, originOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
 
 /** Answers to agents are the same in every variant of the API. */
@@ -19,15 +20,16 @@ const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHead
 
 /** Errors of these routes have a body, and the same status in every variant. */
 export function agentRoutes(
-  context: Context & { bodies: BodyReader; variant: Pick<Statuses, 'statusHeader'>; nowMs(): number },
+  context: Context & { bodies: BodyReader; variant: Pick<Statuses, 'statusHeader'>; addressOf: AddressOf },
   failed: (error: unknown) => void,
 ): Hono<Env> {
   const { statusHeader } = context.variant;
   const routes = new Hono<Env>();
   routes.post(REGISTER_PATH, async (c) => {
     const input = async () => checked(registrationSchema, await context.bodies.json(c), 'body');
+    const origin = originOf(c, context.addressOf);
     const joinToken = bearerOf(c.req.header('authorization'));
-    return json({ host_id: await registerHost(context, joinToken, input, context.nowMs()) });
+    return json({ host_id: await registerHost(context, joinToken, input, origin) });
   });
   routes.onError((error) => refuseAgent(error, failed, { ...PLAIN, statusHeader }));
   return routes;

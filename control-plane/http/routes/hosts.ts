@@ -15,13 +15,13 @@ import type { Statuses } from '../words.ts';
 import { installInstructions, readRelease } from './install.ts';
 
 export function hostRoutes(
-  deps: Context & { bodies: BodyReader; nowMs(): number; agentFile: ReadFile },
+  deps: Context & { bodies: BodyReader; agentFile: ReadFile },
   { created, removed }: Pick<Statuses, 'created' | 'removed'>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
     const input = async () => checked(joinTokenFields, await deps.bodies.json(c), 'body');
-    const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, deps.nowMs(), keyOf(c));
+    const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, keyOf(c));
     const { checksum, line } = await installInstructions(c, token, deps.agentFile);
     const answer: JoinTokenJson = {
       token,

@@ -15,6 +15,7 @@ export const native: Variant = {
   changesTimeLimit: true,
   personalTokens: true,
   shop: true,
+  audit: true,
   executionText: (execution) => executionText(execution, groupB, { time_limit: execution.timeLimitS }),
   serviceJson: (service): ServiceJson => ({
     ...serviceJson(service),

@@ -46,6 +46,8 @@ export interface Routes {
   personalTokens?: boolean;
   /** Whether programs can read the app shop, and fill in its applications (H512). */
   shop?: boolean;
+  /** Whether the audit log is read here. */
+  audit?: boolean;
   /** Whether there is a stream of events. */
   events: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */

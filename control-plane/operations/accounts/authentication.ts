@@ -16,20 +16,16 @@ import {
   INTERNAL_SOURCE,
   type TokenKind,
 } from '../../core/accounts/account.ts';
+import { failedLoginNetwork } from '../../core/accounts/audit.ts';
 import { subnetOf } from '../../core/accounts/login-queue.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
 import { looksLikePersonalToken } from '../../core/accounts/personal-token.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
+import { countFailedLogin } from '../../store/accounts/audit.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
-import {
-  deleteSession,
-  extendSession,
-  findAccountByName,
-  findAccountBySession,
-  insertSession,
-} from '../../store/accounts/users.ts';
+import { findAccountByName, findAccountBySession } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { digest } from './digest.ts';
 import { type Claim, ExpectedProofs } from './expected-proofs.ts';
@@ -38,10 +34,9 @@ import { beginAttempt } from './login-throttle.ts';
 import { PasswordChecks } from './password-checks.ts';
 import { verifyPassword } from './passwords.ts';
 import { PersonalTokens } from './personal-tokens.ts';
+import { REMEMBER_MS, SESSION_MS, Sessions, type SessionsDeps } from './sessions.ts';
 import { type TokenDeps, type TokenRules, Tokens } from './tokens.ts';
 
-export const SESSION_MS = 12 * 60 * 60_000;
-const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 export interface BasicCredentials {
@@ -56,16 +51,17 @@ export interface Credentials {
   sessionToken?: string | undefined;
   /** The address of the client. It is evaluated only when a login is counted. */
   addressOf: () => string | undefined;
+  /** Makes or reads the id of the request, for a login that is recorded. */
+  requestIdOf?: () => string;
   /** Whether the client means to go on with the session of its Basic credentials. Default: false. */
   needsSession?: boolean;
 }
 
-export interface AuthenticationDeps extends TokenDeps {
+export interface AuthenticationDeps extends TokenDeps, SessionsDeps {
   /** Null if the variant has no tokens. */
   tokenRules: TokenRules | null;
   /** Limit for logins that wait for their password check, and for those of familiar clients. */
   maxWaitingLogins: number;
-  maxSessionsPerUser: number;
 }
 
 interface Remembered {
@@ -82,8 +78,7 @@ export class Authentication {
   readonly #db: Db;
   readonly #expected = new ExpectedProofs();
   readonly #nowMs: () => number;
-  readonly #credentialsEnded: TokenDeps['credentialsEnded'];
-  readonly #maxSessionsPerUser: number;
+  readonly #sessions: Sessions;
   readonly #key = randomBytes(32).toString('base64url');
   readonly #passwordChecks: PasswordChecks;
   readonly #familiarAddresses: FamiliarAddresses;
@@ -95,8 +90,7 @@ export class Authentication {
     this.personalTokens = new PersonalTokens(deps);
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
-    this.#credentialsEnded = (userId) => deps.credentialsEnded(userId);
-    this.#maxSessionsPerUser = deps.maxSessionsPerUser;
+    this.#sessions = new Sessions(deps);
     this.#passwordChecks = new PasswordChecks(deps.nowMs, { maxWaiting: deps.maxWaitingLogins });
     this.#familiarAddresses = new FamiliarAddresses(deps.nowMs);
   }
@@ -116,13 +110,14 @@ export class Authentication {
 
   /** Reads the credentials without the database. Throws if they can't be right. */
   async claim(
-    { basic, bearer, sessionToken, addressOf, needsSession = false }: Credentials,
+    { basic, bearer, sessionToken, addressOf, requestIdOf, needsSession = false }: Credentials,
     kind: TokenKind = 'access',
   ): Promise<Claim> {
     const token = (basic?.password ?? bearer) || '';
     if (kind === 'access' && looksLikePersonalToken(token))
       return this.personalTokens.claim(token, this.#expected, basic?.username);
-    if (basic) return { prove: () => this.#basic(basic, addressOf, needsSession) };
+    if (basic)
+      return { prove: () => this.#basic(basic, addressOf, { needsSession, isLogin: true, requestIdOf }) };
     if (bearer !== undefined) return this.#bearer(bearer, kind);
     if (sessionToken === undefined) return { prove: async () => ANONYMOUS };
     const tokenHash = digest(sessionToken);
@@ -134,10 +129,10 @@ export class Authentication {
   }
 
   /** Opens a separate session for a browser, by the password. Its end affects no other client of the user. */
-  async logIn({ basic, addressOf }: Credentials & { basic: BasicCredentials }): Promise<string> {
+  async logIn({ basic, addressOf, requestIdOf }: Credentials & { basic: BasicCredentials }): Promise<string> {
     const { actor } = await this.#basic(basic, addressOf);
-    const { user } = authorise(actor, { kind: 'login' });
-    return this.#openSession(user.id, user.credentialVersion);
+    const account = authorise(actor, { kind: 'login' });
+    return this.#sessions.openFor(account, { address: addressOf(), requestId: requestIdOf?.() });
   }
 
   /** Throws `invalid` if this is not the user's password. Guesses are throttled like logins. */
@@ -154,14 +149,15 @@ export class Authentication {
   async renew(userId: number): Promise<string> {
     const user = await findUser(this.#db, userId);
     if (!user) throw wrongCredentials();
-    return this.#openSession(user.id, user.credentialVersion);
+    return this.#sessions.open(user);
   }
 
   async #basic(
     { username, password }: BasicCredentials,
     addressOf: () => string | undefined,
-    needsSession = false,
+    use: BasicUse = {},
   ): Promise<AuthenticatedByBasic> {
+    const { needsSession = false } = use;
     if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH)
       throw wrongCredentials();
     // The hash is keyed, because passwords can be guessed. It is not an HMAC, whose key objects cost a fifth
@@ -180,7 +176,7 @@ export class Authentication {
       // The same client may have logged in while this call waited.
       async () =>
         (await this.#withoutCheck(cacheKey, username, needsSession)) ??
-        this.#logIn(username, password, cacheKey, address),
+        this.#logIn({ username, password }, cacheKey, address, use),
     );
   }
 
@@ -206,10 +202,10 @@ export class Authentication {
   }
 
   async #logIn(
-    username: string,
-    password: string,
+    { username, password }: BasicCredentials,
     cacheKey: string,
     address: string | undefined,
+    use: BasicUse,
   ): Promise<AuthenticatedByBasic> {
     const begin = () => beginAttempt(this.#db, this.#nowMs, username, address);
     const [account, begun] = await Promise.all([
@@ -221,17 +217,27 @@ export class Authentication {
     const attempt = begun ?? (earlier ? undefined : await begin());
     const right = await verifyPassword(password, account?.passwordHash ?? null);
     if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
-      await attempt?.failed();
+      const audit = countFailedLogin(failedLoginNetwork(address), this.#nowMs());
+      await (attempt ? attempt.failed(audit) : this.#db.batch([audit]));
       throw wrongCredentials();
     }
     await attempt?.succeeded();
     this.#familiarAddresses.add(address);
     const { id, credentialVersion } = account.user;
     const sessionToken =
-      (earlier && (await this.#extended(earlier))) ??
-      (await this.#openSession(id, credentialVersion, digest(address ?? '')));
+      (earlier && (await this.#sessions.extended(earlier))) ?? (await this.#openFrom(account, address, use));
     this.#remembered.set(cacheKey, { sessionToken, userId: id, credentialVersion, sinceMs: this.#nowMs() });
     return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
+  }
+
+  #openFrom(
+    account: Account,
+    address: string | undefined,
+    { isLogin, requestIdOf }: BasicUse,
+  ): Promise<string> {
+    const openedFrom = digest(address ?? '');
+    if (!isLogin) return this.#sessions.open(account.user, openedFrom);
+    return this.#sessions.openFor(account, { address, requestId: requestIdOf?.() }, openedFrom);
   }
 
   async #bearer(token: string, kind: TokenKind): Promise<Claim> {
@@ -248,29 +254,6 @@ export class Authentication {
     });
   }
 
-  /**
-   * A client that sends Basic credentials for hours keeps one session, and so do other programs with its
-   * cookie. Undefined if that session has ended.
-   */
-  async #extended(sessionToken: string): Promise<string | undefined> {
-    const expiresMs = this.#nowMs() + SESSION_MS;
-    return (await extendSession(this.#db, digest(sessionToken), expiresMs)) ? sessionToken : undefined;
-  }
-
-  async #openSession(
-    userId: number,
-    credentialVersion: number,
-    openedFrom: string | null = null,
-  ): Promise<string> {
-    const token = randomBytes(32).toString('base64url');
-    const nowMs = this.#nowMs();
-    const expiresMs = nowMs + SESSION_MS;
-    const session = { tokenHash: digest(token), userId, credentialVersion, expiresMs, openedFrom };
-    const limits = { nowMs, maxPerUser: this.#maxSessionsPerUser, keptMs: REMEMBER_MS };
-    if (await insertSession(this.#db, session, limits)) await this.#credentialsEnded(userId);
-    return token;
-  }
-
   /** The session of credentials that were verified within the last 12 h and have not changed since. */
   #recall(cacheKey: string, account: Account | undefined): string | undefined {
     const found = this.#remembered.get(cacheKey);
@@ -283,9 +266,13 @@ export class Authentication {
   }
 }
 
-/** Ends the session of the token. An unknown token is not an error. */
-export const endSession = ({ db }: { db: Db }, token: string): Promise<void> =>
-  deleteSession(db, digest(token));
+/** What Basic credentials are sent for. */
+interface BasicUse {
+  needsSession?: boolean;
+  requestIdOf?: Credentials['requestIdOf'] | undefined;
+  /** Whether a session that they open is recorded as a login. */
+  isLogin?: boolean;
+}
 
 const BY_PASSWORD: Credential = { by: 'password' };
 const ANONYMOUS: Authenticated = { by: 'none', actor: { kind: 'anonymous' } };

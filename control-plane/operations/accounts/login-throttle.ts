@@ -6,12 +6,12 @@
 import { bucketsOf, FORGET_MS, waitMs } from '../../core/accounts/login-throttle.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { addFailure, deleteFailures, findFailures } from '../../store/accounts/login-failures.ts';
-import type { Db } from '../../store/db/db.ts';
+import type { Db, Statement } from '../../store/db/db.ts';
 import { digest } from './digest.ts';
 
 /** One login attempt. The caller calls one of the two methods once the result is known. */
 export interface Attempt {
-  failed(): Promise<void>;
+  failed(audit?: Statement): Promise<void>;
   succeeded(): Promise<void>;
 }
 
@@ -32,7 +32,8 @@ export async function beginAttempt(
     throw new OperationError('too-many', text, { retryAfterS: seconds });
   }
   return {
-    failed: () => addFailure(db, keys, { nowMs: nowMs(), forgetMs: nowMs() - FORGET_MS }),
+    failed: (audit) =>
+      addFailure(db, keys, { nowMs: nowMs(), forgetMs: nowMs() - FORGET_MS }, audit && [audit]),
     // The shared buckets stay: one user's success does not clear guesses at other names.
     succeeded: async () => {
       if (failures.has(own.key)) await deleteFailures(db, own.key);

@@ -4,6 +4,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Actor, authorise, type KnownActor } from '../../core/accounts/account.ts';
+import { entryOf } from '../../core/accounts/audit.ts';
 import {
   expiryOf,
   minuteOf,
@@ -18,9 +19,10 @@ import {
 } from '../../core/accounts/personal-token.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
+import { insertAuditOfChange } from '../../store/accounts/audit.ts';
 import {
   deletePersonalToken,
-  findPersonalTokenOwner,
+  findPersonalToken,
   listPersonalTokens as listRows,
   writePersonalTokenUse,
 } from '../../store/accounts/personal-tokens.ts';
@@ -28,6 +30,7 @@ import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
 import { findAccountByPersonalToken } from '../../store/accounts/users.ts';
 import { DatabaseError, type Db } from '../../store/db/db.ts';
 import { reviewAccess } from '../access-review.ts';
+import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
 import { digest } from './digest.ts';
 import type { Claim, ExpectedProofs } from './expected-proofs.ts';
@@ -72,8 +75,8 @@ export class PersonalTokens {
     return expected.claim(`personal ${hash} ${username ?? ''}`, async () => {
       const found = await findAccountByPersonalToken(this.#db, hash, this.#nowMs());
       if (!found || (username !== undefined && username !== found.user.username)) throw refused;
-      const { user, role, scopes } = found;
-      const credential = { by: 'personal-token', hash, scopes } as const;
+      const { user, role, id, scopes } = found;
+      const credential = { by: 'personal-token', id, hash, scopes } as const;
       return { by: 'personal-token', actor: { kind: 'user', credential, user, role } };
     });
   }
@@ -118,20 +121,34 @@ export interface NewPersonalToken {
 export interface PersonalTokenMaking {
   tokens: PersonalTokens;
   rules: PersonalTokenRules;
-  nowMs: () => number;
 }
 
 /**
  * Creates a token for the actor, who must show the password: a stolen cookie must not yield a token that
  * outlives it. The token cannot be read again later, so a repeat is `conflict`.
  */
-export async function createPersonalToken(
-  { coordinator }: Pick<Context, 'coordinator'>,
-  { tokens, rules, nowMs }: PersonalTokenMaking,
+export const createPersonalToken = (
+  context: MakingContext,
+  making: PersonalTokenMaking,
   actor: Actor,
-  input: Input<PersonalTokenInput & { currentPassword?: string | undefined }>,
+  input: ReadNewToken,
   confirm: ConfirmPassword,
   readKey?: ReadKey,
+): Promise<NewPersonalToken> =>
+  attempted(context, actor, { action: 'create-personal-token' }, () =>
+    writePersonalToken(context, making, actor, input, confirm, readKey),
+  );
+
+type MakingContext = Pick<Context, 'coordinator' | 'db' | 'nowMs'>;
+type ReadNewToken = Input<PersonalTokenInput & { currentPassword?: string | undefined }>;
+
+async function writePersonalToken(
+  { coordinator, nowMs }: MakingContext,
+  { tokens, rules }: PersonalTokenMaking,
+  actor: Actor,
+  input: ReadNewToken,
+  confirm: ConfirmPassword,
+  readKey: ReadKey | undefined,
 ): Promise<NewPersonalToken> {
   const account = authorise(actor, { kind: 'change-personal-tokens' });
   const { currentPassword, name, scopes, expiresDays } = await input();
@@ -146,6 +163,7 @@ export async function createPersonalToken(
   const written = await coordinator.changeAccounts(
     { kind: 'create-personal-token', token: stored, maxPerUser },
     key,
+    entryOf(account, { action: 'create-personal-token', targetName: name }),
   );
   if (!written.done) {
     if (written.why !== 'taken') throw tooManyPersonalTokens(rules);
@@ -173,13 +191,17 @@ export async function listPersonalTokens(
 }
 
 /** Ends a token at once, with the streams that were opened by it. Administrators may revoke any. */
-export async function revokePersonalToken(context: Context, actor: Actor, id: number): Promise<void> {
-  const account = authorise(actor, { kind: 'change-personal-tokens' });
-  const owner = await findPersonalTokenOwner(context.db, id);
-  if (owner === undefined || !mayRevoke(account, owner)) throw noSuchPersonalToken();
-  if (!(await deletePersonalToken(context.db, id))) throw noSuchPersonalToken();
-  await reviewAccess(context, owner);
-}
+export const revokePersonalToken = (context: Context, actor: Actor, id: number): Promise<void> =>
+  attempted(context, actor, { action: 'revoke-personal-token', targetId: id }, async () => {
+    const { db, nowMs } = context;
+    const account = authorise(actor, { kind: 'change-personal-tokens' });
+    const token = await findPersonalToken(db, id);
+    if (token === undefined || !mayRevoke(account, token.userId)) throw noSuchPersonalToken();
+    const entry = entryOf(account, { action: 'revoke-personal-token', targetId: id, targetName: token.name });
+    const isRevoked = await deletePersonalToken(db, id, insertAuditOfChange(entry, nowMs()));
+    if (!isRevoked) throw noSuchPersonalToken();
+    await reviewAccess(context, token.userId);
+  });
 
 const mayRevoke = ({ user, role }: KnownActor, owner: number): boolean =>
   owner === user.id || role.canChangeConfig;

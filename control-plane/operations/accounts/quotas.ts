@@ -1,26 +1,38 @@
 /** Use cases on quotas, and how much of a quota is in use. Each one authorises on its first line. */
 import { type Actor, authorise, type Quota } from '../../core/accounts/account.ts';
-import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
+import {
+  givenFields,
+  type NameFilter,
+  type NewQuota,
+  type QuotaChanges,
+} from '../../core/accounts/account-input.ts';
+import { entryOf } from '../../core/accounts/audit.ts';
 import type { Allowance } from '../../core/accounts/quota.ts';
 import type { Made } from '../../core/model/idempotency.ts';
 import * as store from '../../store/accounts/quotas.ts';
+import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
 import { existing, type Input, idOf, keyOf, madeBy, referencesText } from './write-outcome.ts';
 
 /** Refusal of an update whose quota was deleted at the same moment. */
 const GONE = 'The quota has just been deleted.';
 
-export async function createQuota(
-  { coordinator }: Context,
+export const createQuota = (
+  context: Context,
   actor: Actor,
   input: Input<NewQuota>,
   readKey?: ReadKey,
-): Promise<Made> {
-  const account = authorise(actor, { kind: 'configure' });
-  const quota = await input();
-  const key = keyOf(account, readKey);
-  return madeBy(await coordinator.changeAccounts({ kind: 'create-quota', quota }, key), 'quota');
-}
+): Promise<Made> =>
+  attempted(context, actor, { action: 'create-quota' }, async () => {
+    const account = authorise(actor, { kind: 'configure' });
+    const quota = await input();
+    const key = keyOf(account, readKey);
+    const entry = entryOf(account, { action: 'create-quota', targetName: quota.name });
+    return madeBy(
+      await context.coordinator.changeAccounts({ kind: 'create-quota', quota }, key, entry),
+      'quota',
+    );
+  });
 
 export async function getQuota({ db }: Context, actor: Actor, id: number): Promise<Quota> {
   authorise(actor, { kind: 'see-configuration' });
@@ -32,24 +44,32 @@ export async function listQuotas({ db }: Context, actor: Actor, filter: Input<Na
   return store.listQuotas(db, await filter());
 }
 
-export async function updateQuota(
-  { db, coordinator }: Context,
+export const updateQuota = (
+  context: Context,
   actor: Actor,
   id: number,
   input: Input<QuotaChanges>,
-): Promise<void> {
-  authorise(actor, { kind: 'configure' });
-  const changes = await input();
-  existing(await store.findQuota(db, id), 'quota');
-  idOf(await coordinator.changeAccounts({ kind: 'update-quota', id, changes }), 'quota', GONE);
-}
+): Promise<void> =>
+  attempted(context, actor, { action: 'update-quota', targetId: id }, async () => {
+    const { db, coordinator } = context;
+    const account = authorise(actor, { kind: 'configure' });
+    const changes = await input();
+    const { name } = existing(await store.findQuota(db, id), 'quota');
+    const fields = givenFields(changes);
+    const entry = entryOf(account, { action: 'update-quota', targetId: id, targetName: name, fields });
+    const updated = await coordinator.changeAccounts({ kind: 'update-quota', id, changes }, undefined, entry);
+    idOf(updated, 'quota', GONE);
+  });
 
-export async function deleteQuota({ db, coordinator }: Context, actor: Actor, id: number): Promise<void> {
-  authorise(actor, { kind: 'configure' });
-  existing(await store.findQuota(db, id), 'quota');
-  const deleted = await coordinator.changeAccounts({ kind: 'delete-quota', id });
-  idOf(deleted, 'quota', deleted.done ? '' : await referencesText(db, 'quota', id));
-}
+export const deleteQuota = (context: Context, actor: Actor, id: number): Promise<void> =>
+  attempted(context, actor, { action: 'delete-quota', targetId: id }, async () => {
+    const { db, coordinator } = context;
+    const account = authorise(actor, { kind: 'configure' });
+    const { name } = existing(await store.findQuota(db, id), 'quota');
+    const entry = entryOf(account, { action: 'delete-quota', targetId: id, targetName: name });
+    const deleted = await coordinator.changeAccounts({ kind: 'delete-quota', id }, undefined, entry);
+    idOf(deleted, 'quota', deleted.done ? '' : await referencesText(db, 'quota', id));
+  });
 
 /** The actor's own quota, and how much of it is in use. */
 export async function getAllowance({ coordinator }: Context, actor: Actor): Promise<Allowance> {

@@ -15,11 +15,14 @@ import {
   type TokenKind,
   tokenNotValid,
 } from '../../core/accounts/account.ts';
+import { type AuditEntry, entryOf } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { insertAuditOfChange } from '../../store/accounts/audit.ts';
 import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
 import { deleteToken, insertAccess, insertPair, type NewToken } from '../../store/accounts/tokens.ts';
 import { findAccountByToken } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
+import { attempted } from '../audit.ts';
 import { digest } from './digest.ts';
 
 const ALGORITHM = 'HS256';
@@ -81,40 +84,56 @@ export class Tokens {
    * Grants a pair of tokens for a password, and an access token for a refresh token. The password must come
    * as Basic credentials: a stolen cookie must not yield tokens.
    */
-  async grant(proof: Authenticated, grantType: () => Promise<TokenGrant>): Promise<Granted> {
-    const { user } = authorise(proof.actor, { kind: 'use-tokens' });
+  grant(proof: Authenticated, grantType: () => Promise<TokenGrant>): Promise<Granted> {
+    return attempted(this.#deps, proof.actor, { action: 'grant-token' }, () => this.#grant(proof, grantType));
+  }
+
+  async #grant(proof: Authenticated, grantType: () => Promise<TokenGrant>): Promise<Granted> {
+    const account = authorise(proof.actor, { kind: 'use-tokens' });
+    const { user } = account;
+    const entry = entryOf(account, { action: 'grant-token' });
     if ((await grantType()) === 'password') {
       if (proof.by !== 'basic') throw wrongProof('password', 'a user name and password (HTTP Basic)');
-      return this.#grantPair(user.id, user.credentialVersion);
+      return this.#grantPair(user.id, user.credentialVersion, entry);
     }
     if (proof.by !== 'token') throw wrongProof('refresh_token', 'the refresh token (Bearer)');
-    return this.#grantAccess(user.id, proof.tokenHash);
+    return this.#grantAccess(user.id, proof.tokenHash, entry);
   }
 
   /**
    * Ends one of the actor's own tokens. A refresh token takes its access tokens with it. Resolves to the id
    * of the user.
    */
-  async revoke(actor: Actor, token: string): Promise<number> {
-    const { user } = authorise(actor, { kind: 'use-tokens' });
-    const read = await this.#read(token);
-    if (!read || !(await deleteToken(this.#deps.db, user.id, read.idHash)))
-      throw new OperationError('not-found', 'There is no such token.');
-    return user.id;
+  revoke(actor: Actor, token: string): Promise<number> {
+    const deed = { action: 'revoke-token' } as const;
+    return attempted(this.#deps, actor, deed, async () => {
+      const account = authorise(actor, { kind: 'use-tokens' });
+      const { user } = account;
+      const read = await this.#read(token);
+      const audit = this.#audit(entryOf(account, deed));
+      if (!read || !(await deleteToken(this.#deps.db, user.id, read.idHash, audit)))
+        throw new OperationError('not-found', 'There is no such token.');
+      return user.id;
+    });
   }
 
-  async #grantPair(userId: number, credentialVersion: number): Promise<Granted> {
+  #audit(entry: AuditEntry) {
+    return insertAuditOfChange(entry, this.#deps.nowMs());
+  }
+
+  async #grantPair(userId: number, credentialVersion: number, entry: AuditEntry): Promise<Granted> {
     const [refresh, access] = await Promise.all([
       this.#make('refresh', userId),
       this.#make('access', userId),
     ]);
     const owner = { userId, credentialVersion };
-    if (await insertPair(this.#deps.db, owner, { refresh, access }, this.#limits()))
+    const pair = { refresh, access };
+    if (await insertPair(this.#deps.db, owner, pair, this.#limits(), this.#audit(entry)))
       await this.#deps.credentialsEnded(userId);
     return { ...this.#granted(access), refreshToken: refresh.token };
   }
 
-  async #grantAccess(userId: number, refreshHash: string): Promise<Granted> {
+  async #grantAccess(userId: number, refreshHash: string, entry: AuditEntry): Promise<Granted> {
     const access = await this.#make('access', userId);
     const limits = this.#limits();
     const { isInserted, hasEndedOther } = await insertAccess(
@@ -123,6 +142,7 @@ export class Tokens {
       refreshHash,
       access,
       limits,
+      this.#audit(entry),
     );
     if (hasEndedOther) await this.#deps.credentialsEnded(userId);
     if (!isInserted) throw new OperationError('bad-token', 'The refresh token was revoked.');

@@ -6,12 +6,14 @@ import {
   type UserChanges,
   type UserFilter,
 } from '../../core/accounts/account-input.ts';
+import { entryOf } from '../../core/accounts/audit.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Made } from '../../core/model/idempotency.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
 import { findRole } from '../../store/accounts/roles.ts';
 import * as store from '../../store/accounts/user-rows.ts';
+import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
 import { hashPassword } from './passwords.ts';
 import { existing, type Input, idOf, keyOf, madeBy } from './write-outcome.ts';
@@ -22,23 +24,25 @@ const MAX_CONCURRENT_REMOVALS = 50;
 const NOT_OWN = 'current_password: applies only to a new password of your own.';
 const LAST_ADMINISTRATOR = 'This is the last enabled administrator: create another administrator first.';
 
-export async function createUser(
+export const createUser = (
   context: Context,
   actor: Actor,
   input: Input<NewUser>,
   readKey?: ReadKey,
-): Promise<Made> {
-  const account = authorise(actor, { kind: 'configure' });
-  const { password, ...user } = await input();
-  const key = keyOf(account, readKey);
-  checkPassword(context, password, user.username);
-  await checkReferences(context, user);
-  const created = await context.coordinator.changeAccounts(
-    { kind: 'create-user', user: { ...user, passwordHash: await hashIfGiven(password) } },
-    key,
-  );
-  return madeBy(created, 'user');
-}
+): Promise<Made> =>
+  attempted(context, actor, { action: 'create-user' }, async () => {
+    const account = authorise(actor, { kind: 'configure' });
+    const { password, ...user } = await input();
+    const key = keyOf(account, readKey);
+    checkPassword(context, password, user.username);
+    await checkReferences(context, user);
+    const created = await context.coordinator.changeAccounts(
+      { kind: 'create-user', user: { ...user, passwordHash: await hashIfGiven(password) } },
+      key,
+      entryOf(account, { action: 'create-user', targetName: user.username }),
+    );
+    return madeBy(created, 'user');
+  });
 
 export async function getUser({ db }: Context, actor: Actor, id: number): Promise<User> {
   authorise(actor, { kind: 'read-user', userId: id });
@@ -57,12 +61,23 @@ export type ConfirmPassword = (username: string, password: string) => Promise<vo
  * Changes the given fields. A new password, role, source or `enabled` ends the user's sessions and cached
  * credentials.
  */
-export async function updateUser(
+export const updateUser = (
   context: Context,
   actor: Actor,
   id: number,
   input: Input<UserChanges>,
   confirm?: ConfirmPassword,
+): Promise<void> =>
+  attempted(context, actor, { action: 'update-user', targetId: id }, () =>
+    writeChanges(context, actor, id, input, confirm),
+  );
+
+async function writeChanges(
+  context: Context,
+  actor: Actor,
+  id: number,
+  input: Input<UserChanges>,
+  confirm: ConfirmPassword | undefined,
 ): Promise<void> {
   authorise(actor, { kind: 'update-user', userId: id, fields: [] });
   const { password, currentPassword, ...changes } = await input();
@@ -73,11 +88,14 @@ export async function updateUser(
     await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
-  const updated = await context.coordinator.changeAccounts({
-    kind: 'update-user',
-    id,
-    changes: { ...changes, passwordHash: await hashIfGiven(password) },
-  });
+  const stored = { ...changes, passwordHash: await hashIfGiven(password) };
+  const fields = givenFields({ ...changes, password });
+  const entry = entryOf(account, { action: 'update-user', targetId: id, targetName: username, fields });
+  const updated = await context.coordinator.changeAccounts(
+    { kind: 'update-user', id, changes: stored },
+    undefined,
+    entry,
+  );
   idOf(updated, 'user', LAST_ADMINISTRATOR);
 }
 
@@ -119,11 +137,13 @@ export async function countExecutions(
  * Disables the user at once, then deletes its executions, which stops their containers. If that is
  * interrupted, a second deletion of the same user continues it.
  */
-export async function deleteUser(context: Context, actor: Actor, id: number): Promise<void> {
-  authorise(actor, { kind: 'configure' });
-  const executions = (await store.findUser(context.db, id))
-    ? await disable(context, id)
-    : await leftOver(context, id);
+export const deleteUser = (context: Context, actor: Actor, id: number): Promise<void> =>
+  attempted(context, actor, { action: 'delete-user', targetId: id }, () => remove(context, actor, id));
+
+async function remove(context: Context, actor: Actor, id: number): Promise<void> {
+  const account = authorise(actor, { kind: 'configure' });
+  const user = await store.findUser(context.db, id);
+  const executions = user ? await disable(context, account, user) : await leftOver(context, id);
   for (let at = 0; at < executions.length; at += MAX_CONCURRENT_REMOVALS) {
     const batch = executions.slice(at, at + MAX_CONCURRENT_REMOVALS);
     await Promise.all(batch.map((execution) => removeExecution(context, execution)));
@@ -131,8 +151,14 @@ export async function deleteUser(context: Context, actor: Actor, id: number): Pr
   await context.db.batch([store.purgeUsers]);
 }
 
-async function disable({ db, coordinator }: Context, id: number): Promise<number[]> {
-  idOf(await coordinator.changeAccounts({ kind: 'delete-user', id }), 'user', LAST_ADMINISTRATOR);
+async function disable(
+  { db, coordinator }: Context,
+  account: KnownActor,
+  { id, username }: User,
+): Promise<number[]> {
+  const entry = entryOf(account, { action: 'delete-user', targetId: id, targetName: username });
+  const deleted = await coordinator.changeAccounts({ kind: 'delete-user', id }, undefined, entry);
+  idOf(deleted, 'user', LAST_ADMINISTRATOR);
   return store.listExecutionIds(db, id);
 }
 

@@ -1,11 +1,14 @@
 /** Use cases on hosts. Each one authorises on its first line. */
 import type { AgentRelease } from '../../../shared/protocol/release.ts';
 import { type Actor, authorise } from '../../core/accounts/account.ts';
+import { givenFields } from '../../core/accounts/account-input.ts';
+import { entryOf } from '../../core/accounts/audit.ts';
 import type { HostChanges } from '../../core/hosts/drain.ts';
 import type { HostRemoval } from '../../core/hosts/host-removal.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { HostDetail, HostView } from '../../core/views/host-view.ts';
 import type { Input } from '../accounts/write-outcome.ts';
+import { attempted } from '../audit.ts';
 import type { Context } from '../context.ts';
 
 export interface HostFilter {
@@ -32,21 +35,23 @@ export async function getHost({ coordinator }: Context, actor: Actor, id: number
  * Drains the host or makes it schedulable again, and sets its labels. Resolves when that is committed;
  * services leave later.
  */
-export async function updateHost(
-  { coordinator }: Context,
+export const updateHost = (
+  context: Context,
   actor: Actor,
   id: number,
   input: Input<HostChanges>,
-): Promise<void> {
-  authorise(actor, { kind: 'operate-hosts' });
-  const changes = await input();
-  if (changes.force && changes.schedulable !== false)
-    throw new OperationError(
-      'invalid',
-      'force: requires "schedulable": false; it then also moves essential services.',
-    );
-  await coordinator.changeHost(id, changes);
-}
+): Promise<void> =>
+  attempted(context, actor, { action: 'update-host', targetId: id }, async () => {
+    const account = authorise(actor, { kind: 'operate-hosts' });
+    const changes = await input();
+    if (changes.force && changes.schedulable !== false)
+      throw new OperationError(
+        'invalid',
+        'force: requires "schedulable": false; it then also moves essential services.',
+      );
+    const entry = entryOf(account, { action: 'update-host', targetId: id, fields: givenFields(changes) });
+    await context.coordinator.changeHost(id, changes, entry);
+  });
 
 /** What an update of an agent leads to. */
 export interface AgentUpdate {
@@ -60,13 +65,23 @@ export interface AgentUpdate {
  * Requests that the host's agent updates itself to the release that this control plane has. `conflict` if
  * there is none, or if the agent can't.
  */
-export async function updateAgent(
+export const updateAgent = (
+  context: Context,
+  actor: Actor,
+  id: number,
+  readRelease: () => Promise<AgentRelease | undefined>,
+): Promise<AgentUpdate> =>
+  attempted(context, actor, { action: 'update-agent', targetId: id }, () =>
+    requestUpdate(context, actor, id, readRelease),
+  );
+
+async function requestUpdate(
   { coordinator }: Context,
   actor: Actor,
   id: number,
   readRelease: () => Promise<AgentRelease | undefined>,
 ): Promise<AgentUpdate> {
-  authorise(actor, { kind: 'operate-hosts' });
+  const account = authorise(actor, { kind: 'operate-hosts' });
   const release = await readRelease();
   if (!release)
     throw new OperationError(
@@ -76,18 +91,21 @@ export async function updateAgent(
     );
   const { agentVersion } = await coordinator.host(id);
   const isRequested = agentVersion !== release.version;
-  if (isRequested) await coordinator.updateAgent(id, release);
+  const entry = entryOf(account, { action: 'update-agent', targetId: id });
+  if (isRequested) await coordinator.updateAgent(id, release, entry);
   return { version: release.version, isRequested };
 }
 
 /** Revokes the host's key and restarts its services elsewhere. */
-export async function removeHost(
-  { coordinator }: Context,
+export const removeHost = (
+  context: Context,
   actor: Actor,
   id: number,
   input: Input<{ force?: boolean | undefined }>,
-): Promise<HostRemoval> {
-  authorise(actor, { kind: 'operate-hosts' });
-  const { force = false } = await input();
-  return coordinator.removeHost(id, force);
-}
+): Promise<HostRemoval> =>
+  attempted(context, actor, { action: 'remove-host', targetId: id }, async () => {
+    const account = authorise(actor, { kind: 'operate-hosts' });
+    const { force = false } = await input();
+    const entry = entryOf(account, { action: 'remove-host', targetId: id, fields: force ? ['force'] : [] });
+    return context.coordinator.removeHost(id, force, entry);
+  });

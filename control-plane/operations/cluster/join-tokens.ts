@@ -4,13 +4,15 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { RegistrationBody } from '../../../shared/protocol/enrolment.ts';
-import { type Actor, authorise } from '../../core/accounts/account.ts';
+import { type Actor, authorise, type Origin } from '../../core/accounts/account.ts';
+import { entryOf } from '../../core/accounts/audit.ts';
 import { assertUsable, JOIN_TOKEN_MS } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { findJoinToken, insertJoinToken } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
 import { digest } from '../accounts/digest.ts';
 import { type Input, keyOf } from '../accounts/write-outcome.ts';
+import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
 
 /** What the administrator decides in advance about the new host. */
@@ -30,17 +32,32 @@ export interface NewJoinToken {
  * Creates a token with which one agent can register one host. The token cannot be read again later, so a
  * repeat is `conflict`.
  */
-export async function createJoinToken(
-  { coordinator }: Pick<Context, 'coordinator'>,
+export const createJoinToken = (
+  context: JoinTokenContext,
   actor: Actor,
   input: Input<JoinTokenInput>,
-  nowMs: number,
   readKey?: ReadKey,
+): Promise<NewJoinToken> =>
+  attempted(context, actor, { action: 'create-join-token' }, () =>
+    writeJoinToken(context, actor, input, readKey),
+  );
+
+type JoinTokenContext = Pick<Context, 'coordinator' | 'db' | 'nowMs'>;
+
+async function writeJoinToken(
+  context: JoinTokenContext,
+  actor: Actor,
+  input: Input<JoinTokenInput>,
+  readKey: ReadKey | undefined,
 ): Promise<NewJoinToken> {
+  const nowMs = context.nowMs();
   const account = authorise(actor, { kind: 'operate-hosts' });
   const created = randomToken(await input(), nowMs);
   const change = { kind: 'create-join-token', token: created.stored, nowMs } as const;
-  const written = await coordinator.changeAccounts(change, keyOf(account, readKey));
+  // A join token has no name but that of its host.
+  const targetName = created.stored.name ?? undefined;
+  const entry = entryOf(account, { action: 'create-join-token', targetName });
+  const written = await context.coordinator.changeAccounts(change, keyOf(account, readKey), entry);
   if (written.done && written.isRepeat)
     throw new OperationError(
       'conflict',
@@ -71,19 +88,19 @@ function randomToken({ name, labels = [] }: JoinTokenInput, nowMs: number) {
  * without a valid one costs a single read. The coordinator ensures that the token is used once.
  */
 export async function registerHost(
-  { db, coordinator, deploymentName }: Context,
+  { db, coordinator, deploymentName, nowMs }: Context,
   joinToken: string | undefined,
   input: Input<RegistrationBody>,
-  nowMs: number,
+  origin: Origin,
 ): Promise<number> {
   if (!joinToken)
     throw new OperationError('bad-token', 'Send the join token: Authorization: Bearer <token>.');
   const tokenHash = digest(joinToken);
-  assertUsable(await findJoinToken(db, tokenHash), nowMs);
+  assertUsable(await findJoinToken(db, tokenHash), nowMs());
   const { deployment, name, publicKey } = await input();
   if (deployment !== deploymentName) {
     const way = `set BERTH_DEPLOYMENT_NAME=${deploymentName}, or BERTH_URL to the other control plane`;
     throw new OperationError('conflict', `This is deployment ${deploymentName}, not ${deployment}: ${way}.`);
   }
-  return coordinator.registerHost({ tokenHash, name, publicKey: publicKey.x });
+  return coordinator.registerHost({ tokenHash, name, publicKey: publicKey.x, origin });
 }

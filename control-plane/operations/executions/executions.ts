@@ -27,6 +27,7 @@ import {
   findState,
   listExecutions as readExecutions,
 } from '../../store/executions/executions.ts';
+import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
 import { getServices } from './reads.ts';
 import type { SubmissionInput } from './submission-input.ts';
@@ -48,12 +49,23 @@ export interface Refusals {
 }
 
 /** Queues an application. Resolves to its execution once that is durable. */
-export async function submitExecution(
+export const submitExecution = (
+  context: Context,
+  actor: Actor | ExpectedActor,
+  input: ReadSubmission,
+  refusals: Refusals,
+  readKey?: ReadKey,
+): Promise<Made> =>
+  attempted(context, actor, { action: 'submit-execution' }, () =>
+    submit(context, actor, input, refusals, readKey),
+  );
+
+async function submit(
   context: Context,
   actor: Actor | ExpectedActor,
   input: ReadSubmission,
   { overQuota, queueFull }: Refusals,
-  readKey?: ReadKey,
+  readKey: ReadKey | undefined,
 ): Promise<Made> {
   const caller = authorise(actor, { kind: 'submit-execution' });
   const { user } = caller;
@@ -153,33 +165,32 @@ function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionF
 }
 
 /** The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass. */
-export async function terminateExecution(
-  { coordinator }: Context,
+export const terminateExecution = (
+  context: Context,
   actor: Actor | ExpectedActor,
   id: number,
-): Promise<void> {
-  await coordinator.terminate(id, authorise(actor, { kind: 'list-executions' }));
-}
+): Promise<void> =>
+  attempted(context, actor, { action: 'terminate-execution', targetId: id }, async () =>
+    context.coordinator.terminate(id, authorise(actor, { kind: 'list-executions' })),
+  );
 
 /** Authorised as `terminateExecution`. Null removes the limit. */
-export async function changeTimeLimit(
-  { coordinator }: Context,
+export const changeTimeLimit = (
+  context: Context,
   actor: Actor,
   id: number,
   input: () => Promise<number | null>,
-): Promise<void> {
-  const caller = authorise(actor, { kind: 'list-executions' });
-  await coordinator.limitTime(id, await input(), caller);
-}
+): Promise<void> =>
+  attempted(context, actor, { action: 'limit-execution', targetId: id }, async () => {
+    const caller = authorise(actor, { kind: 'list-executions' });
+    await context.coordinator.limitTime(id, await input(), caller);
+  });
 
 /** Authorised as `terminateExecution`. */
-export async function deleteExecution(
-  { coordinator }: Context,
-  actor: Actor | ExpectedActor,
-  id: number,
-): Promise<void> {
-  await coordinator.remove(id, authorise(actor, { kind: 'list-executions' }));
-}
+export const deleteExecution = (context: Context, actor: Actor | ExpectedActor, id: number): Promise<void> =>
+  attempted(context, actor, { action: 'delete-execution', targetId: id }, async () =>
+    context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' })),
+  );
 
 /** [name, URL] of each port that the execution exposes now. */
 export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {

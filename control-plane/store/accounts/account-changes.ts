@@ -3,11 +3,13 @@
  * coordinator's state.
  */
 import type { AccountChange } from '../../core/accounts/account-input.ts';
+import type { AuditEntry } from '../../core/accounts/audit.ts';
 import type { UserKey } from '../../core/model/idempotency.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Db, Statement } from '../db/db.ts';
 import { type Epoch, fence } from '../db/epoch.ts';
 import { outcomeOfWrite, type WriteOutcome } from './account-writes.ts';
+import { insertAuditOfChange } from './audit.ts';
 import { insertKey } from './idempotency-keys.ts';
 import { joinTokenStatements } from './join-tokens.ts';
 import { findPersonalTokenId, personalTokenStatements } from './personal-tokens.ts';
@@ -15,22 +17,29 @@ import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './
 import { insertRole, listRoles } from './roles.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
-/** A key under which something is created, and the time. */
-export type KeyToUse = UserKey & { madeMs: number };
+/** What is recorded beside a change: the key under which something is created, and the audit entry. */
+export interface Recorded {
+  key?: UserKey | undefined;
+  entry?: AuditEntry | undefined;
+  nowMs: number;
+}
 
 /**
- * Changes the database and then `cluster`. With `key`, what is created is recorded under it. After a
- * rejection, the content of the database is unknown.
+ * Changes the database, with what is recorded, and then `cluster`. After a rejection, the content of the
+ * database is unknown.
  */
 export async function changeAccounts(
   { db, epoch, cluster }: { db: Db; epoch: Epoch; cluster: Cluster },
   change: AccountChange,
-  key?: KeyToUse,
+  { key, entry, nowMs }: Recorded,
 ): Promise<WriteOutcome> {
   const outcome = await outcomeOfWrite(async () => {
     const statements = statementsOf(change);
-    const use = key ? [insertKey({ ...key, madeId: knownId(change) })] : [];
-    const affected = await db.batch([fence(epoch), ...statements, ...use]);
+    const madeId = knownId(change);
+    const use = key ? [insertKey({ ...key, madeId, madeMs: nowMs })] : [];
+    const target = madeId === undefined ? 'inserted' : 'given';
+    const audit = entry ? [insertAuditOfChange(entry, nowMs, target)] : [];
+    const affected = await db.batch([fence(epoch), ...statements, ...use, ...audit]);
     // The change itself is the last of its statements.
     return affected[statements.length] === 0 ? undefined : idOf(db, change);
   });

@@ -26,10 +26,11 @@ export async function allRows(db: Db, sql: string, args: readonly Argument[]): P
 }
 
 /**
- * Runs one write that ends in `RETURNING id`. No row means that the conditions of the statement were not met.
+ * Writes the row `id` by one statement, and runs the next one in the same transaction. If the first changes
+ * no row, its conditions were not met.
  */
-export const write = (db: Db, { sql, args }: Statement): Promise<WriteOutcome> =>
-  outcomeOfWrite(async () => (await db.query(sql, args)).map(({ id }) => Number(id))[0]);
+export const writeOne = (db: Db, id: number, next: Statement, statement: Statement): Promise<WriteOutcome> =>
+  outcomeOfWrite(async () => ((await db.batch([statement, next]))[0] === 0 ? undefined : id));
 
 /**
  * Runs a write that resolves to the id of the written row, or to undefined if its conditions were not met.

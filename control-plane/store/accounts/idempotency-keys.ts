@@ -30,14 +30,14 @@ export async function countKeys(db: Db, userId: number, nowMs: number): Promise<
 
 /**
  * Replaces a row that is older than keys are kept, and no other. Without `madeId`, the id is that of the row
- * that the transaction inserted last.
+ * that the statement before has inserted; if that has inserted none, nor does this.
  */
 export const insertKey = ({ userId, key, digest, madeId, madeMs }: NewKey): Statement => ({
   sql: `INSERT INTO idempotency_keys (user_id, key, digest, made_id, made_ms)
-    VALUES (?, ?, ?, COALESCE(?, last_insert_rowid()), ?)
+    SELECT ?, ?, ?, COALESCE(?, last_insert_rowid()), ? WHERE ? OR changes() > 0
     ON CONFLICT (user_id, key) DO UPDATE SET digest = excluded.digest, made_id = excluded.made_id,
       made_ms = excluded.made_ms WHERE made_ms <= ?`,
-  args: [userId, key, digest, madeId ?? null, madeMs, forgottenMs(madeMs)],
+  args: [userId, key, digest, madeId ?? null, madeMs, Number(madeId !== undefined), forgottenMs(madeMs)],
 });
 
 const usedKeyOf = (row: Row): UsedKey => ({

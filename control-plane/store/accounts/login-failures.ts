@@ -1,6 +1,6 @@
 /** Rows of failed logins. Each has cost a password hash and expires, and their number has a limit. */
 import type { Failures } from '../../core/accounts/login-throttle.ts';
-import type { Db } from '../db/db.ts';
+import type { Db, Statement } from '../db/db.ts';
 
 /** Only keys with failures are in the result. */
 export async function findFailures(db: Db, keys: readonly string[]): Promise<Map<string, Failures>> {
@@ -16,13 +16,18 @@ export async function findFailures(db: Db, keys: readonly string[]): Promise<Map
 /** With the three rows of each failure, a bound that only attacks from many networks reach. */
 const MAX_ROWS = 100_000;
 
-/** Adds a failure to each key. Keys whose last failure was before `forgetMs` restart at one. */
+/**
+ * Adds a failure to each key. Keys whose last failure was before `forgetMs` restart at one. `audit` runs in
+ * the same transaction.
+ */
 export async function addFailure(
   db: Db,
   keys: readonly string[],
   { nowMs, forgetMs, maxRows = MAX_ROWS }: { nowMs: number; forgetMs: number; maxRows?: number },
+  audit: readonly Statement[] = [],
 ): Promise<void> {
   await db.batch([
+    ...audit,
     { sql: 'DELETE FROM login_failures WHERE last_ms < ?', args: [forgetMs] },
     {
       sql: `INSERT INTO login_failures (bucket, failures, last_ms) SELECT value, 1, ? FROM json_each(?) WHERE true

@@ -30,14 +30,15 @@ export async function listPersonalTokens(db: Db, userId: number): Promise<Person
   return (await db.query(sql, [userId])).map(tokenOf);
 }
 
-export async function findPersonalTokenOwner(db: Db, id: number): Promise<number | undefined> {
-  const [row] = await db.query('SELECT user_id FROM personal_tokens WHERE id = ? LIMIT 1', [id]);
-  return row && Number(row.user_id);
+export async function findPersonalToken(db: Db, id: number): Promise<PersonalToken | undefined> {
+  const [row] = await db.query('SELECT * FROM personal_tokens WHERE id = ? LIMIT 1', [id]);
+  return row && tokenOf(row);
 }
 
-/** Resolves to false if there is no such token. */
-export async function deletePersonalToken(db: Db, id: number): Promise<boolean> {
-  const [deleted] = await db.batch([{ sql: 'DELETE FROM personal_tokens WHERE id = ?', args: [id] }]);
+/** Runs `audit` in the same transaction. Resolves to false if there is no such token. */
+export async function deletePersonalToken(db: Db, id: number, audit: Statement): Promise<boolean> {
+  const sql = 'DELETE FROM personal_tokens WHERE id = ?';
+  const [deleted] = await db.batch([{ sql, args: [id] }, audit]);
   return deleted === 1;
 }
 

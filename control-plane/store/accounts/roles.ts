@@ -2,7 +2,7 @@
 import { ADMIN_ROLE, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
-import { allRows, given, type WriteOutcome, write } from './account-writes.ts';
+import { allRows, given, type WriteOutcome, writeOne } from './account-writes.ts';
 
 export async function findRole(db: Db, id: number): Promise<Role | undefined> {
   const [row] = await db.query('SELECT * FROM roles WHERE id = ? LIMIT 1', [id]);
@@ -21,23 +21,31 @@ export const insertRole = (role: NewRole): Statement => ({
   args: values(role),
 });
 
-/** Changes the given fields. Refused if there is no such role, or if it is the administrators'. */
-export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<WriteOutcome> =>
-  write(db, {
+/**
+ * Changes the given fields, and runs `audit` in the same transaction. Refused if there is no such role, or if
+ * it is the administrators'.
+ */
+export const updateRole = (
+  db: Db,
+  id: number,
+  changes: RoleChanges,
+  audit: Statement,
+): Promise<WriteOutcome> =>
+  writeOne(db, id, audit, {
     sql: `UPDATE roles SET name = COALESCE(?, name), can_change_config = COALESCE(?, can_change_config),
       can_delete_executions = COALESCE(?, can_delete_executions), can_see_status = COALESCE(?, can_see_status),
       can_access_full_app_shop = COALESCE(?, can_access_full_app_shop),
       can_operate_others = COALESCE(?, can_operate_others),
       can_customize_resources = COALESCE(?, can_customize_resources), can_access_api = COALESCE(?, can_access_api)
-      WHERE id = ? AND name <> '${ADMIN_ROLE}' RETURNING id`,
+      WHERE id = ? AND name <> '${ADMIN_ROLE}'`,
     args: [...values(changes), id],
   });
 
-/** Refused if there is no such role, if it is the administrators', or if it is in use. */
-export const deleteRole = (db: Db, id: number): Promise<WriteOutcome> =>
-  write(db, {
+/** The same. Also refused if the role is in use. */
+export const deleteRole = (db: Db, id: number, audit: Statement): Promise<WriteOutcome> =>
+  writeOne(db, id, audit, {
     sql: `DELETE FROM roles WHERE id = ? AND name <> '${ADMIN_ROLE}'
-      AND NOT EXISTS (SELECT 1 FROM users WHERE role_id = roles.id) RETURNING id`,
+      AND NOT EXISTS (SELECT 1 FROM users WHERE role_id = roles.id)`,
     args: [id],
   });
 

@@ -9,16 +9,18 @@ export interface NewToken {
 
 /**
  * Inserts a pair of tokens, unless the user was removed. Deletes all but the user's newest `maxPerKind` of
- * each kind. Resolves to whether such an older token has ended.
+ * each kind. Resolves to whether such an older token has ended. `audit` runs right after the
+ * insertion, here and below.
  */
 export async function insertPair(
   db: Db,
   owner: { userId: number; credentialVersion: number },
   { refresh, access }: { refresh: NewToken; access: NewToken },
   limits: { maxPerKind: number; nowMs: number },
+  audit: Statement,
 ): Promise<boolean> {
   const { userId, credentialVersion } = owner;
-  const [, , , refreshBeyond = 0, accessBeyond = 0] = await db.batch([
+  const [, , , , refreshBeyond = 0, accessBeyond = 0] = await db.batch([
     purge(limits.nowMs),
     {
       sql: `INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
@@ -26,6 +28,7 @@ export async function insertPair(
       args: [refresh.idHash, refresh.idHash, credentialVersion, refresh.expiresMs, userId],
     },
     accessFrom(refresh.idHash, access),
+    audit,
     trim('refresh', userId, limits.maxPerKind),
     trim('access', userId, limits.maxPerKind),
   ]);
@@ -39,10 +42,12 @@ export async function insertAccess(
   refreshHash: string,
   access: NewToken,
   limits: { maxPerKind: number; nowMs: number },
+  audit: Statement,
 ): Promise<{ isInserted: boolean; hasEndedOther: boolean }> {
-  const [, inserted, beyond = 0] = await db.batch([
+  const [, inserted, , beyond = 0] = await db.batch([
     purge(limits.nowMs),
     accessFrom(refreshHash, access),
+    audit,
     trim('access', userId, limits.maxPerKind),
   ]);
   return { isInserted: inserted === 1, hasEndedOther: beyond > 0 };
@@ -52,9 +57,15 @@ export async function insertAccess(
  * Deletes a token of the user; a refresh token with all its access tokens. Resolves to false if the user has
  * no such token.
  */
-export async function deleteToken(db: Db, userId: number, idHash: string): Promise<boolean> {
+export async function deleteToken(
+  db: Db,
+  userId: number,
+  idHash: string,
+  audit: Statement,
+): Promise<boolean> {
   const [deleted = 0] = await db.batch([
     { sql: 'DELETE FROM tokens WHERE user_id = ? AND ? IN (id_hash, grant_hash)', args: [userId, idHash] },
+    audit,
   ]);
   return deleted > 0;
 }

@@ -9,7 +9,7 @@ import {
   type Scope,
   type TokenKind,
 } from '../../core/accounts/account.ts';
-import type { Db, Row } from '../db/db.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
 import { outdateCoordinator } from '../db/epoch.ts';
 import { roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';
@@ -28,7 +28,7 @@ const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u
   JOIN roles r ON r.id = u.role_id
   WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
 
-const BY_PERSONAL_TOKEN = `SELECT ${ACCOUNT}, t.scopes, t.expires_ms FROM personal_tokens t
+const BY_PERSONAL_TOKEN = `SELECT ${ACCOUNT}, t.id AS token_id, t.scopes, t.expires_ms FROM personal_tokens t
   JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
   WHERE t.hash = ? AND u.enabled = 1 AND u.deleted = 0 AND u.auth_source = '${INTERNAL_SOURCE}' LIMIT 1`;
 
@@ -79,12 +79,12 @@ export async function findAccountByPersonalToken(
   db: Db,
   hash: string,
   nowMs: number,
-): Promise<(StoredAccount & { scopes: readonly Scope[]; expiresMs: number }) | undefined> {
+): Promise<(StoredAccount & { id: number; scopes: readonly Scope[]; expiresMs: number }) | undefined> {
   const [row] = await db.query(BY_PERSONAL_TOKEN, [hash]);
   if (!row) return undefined;
   const expiresMs = row.expires_ms === null ? Number.POSITIVE_INFINITY : Number(row.expires_ms);
   if (expiresMs <= nowMs) return undefined;
-  return { ...accountOf(row), scopes: JSON.parse(String(row.scopes)), expiresMs };
+  return { ...accountOf(row), id: Number(row.token_id), scopes: JSON.parse(String(row.scopes)), expiresMs };
 }
 
 /**
@@ -116,15 +116,17 @@ export interface NewSession {
 /**
  * Inserts a session in place of earlier ones by Basic credentials from the same address, except for those
  * that were opened or extended within the last `keptMs`. Then deletes all but `maxPerUser` sessions of the
- * user: those by Basic first, of equals the oldest. Resolves to whether a session of the user has ended.
+ * user: those by Basic first, of equals the oldest. `audit` runs right after the insertion. Resolves to
+ * whether a session of the user has ended.
  */
 export async function insertSession(
   db: Db,
   session: NewSession,
   { nowMs, maxPerUser, keptMs }: { nowMs: number; maxPerUser: number; keptMs: number },
+  audit: readonly Statement[] = [],
 ): Promise<boolean> {
   const { tokenHash, userId, credentialVersion, expiresMs, openedFrom } = session;
-  const [, replaced = 0, , beyond = 0] = await db.batch([
+  const affected = await db.batch([
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
     {
       sql: 'DELETE FROM sessions WHERE user_id = ? AND opened_from = ? AND expires_ms <= ?',
@@ -136,12 +138,14 @@ export async function insertSession(
         SELECT ?, id, ?, ?, ? FROM users WHERE id = ?`,
       args: [tokenHash, credentialVersion, expiresMs, openedFrom, userId],
     },
+    ...audit,
     {
       sql: `DELETE FROM sessions WHERE user_id = ? AND token_hash NOT IN (SELECT token_hash FROM sessions
         WHERE user_id = ? ORDER BY opened_from IS NOT NULL, expires_ms DESC LIMIT ?)`,
       args: [userId, userId, maxPerUser],
     },
   ]);
+  const [replaced = 0, beyond = 0] = [affected[1], affected.at(-1)];
   return replaced + beyond > 0;
 }
 
@@ -153,20 +157,31 @@ export async function extendSession(db: Db, tokenHash: string, expiresMs: number
   return extended === 1;
 }
 
-export async function deleteSession(db: Db, tokenHash: string): Promise<void> {
-  await db.batch([{ sql: 'DELETE FROM sessions WHERE token_hash = ?', args: [tokenHash] }]);
+/** Runs `audit` in the same transaction. */
+export async function deleteSession(
+  db: Db,
+  tokenHash: string,
+  audit: readonly Statement[] = [],
+): Promise<void> {
+  await db.batch([{ sql: 'DELETE FROM sessions WHERE token_hash = ?', args: [tokenHash] }, ...audit]);
 }
 
 /**
  * Sets the password of a user and ends all sessions, tokens and remembered credentials. Written beside a
  * coordinator, which forgets what it knew of them (ACC-6, ACC-10).
  */
-export async function replacePassword(db: Db, userId: number, passwordHash: string): Promise<void> {
+export async function replacePassword(
+  db: Db,
+  userId: number,
+  passwordHash: string,
+  audit: Statement,
+): Promise<void> {
   await db.batch([
     {
       sql: 'UPDATE users SET password_hash = ?, credential_version = credential_version + 1 WHERE id = ?',
       args: [passwordHash, userId],
     },
+    audit,
     { sql: 'DELETE FROM sessions WHERE user_id = ?', args: [userId] },
     { sql: 'DELETE FROM tokens WHERE user_id = ?', args: [userId] },
     { sql: 'DELETE FROM personal_tokens WHERE user_id = ?', args: [userId] },

@@ -5,6 +5,7 @@ import type { Host } from '../../core/model/host.ts';
 import type { SchedulerConfig } from '../../core/model/scheduler-config.ts';
 import type { Changes } from '../../core/state/changes.ts';
 import { Cluster } from '../../core/state/cluster.ts';
+import { insertAudits } from '../accounts/audit.ts';
 import { insertKey } from '../accounts/idempotency-keys.ts';
 import { useJoinToken } from '../accounts/join-tokens.ts';
 import { listQuotas } from '../accounts/quotas.ts';
@@ -78,6 +79,7 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
     ...Array.from(changes.usedTokens, useJoinToken),
     ...Array.from(changes.newExecutions, ([execution, { text }]) => insertExecution(execution, text)),
     ...Array.from(changes.usedKeys.values(), insertKey),
+    ...(changes.audited.length > 0 ? [insertAudits(changes.audited)] : []),
     ...updated(changes.executions, changes.newExecutions).map(updateExecution),
     ...servicesToWrite(changes),
     ...Array.from(changes.purged, ({ id }) => ({ sql: 'DELETE FROM executions WHERE id = ?', args: [id] })),

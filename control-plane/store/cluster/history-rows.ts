@@ -1,5 +1,6 @@
 /** Rows of what is over: ended executions that are due for removal, and whatever else has expired. */
 import { forgottenMs } from '../../core/model/idempotency.ts';
+import { expiredAudit } from '../accounts/audit.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { type Epoch, fence } from '../db/epoch.ts';
 import { pagesOf } from '../db/pages.ts';
@@ -55,6 +56,10 @@ export interface Expiry {
   forgetMs: number;
   /** Hosts that were removed until then go, unless a service refers to them; null: none. */
   removedMs: number | null;
+  /** Rows of the audit log until then go; null: none. */
+  auditMs: number | null;
+  /** Rows of the audit log beyond this number go. */
+  auditRows: number;
 }
 
 /** Numbers of rows. */
@@ -65,22 +70,33 @@ export interface Expired {
   joinTokens: number;
   idempotencyKeys: number;
   hosts: number;
+  auditRows: number;
 }
 
 /** Removes what has expired, at most `limit` rows of each table. */
 export async function removeExpired(db: Db, epoch: Epoch, expiry: Expiry, limit: number): Promise<Expired> {
   const { nowMs, forgetMs, removedMs } = expiry;
-  const [, sessions = 0, tokens = 0, loginFailures = 0, joinTokens = 0, idempotencyKeys = 0, hosts = 0] =
-    await db.batch([
-      fence(epoch),
-      expired('sessions', 'token_hash', 'expires_ms <= ?', [nowMs, limit]),
-      expired('tokens', 'id_hash', 'expires_ms <= ?', [nowMs, limit]),
-      expired('login_failures', 'bucket', 'last_ms < ?', [forgetMs, limit]),
-      expired('join_tokens', 'hash', 'expires_ms <= ?', [nowMs, limit]),
-      expired('idempotency_keys', 'user_id, key', 'made_ms <= ?', [forgottenMs(nowMs), limit]),
-      expired('hosts', 'id', UNUSED_HOST, [removedMs ?? -1, limit]),
-    ]);
-  return { sessions, tokens, loginFailures, joinTokens, idempotencyKeys, hosts };
+  const [
+    ,
+    sessions = 0,
+    tokens = 0,
+    loginFailures = 0,
+    joinTokens = 0,
+    idempotencyKeys = 0,
+    hosts = 0,
+    ...audit
+  ] = await db.batch([
+    fence(epoch),
+    expired('sessions', 'token_hash', 'expires_ms <= ?', [nowMs, limit]),
+    expired('tokens', 'id_hash', 'expires_ms <= ?', [nowMs, limit]),
+    expired('login_failures', 'bucket', 'last_ms < ?', [forgetMs, limit]),
+    expired('join_tokens', 'hash', 'expires_ms <= ?', [nowMs, limit]),
+    expired('idempotency_keys', 'user_id, key', 'made_ms <= ?', [forgottenMs(nowMs), limit]),
+    expired('hosts', 'id', UNUSED_HOST, [removedMs ?? -1, limit]),
+    ...expiredAudit(expiry),
+  ]);
+  const auditRows = audit.reduce((sum, rows) => sum + rows, 0);
+  return { sessions, tokens, loginFailures, joinTokens, idempotencyKeys, hosts, auditRows };
 }
 
 const UNUSED_HOST = `removed_ms <= ? AND NOT EXISTS (SELECT 1 FROM services

@@ -206,4 +206,30 @@ export const migrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    version: 22,
+    name: 'audit log',
+    statements: [
+      // Without a reference to users: rows outlive them. No id is given twice, since pages continue at ids.
+      `CREATE TABLE audit (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        time_ms INTEGER NOT NULL,
+        user_id INTEGER,
+        username TEXT,
+        credential TEXT NOT NULL,
+        token_id INTEGER,
+        address TEXT,
+        request_id TEXT,
+        action TEXT NOT NULL,
+        target_id INTEGER,
+        target_name TEXT,
+        fields TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        count INTEGER NOT NULL DEFAULT 1,
+        counted_by TEXT
+      )`,
+      // Rows that count refusals within a minute. Changes are not in the index, so that they cost no more.
+      'CREATE UNIQUE INDEX audit_counted ON audit (counted_by) WHERE counted_by IS NOT NULL',
+    ],
+  },
 ];

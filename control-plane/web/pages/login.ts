@@ -3,9 +3,10 @@ import { Hono } from 'hono';
 import { deleteCookie } from 'hono/cookie';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
+import { plainAddress } from '../../http/address.ts';
+import { COOKIE, isHttps, requestIdOf, sessionCookie, withOrigin } from '../../http/request.ts';
 import { reviewAccess } from '../../operations/access-review.ts';
-import { endSession } from '../../operations/accounts/authentication.ts';
+import { endSession } from '../../operations/accounts/sessions.ts';
 import { formOf } from '../components/form.ts';
 import { html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
@@ -49,7 +50,8 @@ async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Pro
   const username = form.get('username') ?? '';
   const basic = { username, password: form.get('password') ?? '' };
   try {
-    const token = await authentication.logIn({ basic, addressOf: () => addressOf(c) });
+    const origin = { addressOf: () => plainAddress(addressOf(c)), requestIdOf: () => requestIdOf(c) };
+    const token = await authentication.logIn({ basic, ...origin });
     c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
     return c.redirect(next, 303);
   } catch (error) {
@@ -61,7 +63,7 @@ async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Pro
 async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
   const actor = await actorOf(deps, c);
   const token = sessionToken(c);
-  if (token !== undefined) await endSession(deps, token);
+  if (token !== undefined) await endSession(deps, withOrigin(c, actor, deps.addressOf), token);
   // Closes the streams of this session. Streams of other sessions reconnect.
   if (actor.kind === 'user') await reviewAccess(deps, actor.user.id);
   deleteCookie(c, COOKIE, { path: '/' });

@@ -62,8 +62,8 @@ export function personalTokenPages(deps: WebDeps): Hono<WebEnv> {
       fields,
       (entry) => tokensPage(deps, c, entry),
       async (value) => {
-        const { authentication, personalTokenRules: rules, nowMs, addressOf } = deps;
-        const making = { tokens: authentication.personalTokens, rules, nowMs };
+        const { authentication, personalTokenRules: rules, addressOf } = deps;
+        const making = { tokens: authentication.personalTokens, rules };
         const confirm = (username: string, password: string) =>
           authentication.confirm(username, password, () => addressOf(c));
         const made = await createPersonalToken(deps, making, c.get('actor'), async () => value, confirm);

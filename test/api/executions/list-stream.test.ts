@@ -67,6 +67,7 @@ beforeEach(async () => {
         minPasswordLength: 10,
         bodies: bodyReader(),
         turns: new ReadTurns(Date.now),
+        nowMs: Date.now,
       },
       variants.B,
     ),

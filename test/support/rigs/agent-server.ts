@@ -24,6 +24,7 @@ export async function agentServer(
     variant: variants.B,
     bodies: bodyReader(),
     nowMs: () => rig.clock.nowMs(),
+    addressOf: () => '192.0.2.1',
     // A restart replaces the coordinator.
     get coordinator() {
       return rig.coordinator;

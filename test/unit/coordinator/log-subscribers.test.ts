@@ -86,7 +86,7 @@ test('H298, H487: an expired session or token reads on for at most a minute', as
   await write(`INSERT INTO personal_tokens (user_id, name, hash, scopes, made_ms, expires_ms)
     VALUES (1, 'ci', 'three', '["read"]', 0, ${expiresMs}), (1, 'endless', 'four', '["read"]', 0, NULL)`);
   const byPersonalToken = (hash: string) =>
-    open({ credential: { by: 'personal-token', hash, scopes: ['read'] } as const });
+    open({ credential: { by: 'personal-token', id: 1, hash, scopes: ['read'] } as const });
   const endless = await byPersonalToken('four');
   const logs = [
     await open(bySession('one')),

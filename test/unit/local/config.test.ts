@@ -61,16 +61,18 @@ describe('bounds of the queue', () => {
     expect(readConfig({}).BERTH_MAX_BODY_MEMORY_MIB).toBe(16);
     expect(() => readConfig({ BERTH_MAX_BODY_MEMORY_MIB: '0' })).toThrow(/BERTH_MAX_BODY_MEMORY_MIB/);
   });
-  test('H355, H356, H357, H360, H379, H443, C173, C220: the bounds have defaults for Node and for Cloudflare', () => {
+  test('H355, H356, H357, H360, H379, H443, C173, C220, C266, C267: the bounds have defaults for Node and for Cloudflare', () => {
     expect(boundsOf(readNodeConfig)).toEqual({
       ...{ waiting: 100_000, waitingPerUser: 10_000, waitingBytesPerUser: 256 * 2 ** 20 },
       ...{ placedInstances: 200_000, adoptedInstances: 200_000, instancesPerExecution: 1_000 },
       ...{ textBytesPerExecution: 8 * 2 ** 20, unprovenIds: 100_000, keysPerUser: 10_000 },
+      ...{ auditRows: 100_000, auditDays: 90 },
     });
     expect(boundsOf(readConfig)).toEqual({
       ...{ waiting: 20_000, waitingPerUser: 2_000, waitingBytesPerUser: 32 * 2 ** 20 },
       ...{ placedInstances: 20_000, adoptedInstances: 20_000, instancesPerExecution: 1_000 },
       ...{ textBytesPerExecution: 4 * 2 ** 20, unprovenIds: 100_000, keysPerUser: 10_000 },
+      ...{ auditRows: 100_000, auditDays: 90 },
     });
   });
   test('C211: the bound on ids without a proof may be 0, which refuses all of them', () => {

@@ -1,8 +1,9 @@
 import { scryptSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import { Authentication, endSession } from '../../../control-plane/operations/accounts/authentication.ts';
+import { Authentication } from '../../../control-plane/operations/accounts/authentication.ts';
 import { FamiliarAddresses } from '../../../control-plane/operations/accounts/familiar-addresses.ts';
+import { endSession } from '../../../control-plane/operations/accounts/sessions.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
 
@@ -112,7 +113,11 @@ test('H133: a crowd of correct logins gets at most two sessions, which are open'
 });
 
 test('H20: a crowd of logins after a logout gets at most two sessions, which are open', async () => {
-  await endSession({ db }, await logIn('secret', { needsSession: true }));
+  await endSession(
+    { db, nowMs: Date.now },
+    { kind: 'anonymous' },
+    await logIn('secret', { needsSession: true }),
+  );
   const sessions = [...(await crowd())];
   expect(sessions.length).toBeLessThanOrEqual(2);
   expect(await Promise.all(sessions.map(isOpen))).toEqual(sessions.map(() => true));
@@ -127,13 +132,17 @@ test('H20: a login that is under way while another one logs in and out gets a se
   const late = logIn('secret', { needsSession: true });
   await begun.promise;
   faulty.afterQuery = () => {};
-  await endSession({ db }, await logIn('secret', { needsSession: true }));
+  await endSession(
+    { db, nowMs: Date.now },
+    { kind: 'anonymous' },
+    await logIn('secret', { needsSession: true }),
+  );
   held.resolve();
   expect(await isOpen(await late)).toBe(true);
 });
 
 test('H20, H131: failed logins delay no login after a logout with credentials that are remembered', async () => {
-  await endSession({ db }, await logIn('secret'));
+  await endSession({ db, nowMs: Date.now }, { kind: 'anonymous' }, await logIn('secret'));
   await fail(10);
   const session = await logIn('secret', { needsSession: true });
   expect(await isOpen(session)).toBe(true);

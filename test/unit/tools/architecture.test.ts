@@ -57,7 +57,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     shop: ['accounts'],
     scheduling: ['model', 'accounts'],
     state: ['model', 'accounts', 'scheduling'],
-    hosts: ['model', 'scheduling', 'state'],
+    hosts: ['model', 'accounts', 'scheduling', 'state'],
     lifecycle: ['model', 'scheduling', 'state', 'hosts'],
     views: ['model', 'accounts', 'scheduling', 'state', 'hosts'],
     metrics: ['model', 'accounts', 'state', 'views'],
@@ -80,9 +80,9 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'sleep', 'agents', 'gateways', 'streams'],
   },
   'control-plane/operations': {
-    accounts: ['context.ts', 'access-review.ts'],
-    cluster: ['context.ts', 'accounts'],
-    executions: ['context.ts', 'input.ts', 'read-turns.ts', 'access-review.ts'],
+    accounts: ['context.ts', 'access-review.ts', 'audit.ts'],
+    cluster: ['context.ts', 'audit.ts', 'accounts'],
+    executions: ['context.ts', 'audit.ts', 'input.ts', 'read-turns.ts', 'access-review.ts'],
     shop: ['context.ts', 'executions'],
   },
   'control-plane/http': {
@@ -93,6 +93,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     openapi: ['request.ts', 'idempotency.ts', 'json', 'variants'],
     routes: [
       ...['words.ts', 'request.ts', 'idempotency.ts', 'files.ts', 'text-stream.ts', 'http-counts.ts'],
+      'type address.ts',
       ...['bodies', 'json', 'variants', 'openapi'],
     ],
   },

@@ -9,6 +9,7 @@ const TABS = [
   ['/admin/users', 'Users'],
   ['/admin/roles', 'Roles'],
   ['/admin/quotas', 'Quotas'],
+  ['/admin/audit', 'Audit log'],
 ] as const;
 
 export const adminPage = (c: WebContext, { body, ...rest }: Page): Promise<Response> =>

@@ -1,7 +1,8 @@
-/** The administration section: users, roles and quotas, for roles that may change them. */
+/** The administration section: users, roles, quotas and the audit log, for roles that may change them. */
 import { Hono } from 'hono';
 import { authorise } from '../../../core/accounts/account.ts';
 import type { WebDeps, WebEnv } from '../../context.ts';
+import { auditPage } from './audit.ts';
 import { quotaPages } from './quotas.ts';
 import { rolePages } from './roles.ts';
 import { userPages } from './users.ts';
@@ -17,5 +18,6 @@ export function adminPages(deps: WebDeps): Hono<WebEnv> {
   routes.route('/users', userPages(deps));
   routes.route('/roles', rolePages(deps));
   routes.route('/quotas', quotaPages(deps));
+  routes.get('/audit', (c) => auditPage(deps, c));
   return routes;
 }

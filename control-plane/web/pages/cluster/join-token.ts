@@ -34,7 +34,7 @@ export function joinPages(deps: WebDeps): Hono<WebEnv> {
       fields,
       (entry) => formPage(c, entry),
       async (value) => {
-        const created = await createJoinToken(deps, c.get('actor'), async () => value, deps.nowMs());
+        const created = await createJoinToken(deps, c.get('actor'), async () => value);
         return tokenPage(c, created, await installInstructions(c, created.token, deps.agentFile));
       },
     ),

@@ -24,6 +24,8 @@ const smallBounds: Bounds = {
   adoptedInstances: 1_000,
   unprovenIds: 40,
   keysPerUser: 10_000,
+  auditRows: 1_000,
+  auditDays: 90,
 };
 
 /**

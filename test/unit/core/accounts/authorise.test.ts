@@ -44,6 +44,7 @@ const ACTIONS: [Action, ...(readonly [Flag, string])[]][] = [
     ['canOperateOthers', 'not-found'],
   ],
   [{ kind: 'see-configuration' }, ['canChangeConfig', 'forbidden']],
+  [{ kind: 'read-audit' }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'operate-hosts' }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'configure' }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'change-personal-tokens' }],
@@ -120,6 +121,7 @@ const NEEDED: [Action, readonly Scope[] | null][] = [
   [{ kind: 'delete-execution', ownerId: OTHER }, ['submit', 'operate']],
   [{ kind: 'see-status' }, []],
   [{ kind: 'see-configuration' }, []],
+  [{ kind: 'read-audit' }, ['admin']],
   [{ kind: 'operate-hosts' }, ['operate']],
   [{ kind: 'configure' }, ['admin']],
   [{ kind: 'read-user', userId: OTHER }, []],
@@ -130,7 +132,7 @@ const scopeSets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
   scopes.filter((_scope, bit) => (bits & (1 << bit)) !== 0),
 );
 const isAllowed = (scopesOfToken: readonly Scope[], role: Role, action: Action): boolean => {
-  const credential = { by: 'personal-token', hash: '', scopes: scopesOfToken } as const;
+  const credential = { by: 'personal-token', id: 1, hash: '', scopes: scopesOfToken } as const;
   try {
     return !!authorise({ kind: 'user', credential, user: { id: SELF } as User, role }, action);
   } catch (error) {
@@ -166,7 +168,7 @@ test("H485: a token without the scope gets the same answer for no execution and 
   const role = { name: 'user', canAccessApi: true } as Role;
   const user = { id: SELF } as User;
   const refusal = (scopesOfToken: readonly Scope[], ownerId: number | undefined): string => {
-    const credential = { by: 'personal-token', hash: '', scopes: scopesOfToken } as const;
+    const credential = { by: 'personal-token', id: 1, hash: '', scopes: scopesOfToken } as const;
     try {
       authoriseOwned({ kind: 'user', credential, user, role }, 'terminate-execution', ownerId);
       return '';

@@ -48,6 +48,7 @@ beforeEach(async () => {
     deploymentName: 'test',
     minPasswordLength: 10,
     turns: new ReadTurns(Date.now),
+    nowMs: Date.now,
     shopFiles,
   };
   const found = await findAccountByName(rig.memory, 'alice');

@@ -1,0 +1,158 @@
+/**
+ * Audit log: what an entry records of a change, a login or a refusal (ACC-13). An entry never has a secret or
+ * a value of a request, except for names. Pure.
+ */
+import type { ErrorCode } from '../model/errors.ts';
+import type { ExpectedActor, KnownActor, Origin } from './account.ts';
+import { subnetOf } from './login-queue.ts';
+
+/** What can be recorded, and what it is done to. */
+export const auditTargets = {
+  'submit-execution': 'execution',
+  'terminate-execution': 'execution',
+  'limit-execution': 'execution',
+  'delete-execution': 'execution',
+  'create-user': 'user',
+  'update-user': 'user',
+  'delete-user': 'user',
+  'create-role': 'role',
+  'update-role': 'role',
+  'delete-role': 'role',
+  'create-quota': 'quota',
+  'update-quota': 'quota',
+  'delete-quota': 'quota',
+  'create-join-token': 'join-token',
+  'register-host': 'host',
+  'update-host': 'host',
+  'update-agent': 'host',
+  'remove-host': 'host',
+  'create-personal-token': 'personal-token',
+  'revoke-personal-token': 'personal-token',
+  'grant-token': 'token',
+  'revoke-token': 'token',
+  'log-in': 'user',
+  'log-out': 'user',
+} as const;
+
+export type AuditAction = keyof typeof auditTargets;
+export type AuditTarget = (typeof auditTargets)[AuditAction];
+export const auditActions = Object.keys(auditTargets) as AuditAction[];
+
+/** What showed who it was; `none` for the operator's programs. */
+export const auditCredentials = [
+  'session',
+  'password',
+  'token',
+  'personal-token',
+  'join-token',
+  'none',
+] as const;
+export type AuditCredential = (typeof auditCredentials)[number];
+
+/** Refusals that are recorded: the account lacks a right, or the object does not allow it. */
+export const auditRefusals = ['forbidden', 'unauthenticated', 'not-found', 'conflict'] as const;
+export type AuditRefusal = (typeof auditRefusals)[number];
+
+export const isRecorded = (code: ErrorCode): code is AuditRefusal =>
+  (auditRefusals as readonly string[]).includes(code);
+
+/** What is done to what. */
+export interface Deed {
+  action: AuditAction;
+  /** Absent: there is none, or the database assigns it with the change. */
+  targetId?: number | undefined;
+  /** Name of a user, a role, a quota, a host or a personal token. */
+  targetName?: string | undefined;
+  /** Names of the fields that change, never their values. */
+  fields?: readonly string[];
+}
+
+/** Who did it, how the request showed that, and where it came from. */
+export interface Doer {
+  userId: number | null;
+  username: string | null;
+  credential: AuditCredential;
+  /** Id of the personal access token. */
+  tokenId: number | null;
+  address: string | null;
+  requestId: string | null;
+}
+
+export type AuditEntry = Doer & Deed;
+
+/** As stored. A row of failed logins has the network in place of the address. */
+export interface AuditRow extends Omit<Required<AuditEntry>, 'targetId' | 'targetName'> {
+  id: number;
+  timeMs: number;
+  targetId: number | null;
+  targetName: string | null;
+  outcome: 'done' | AuditRefusal;
+  /** Refusals of one kind within a minute are one row. */
+  count: number;
+}
+
+export interface AuditFilter {
+  /** Name at the time. */
+  username?: string | undefined;
+  action?: AuditAction | undefined;
+  target?: { kind: AuditTarget; id?: number | undefined } | undefined;
+  sinceMs?: number | undefined;
+  untilMs?: number | undefined;
+  /** Only rows before this one. */
+  beforeId?: number | undefined;
+}
+
+/** Networks with failed logins that are told apart in a minute. */
+export const MAX_NETWORKS = 1_000;
+const MAX_ADDRESS_LENGTH = 64;
+const MAX_NAME_LENGTH = 200;
+const MINUTE_MS = 60_000;
+
+export function entryOf(actor: KnownActor | ExpectedActor, deed: Deed): AuditEntry {
+  const { user, credential, origin } = actor;
+  const { by } = credential;
+  const tokenId = by === 'personal-token' ? credential.id : null;
+  return { ...placeOf(origin), userId: user.id, username: user.username, credential: by, tokenId, ...deed };
+}
+
+/** An entry of somebody without an account. */
+export const entryWithoutUser = (
+  credential: AuditCredential,
+  origin: Origin | undefined,
+  deed: Deed,
+): AuditEntry => ({ ...placeOf(origin), userId: null, username: null, credential, tokenId: null, ...deed });
+
+const placeOf = (origin: Origin | undefined): Pick<Doer, 'address' | 'requestId'> => ({
+  address: origin?.address?.slice(0, MAX_ADDRESS_LENGTH) ?? null,
+  requestId: origin?.requestId ?? null,
+});
+
+/** Names are as long as their schemas allow; those of hosts come from agents. */
+export const shortName = (name: string | undefined): string | null => name?.slice(0, MAX_NAME_LENGTH) ?? null;
+
+export const minuteOf = (timeMs: number): number => Math.floor(timeMs / MINUTE_MS) * MINUTE_MS;
+
+/** The network of a failed login, as it is recorded. The name that was typed is not: it may be a password. */
+export function failedLoginNetwork(address: string | undefined): string | null {
+  if (address === undefined) return null;
+  const network = subnetOf(address).slice(0, MAX_ADDRESS_LENGTH);
+  return network.includes(':') ? `${network}::/64` : network;
+}
+
+/** Failed logins with the same key are one row; `others` is for those beyond the limit of networks. */
+export function failedLoginKeys(network: string | null, nowMs: number) {
+  const minute = minuteOf(nowMs);
+  return {
+    key: `${minute} network ${network ?? ''}`,
+    others: `${minute} networks`,
+    /** All keys of networks of the minute are from the first to before the second. */
+    range: [`${minute} network `, `${minute} network!`] as const,
+  };
+}
+
+/** Refusals with the same key are one row: those of an account of the same action and kind in a minute. */
+export const refusalKey = (
+  { userId, action }: Pick<AuditEntry, 'userId' | 'action'>,
+  outcome: AuditRefusal,
+  nowMs: number,
+): string => `${minuteOf(nowMs)} ${userId} ${action} ${outcome}`;

@@ -1,0 +1,75 @@
+/** Sessions: opened by a password, extended while a client sends it again, and ended. Logins are recorded. */
+import { randomBytes } from 'node:crypto';
+import type { Account, Actor, Origin, User } from '../../core/accounts/account.ts';
+import { entryOf } from '../../core/accounts/audit.ts';
+import { insertAuditOfChange } from '../../store/accounts/audit.ts';
+import { deleteSession, extendSession, insertSession } from '../../store/accounts/users.ts';
+import type { Db, Statement } from '../../store/db/db.ts';
+import type { Context } from '../context.ts';
+import { digest } from './digest.ts';
+
+export const SESSION_MS = 12 * 60 * 60_000;
+/** How long Basic credentials are remembered, and with them their session. */
+export const REMEMBER_MS = 60_000;
+
+export interface SessionsDeps {
+  db: Db;
+  nowMs: () => number;
+  /** Called after a session of the user has ended because another one was opened. */
+  credentialsEnded(userId: number): Promise<void>;
+  maxSessionsPerUser: number;
+}
+
+type Owner = Pick<User, 'id' | 'credentialVersion'>;
+
+export class Sessions {
+  readonly #deps: SessionsDeps;
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Opens a session for a login, which is recorded with it. */
+  openFor(account: Account, origin: Origin, openedFrom?: string): Promise<string> {
+    const { user, role } = account;
+    const actor = { kind: 'user', credential: { by: 'password' }, user, role, origin } as const;
+    const entry = entryOf(actor, { action: 'log-in', targetId: user.id });
+    return this.open(user, openedFrom, [insertAuditOfChange(entry, this.#deps.nowMs())]);
+  }
+
+  /** `openedFrom`: digest of the address, for a session by Basic credentials. */
+  async open(
+    { id: userId, credentialVersion }: Owner,
+    openedFrom: string | null = null,
+    audit: readonly Statement[] = [],
+  ): Promise<string> {
+    const { db, maxSessionsPerUser: maxPerUser } = this.#deps;
+    const token = randomBytes(32).toString('base64url');
+    const nowMs = this.#deps.nowMs();
+    const expiresMs = nowMs + SESSION_MS;
+    const session = { tokenHash: digest(token), userId, credentialVersion, expiresMs, openedFrom };
+    const limits = { nowMs, maxPerUser, keptMs: REMEMBER_MS };
+    if (await insertSession(db, session, limits, audit)) await this.#deps.credentialsEnded(userId);
+    return token;
+  }
+
+  /**
+   * A client that sends Basic credentials for hours keeps one session, and so do other programs with its
+   * cookie. Undefined if that session has ended.
+   */
+  async extended(token: string): Promise<string | undefined> {
+    const { db, nowMs } = this.#deps;
+    return (await extendSession(db, digest(token), nowMs() + SESSION_MS)) ? token : undefined;
+  }
+}
+
+/** Ends the session of the token, which is the actor's if it has not ended before. */
+export function endSession(
+  { db, nowMs }: Pick<Context, 'db' | 'nowMs'>,
+  actor: Actor,
+  token: string,
+): Promise<void> {
+  if (actor.kind === 'anonymous') return deleteSession(db, digest(token));
+  const entry = entryOf(actor, { action: 'log-out', targetId: actor.user.id });
+  return deleteSession(db, digest(token), [insertAuditOfChange(entry, nowMs())]);
+}
