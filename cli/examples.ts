@@ -151,6 +151,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'token ls': [['berth token ls', 'your own']],
   'token rm': [['berth token rm ci', 'revokes it, by name or id']],
+  audit: [
+    ['berth audit --since 7d', 'the latest 50 of what was done in a week'],
+    ['berth audit --user ann --action update-user', 'which users ann has changed'],
+    ['berth audit --since 25h --limit 0 --json', 'everything, for a copy elsewhere'],
+  ],
   completion: [
     ['berth completion bash', 'for ~/.bashrc: source <(berth completion bash)'],
     ['berth completion fish', 'for config.fish: berth completion fish | source'],

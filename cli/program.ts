@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { BerthError } from '../client/berth.ts';
 import { VERSION } from '../client/version.ts';
 import { addAccountCommands } from './commands/accounts.ts';
+import { addAuditCommand } from './commands/audit.ts';
 import { addCheckCommands } from './commands/checks.ts';
 import { addCompletionCommands } from './commands/completion.ts';
 import { addEventCommand } from './commands/events.ts';
@@ -64,6 +65,7 @@ export function programOf(terminal: Terminal): Command {
   addAccountCommands(program, terminal, connected);
   addPersonalTokenCommands(program, terminal, connected);
   addShopCommands(program, terminal, connected);
+  addAuditCommand(program, terminal, connected);
   addCompletionCommands(program, terminal, (signal) => connect(terminal.env, signal));
   addExamples(program);
   return program;

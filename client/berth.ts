@@ -11,6 +11,7 @@ import type {
   Service,
   User,
 } from './api-types.ts';
+import { Audit } from './audit.ts';
 import type { Call, Credentials, Method } from './call.ts';
 import { type BerthEvent, readEvents } from './events.ts';
 import type { FollowOptions } from './follow-options.ts';
@@ -22,6 +23,7 @@ import { send, sendOnce, sessionOf } from './transport.ts';
 import { answerOf, watch } from './watch.ts';
 
 export type * from './api-types.ts';
+export type { AuditFilter } from './audit.ts';
 export { BerthError, type Credentials, type Problem } from './call.ts';
 export type { BerthEvent, Change } from './events.ts';
 export type { FollowOptions } from './follow-options.ts';
@@ -56,6 +58,8 @@ export class Berth {
   readonly quotas = new Accounts<Quota>('quota', this.#requests);
   readonly tokens = new PersonalTokens(this.#requests);
   readonly shop = new Shop(this.#requests);
+  /** For administrators. */
+  readonly audit = new Audit(this.#requests);
 
   /** The client for `BERTH_URL` with the personal access token `BERTH_TOKEN`. Throws if one is missing. */
   static fromEnvironment(env: Readonly<Record<string, string | undefined>> = process.env): Berth {
