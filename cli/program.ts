@@ -2,8 +2,8 @@
 import { Command, CommanderError } from 'commander';
 import { BerthError } from '../client/berth.ts';
 import { VERSION } from '../client/version.ts';
-import { addAccountCommands } from './commands/accounts.ts';
-import { addAuditCommand } from './commands/audit.ts';
+import { addAccountCommands } from './accounts/accounts.ts';
+import { addAuditCommand } from './accounts/audit.ts';
 import { addCheckCommands } from './commands/checks.ts';
 import { addCompletionCommands } from './commands/completion.ts';
 import { addEventCommand } from './commands/events.ts';

@@ -26,6 +26,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     machine: [],
     inputs: ['terminal'],
     completion: [],
+    accounts: ['terminal', 'inputs'],
     commands: [
       ...[
         'contexts.ts',
