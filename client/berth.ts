@@ -195,7 +195,7 @@ export class Berth {
     const part = `follow=${follow}${tail === undefined ? '' : `&tail=${tail}`}`;
     const path = `execution/${executionId}/logs?timestamps=${timestamps}&${part}&from=`;
     const open = (from: string, signal: AbortSignal) =>
-      send({ ...this.#call('GET', `${path}${from}`), signal });
+      send(this.#call('GET', `${path}${from}`, undefined, signal));
     return readOutput(open, services, options);
   }
 
@@ -218,18 +218,21 @@ export class Berth {
     const open = (lastEventId: string | undefined, signal: AbortSignal) => {
       const query =
         lastEventId === undefined ? '' : `?${new URLSearchParams({ last_event_id: lastEventId })}`;
-      return send({ ...this.#call('GET', `events${query}`), signal });
+      return send(this.#call('GET', `events${query}`, undefined, signal));
     };
     return readEvents(open, options);
   }
 
-  #call(method: Method, path: string, body?: unknown): Call {
+  /** `signal` ends this call, as that of the client does. */
+  #call(method: Method, path: string, body?: unknown, signal?: AbortSignal): Call {
     const url = new URL(`${API_PATH}${path}`, this.#url);
-    return { method, url, credentials: this.#credentials, body, signal: this.#signal };
+    const signals = [this.#signal, signal].filter((one) => one !== undefined);
+    const ends = signals.length > 0 ? AbortSignal.any(signals) : undefined;
+    return { method, url, credentials: this.#credentials, body, signal: ends };
   }
 
   async #text(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<string> {
-    return text(await send({ ...this.#call(method, path, body), signal }));
+    return text(await send(this.#call(method, path, body, signal)));
   }
 
   async #json<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
