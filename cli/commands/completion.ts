@@ -8,8 +8,8 @@ import { ContextsFile } from '../contexts.ts';
 import { onOneLine } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** So long a person at least waits for a key. With the start of the program it is less than a second. */
-const MAX_WAIT_MS = 700;
+/** Beside the start of the program, which takes about as long. */
+const MAX_WAIT_MS = 500;
 
 /** A name with other characters would have to be quoted, in each shell in another way. */
 const PLAIN = /^[\w-][\w.@:/+-]{0,199}$/;
