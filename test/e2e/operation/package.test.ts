@@ -90,7 +90,7 @@ test('L85: a release has package, image contexts, SBOM and checksums, and its pa
   const images = ['berth-agent-image-VERSION.tar.gz', CONTEXT, 'compose.yaml', 'Caddyfile'];
   const names = ['berth-VERSION.cdx.json', TARBALL, ...images];
   const expected = names.map((name) => name.replace('VERSION', VERSION)).sort();
-  expect((await readdir(DIST)).sort()).toEqual(['SHA256SUMS', ...expected]);
+  expect((await readdir(DIST)).sort()).toEqual(['SHA256SUMS', ...expected].sort());
   const { stdout } = await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: DIST });
   expect(stdout).toBe(expected.map((name) => `${name}: OK\n`).join(''));
   expect(await digestOf(TARBALL)).toBe(packedByOthers);
