@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-
 import { node24, programAt } from '../machine/programs.ts';
 import { Exit, FAILED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -62,7 +61,6 @@ export function addMachineCommands(program: Command, terminal: Terminal): void {
       .command(`${one.name} [words...]`)
       .description(`${one.description}; settings are in the environment (operator guide)`)
       .allowUnknownOption()
-      .helpOption(false)
       .action((words: string[]) => run(one, words, terminal.env));
     if (one.name === 'server') addServerInstall(command, terminal);
   }

@@ -7,7 +7,6 @@ export function addServerInstall(server: Command, terminal: Terminal): void {
   server
     .command('install')
     .description('Install or update the control plane as a service of systemd (needs root)')
-    .helpOption('-h, --help')
     .option('--uninstall', 'remove the service; its data and settings stay')
     .option('--purge', 'with --uninstall: remove its data, settings and user as well')
     .action(async ({ uninstall = false, purge = false }: { uninstall?: boolean; purge?: boolean }) => {

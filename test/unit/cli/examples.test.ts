@@ -60,3 +60,16 @@ test.each(commands)('L100: the help of berth %s ends with its examples', (path, 
   );
   expect(help.trimEnd().endsWith(meaning)).toBe(true);
 });
+
+test.each(commands)('L100: berth %s --help shows that help, and runs nothing', async (path) => {
+  const program = programOf(silent);
+  let hasRun = false;
+  for (const [, command] of commandsOf(program))
+    command.exitOverride().action(() => {
+      hasRun = true;
+    });
+  const words = [...path.split(' '), '--help'].filter((word) => word !== '');
+  const parsing = program.parseAsync(words, { from: 'user' });
+  await expect(parsing).rejects.toMatchObject({ code: 'commander.helpDisplayed' });
+  expect(hasRun).toBe(false);
+});
