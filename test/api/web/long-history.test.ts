@@ -5,6 +5,8 @@ import { hosts, onHosts, writeRow } from '../../support/hosts/hosts.ts';
 
 /** The oldest execution is called `first`, the others `later`. */
 const ROWS = SEARCHED_NAMES + 100;
+/** So recent that they are kept (C243). */
+const FROM_MS = Date.now() - 10 * 86_400_000;
 
 onHosts(hosts, (host) => {
   let admin: WebClient;
@@ -12,7 +14,7 @@ onHosts(hosts, (host) => {
     admin = await WebClient.logIn(host);
     const insert = `INSERT INTO executions (id, name, user_id, description, status, deleted, time_submit_ms, time_end_ms,
       attempts, service_count) SELECT id, iif(id = 1, 'first', 'later'), (SELECT min(id) FROM users), '{}',
-      iif(id % 5 = 0, 'error', 'terminated'), 0, id, id, 0, 0 FROM (WITH RECURSIVE n (id) AS
+      iif(id % 5 = 0, 'error', 'terminated'), 0, ${FROM_MS} + id, ${FROM_MS} + id, 0, 0 FROM (WITH RECURSIVE n (id) AS
       (SELECT ? UNION ALL SELECT id + 1 FROM n WHERE id < ?) SELECT id FROM n)`;
     await writeRow(host(), insert, [1, 1]);
     const db = await host().openDb();
