@@ -113,7 +113,7 @@ async function findShells(): Promise<Counts> {
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
-    ? [['unit', 'simulation', 'api'], ['e2e'], ['contract', 'browser']]
+    ? [['unit', 'api'], ['e2e'], ['contract', 'browser', 'simulation']]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
   const runs = kinds.map((projects, n) => runVitest(projects, reports[n] ?? '', n === 0));

@@ -72,7 +72,7 @@ ${Object.values(filters).some((one) => one !== '') ? html`<a class="button quiet
 </form>`;
 
 const table = (rows: readonly AuditRow[]): Html => html`
-<div class="scroll"><table>
+<div class="scroll" role="region" aria-label="Entries" tabindex="0"><table>
 <thead><tr><th scope="col">Time</th><th scope="col">User</th><th scope="col">By</th><th scope="col">From</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">Outcome</th></tr></thead>
 <tbody>${rows.map(
   (row) => html`
