@@ -1,7 +1,6 @@
 /** HTTP for the client: node:http, since fetch breaks off a body that is silent for five minutes. */
-import { randomUUID } from 'node:crypto';
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { Agent, IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { BerthError, type Call, type Credentials, type Problem } from './call.ts';
@@ -26,7 +25,7 @@ const REPEATS_MS = [250, 1_000, 4_000];
 
 /** Sends a call that makes something. Repeats it if its answer was lost: all repeats make one thing. */
 export async function sendOnce(call: Call): Promise<IncomingMessage> {
-  const keyed = { ...call, idempotencyKey: randomUUID() };
+  const keyed = { ...call, idempotencyKey: crypto.randomUUID() };
   for (const pauseMs of REPEATS_MS)
     try {
       return await send(keyed);
@@ -52,8 +51,25 @@ export function sessionOf({ headers }: IncomingMessage): string | undefined {
 
 /** Connections are used again, and many calls at once share a few of them. */
 const CONNECTIONS = { keepAlive: true, maxSockets: 8 };
-const plain = new HttpAgent(CONNECTIONS);
-const secure = new HttpsAgent(CONNECTIONS);
+type Http = typeof import('node:http');
+
+interface Sender {
+  request: Http['request'];
+  agent: Agent;
+}
+
+const senders = new Map<string, Sender>();
+const load = createRequire(import.meta.url);
+
+/** For `http:` or `https:`. An import would also load fetch, for longer than `berth` may take to start. */
+function senderFor(protocol: string): Sender {
+  const known = senders.get(protocol);
+  if (known) return known;
+  const { request, Agent } = load(protocol === 'https:' ? 'node:https' : 'node:http') as Http;
+  const sender = { request, agent: new Agent(CONNECTIONS) };
+  senders.set(protocol, sender);
+  return sender;
+}
 
 function answerTo({
   method,
@@ -70,10 +86,9 @@ function answerTo({
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     ...(payload && { 'content-type': 'application/json', 'content-length': payload.byteLength }),
   };
-  const isSecure = url.protocol === 'https:';
-  const [start, agent] = isSecure ? [requestHttps, secure] : [requestHttp, plain];
+  const { request, agent } = senderFor(url.protocol);
   return new Promise((resolve, reject) => {
-    const outgoing = start(url, { method, headers, agent, ...(signal && { signal }) }, resolve);
+    const outgoing = request(url, { method, headers, agent, ...(signal && { signal }) }, resolve);
     outgoing.on('error', (error: NodeJS.ErrnoException) =>
       reject(new BerthError(0, `${url.origin} can't be reached: ${reasonOf(error)}`, [], error)),
     );
