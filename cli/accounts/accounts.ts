@@ -3,14 +3,10 @@ import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { type PasswordOptions, passwordsFor } from '../inputs/passwords.ts';
+import { type Form, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type Kind, type Options, optionsOf, quotas, roles, users, valuesIn } from './account-fields.ts';
-
-interface Form {
-  json?: boolean;
-  quiet?: boolean;
-}
 
 /** What the commands of a kind have in common. */
 interface Setting<Item extends { id: number }> {
@@ -73,9 +69,7 @@ async function listAll<Item extends { id: number }>(
 ): Promise<void> {
   const berth = await connect();
   const all = await kind.of(berth).list(await valuesIn(kind, options, berth));
-  if (options.json) return terminal.out(`${JSON.stringify(all)}\n`);
-  if (options.quiet) return terminal.out(all.map(({ id }) => `${id}\n`).join(''));
-  await terminal.out(table(kind.heads, all.map(kind.row), terminal.columns));
+  await printList(terminal, options, all, kind.heads, kind.row);
 }
 
 async function show<Item extends { id: number }>(

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { AuditEntry, AuditFilter, Berth } from '../../client/berth.ts';
 import { timeMsOf } from '../inputs/arguments.ts';
-import { table } from '../terminal/table.ts';
+import { printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { timeOf } from '../terminal/time.ts';
 
@@ -39,10 +39,8 @@ async function list(terminal: Terminal, connect: () => Promise<Berth>, options: 
   const filter = filterOf(options);
   const { audit } = await connect();
   const entries = (await audit.latest(filter, limit)).reverse();
-  if (options.json) return terminal.out(`${JSON.stringify(entries)}\n`);
-  if (options.quiet) return terminal.out(entries.map(({ id }) => `${id}\n`).join(''));
   const heads = ['TIME', 'USER', 'BY', 'FROM', 'ACTION', 'TARGET', 'OUTCOME'];
-  await terminal.out(table(heads, entries.map(rowOf), terminal.columns));
+  await printList(terminal, options, entries, heads, rowOf);
 }
 
 const filterOf = ({ user, action, target, since, until }: Options): AuditFilter => ({

@@ -5,14 +5,10 @@ import { readDescription } from '../description.ts';
 import { idOf } from '../inputs/arguments.ts';
 import { durationOf, durationText } from '../inputs/durations.ts';
 import { forEachOf } from '../inputs/named.ts';
+import { type Form, printList } from '../terminal/list.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
-
-interface Form {
-  json?: boolean;
-  quiet?: boolean;
-}
 
 const DEFAULT_LIMIT = 20;
 const IS_ID = /^\d+$/;
@@ -83,18 +79,16 @@ interface ListOptions {
 async function list(
   terminal: Terminal,
   connect: () => Promise<Berth>,
-  { status, name, limit, json, quiet }: Form & ListOptions,
+  { status, name, limit, ...form }: Form & ListOptions,
 ): Promise<void> {
   const filter: ExecutionFilter = { limit: idOf(limit), ...(status && { status }), ...(name && { name }) };
   const executions = await (await connect()).executions(filter);
-  if (json) return terminal.out(`${JSON.stringify(executions)}\n`);
-  if (quiet) return terminal.out(executions.map(({ id }) => `${id}\n`).join(''));
   const nowMs = Date.now();
-  const rows = executions.map((one) => [
+  const heads = ['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR'];
+  await printList(terminal, form, executions, heads, (one) => [
     ...[String(one.id), one.status, ageOf(one.time_submit, nowMs), one.name],
     one.error_message ?? '',
   ]);
-  await terminal.out(table(['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR'], rows, terminal.columns));
 }
 
 async function show(

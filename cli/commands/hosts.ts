@@ -5,15 +5,11 @@ import type { Berth } from '../../client/berth.ts';
 import type { Hosts } from '../../client/resources.ts';
 import { sizeText } from '../../shared/sizes.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
+import { type Form, printList } from '../terminal/list.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import { details, onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
-
-interface Form {
-  json?: boolean;
-  quiet?: boolean;
-}
 
 export function addHostCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   const host = program.command('host').description('The hosts of the cluster');
@@ -76,18 +72,15 @@ interface TokenOptions {
   labels?: string;
 }
 
-async function list(terminal: Terminal, connect: () => Promise<Berth>, { json, quiet }: Form): Promise<void> {
+async function list(terminal: Terminal, connect: () => Promise<Berth>, form: Form): Promise<void> {
   const hosts = await (await connect()).hosts.list();
-  if (json) return terminal.out(`${JSON.stringify(hosts)}\n`);
-  if (quiet) return terminal.out(hosts.map(({ id }) => `${id}\n`).join(''));
-  const rows = hosts.map((one) => [
+  const heads = ['ID', 'NAME', 'STATE', 'CONTAINERS', 'MEMORY', 'CORES', 'LABELS'];
+  await printList(terminal, form, hosts, heads, (one) => [
     ...[String(one.id), one.name, one.state, String(one.containers)],
     `${sizeText(one.memory_reserved)} of ${sizeText(one.memory_total)}`,
     `${one.cores_reserved} of ${one.cores_total}`,
     one.labels.join(','),
   ]);
-  const heads = ['ID', 'NAME', 'STATE', 'CONTAINERS', 'MEMORY', 'CORES', 'LABELS'];
-  await terminal.out(table(heads, rows, terminal.columns));
 }
 
 async function show(

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { node24, programAt } from '../machine/programs.ts';
+import { LEAN, node24, programAt } from '../machine/programs.ts';
 import { Exit, FAILED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { addServerInstall } from './server-install.ts';
@@ -16,8 +16,6 @@ interface MachineProgram {
   /** For Node: less memory for a process that runs for months. */
   flags?: readonly string[];
 }
-
-const LEAN = ['--max-semi-space-size=2', '--no-maglev', '--liftoff-only'];
 
 const PROGRAMS: readonly MachineProgram[] = [
   {

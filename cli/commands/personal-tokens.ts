@@ -4,14 +4,9 @@ import type { Berth, NewPersonalToken } from '../../client/berth.ts';
 import { repeated } from '../inputs/arguments.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { ownPassword } from '../inputs/passwords.ts';
-import { table } from '../terminal/table.ts';
+import { type Form, printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
-
-interface Form {
-  json?: boolean;
-  quiet?: boolean;
-}
 
 interface CreateOptions extends Form {
   scope: string[];
@@ -81,20 +76,16 @@ async function create(
 async function list(
   terminal: Terminal,
   connect: () => Promise<Berth>,
-  { user, json, quiet }: Form & { user?: string },
+  { user, ...form }: Form & { user?: string },
 ): Promise<void> {
   const { tokens, users } = await connect();
   const all = await tokens.list(user === undefined ? {} : { user_id: await idNamed(users, user) });
-  if (json) return terminal.out(`${JSON.stringify(all)}\n`);
-  if (quiet) return terminal.out(all.map(({ id }) => `${id}\n`).join(''));
-  const rows = all.map((one) => [
+  const heads = ['ID', 'NAME', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'];
+  await printList(terminal, form, all, heads, (one) => [
     ...[String(one.id), one.name, one.scopes.join(','), timeOf(one.created_at)],
     one.expires_at === null ? 'never' : timeOf(one.expires_at),
     one.last_used_at === null ? 'never' : ageOf(one.last_used_at, Date.now()),
   ]);
-  await terminal.out(
-    table(['ID', 'NAME', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'], rows, terminal.columns),
-  );
 }
 
 /** Null for `never`. Throws for any other text that is no number of days. */

@@ -3,13 +3,9 @@ import type { Command } from 'commander';
 import type { Berth, ShopEntry } from '../../client/berth.ts';
 import { repeated } from '../inputs/arguments.ts';
 import { addSubmitOptions, type SubmitOptions, submit } from '../submission.ts';
+import { type Form, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-
-interface Form {
-  json?: boolean;
-  quiet?: boolean;
-}
 
 interface RunOptions extends SubmitOptions {
   set?: string[];
@@ -42,10 +38,8 @@ export function addShopCommands(program: Command, terminal: Terminal, connect: (
 
 async function list(terminal: Terminal, connect: () => Promise<Berth>, form: Form): Promise<void> {
   const entries = await (await connect()).shop.list();
-  if (form.json) return terminal.out(`${JSON.stringify(entries)}\n`);
-  if (form.quiet) return terminal.out(entries.map(({ id }) => `${id}\n`).join(''));
-  const rows = entries.map(({ id, name, category }) => [id, name, category]);
-  await terminal.out(table(['ID', 'NAME', 'CATEGORY'], rows, terminal.columns));
+  const rowOf = ({ id, name, category }: ShopEntry) => [id, name, category];
+  await printList(terminal, form, entries, ['ID', 'NAME', 'CATEGORY'], rowOf);
 }
 
 async function show(

@@ -1,4 +1,5 @@
 /** The service of systemd that runs the control plane: its places and its unit. Pure. */
+import { LEAN } from './programs.ts';
 
 export const UNIT_NAME = 'berth-server.service';
 export const USER = 'berth-server';
@@ -21,7 +22,7 @@ StartLimitIntervalSec=0
 
 [Service]
 User=${USER}
-ExecStart=${PLACES.program}/${node} --max-semi-space-size=2 --no-maglev --liftoff-only ${PLACES.program}/control-plane/node.js
+ExecStart=${PLACES.program}/${node} ${LEAN.join(' ')} ${PLACES.program}/control-plane/node.js
 Environment=MALLOC_ARENA_MAX=1 NODE_COMPILE_CACHE=${PLACES.cache}
 EnvironmentFile=${PLACES.settings}
 StateDirectory=berth-server
