@@ -48,7 +48,7 @@ export class Findings {
   }
 }
 
-const pointerTo = (path: readonly PropertyKey[]): string =>
+export const pointerTo = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${shown(String(part)).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
 /** `text`, or its beginning. */

@@ -4,7 +4,7 @@
  */
 
 import { validateApplication } from '../../../shared/application.ts';
-import type { Problem } from '../../../shared/application-problems.ts';
+import { MAX_PROBLEMS, type Problem } from '../../../shared/application-problems.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Role } from '../accounts/account.ts';
 import { readValue } from './parameter-values.ts';
@@ -58,7 +58,7 @@ export const parametersFor = ({ application, parameters }: ShopEntry, role: Role
 export const mayChange = (role: Role, { kind }: Pick<Parameter, 'kind'>): boolean =>
   kind !== 'resources' || role.canCustomizeResources;
 
-/** The application with the submitted values, by parameter key, or every problem with them. */
+/** The application with the submitted values, by parameter key, or the first problems with them. */
 export function fillIn(
   entry: ShopEntry,
   role: Role,
@@ -69,6 +69,7 @@ export function fillIn(
   const values = new Map<string, string>();
   const problems: ParameterProblem[] = [];
   for (const [key, text] of Object.entries(submitted)) {
+    if (problems.length === MAX_PROBLEMS) break;
     const parameter = byKey.get(key);
     const reading = parameter
       ? readValue(parameter, text)

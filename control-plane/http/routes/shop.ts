@@ -1,5 +1,6 @@
 /** Routes of the app shop: parse, call the operation, render. */
 import { Hono } from 'hono';
+import { pointerTo } from '../../../shared/application-problems.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { fillInFromShop, getShopEntry, listShop, type ShopContext } from '../../operations/shop/shop.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
@@ -22,7 +23,7 @@ export function shopRoutes(context: ShopContext & { bodies: BodyReader }): Hono<
     const filled = await fillInFromShop(context, c.get('actor'), c.req.param('id'), values);
     if ('application' in filled) return json({ application: filled.application });
     const details = filled.problems.map(({ parameter, message }) => ({
-      pointer: parameter === null ? '' : `/values/${parameter}`,
+      pointer: parameter === null ? '' : pointerTo(['values', parameter]),
       message,
     }));
     throw new OperationError('invalid', 'The application does not accept these values.', { details });

@@ -11,6 +11,7 @@ import { EXAMPLE_SHOP, shopFolder } from '../../../../control-plane/local/shop-f
 import { ReadTurns } from '../../../../control-plane/operations/read-turns.ts';
 import {
   explainFromShop,
+  fillInFromShop,
   getShopEntry,
   listShop,
   readPicture,
@@ -95,8 +96,15 @@ test('W68: a request without credentials sees nothing', async () => {
     readPicture(context, nobody, ID),
     start(nobody, { name: 'run', values: {} }),
     explainFromShop(context, nobody, ID, { name: 'run', values: {} }),
+    fillInFromShop(context, nobody, ID, async () => ({})),
   ];
-  expect(await Promise.all(requests.map(codeOf))).toEqual(Array(5).fill('unauthenticated'));
+  expect(await Promise.all(requests.map(codeOf))).toEqual(Array(6).fill('unauthenticated'));
+});
+
+test('H513: a refusal has at most 100 problems, however many values are sent', async () => {
+  const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`none-${at}`, '']));
+  const refused = await fillInFromShop(context, actorWith(), ID, async () => many);
+  expect('problems' in refused && refused.problems).toHaveLength(100);
 });
 
 test('W70: an application started from the shop is an execution with the resulting description', async () => {
