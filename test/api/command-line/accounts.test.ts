@@ -23,8 +23,7 @@ onHosts(setups, (host) => {
 
   const logIn = async (username: string, password: string) => {
     const line = new CommandLine(await scratchFolder('berth-home-'));
-    const words = ['login', host().url(), '--user', username, '--password-stdin'];
-    expect((await line.run(words, password)).code).toBe(0);
+    await line.logIn(host().url(), password, username);
     return line;
   };
   /** Standard output of a command that succeeds and has nothing to say. */

@@ -11,7 +11,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   beforeAll(async () => {
     home = await scratchFolder('berth-home-');
     berth = new CommandLine(home);
-    await berth.run(['login', host().url(), '--user', 'admin', '--password-stdin'], `${ADMIN_PASSWORD}\n`);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
     for (const name of ['one', 'two', 'three']) await berth.run(['role', 'create', '--name', name]);
     await berth.run(['role', 'update', 'two', '--can-see-status', 'true']);
   });

@@ -38,7 +38,7 @@ onHosts(setups, (host) => {
     shells = await ensureShells();
     home = await scratchFolder('berth-home-');
     berth = new CommandLine(home);
-    await berth.run(['login', host().url(), '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
     await mkdir(join(home, 'bin'));
     await writeFile(join(home, 'bin/berth'), programIn(home));
     await chmod(join(home, 'bin/berth'), 0o755);

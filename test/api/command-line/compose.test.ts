@@ -32,8 +32,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
     await writeFile(join(home, 'shop', '.env'), 'TAG=1\n');
     await writeFile(join(home, 'shop', 'web.env'), 'COLOUR=red\n');
     berth = new CommandLine(home);
-    const login = ['login', host().url(), '--user', 'admin', '--password-stdin'];
-    expect((await berth.run(login, ADMIN_PASSWORD)).code).toBe(0);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
   });
   afterAll(() => rm(home, { recursive: true, force: true }));
   beforeEach(() => writeFile(path, FILE));

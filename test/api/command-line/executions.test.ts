@@ -25,8 +25,7 @@ onHosts(setups, (host) => {
   beforeAll(async () => {
     home = await scratchFolder('berth-home-');
     berth = new CommandLine(home);
-    const login = ['login', host().url(), '--user', 'admin', '--password-stdin'];
-    expect((await berth.run(login, ADMIN_PASSWORD)).code).toBe(0);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
   });
   afterAll(() => rm(home, { recursive: true, force: true }));
   beforeEach(async () => {

@@ -20,8 +20,7 @@ onHosts(setups, (host) => {
   let berth: CommandLine;
   beforeAll(async () => {
     berth = new CommandLine(await scratchFolder('berth-home-'));
-    const login = ['login', host().url(), '--user', 'admin', '--password-stdin'];
-    expect((await berth.run(login, ADMIN_PASSWORD)).code).toBe(0);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
   });
 
   /** Standard output of a command that succeeds and has nothing to say. */

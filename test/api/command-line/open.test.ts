@@ -28,7 +28,7 @@ onHosts(setups, (host) => {
     await writeFile(join(home, 'bin/xdg-open'), `#!/bin/sh\necho "$@" >> '${home}/opened'\n`);
     await chmod(join(home, 'bin/xdg-open'), 0o755);
     berth = new CommandLine(home, { DISPLAY: ':0', PATH: `${join(home, 'bin')}:${process.env.PATH}` });
-    await berth.run(['login', host().url(), '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
     agent = await ScriptedAgent.join(host());
   });
   afterAll(async () => {

@@ -19,7 +19,7 @@ onHosts(setups, (host) => {
   };
   beforeAll(async () => {
     berth = new CommandLine(await newHome());
-    await berth.run(['login', host().url(), '--user', 'admin', '--password-stdin'], `${ADMIN_PASSWORD}\n`);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
   });
   afterAll(() => Promise.all(homes.map((home) => rm(home, { recursive: true, force: true }))));
   const create = (...words: string[]) =>

@@ -13,7 +13,7 @@ onHosts(setups, (host) => {
   beforeAll(async () => {
     home = await scratchFolder('berth-home-');
     berth = new CommandLine(home);
-    await berth.run(['login', host().url(), '--user', 'admin', '--password-stdin'], `${ADMIN_PASSWORD}\n`);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
   });
   afterAll(() => rm(home, { recursive: true, force: true }));
 

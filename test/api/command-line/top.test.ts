@@ -27,7 +27,7 @@ onHosts(setups, (host) => {
   beforeAll(async () => {
     home = await scratchFolder('berth-home-');
     berth = new CommandLine(home);
-    await berth.run(['login', host().url(), '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
     agent = await ScriptedAgent.join(host());
     const resources = { memory: { min: GIB, max: 2 * GIB }, cores: { min: 0.5, max: null } };
     id = await api.submit(application(service({ resources })), 'of-the-test');
@@ -59,7 +59,7 @@ onHosts(setups, (host) => {
   test('L105: a user who may not see the hosts gets the own services alone', async () => {
     await addUser(host(), 'alice', 'secret words', 'user');
     const own = new CommandLine(join(home, 'alice'));
-    await own.run(['login', host().url(), '--user', 'alice', '--password-stdin'], 'secret words');
+    await own.logIn(host().url(), 'secret words', 'alice');
     expect(JSON.parse((await own.run(['top', '--json'])).out)).toEqual({ hosts: null, services: [] });
     expect((await own.run(['top'])).out).toMatch(/^EXECUTION +NAME/);
   });

@@ -57,7 +57,7 @@ beforeAll(async () => {
   command = commandIn(output);
   agent = startAgent();
   cli = new CommandLine(await scratchFolder('berth-home-'));
-  await cli.run(['login', berth.url, '--user', 'admin', '--password-stdin'], PASSWORD);
+  await cli.logIn(berth.url, PASSWORD);
   execution = await berth.api.submit(application(script('sleep 1000')));
   await berth.api.waitFor(execution, 'running');
 });

@@ -15,7 +15,7 @@ beforeAll(async () => {
   home = await scratchFolder('berth-home-');
   berth = await startBerth({ deployment: 'e2e-compose' });
   cli = new CommandLine(home, { WHOM: 'you' });
-  await cli.run(['login', berth.url, '--user', 'admin', '--password-stdin'], PASSWORD);
+  await cli.logIn(berth.url, PASSWORD);
 });
 afterAll(async () => {
   await berth.close();

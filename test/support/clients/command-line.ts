@@ -41,6 +41,12 @@ export class CommandLine {
     return { ...ended, out: out.toString() };
   }
 
+  /** Logs in by password, which must succeed. */
+  async logIn(url: string, password: string, username = 'admin'): Promise<void> {
+    const { code, err } = await this.run(['login', url, '--user', username, '--password-stdin'], password);
+    if (code !== 0) throw new Error(`berth login ended with ${code}: ${err}`);
+  }
+
   start(words: readonly string[], input = ''): Command {
     const child = spawn(process.execPath, [MAIN, ...words], { env: this.#env, stdio: 'pipe' });
     child.stdin.on('error', () => {}).end(input);
