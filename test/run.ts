@@ -12,14 +12,15 @@ import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
 import { ensureChromium } from './support/browser/chromium.ts';
 import { removeKilledRuns } from './support/engines/leftovers.ts';
-import { type Counts, countTests, failuresIn } from './support/tools/count.ts';
+import { type Counts, countTests, failuresIn } from './support/reports/count.ts';
+import { checkRules, titlesOf } from './support/reports/rules.ts';
 import { ensurePrometheus } from './support/tools/prometheus.ts';
-import { checkRules, titlesOf } from './support/tools/rules.ts';
 import { ensureShells } from './support/tools/shells.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
 const MAX_BUNDLE_KIB = 1024;
 const RULES = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md', 'cli/SPEC.md'];
+const JSON_REPORT = resolve(import.meta.dirname, 'support/reports/json-report.ts');
 const ONE: Counts = { passed: 1, failed: 0 };
 
 const total: Counts = { passed: 0, failed: 0 };
@@ -133,7 +134,7 @@ async function runVitest(
   isShown: boolean,
 ): Promise<Counts & { output: string }> {
   const args = ['run', ...projects.flatMap((project) => ['--project', project])];
-  args.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', report);
+  args.push('--reporter', 'default', '--reporter', JSON_REPORT, '--outputFile.json', report);
   let failure: unknown;
   const output = await (isShown ? runTool('vitest', args) : readTool('vitest', args)).catch((error) => {
     failure = error;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countTests, failuresIn } from '../../support/tools/count.ts';
+import { countTests, failuresIn } from '../../support/reports/count.ts';
 
 const report = (...files: [status: string, ...tests: string[]][]) =>
   JSON.stringify({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkRules, titlesOf } from '../../support/tools/rules.ts';
+import { checkRules, titlesOf } from '../../support/reports/rules.ts';
 
 const documents = ['# Rules\n\n- **H1** One, as in H9.\n- **H2** Two.', '- **P1** Three.'];
 
