@@ -66,7 +66,7 @@ async function start(config: NodeConfig): Promise<void> {
   const { db, isUpgrade } = await openDb(config, dataDir);
   const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
-  const metrics = metricsOf(config, () => connections.limit);
+  const metrics = metricsOf(config, () => connections.limits);
   const app = newApp(config, { dataDir, db, coordinator, variant, metrics });
   const { serve, open } = holdRequests(metrics ? counted(app, metrics.http) : app.fetch);
   const { server, connections } = httpServer(serve, {
@@ -158,11 +158,11 @@ function newApp(
 }
 
 /** Undefined if nobody may read them. */
-function metricsOf(config: NodeConfig, connections: () => Limit): MetricsSettings | undefined {
+function metricsOf(config: NodeConfig, connections: () => Limit[]): MetricsSettings | undefined {
   const access = scrapeAccessOf(config);
   if (!access) return undefined;
   const delay = new EventLoopDelay();
-  const ofProcess = () => [...limitFamilies([connections()]), delay.family(), ...processFamilies()];
+  const ofProcess = () => [...limitFamilies(connections()), delay.family(), ...processFamilies()];
   return { access, maxHosts: config.BERTH_METRICS_HOSTS, http: new HttpCounts(), process: ofProcess };
 }
 

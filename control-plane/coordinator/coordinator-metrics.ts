@@ -3,6 +3,7 @@ import { activeFamily, clusterFamilies, clusterLimits } from '../core/metrics/cl
 import type { CoordinatorCounts } from '../core/metrics/coordinator-counts.ts';
 import { counter, type Family } from '../core/metrics/family.ts';
 import { type Limit, limitFamilies } from '../core/metrics/limits.ts';
+import type { IdempotencyKeys } from './changes/idempotency-keys.ts';
 import type { Clock } from './ports.ts';
 import type { Turns } from './turns.ts';
 
@@ -16,6 +17,7 @@ export interface Counted {
   history: { removed: number };
   events: Streams;
   logs: Streams;
+  keys: IdempotencyKeys;
 }
 
 interface Streams {
@@ -27,7 +29,7 @@ interface Streams {
 export async function readMetrics(
   turns: Turns,
   clock: Pick<Clock, 'after'>,
-  { counts, agents, history, events, logs }: Counted,
+  { counts, agents, history, events, logs, keys }: Counted,
   maxHosts: number,
 ): Promise<Family[]> {
   const state = await stateOf(turns, clock, maxHosts);
@@ -38,6 +40,7 @@ export async function readMetrics(
       ...(state?.limits ?? []),
       { name: 'event_streams', used: events.size, limit: events.maxSize },
       { name: 'log_streams', used: logs.size, limit: logs.maxSize },
+      keys.limit,
     ]),
     ...counts.families(),
     counter('berth_agent_connections_total', 'Connections that agents have opened.', agents.opened),

@@ -216,7 +216,7 @@ export class Coordinator implements CoordinatorApi {
   }
 
   metrics(maxHosts: number): Promise<Family[]> {
-    const counted = { agents: this.agents.perHost, history: this.#history };
+    const counted = { agents: this.agents.perHost, history: this.#history, keys: this.#keys };
     const streams = { events: this.#events, logs: this.#logs };
     return readMetrics(this.#turns, this.#clock, { counts: this.#counts, ...counted, ...streams }, maxHosts);
   }

@@ -46,6 +46,18 @@ export class ConnectionPlaces<C extends Connection> {
     return this.#open.size;
   }
 
+  get requestCount(): number {
+    return this.#requestCount;
+  }
+
+  /** Of the address that has most: connections that wait for a request, or requests under way. */
+  get mostOfOneAddress(): number {
+    let most = 0;
+    for (const { size } of this.#waitingByAddress.values()) most = Math.max(most, size);
+    for (const count of this.#requestsByAddress.values()) most = Math.max(most, count);
+    return most;
+  }
+
   /** Returns the connection that loses its place to this one, or this one if there is no place for it. */
   open(connection: C): { closed: C; excess: Excess } | undefined {
     const { connections, perAddress } = this.#limits;

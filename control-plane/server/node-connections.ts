@@ -64,12 +64,29 @@ export class NodeConnections {
     });
   }
 
-  get limit(): Limit {
-    const { connections } = this.#settings.limits;
-    return {
-      ...{ name: 'connections', setting: 'BERTH_MAX_CONNECTIONS' },
-      ...{ used: this.#places.size, limit: connections },
-    };
+  /** For the metrics. */
+  get limits(): Limit[] {
+    const { connections, perAddress, forAgents, unreadBytes } = this.#settings.limits;
+    const { size, requestCount, mostOfOneAddress } = this.#places;
+    const unread = this.#unread().reduce((sum, { bytes }) => sum + bytes, 0);
+    return [
+      {
+        ...{ name: 'connections', setting: 'BERTH_MAX_CONNECTIONS' },
+        ...{ used: size, limit: connections },
+      },
+      {
+        ...{ name: 'requests', setting: 'BERTH_CONNECTIONS_FOR_AGENTS' },
+        ...{ used: requestCount, limit: connections - forAgents },
+      },
+      {
+        ...{ name: 'connections_of_one_address', setting: 'BERTH_MAX_CONNECTIONS_PER_ADDRESS' },
+        ...{ used: mostOfOneAddress, limit: perAddress },
+      },
+      {
+        ...{ name: 'unread_answers', setting: 'BERTH_MAX_UNREAD_MIB' },
+        ...{ unit: 'bytes', used: unread, limit: unreadBytes },
+      },
+    ];
   }
 
   /** Returns why this request is refused, or undefined after it was given a place. */
@@ -155,16 +172,21 @@ export class NodeConnections {
   /** Closes connections whose clients do not read their answers, if those take too much memory. */
   #closeUnread(): void {
     this.#unreadCheck = undefined;
-    const unread = [...this.#places.requests()].flatMap(([{ socket }, address]) =>
-      socket.writableLength > 0
-        ? [{ socket, address, bytes: Math.max(socket.writableLength, MIN_UNREAD_BYTES) }]
-        : [],
-    );
+    const unread = this.#unread();
     for (const { socket } of unreadBeyond(unread, this.#settings.limits.unreadBytes)) {
       this.#count('closed');
       socket.destroy();
     }
     if (unread.length > 0) this.#unreadCheck = setTimeout(() => this.#closeUnread(), UNREAD_CHECK_MS).unref();
+  }
+
+  /** Answers that their clients have not read yet. */
+  #unread() {
+    return [...this.#places.requests()].flatMap(([{ socket }, address]) =>
+      socket.writableLength > 0
+        ? [{ socket, address, bytes: Math.max(socket.writableLength, MIN_UNREAD_BYTES) }]
+        : [],
+    );
   }
 
   #clientOf(request: IncomingMessage): string {

@@ -2,6 +2,7 @@
  * Idempotency keys in turns: a request whose key was used before makes nothing, and gets what the first one
  * made (API-20). The coordinator writes all keys, so it knows those of a user once it has read them.
  */
+import type { Limit } from '../../core/metrics/limits.ts';
 import {
   assertMayUseKey,
   type Made,
@@ -41,6 +42,13 @@ export class IdempotencyKeys {
   constructor(db: Db, maxPerUser: number) {
     this.#db = db;
     this.#maxPerUser = maxPerUser;
+  }
+
+  /** For the metrics. Users whose keys are not in memory have made no request lately. */
+  get limit(): Limit {
+    const [name, setting] = ['idempotency_keys_of_one_user', 'BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER'];
+    const used = [...this.#ofUsers.values()].reduce((most, { count }) => Math.max(most, count), 0);
+    return { name, setting, used, limit: this.#maxPerUser };
   }
 
   /** Finds out what the key was used for. Only the turn that reads may decide by it. */

@@ -77,8 +77,11 @@ onHosts(everySetup, (host, { kind }) => {
     const text = await read();
     for (const sample of ['berth_event_loop_delay_seconds_count', 'berth_heap_used_bytes'])
       expect(valueIn(text, sample) !== undefined).toBe(kind === 'node');
-    const connections = 'berth_limit_used{name="connections",setting="BERTH_MAX_CONNECTIONS"}';
-    expect(valueIn(text, connections) !== undefined).toBe(kind === 'node');
+    const bounds = ['connections', 'requests', 'connections_of_one_address', 'unread_answers'];
+    for (const name of bounds)
+      expect(
+        new RegExp(`^berth_limit(_used)?(_bytes)?\\{name="${name}",setting="BERTH_`, 'm').test(text),
+      ).toBe(kind === 'node');
   });
 });
 

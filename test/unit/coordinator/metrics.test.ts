@@ -60,3 +60,11 @@ test('H452: bytes of logs and open streams are counted', async () => {
   expect(lines).toContain('berth_log_bytes_total 5');
   expect(lines).toContain('berth_limit_used{name="log_streams",setting=""} 0');
 });
+
+test('H452: keys of requests are counted, those of the user who has most', async () => {
+  const used = () => read().then((lines) => lines.filter((line) => line.includes('idempotency_keys')));
+  const labels = 'name="idempotency_keys_of_one_user",setting="BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER"';
+  expect(await used()).toContain(`berth_limit_used{${labels}} 0`);
+  for (const key of ['a', 'b', 'b']) await rig.submitOnce({ key, digest: 'of the request' });
+  expect(await used()).toContain(`berth_limit_used{${labels}} 2`);
+});

@@ -22,6 +22,19 @@ async function start(setup: Setup) {
   return (from: string, bytes: string) => rig.send(from, bytes);
 }
 
+test('H452: the metrics tell the connections, the requests, and those of the address that has most', async () => {
+  const send = await start({ perAddress: 3, connections: 20, forAgents: 5 });
+  const used = () => rig.connections.limits.map(({ used, limit }) => [used, limit]);
+  await send('127.0.0.2', HALF);
+  for (let n = 0; n < 2; n++) await send('127.0.0.3', HELD);
+  await eventually(() => rig.connections.limits[1]?.used === 2);
+  expect(used().slice(0, 3)).toEqual([
+    [3, 20],
+    [2, 15],
+    [2, 3],
+  ]);
+});
+
 describe('connections that wait', () => {
   test('H344: beyond the limit of an address, its own oldest unfinished head goes first, with an answer', async () => {
     const send = await start({ perAddress: 3 });
@@ -220,7 +233,7 @@ describe('slow peers', () => {
   });
 });
 
-test('H378: if unread answers take too much memory, an address loses the oldest of those that are beyond its share', async () => {
+test('H378, H452: if unread answers take too much memory, an address loses the oldest of those that are beyond its share', async () => {
   const send = await start({ unreadBytes: 160 * 2 ** 20 });
   const unread = async (from: string): Promise<Socket> => {
     const accepted = once(rig.server, 'connection');
@@ -234,6 +247,9 @@ test('H378: if unread answers take too much memory, an address loses the oldest 
   const others = [await unread('127.0.0.3'), await unread('127.0.0.2')];
   await eventually(() => oldest.destroyed);
   expect(others.every(({ writable }) => writable)).toBe(true);
+  const bytes = () => others.reduce((sum, { writableLength }) => sum + writableLength, 0);
+  await eventually(() => rig.connections.limits[3]?.used === bytes());
+  expect(rig.connections.limits[3]).toMatchObject({ unit: 'bytes', limit: 160 * 2 ** 20 });
 });
 
 test('H349: a line in the log counts the connections and requests that were refused', async () => {
