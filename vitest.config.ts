@@ -9,6 +9,9 @@ const project = (name: string, options: Record<string, unknown> = {}) => ({
 /** Finds or starts the Docker engine and makes the test image before the first test. */
 const engine = { globalSetup: 'test/support/hosts/engine-setup.ts' };
 
+/** Builds the Worker before the first test. */
+const bundle = { globalSetup: 'test/support/hosts/workerd/worker-bundle.ts' };
+
 export default defineConfig({
   test: {
     testTimeout: 20_000,
@@ -19,7 +22,13 @@ export default defineConfig({
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2 }),
       project('contract', engine),
       // Two files at a time, since a starting host waits for half of its time.
-      project('api', { maxWorkers: 2, testTimeout: 30_000, sequence: { groupOrder: 1 } }),
+      project('api', {
+        ...bundle,
+        isolate: false,
+        maxWorkers: 2,
+        testTimeout: 30_000,
+        sequence: { groupOrder: 1 },
+      }),
       project('browser', { ...engine, fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 }),
       project('e2e', { ...engine, fileParallelism: false, testTimeout: 90_000, hookTimeout: 180_000 }),
     ],

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createClient } from '@libsql/client/web';
 import { build } from 'esbuild';
-import { type RawWorkerd, startRawWorkerd } from '../support/hosts/raw-workerd.ts';
+import { type RawWorkerd, startRawWorkerd } from '../support/hosts/workerd/raw-workerd.ts';
 import { scratchFolder } from '../support/tools/folder.ts';
 
 export interface EdgeLimits {

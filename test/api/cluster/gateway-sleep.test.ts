@@ -5,7 +5,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { type MortalHost, startMortalHost } from '../../support/hosts/host-mortal.ts';
+import { type MortalHost, startMortalHost } from '../../support/hosts/workerd/host-mortal.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 /** The runtime lets a gateway sleep that has had no work for 10 s. */

@@ -7,8 +7,8 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { RestClient } from '../../support/clients/rest-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { type MortalHost, startMortalHost } from '../../support/hosts/host-mortal.ts';
 import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
+import { type MortalHost, startMortalHost } from '../../support/hosts/workerd/host-mortal.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 /** The first two share gateway 0, the others gateway 1. */

@@ -3,9 +3,9 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { startNodeHost } from '../../support/hosts/host-node.ts';
-import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
 import { ADMIN_PASSWORD, everySetup, type Host, onHosts } from '../../support/hosts/hosts.ts';
 import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
+import { startWorkerdHost } from '../../support/hosts/workerd/host-workerd.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 onHosts(everySetup, (host) => {

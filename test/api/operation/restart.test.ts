@@ -3,8 +3,8 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
 import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { startWorkerdHost } from '../../support/hosts/workerd/host-workerd.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 onHosts(everySetup, (host, { variant }) => {

@@ -4,7 +4,7 @@ import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { sessionOf } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
-import { type LimitedWorkerd, startLimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
+import { type LimitedWorkerd, startLimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
 
 const ISOLATES = 3;
 const ROUNDS = 5;

@@ -4,8 +4,8 @@
  */
 import * as z from 'zod';
 import { heapsMb } from '../../support/hosts/isolate-heap.ts';
-import { startLimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
 import { freePort } from '../../support/hosts/port.ts';
+import { startLimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
 import { queuedApplication } from '../application.ts';
 import { Deployment, PASSWORD } from '../deployment.ts';
 import { withDistantDatabase } from '../distant-database.ts';

@@ -6,9 +6,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import type { HeapUsage } from '../../support/hosts/isolate-heap.ts';
-import { startLimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import type { Program } from '../../support/hosts/process.ts';
+import { startLimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { PASSWORD } from '../deployment.ts';
 import { atLeast, atMost, type Measurement } from '../figure.ts';

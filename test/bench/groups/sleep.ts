@@ -8,8 +8,8 @@ import type { StatisticsJson } from '../../../control-plane/http/json/schemas.ts
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { enrol, newAgentKey } from '../../support/agents/enrolment.ts';
 import { RestClient } from '../../support/clients/rest-client.ts';
-import { type MortalHost, startMortalHost } from '../../support/hosts/host-mortal.ts';
 import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
+import { type MortalHost, startMortalHost } from '../../support/hosts/workerd/host-mortal.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { application } from '../application.ts';
 import { cookieOf } from '../deployment.ts';

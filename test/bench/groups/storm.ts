@@ -5,8 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { RestClient } from '../../support/clients/rest-client.ts';
-import { startLimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
+import { startLimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
 import { application } from '../application.ts';
 import { cookieOf, Deployment, PASSWORD } from '../deployment.ts';
 import { atLeast, atMost, type Measurement, median } from '../figure.ts';

@@ -1,7 +1,7 @@
 /** The cluster of the group `isolate`: workerd with little heap, its users, agents and clients. */
 import * as z from 'zod';
-import type { LimitedWorkerd } from '../../support/hosts/limited-workerd.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
+import type { LimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { application } from '../application.ts';
 import { cookieOf, PASSWORD } from '../deployment.ts';

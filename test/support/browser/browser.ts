@@ -22,6 +22,8 @@ export const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Every browser with a window sends Accept-Language.
+  '--accept-lang=en-US',
   // Names that browsers do not trust as they trust loopback: they add no Sec-Fetch-* headers over plain http.
   '--host-resolver-rules=MAP *.test 127.0.0.1',
 ];

@@ -5,7 +5,7 @@ import { HttpClient } from '../clients/http-client.ts';
 import { WebClient } from '../clients/web-client.ts';
 import { eventually } from '../tools/eventually.ts';
 import { startNodeHost } from './host-node.ts';
-import { startWorkerdHost } from './host-workerd.ts';
+import { startWorkerdHost } from './workerd/host-workerd.ts';
 
 export type HostKind = 'node' | 'workerd';
 export type Group = 'A' | 'B' | 'zoe-2018.12' | 'zoe-2017.12';

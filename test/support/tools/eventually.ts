@@ -1,9 +1,14 @@
 /** Waits for a condition in tests by polling until a deadline, never by a fixed sleep. */
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Calls `probe` every 20 ms until it neither throws nor returns undefined or false. Returns the result. */
+/** The first pauses are short. Longer waits are probed less often, since many probes cost a request each. */
+const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 200];
+/** Of the time waited so far. */
+const PAUSE_SHARE = 0.1;
+
+/** Calls `probe` again and again until it neither throws nor returns undefined or false. Returns the result. */
 export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const startMs = performance.now();
   for (;;) {
     let failure: unknown = new Error('the condition never came true');
     try {
@@ -12,7 +17,8 @@ export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 10_
     } catch (error) {
       failure = error;
     }
-    if (performance.now() >= deadline) throw failure;
-    await pause(20);
+    const waitedMs = performance.now() - startMs;
+    if (waitedMs >= timeoutMs) throw failure;
+    await pause(Math.min(Math.max(waitedMs * PAUSE_SHARE, MIN_PAUSE_MS), MAX_PAUSE_MS));
   }
 }

@@ -4,12 +4,12 @@
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { scratchFolder } from '../tools/folder.ts';
-import { readTool } from '../tools/tool.ts';
+import { scratchFolder } from '../../tools/folder.ts';
+import { type Sqld, startSqld } from '../sqld.ts';
 import { type RawWorkerd, startRawWorkerd } from './raw-workerd.ts';
-import { type Sqld, startSqld } from './sqld.ts';
+import { bundleInto } from './worker-bundle.ts';
 
-const ROOT = resolve(import.meta.dirname, '../../..');
+const ROOT = resolve(import.meta.dirname, '../../../..');
 
 export interface LimitedWorkerd extends RawWorkerd {
   /** Base URL of the first isolate. Changes with each start, unless `keepPorts` is set. */
@@ -30,16 +30,21 @@ export interface LimitedWorkerdOptions {
   args?: readonly string[];
   /** Worker in place of the one of wrangler.toml: a file with the name worker.ts. */
   entry?: string;
+  /** What each start waits for (`startRawWorkerd`). Default: that the control plane is ready. */
+  readyPath?: string | undefined;
 }
+
+const DEFAULTS = { readyPath: '/readyz' };
 
 /** `settings` may name another libSQL server than the one that this starts. */
 export async function startLimitedWorkerd(
   v8Flags: readonly string[],
   settings: Record<string, string>,
-  { isolates = 1, keepPorts = false, args = [], entry }: LimitedWorkerdOptions = {},
+  options: LimitedWorkerdOptions = {},
 ): Promise<LimitedWorkerd> {
+  const { isolates = 1, keepPorts = false, args = [], entry, readyPath } = { ...DEFAULTS, ...options };
   const folder = await scratchFolder('berth-limited-');
-  await readTool('wrangler', ['deploy', ...(entry ? [entry] : []), '--dry-run', '--outdir', folder]);
+  await bundleInto(folder, entry);
   const objectsFolder = join(folder, 'objects');
   await mkdir(objectsFolder);
   const database = await startSqld();
@@ -48,7 +53,7 @@ export async function startLimitedWorkerd(
     folder,
     sockets: isolates,
     configOf: (ports) => configOf(objectsFolder, ports, v8Flags, vars),
-    readyPath: '/readyz',
+    readyPath,
     keepPorts,
     args,
   });

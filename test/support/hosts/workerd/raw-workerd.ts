@@ -1,9 +1,11 @@
 /** workerd itself, without wrangler, with a configuration of the test. */
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { residentBytes } from './memory.ts';
-import { freePort } from './port.ts';
-import { type Program, startCommand } from './process.ts';
+import { residentBytes } from '../memory.ts';
+import { freePort } from '../port.ts';
+import { type Program, startCommand } from '../process.ts';
 
 const MAX_START_MS = 30_000;
 
@@ -16,7 +18,7 @@ export interface RawWorkerd {
   residentMb(): Promise<number>;
   /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Starts it again. Resolves once the first socket answers `readyPath` with success. */
+  /** Starts it again. Resolves once the first socket answers `readyPath` with success, or accepts connections. */
   start(): Promise<void>;
 }
 
@@ -26,7 +28,8 @@ export interface RawWorkerdOptions {
   sockets: number;
   /** The configuration, in Cap'n Proto's text form, for the ports of the sockets. */
   configOf(ports: readonly number[]): string;
-  readyPath: string;
+  /** Undefined if a start ends as soon as connections are accepted. */
+  readyPath: string | undefined;
   /** True if each start has the ports of the first one. */
   keepPorts?: boolean;
   args?: readonly string[];
@@ -45,6 +48,7 @@ export async function startRawWorkerd(options: RawWorkerdOptions): Promise<RawWo
     program = startCommand(['workerd', 'serve', 'config.capnp', '--experimental', ...args], { cwd: folder });
     await program.waitUntil(async () => {
       if (program.ended !== undefined) return undefined;
+      if (readyPath === undefined) return connects(ports[0]);
       const response = await fetch(`${urls[0]}${readyPath}`);
       if (!response.ok) throw new Error(await response.text());
       return response;
@@ -64,4 +68,11 @@ export async function startRawWorkerd(options: RawWorkerdOptions): Promise<RawWo
   await start();
   const residentMb = async () => (await residentBytes(await pid())) / 2 ** 20;
   return { urls: () => urls, program: () => program, pid, residentMb, kill, start };
+}
+
+/** Sends nothing: a request would wake what sleeps. */
+async function connects(port = 0): Promise<true> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect').finally(() => socket.destroy());
+  return true;
 }

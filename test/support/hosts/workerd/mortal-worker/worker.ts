@@ -5,7 +5,7 @@
 import worker, {
   CoordinatorObject as Coordinator,
   GatewayObject as Gateway,
-} from '../../../../control-plane/worker.ts';
+} from '../../../../../control-plane/worker.ts';
 
 type MortalEnv = Parameters<typeof worker.fetch>[1] & {
   COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
