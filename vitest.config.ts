@@ -8,6 +8,8 @@ const project = (name: string, options: Record<string, unknown> = {}) => ({
 
 /** Finds or starts the Docker engine and makes the test image before the first test. */
 const engine = { globalSetup: 'test/support/hosts/engine-setup.ts' };
+/** The same, and a place for the release that files share. */
+const engineAndRelease = { globalSetup: [engine.globalSetup, 'test/support/releases/this-release.ts'] };
 
 /** Builds the Worker before the first test. */
 const bundle = { globalSetup: 'test/support/hosts/workerd/worker-bundle.ts' };
@@ -30,7 +32,12 @@ export default defineConfig({
         sequence: { groupOrder: 1 },
       }),
       project('browser', { ...engine, fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 }),
-      project('e2e', { ...engine, fileParallelism: false, testTimeout: 90_000, hookTimeout: 180_000 }),
+      project('e2e', {
+        ...engineAndRelease,
+        fileParallelism: false,
+        testTimeout: 90_000,
+        hookTimeout: 180_000,
+      }),
     ],
   },
 });

@@ -15,9 +15,9 @@ import { testEngine } from '../../support/engines/engine.ts';
 import { finished, importNodeBase, importProgram } from '../../support/engines/node-base.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { freePort } from '../../support/hosts/port.ts';
+import { DIST, thisRelease } from '../../support/releases/this-release.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
-import { DIST } from '../../support/tools/installed-package.ts';
 
 const run = promisify(execFile);
 const NAME = `berth-compose-${process.pid}`;
@@ -37,7 +37,7 @@ let removeControlPlane: () => Promise<void>;
 
 beforeAll(async () => {
   folder = await scratchFolder('berth-compose-');
-  await run('npm', ['run', '--silent', 'release', '--', '--draft']);
+  await thisRelease();
   for (const name of ['compose.yaml', 'Caddyfile']) await copyFile(join(DIST, name), join(folder, name));
   const platform = `${process.platform}-${process.arch}`;
   const context = join(DIST, `berth-control-plane-image-${VERSION}-${platform}.tar.gz`);

@@ -1,6 +1,5 @@
 /** The package as people get it: packed, installed with npm in an empty folder, and run from there. */
 import { execFile } from 'node:child_process';
-import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -13,35 +12,26 @@ import { buildControlPlaneImage, controlPlaneContainer } from '../../support/eng
 import { testEngine } from '../../support/engines/engine.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
+import { DIST, digestOf, type Release, TARBALL, thisRelease } from '../../support/releases/this-release.ts';
 import { codeBlocksOf } from '../../support/tools/documents.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
-import { DIST, installPackage, TARBALL } from '../../support/tools/installed-package.ts';
 import { pathWithNode20 } from '../../support/tools/runnable.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const CONTEXT = `berth-control-plane-image-${VERSION}-${process.platform}-${process.arch}.tar.gz`;
 const PASSWORD = 'words of an administrator';
 const run = promisify(execFile);
-const releaseKey = generateKeyPairSync('ed25519');
 
 let folder: string;
-/** The checksum of the package that another umask makes. */
-let packedByOthers: string;
+let release: Release;
 /** Search paths with `berth`, by the version of `node`. */
 let paths: Record<20 | 24, string>;
 
 beforeAll(async () => {
   folder = await scratchFolder('berth-package-');
-  const keyFile = join(folder, 'release-key.pem');
-  await writeFile(keyFile, releaseKey.privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  const agent = join(folder, 'agent');
-  await run('npm', ['run', '--silent', 'sign-agent', '--', keyFile, agent], { cwd: ROOT });
-  await run('/bin/sh', ['-c', 'umask 077; npm run --silent pack -- "$0"', agent], { cwd: ROOT });
-  packedByOthers = await digestOf(TARBALL);
-  await run('npm', ['run', '--silent', 'release', '--', '--draft', '--key', keyFile], { cwd: ROOT });
-  const prefix = await installPackage(folder);
-  const programs = join(prefix, 'bin');
+  release = await thisRelease();
+  const programs = join(release.prefix, 'bin');
   const node24 = join(folder, 'node24');
   await mkdir(node24);
   await symlink(process.execPath, join(node24, 'node'));
@@ -53,11 +43,6 @@ beforeAll(async () => {
   };
 }, 180_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
-
-const digestOf = async (name: string): Promise<string> =>
-  createHash('sha256')
-    .update(await readFile(join(DIST, name)))
-    .digest('hex');
 
 /** `berth` as it was installed, in a folder of its own. */
 function berth(version: 20 | 24, words: string[], env: NodeJS.ProcessEnv = {}): Program {
@@ -93,7 +78,7 @@ test('L85: a release has package, image contexts, SBOM and checksums, and its pa
   expect((await readdir(DIST)).sort()).toEqual(['SHA256SUMS', ...expected].sort());
   const { stdout } = await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: DIST });
   expect(stdout).toBe(expected.map((name) => `${name}: OK\n`).join(''));
-  expect(await digestOf(TARBALL)).toBe(packedByOthers);
+  expect(await digestOf(TARBALL)).toBe(release.packedByOthers);
 });
 
 test('L15: berth demo runs a container to its end, on Node 20', async () => {
@@ -110,7 +95,7 @@ test('L15, L16, L120: berth server serves the commands of clients and the signed
     key: string;
     version: string;
   };
-  expect(signed).toMatchObject({ key: releaseKey.publicKey.export({ format: 'jwk' }).x, version: VERSION });
+  expect(signed).toMatchObject({ key: release.key, version: VERSION });
   const login = startCommand(
     ['/bin/sh', '-c', `echo '${PASSWORD}' | berth login ${url} --user admin --password-stdin`],
     { cwd: folder, env: { HOME: folder, PATH: paths[20] } },
@@ -130,7 +115,7 @@ describe('L80: the script of docs/client.md, in a project that has only the pack
   beforeAll(async () => {
     project = join(folder, 'project');
     await mkdir(join(project, 'node_modules'), { recursive: true });
-    await symlink(join(folder, 'installed/lib/node_modules/berth'), join(project, 'node_modules/berth'));
+    await symlink(join(release.prefix, 'lib/node_modules/berth'), join(project, 'node_modules/berth'));
     const page = await readFile(join(ROOT, 'docs/client.md'), 'utf8');
     const [script, ...others] = codeBlocksOf(page).filter(({ info }) => info === 'js client');
     expect(others).toEqual([]);

@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { testEngine } from '../../support/engines/engine.ts';
 import { SystemdMachine } from '../../support/engines/systemd-machine.ts';
+import { thisRelease } from '../../support/releases/this-release.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
-import { installPackage, makePackage } from '../../support/tools/installed-package.ts';
 
 const run = promisify(execFile);
 /** It has whatever a settings file might spoil. */
@@ -21,12 +21,12 @@ const [PROGRAM, DATA] = ['/opt/berth/server', '/var/lib/berth-server'];
 vi.setConfig({ testTimeout: 300_000 });
 
 let folder: string;
+let prefix: string;
 let machine: SystemdMachine;
 
 beforeAll(async () => {
   folder = await scratchFolder('berth-server-install-');
-  await makePackage();
-  const prefix = await installPackage(folder);
+  ({ prefix } = await thisRelease());
   // The package of a newer version, as npm installs it.
   await run('cp', ['-al', prefix, join(folder, 'newer')]);
   const manifest = join(folder, 'newer/lib/node_modules/berth/package.json');
@@ -38,7 +38,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 beforeEach(async () => {
   machine = await SystemdMachine.start(await testEngine(), {
-    '/mnt/berth': join(folder, 'installed'),
+    '/mnt/berth': prefix,
     '/mnt/newer': join(folder, 'newer'),
     '/mnt/node': process.execPath,
   });
@@ -81,7 +81,8 @@ test('L88, L92: server install runs the control plane as a service with a user o
     /CapBnd:\t0{16}\n(.*\n)*NoNewPrivs:\t1\n/,
   );
   // As the service sees it.
-  const writable = "find / -xdev -writable -not -type l -not -path '/proc/*' -not -path '/dev/*' 2>/dev/null";
+  const writable =
+    "find / /opt -xdev -writable -not -type l -not -path '/proc/*' -not -path '/dev/*' 2>/dev/null";
   const search = ['setpriv', '--reuid=berth-server', '--clear-groups', 'sh', '-c', `${writable}; true`];
   const found = await linesOf('nsenter', '--target', pid, '--mount', ...search);
   const own = new RegExp(`^(${DATA}|/var/cache/berth-server|/tmp|/var/tmp)(/|$)`);

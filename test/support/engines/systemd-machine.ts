@@ -60,7 +60,8 @@ export class SystemdMachine {
         Privileged: !isLegacy,
         ...(isLegacy && { CapAdd: ['ALL'], CapDrop: ['SYS_RESOURCE'] }),
         SecurityOpt: ['seccomp=unconfined', 'apparmor=unconfined'],
-        Tmpfs: { '/run': 'exec', '/tmp': '' },
+        // Programs are large, and files in memory fast.
+        Tmpfs: { '/run': 'exec', '/tmp': '', '/opt': 'exec' },
         Binds: [
           '/usr:/usr:ro',
           ...(isLegacy ? [`${LEGACY_HIERARCHY}:${LEGACY_HIERARCHY}`] : []),
