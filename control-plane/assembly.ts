@@ -36,7 +36,7 @@ export function assemble(env: Record<string, unknown>): Assembly {
   let prepared = false;
   const prepare = async () => {
     if (prepared) return;
-    const password = await prepareDatabase(db, log, firstPasswordOf(config));
+    const password = await prepareDatabase(db, log, firstPasswordOf(config), Date.now());
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
   };

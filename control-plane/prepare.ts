@@ -20,7 +20,8 @@ export async function prepareDatabase(
   db: Db,
   log: Logger,
   first: FirstPassword,
+  nowMs: number,
 ): Promise<string | undefined> {
   await migrateDatabase(db, log);
-  return ensureAdministrator(db, first);
+  return ensureAdministrator(db, first, nowMs);
 }

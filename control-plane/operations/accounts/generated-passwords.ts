@@ -27,12 +27,19 @@ export interface FirstPassword {
 export async function ensureAdministrator(
   db: Db,
   { configured, minLength }: FirstPassword,
+  nowMs: number,
 ): Promise<string | undefined> {
   if ((await countUsers(db)) > 0) return undefined;
   const password = configured ?? randomPassword(minLength);
   const problem = passwordProblem(password, FIRST_ADMINISTRATOR, minLength);
   if (problem !== undefined) throw new Error(`BERTH_ADMIN_PASSWORD: ${problem}`);
-  const made = await insertFirstAdministrator(db, FIRST_ADMINISTRATOR, await hashPassword(password));
+  const entry = entryWithoutUser('none', undefined, {
+    action: 'create-user',
+    targetName: FIRST_ADMINISTRATOR,
+  });
+  const audit = insertAuditOfChange(entry, nowMs, 'inserted');
+  const hash = await hashPassword(password);
+  const made = await insertFirstAdministrator(db, FIRST_ADMINISTRATOR, hash, audit);
   return made && configured === undefined ? password : undefined;
 }
 

@@ -5,10 +5,11 @@
 import { randomBytes } from 'node:crypto';
 import type { RegistrationBody } from '../../../shared/protocol/enrolment.ts';
 import { type Actor, authorise, type Origin } from '../../core/accounts/account.ts';
-import { entryOf } from '../../core/accounts/audit.ts';
+import { entryOf, entryWithoutUser } from '../../core/accounts/audit.ts';
 import { assertUsable, JOIN_TOKEN_MS } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { findJoinToken, insertJoinToken } from '../../store/accounts/join-tokens.ts';
+import { insertAuditOfChange } from '../../store/accounts/audit.ts';
+import { findJoinToken, joinTokenStatements } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
 import { digest } from '../accounts/digest.ts';
 import { type Input, keyOf } from '../accounts/write-outcome.ts';
@@ -70,7 +71,8 @@ async function writeJoinToken(
 /** Creates the token without an actor, for a control plane that starts its own agent. */
 export async function makeJoinToken(db: Db, nowMs: number): Promise<NewJoinToken> {
   const { shown, stored } = randomToken({}, nowMs);
-  await insertJoinToken(db, stored, nowMs);
+  const entry = entryWithoutUser('none', undefined, { action: 'create-join-token' });
+  await db.batch([...joinTokenStatements(stored, nowMs), insertAuditOfChange(entry, nowMs)]);
   return shown;
 }
 

@@ -13,11 +13,6 @@ export const joinTokenStatements = (token: StoredJoinToken, nowMs: number): Stat
   },
 ];
 
-/** Writes a token without the coordinator: for programs that have no request. */
-export async function insertJoinToken(db: Db, token: StoredJoinToken, nowMs: number): Promise<void> {
-  await db.batch(joinTokenStatements(token, nowMs));
-}
-
 /** The records that decide about a registration: the token, used or not, and the host that holds the key. */
 export async function findRegistrationRecords(
   db: Db,

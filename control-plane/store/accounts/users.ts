@@ -199,6 +199,7 @@ export async function insertFirstAdministrator(
   db: Db,
   username: string,
   passwordHash: string,
+  audit: Statement,
 ): Promise<boolean> {
   const [inserted] = await db.batch([
     {
@@ -207,6 +208,7 @@ export async function insertFirstAdministrator(
           'internal', 1000, 0, 1, ? WHERE NOT EXISTS (SELECT 1 FROM users WHERE deleted = 0)`,
       args: [username, passwordHash],
     },
+    audit,
   ]);
   return inserted === 1;
 }

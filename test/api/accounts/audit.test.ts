@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
+import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
 import { insertAudits } from '../../../control-plane/store/accounts/audit.ts';
 import { registeredHost } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
@@ -66,6 +67,15 @@ onHosts(hostsOf('A'), (host, { kind }) => {
     (await list('limit=1000')).find(({ request_id }) => request_id === headers['x-request-id']);
   const submission = { name: 'audited', application: application(service()) };
   const idIn = (reply: Reply, field: string) => Number(reply.json()[field]);
+
+  test('H461: what the control plane makes by itself has an entry without a user', async () => {
+    const made = { user: null, user_id: null, credential: 'none', address: null, outcome: 'done' };
+    const first = (await list('limit=1000')).at(-1);
+    expect(first).toMatchObject({ ...made, action: 'create-user', target: 'user/1', target_name: 'admin' });
+    const db = await host().openDb();
+    await makeJoinToken(db, Date.now()).finally(() => db.close());
+    expect(await list('limit=1')).toMatchObject([{ ...made, action: 'create-join-token', target: null }]);
+  });
 
   test('H460, H461, H463, H466: every operation of the document that changes something has its row, without its secrets', async () => {
     const [password = '', next = ''] = randomSecrets(2);

@@ -27,7 +27,7 @@ let clock: ReturnType<typeof nodeClock>;
 
 beforeEach(async () => {
   db = await openEmbedded(':memory:');
-  await prepareDatabase(db, () => {}, { configured: 'secret words', minLength: 10 });
+  await prepareDatabase(db, () => {}, { configured: 'secret words', minLength: 10 }, 0);
   const account = await findAccountByName(db, 'admin');
   if (!account) throw new Error('the administrator is missing');
   clock = nodeClock(() => coordinator.wake());

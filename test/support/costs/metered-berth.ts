@@ -76,7 +76,7 @@ export class MeteredBerth {
   /** Opens a control plane on a database without tables, and logs in. */
   static async open(db: Db, dataDir: string, settings: NodeJS.ProcessEnv = {}): Promise<MeteredBerth> {
     const config = readConfig({ BERTH_ADMIN_PASSWORD: PASSWORD, ...settings });
-    await prepareDatabase(db, () => {}, firstPasswordOf(config));
+    await prepareDatabase(db, () => {}, firstPasswordOf(config), 0);
     const berth = new MeteredBerth(db, dataDir, config);
     const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
     const reply = await berth.#app.request('/api/0.7/login', { headers: { authorization } });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Registration } from '../../../control-plane/core/hosts/registration.ts';
-import { insertJoinToken } from '../../../control-plane/store/accounts/join-tokens.ts';
+import { joinTokenStatements } from '../../../control-plane/store/accounts/join-tokens.ts';
 import { encode } from '../../../shared/protocol/codec.ts';
 import { CoordinatorRig, codeOf } from '../../support/rigs/coordinator-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -10,7 +10,7 @@ beforeEach(async () => {
   rig = await CoordinatorRig.open();
   const expiresMs = rig.clock.nowMs() + 1_000;
   for (const hash of ['t1', 't2'])
-    await insertJoinToken(rig.memory, { hash, name: null, labels: [], expiresMs }, 0);
+    await rig.memory.batch(joinTokenStatements({ hash, name: null, labels: [], expiresMs }, 0));
 });
 afterEach(() => rig.memory.close());
 

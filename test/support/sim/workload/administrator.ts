@@ -1,5 +1,5 @@
 /** Administrator of a simulation: drains, opens and removes hosts, and registers machines as hosts again. */
-import { insertJoinToken } from '../../../../control-plane/store/accounts/join-tokens.ts';
+import { joinTokenStatements } from '../../../../control-plane/store/accounts/join-tokens.ts';
 import type { Ledger } from '../checks/ledger.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { Requests } from '../plane/requests.ts';
@@ -66,7 +66,9 @@ export class Administrator {
           async (c) => {
             const token = { hash: registration.tokenHash, name, labels: [], expiresMs: LONG_MS };
             // As POST host/token does; the second attempt finds the token.
-            await insertJoinToken(store().db, token, 0).catch(() => {});
+            await store()
+              .db.batch(joinTokenStatements(token, 0))
+              .catch(() => {});
             return c.registerHost(registration);
           },
           (hostId) => {
