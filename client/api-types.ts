@@ -170,6 +170,22 @@ export type Host = {
   }>;
 };
 
+export type HostChanges = {
+  /** False drains the host: elastic services leave, essential services stay */
+  schedulable?: boolean | undefined;
+  /** The labels of the administrator, which are added to those of its agent */
+  labels?: Array<string> | undefined;
+  /** The "pending" of the host, unchanged: from now on it is agreed */
+  accept?: {
+    labels: Array<string>;
+    /** Bytes */
+    memory: number;
+    cores: number;
+  } | undefined;
+  /** Allowed with schedulable false: essential services also leave */
+  force?: boolean | undefined;
+};
+
 export type HostDetail = {
   id: number;
   name: string;
@@ -260,6 +276,11 @@ export type JoinToken = {
   install?: string | undefined;
 };
 
+export type JoinTokenFields = {
+  name?: string | undefined;
+  labels?: Array<string> | undefined;
+};
+
 export type Login = {
   user: User;
 };
@@ -285,6 +306,16 @@ export type PersonalToken = {
   last_used_at: number | null;
 };
 
+export type PersonalTokenFields = {
+  name: string;
+  /** What it may do, within what your role allows */
+  scopes: Array<'read' | 'submit' | 'operate' | 'admin'>;
+  /** Days for which it is valid; null: for ever. By default 90, or less where the operator says so */
+  expires_days?: number | null | undefined;
+  /** Required unless the request has it as HTTP Basic */
+  current_password?: string | undefined;
+};
+
 export type Quota = {
   id: number;
   name: string;
@@ -295,6 +326,24 @@ export type Quota = {
   /** How long an execution lasts by default; 0: no limit, in seconds; only under /native/api/0.7 */
   time_limit?: number | undefined;
   /** The longest time limit of an execution; 0: any or none, in seconds; only under /native/api/0.7 */
+  max_time_limit?: number | undefined;
+};
+
+export type QuotaChanges = {
+  name?: string | undefined;
+  concurrent_executions?: number | undefined;
+  memory?: number | undefined;
+  cores?: number | undefined;
+  time_limit?: number | undefined;
+  max_time_limit?: number | undefined;
+};
+
+export type QuotaFields = {
+  name: string;
+  concurrent_executions: number;
+  memory: number;
+  cores: number;
+  time_limit?: number | undefined;
   max_time_limit?: number | undefined;
 };
 
@@ -338,6 +387,28 @@ export type Role = {
   can_operate_others: boolean;
   can_customize_resources: boolean;
   can_access_api: boolean;
+};
+
+export type RoleChanges = {
+  can_change_config?: boolean | undefined;
+  can_delete_executions?: boolean | undefined;
+  can_see_status?: boolean | undefined;
+  can_access_full_app_shop?: boolean | undefined;
+  can_operate_others?: boolean | undefined;
+  can_customize_resources?: boolean | undefined;
+  can_access_api?: boolean | undefined;
+  name?: string | undefined;
+};
+
+export type RoleFields = {
+  name: string;
+  can_change_config?: boolean | undefined;
+  can_delete_executions?: boolean | undefined;
+  can_see_status?: boolean | undefined;
+  can_access_full_app_shop?: boolean | undefined;
+  can_operate_others?: boolean | undefined;
+  can_customize_resources?: boolean | undefined;
+  can_access_api?: boolean | undefined;
 };
 
 export type SchedulerStatistics = {
@@ -578,4 +649,29 @@ export type User = {
   fs_uid: number;
   priority: number;
   enabled: boolean;
+};
+
+export type UserChanges = {
+  username?: string | undefined;
+  email?: string | undefined;
+  role_id?: number | undefined;
+  quota_id?: number | undefined;
+  auth_source?: string | undefined;
+  fs_uid?: number | undefined;
+  priority?: number | undefined;
+  enabled?: boolean | undefined;
+  password?: string | undefined;
+  /** Required for a new password of your own by cookie or token */
+  current_password?: string | undefined;
+};
+
+export type UserFields = {
+  username: string;
+  email?: string | undefined;
+  role_id: number;
+  quota_id: number;
+  auth_source?: string | undefined;
+  fs_uid?: number | undefined;
+  priority?: number | undefined;
+  enabled?: boolean | undefined;
 };

@@ -7,9 +7,15 @@ import type {
   Info,
   Login,
   Quota,
+  QuotaChanges,
+  QuotaFields,
   Role,
+  RoleChanges,
+  RoleFields,
   Service,
   User,
+  UserChanges,
+  UserFields,
 } from './api-types.ts';
 import { Audit } from './audit.ts';
 import type { Call, Credentials, Method } from './call.ts';
@@ -53,9 +59,9 @@ export class Berth {
     make: async (path, body) => text(await sendOnce(this.#call('POST', path, body))),
   };
   readonly hosts = new Hosts(this.#requests);
-  readonly users = new Accounts<User>('user', this.#requests, 'username');
-  readonly roles = new Accounts<Role>('role', this.#requests);
-  readonly quotas = new Accounts<Quota>('quota', this.#requests);
+  readonly users = new Accounts<User, UserFields, UserChanges>('user', this.#requests, 'username');
+  readonly roles = new Accounts<Role, RoleFields, RoleChanges>('role', this.#requests);
+  readonly quotas = new Accounts<Quota, QuotaFields, QuotaChanges>('quota', this.#requests);
   readonly tokens = new PersonalTokens(this.#requests);
   readonly shop = new Shop(this.#requests);
   /** For administrators. */

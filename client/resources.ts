@@ -2,11 +2,14 @@
 import type {
   AgentUpdate,
   Host,
+  HostChanges,
   HostDetail,
   HostRemoval,
   JoinToken,
+  JoinTokenFields,
   NewPersonalToken,
   PersonalToken,
+  PersonalTokenFields,
 } from './api-types.ts';
 import type { Method } from './call.ts';
 
@@ -17,7 +20,7 @@ export interface Requests {
   make(path: string, body: unknown): Promise<string>;
 }
 
-export class Collection<Item extends { id: number }, Detail = Item> {
+export class Collection<Item extends { id: number }, Changes extends object = object, Detail = Item> {
   /** Its name in paths and answers, such as `host`. */
   readonly kind: string;
   /** The field with the name of an item. */
@@ -48,15 +51,19 @@ export class Collection<Item extends { id: number }, Detail = Item> {
   }
 
   /** Changes these fields, and no others. */
-  async update(id: number, changes: object): Promise<void> {
+  async update(id: number, changes: Changes): Promise<void> {
     await this.requests.ask('POST', `${this.kind}/${id}`, changes);
   }
 }
 
 /** Users, roles or quotas. */
-export class Accounts<Item extends { id: number }> extends Collection<Item> {
+export class Accounts<
+  Item extends { id: number },
+  Fields extends object = object,
+  Changes extends object = object,
+> extends Collection<Item, Changes> {
   /** Resolves to the id. */
-  async create(fields: object): Promise<number> {
+  async create(fields: Fields): Promise<number> {
     const answer = JSON.parse(await this.requests.make(this.kind, fields)) as Record<string, number>;
     return answer[`${this.kind}_id`] as number;
   }
@@ -66,7 +73,7 @@ export class Accounts<Item extends { id: number }> extends Collection<Item> {
   }
 }
 
-export class Hosts extends Collection<Host, HostDetail> {
+export class Hosts extends Collection<Host, HostChanges, HostDetail> {
   constructor(requests: Requests) {
     super('host', requests);
   }
@@ -94,18 +101,9 @@ export class Hosts extends Collection<Host, HostDetail> {
   }
 
   /** A token with which one agent can join as one host. It cannot be read again. */
-  async createToken(fields: { name?: string; labels?: readonly string[] }): Promise<JoinToken> {
+  async createToken(fields: JoinTokenFields): Promise<JoinToken> {
     return JSON.parse(await this.requests.ask('POST', 'host/token', fields)) as JoinToken;
   }
-}
-
-export interface PersonalTokenFields {
-  name: string;
-  scopes: readonly string[];
-  /** Null: for ever. */
-  expires_days?: number | null;
-  /** Required beside a session. */
-  current_password?: string;
 }
 
 /** Personal access tokens, by default the user's own. */

@@ -20,7 +20,7 @@ import { type Authenticating, authenticated, claimed, type Env, identified } fro
 import { resourceRoutes } from './http/resources/resource.ts';
 import { agentRoutes } from './http/routes/agents.ts';
 import { auditRoutes } from './http/routes/audit.ts';
-import { DOCS_PATH, docsRoutes } from './http/routes/docs.ts';
+import { DOCS_PATH, docsRoutes, documentRoute } from './http/routes/docs.ts';
 import { eventRoutes } from './http/routes/events.ts';
 import { executionRoutes } from './http/routes/executions.ts';
 import { healthRoutes } from './http/routes/health.ts';
@@ -115,6 +115,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   app.route('/', installRoutes(deps.agentFile));
   app.route('/', schemaRoutes());
   const { documentedAs } = deps.variant;
+  app.route('/', documentRoute('/native/openapi.json', native, 'B', NATIVE_PATH));
   if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
   app.route('/', webRoutes(web));
   app.notFound((c) => {

@@ -5,7 +5,8 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openApiDocument } from '../control-plane/http/openapi/document.ts';
-import { variants } from '../control-plane/http/variants/choose.ts';
+import { native } from '../control-plane/http/variants/native.ts';
+import { NATIVE_PATH } from '../control-plane/version.ts';
 
 /** As far as the document uses JSON Schema. */
 interface Schema {
@@ -27,13 +28,31 @@ const HEAD = `/** Types of the API's objects, made from its OpenAPI document by 
 const MAX_COLUMNS = 110;
 /** Names that JavaScript has, too. */
 const RENAMED: Record<string, string> = { Error: 'ErrorAnswer' };
+/** Types of the bodies of POST requests, by their paths. */
+const BODIES: Record<string, string> = {
+  HostChanges: '/host/{id}',
+  JoinTokenFields: '/host/token',
+  PersonalTokenFields: '/token',
+  QuotaFields: '/quota',
+  QuotaChanges: '/quota/{id}',
+  RoleFields: '/role',
+  RoleChanges: '/role/{id}',
+  UserFields: '/user',
+  UserChanges: '/user/{id}',
+};
 
 /** The text of client/api-types.ts. */
 export async function clientTypesText(): Promise<string> {
-  const document = JSON.parse(JSON.stringify(await openApiDocument(variants.B, 'B'))) as {
+  const document = JSON.parse(JSON.stringify(await openApiDocument(native, 'B', NATIVE_PATH))) as {
     components: { schemas: Record<string, Schema> };
+    paths: Record<string, { post?: { requestBody?: { content: Record<string, { schema: Schema }> } } }>;
   };
-  return HEAD + typesOf(document.components.schemas);
+  const bodies = Object.entries(BODIES).map(([name, path]) => {
+    const schema = document.paths[path]?.post?.requestBody?.content['application/json']?.schema;
+    if (!schema) throw new Error(`POST ${path} has no body of JSON in the OpenAPI document`);
+    return [name, schema] as const;
+  });
+  return HEAD + typesOf({ ...document.components.schemas, ...Object.fromEntries(bodies) });
 }
 
 /** An exported type for each schema, in order of their names. Throws for an unknown kind of schema. */

@@ -1,6 +1,6 @@
 /** `berth token`: personal access tokens, with which programs act for a user. */
 import type { Command } from 'commander';
-import type { Berth, NewPersonalToken } from '../../client/berth.ts';
+import type { Berth, NewPersonalToken, PersonalTokenFields } from '../../client/berth.ts';
 import { repeated } from '../inputs/arguments.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { ownPassword } from '../inputs/passwords.ts';
@@ -9,7 +9,8 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
 
 interface CreateOptions extends Form {
-  scope: string[];
+  /** As typed: the control plane checks them. */
+  scope: PersonalTokenFields['scopes'];
   expires?: string;
   passwordStdin?: boolean;
 }

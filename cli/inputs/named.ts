@@ -6,7 +6,7 @@ const IS_ID = /^[1-9]\d{0,14}$/;
 
 /** Digits are an id, all else is a name. Throws if nothing has this name. */
 export async function idNamed<Item extends { id: number }>(
-  collection: Collection<Item, unknown>,
+  collection: Collection<Item, object, unknown>,
   given: string,
 ): Promise<number> {
   if (IS_ID.test(given)) return Number(given);
@@ -18,7 +18,7 @@ export async function idNamed<Item extends { id: number }>(
 /** As `forEachOf`, for items that are given by id or name. */
 export const forEachNamed = <Item extends { id: number }>(
   terminal: Terminal,
-  collection: Collection<Item, unknown>,
+  collection: Collection<Item, object, unknown>,
   all: readonly string[],
   act: (id: number) => Promise<void>,
 ): Promise<void> => forEachOf(terminal, all, async (given) => act(await idNamed(collection, given)));

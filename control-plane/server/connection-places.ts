@@ -50,7 +50,7 @@ export class ConnectionPlaces<C extends Connection> {
     return this.#requestCount;
   }
 
-  /** Of the address that has most: connections that wait for a request, or requests under way. */
+  /** Connections that wait for a request, or requests under way, of the address that has most. */
   get mostOfOneAddress(): number {
     let most = 0;
     for (const { size } of this.#waitingByAddress.values()) most = Math.max(most, size);

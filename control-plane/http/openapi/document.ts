@@ -18,18 +18,21 @@ import { operationsOf } from './operations.ts';
 type Spec = Parameters<typeof describeRoute>[0];
 type Responses = NonNullable<Spec['responses']>;
 
-/** Makes the document of a group, which takes some milliseconds. */
-export async function openApiDocument(variant: Variant, group: Group) {
+/** Makes the document of a group, which takes some milliseconds. `apiPath`: where the variant is served. */
+export async function openApiDocument(variant: Variant, group: Group, apiPath = API_PATH) {
   const routes = new Hono();
   for (const operation of operationsOf(variant, group)) {
-    routes.on(operation.method.toUpperCase(), operation.path, describeRoute(specOf(operation)), (c) =>
-      c.body(null),
+    routes.on(
+      operation.method.toUpperCase(),
+      operation.path,
+      describeRoute(specOf(operation, apiPath)),
+      (c) => c.body(null),
     );
   }
   const document = await generateSpecs(routes, {
     documentation: {
       info: { title: 'Berth', version: VERSION, description: DESCRIPTION },
-      servers: [{ url: API_PATH }],
+      servers: [{ url: apiPath }],
       components: { securitySchemes: schemesOf(variant), responses: errorResponses(variant) },
     },
     defaultValidationErrorResponse: false,
@@ -71,12 +74,13 @@ function schemesOf({ tokens }: Variant) {
   return { ...others, ...(tokens && { bearer, refresh }) };
 }
 
-function specOf(operation: Operation): Spec {
+function specOf(operation: Operation, apiPath: string): Spec {
   const { access, tag, summary, query, headers, body, isMadeOnce, isNative } = operation;
   return {
     tags: [tag],
     summary,
-    ...(isNative && { servers: [{ url: NATIVE_PATH, description: "Berth's own path" }] }),
+    ...(isNative &&
+      apiPath !== NATIVE_PATH && { servers: [{ url: NATIVE_PATH, description: "Berth's own path" }] }),
     security: access.map((scheme) => ({ [scheme]: [] })),
     parameters: [
       ...pathParameters(operation.path),

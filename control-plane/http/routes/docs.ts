@@ -4,6 +4,7 @@
  */
 import { Hono } from 'hono';
 import { OperationError } from '../../core/model/errors.ts';
+import { API_PATH } from '../../version.ts';
 import { contentPolicy, file, type ReadFile } from '../files.ts';
 import { jsonText } from '../json/render.ts';
 import type { Group } from '../json/schemas.ts';
@@ -19,15 +20,20 @@ const SWAGGER_FILES: Readonly<Record<string, string>> = {
   'favicon-32x32.png': 'image/png',
 };
 
-export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile): Hono<Env> {
-  const routes = new Hono<Env>();
+/** The document of `variant`, which is served below `apiPath`. */
+export function documentRoute(path: string, variant: Variant, group: Group, apiPath: string): Hono<Env> {
   let text: string | undefined;
-  routes.get('/openapi.json', async () => {
+  return new Hono<Env>().get(path, async () => {
     // The text is cached and not the promise: workerd ends a request as hung if it awaits work that another
     // one began.
-    text ??= await documentText(variant, group);
+    text ??= await documentText(variant, group, apiPath);
     return jsonText(text);
   });
+}
+
+export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.route('/', documentRoute('/openapi.json', variant, group, API_PATH));
   routes.get(DOCS_PATH, () => file(PAGE, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }));
   routes.get('/docs/initialise.js', () => file(INITIALISE, 'text/javascript; charset=utf-8'));
   routes.get('/docs/:name', async (c) => {
@@ -40,9 +46,9 @@ export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile
   return routes;
 }
 
-async function documentText(variant: Variant, group: Group): Promise<string> {
+async function documentText(variant: Variant, group: Group, apiPath: string): Promise<string> {
   const { openApiDocument } = await import('../openapi/document.ts');
-  return JSON.stringify(await openApiDocument(variant, group));
+  return JSON.stringify(await openApiDocument(variant, group, apiPath));
 }
 
 /** Swagger's styles contain inline pictures. */

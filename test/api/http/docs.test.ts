@@ -26,6 +26,14 @@ onHosts(everySetup, (host, { variant }) => {
     expect(reply.json()).toEqual(JSON.parse(JSON.stringify(expected)));
   });
 
+  test("H186: Berth's own path has a document of its own, which is valid and public", async () => {
+    const reply = await anonymous.get('/native/openapi.json');
+    expect([reply.status, reply.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(await new Validator().validate(reply.json())).toEqual({ valid: true });
+    expect(reply.json().servers).toEqual([{ url: '/native/api/0.7' }]);
+    expect(reply.text).toContain('"max_time_limit"');
+  });
+
   test('H180: simultaneous requests for the document all get it', async () => {
     const replies = await Promise.all(Array.from({ length: 8 }, () => anonymous.get('/openapi.json')));
     expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);

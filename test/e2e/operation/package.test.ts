@@ -140,8 +140,8 @@ describe('L80: the script of docs/client.md, in a project that has only the pack
   test('L80: it runs as it stands on Node 20 and 24', async () => {
     const { url, stop } = await startServer();
     const admin = new Berth(url, { username: 'admin', password: PASSWORD });
-    const fields = { name: 'script', scopes: ['submit'], expires_days: 1, current_password: PASSWORD };
-    const { token } = await admin.tokens.create(fields);
+    const proof = { expires_days: 1, current_password: PASSWORD };
+    const { token } = await admin.tokens.create({ name: 'script', scopes: ['submit'], ...proof });
     for (const version of [20, 24] as const) {
       const script = startCommand(['/bin/sh', '-c', 'exec node hello.js'], {
         cwd: project,

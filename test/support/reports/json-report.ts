@@ -15,7 +15,7 @@ export default class JsonReport extends JsonReporter {
   }
 }
 
-/** Takes the first error of a suite, such as that of its `beforeAll`, for that of the file, which has none. */
+/** Gives a file without an error the first one of a suite in it, such as that of its `beforeAll`. */
 function addReason(module: TestModule): void {
   const { result } = (module as unknown as { task: { result?: { errors?: unknown[] } } }).task;
   if (!result || result.errors?.length) return;

@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** The first pauses are short. Longer waits are probed less often, since many probes cost a request each. */
 const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 200];
-/** Of the time waited so far. */
+/** A pause is this part of the time waited so far. */
 const PAUSE_SHARE = 0.1;
 
-/** Calls `probe` again and again until it neither throws nor returns undefined or false. Returns the result. */
+/** Calls `probe` until it neither throws nor returns undefined or false. Returns the result. */
 export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
   const startMs = performance.now();
   for (;;) {

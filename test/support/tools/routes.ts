@@ -12,7 +12,7 @@ export interface Route {
 }
 
 /** Matches paths that are not pages of the web interface (W rules). */
-const NOT_A_PAGE = /^\/(api|agent|docs|schema|healthz|metrics|readyz|openapi\.json)(\/|$)/;
+const NOT_A_PAGE = /^\/(api|agent|docs|schema|healthz|metrics|readyz|(native\/)?openapi\.json)(\/|$)/;
 
 /** Each route once, without pages. Middleware, which accepts every method, is not a route. */
 export function routesOf(group: Group, variant: Variant = variants[group]): Route[] {

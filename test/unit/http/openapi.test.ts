@@ -74,6 +74,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /docs/{name}',
         'GET /healthz',
         'GET /metrics',
+        'GET /native/openapi.json',
         'GET /openapi.json',
         'GET /readyz',
         'GET /schema/application-3.json',
@@ -151,11 +152,12 @@ function pointersToExamples(value: unknown, pointer = ''): [string, unknown[]][]
 }
 
 test.each(['zoe-2018.12', 'zoe-2017.12'] as const)(
-  'H180: %s is the API of another platform, and has neither document nor page',
+  'H180, H186: %s is the API of another platform, and has the document of the own path alone',
   async (name) => {
     for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui.css']) {
       expect((await appOf(variants[name]).request(path)).status).toBe(404);
     }
+    expect((await appOf(variants[name]).request('/native/openapi.json')).status).toBe(200);
   },
 );
 

@@ -18,7 +18,7 @@ export interface RawWorkerd {
   residentMb(): Promise<number>;
   /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Starts it again. Resolves once the first socket answers `readyPath` with success, or accepts connections. */
+  /** Starts it again. Resolves once the first socket answers `readyPath`, or accepts connections. */
   start(): Promise<void>;
 }
 
