@@ -39,14 +39,8 @@ const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
 const reports: string[] = [];
 /** A line for each failure, printed again at the end, where the end of a long output shows them. */
 const failures: string[] = [];
-await step('types', () => npmScript('types'));
-await step('lint', () => npmScript('lint'));
-// Runs before the tests, so that they find wrangler's code in the compile cache.
-await step('worker bundle', buildWorker);
-await step('engine and image', startEngine);
-await step('browser', findBrowser);
-await step('prometheus', findPrometheus);
-await step('shells', findShells);
+// Checks need the processors, and installations mostly the network.
+await Promise.all([checkSources(), findPrograms()]);
 await step('tests', runTests);
 // Without an engine most tests have not run, so their titles prove nothing about the rules.
 if (engine) await step('a test for every rule', proveRules);
@@ -56,6 +50,21 @@ for (const line of failures) print(`FAILED ${line}`);
 if (interrupted) print(`Interrupted by ${interrupted}`);
 print(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = interrupted || total.failed > 0 ? 1 : 0;
+
+async function checkSources(): Promise<void> {
+  await step('types', () => npmScript('types'));
+  await step('lint', () => npmScript('lint'));
+  // Runs before the tests, so that they find wrangler's code in the compile cache.
+  await step('worker bundle', buildWorker);
+}
+
+/** One after the other: only one program can install packages. */
+async function findPrograms(): Promise<void> {
+  await step('engine and image', startEngine);
+  await step('browser', findBrowser);
+  await step('prometheus', findPrometheus);
+  await step('shells', findShells);
+}
 
 /** Runs a step. A step that throws counts as one failure. After an interrupt, further steps are skipped. */
 async function step(name: string, run: () => Promise<Counts>): Promise<void> {
