@@ -58,7 +58,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   logs: [
     ['berth logs 12', 'what there is, from the beginning'],
     ['berth logs 12 --tail 20 --follow', 'the last 20 lines of each service, and what follows'],
-    ['berth logs 12 --service web0 --since 10m --timestamps', 'the last ten minutes of one service'],
+    ['berth logs 12/web0 --since 10m --timestamps', 'the last ten minutes of one service'],
   ],
   shop: [['berth shop ls', 'what there is']],
   'shop ls': [['berth shop ls -q', 'ids alone']],

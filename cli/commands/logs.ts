@@ -18,7 +18,7 @@ interface LogOptions {
 export function addLogCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
     .command('logs <id>')
-    .description('Print the output of an execution from its beginning')
+    .description('Print the output of an execution from its beginning; ID/SERVICE: of one of its services')
     .option('-f, --follow', 'go on until no more output can come')
     .option('--tail <lines>', 'only so many last lines of each service, since its last start', linesOf)
     .option(
@@ -32,7 +32,19 @@ export function addLogCommand(program: Command, terminal: Terminal, connect: () 
       'only what was written since then, such as 10m or 2026-11-26T12:00:00Z',
       timeMsOf,
     )
-    .action((id: string, options: LogOptions) => print(terminal, connect, idOf(id), options));
+    .action((given: string, options: LogOptions) => {
+      const { id, service } = placeOf(given);
+      return print(terminal, connect, id, {
+        ...options,
+        ...(service && { service: [...(options.service ?? []), service] }),
+      });
+    });
+}
+
+/** The id of an execution, and the service of it that may follow after a slash. */
+function placeOf(given: string): { id: number; service?: string } {
+  const [id = '', ...service] = given.split('/');
+  return { id: idOf(id), ...(service.length > 0 && { service: service.join('/') }) };
 }
 
 async function print(

@@ -79,15 +79,17 @@ onHosts(setups, (host) => {
     if (worker?.instance !== 'worker0') throw new Error('unexpected order');
     const all = berth.run(['logs', '-f', String(id)]);
     const one = berth.run(['logs', '-f', '-s', 'worker0', String(id)]);
+    const named = berth.run(['logs', '-f', `${id}/worker0`]);
     const ofMain = await agent.log(main.service);
     await ofMain.write('begun');
-    for (const nth of [0, 1]) await (await agent.log(worker.service, nth)).write('1\n2');
+    for (const nth of [0, 1, 2]) await (await agent.log(worker.service, nth)).write('1\n2');
     await ofMain.write(' and done\n');
     await agent.report(seen.exited(main, 0), seen.exited(worker, 143));
     for (const log of agent.logs) log.end();
     const lines = (await all).out.split('\n').sort();
     expect(lines).toEqual(['main0   | begun and done', 'worker0 | 1', 'worker0 | 2']);
     expect(await one).toEqual({ code: 0, out: '1\n2', err: '' });
+    expect(await named).toEqual(await one);
     const unknown = await berth.run(['logs', String(id), '-s', 'x']);
     expect([unknown.code, unknown.err]).toEqual([
       125,
