@@ -44,7 +44,10 @@ export class Program {
     this.#child.on('error', (error) => {
       this.#failure = error;
     });
-    leftovers.add(this.#child);
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    groups.add(pid);
+    this.#child.once('exit', forgetEnded);
   }
 
   get pid(): number {
@@ -114,16 +117,31 @@ export function atProcessEnd(cleanUp: () => void): void {
   cleanUps.push(cleanUp);
 }
 
-const leftovers = new Set<ChildProcess>();
-const cleanUps: (() => void)[] = [killLeftovers];
+/** Process groups of programs, by the id of their first process. Children may outlive it. */
+const groups = new Set<number>();
+const cleanUps: (() => void)[] = [killGroups];
 
-function killLeftovers(): void {
-  for (const { pid } of leftovers) {
-    try {
-      if (pid !== undefined) process.kill(-pid, 'SIGKILL');
-    } catch {
-      // The whole process group has ended.
-    }
+/** The process groups that are killed when this process ends. */
+export function livingGroups(): number[] {
+  forgetEnded();
+  return [...groups];
+}
+
+/** An id must not be kept after its group: the kernel soon gives it to another process, of another test. */
+function forgetEnded(): void {
+  for (const group of groups) if (!signals(group, 0)) groups.delete(group);
+}
+
+function killGroups(): void {
+  for (const group of groups) signals(group, 'SIGKILL');
+}
+
+/** False if the whole group has ended. */
+function signals(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, signal);
+  } catch {
+    return false;
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startCommand } from '../../support/hosts/process.ts';
+import { livingGroups, startCommand } from '../../support/hosts/process.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const shell = (script: string) => startCommand(['sh', '-c', script]);
@@ -46,6 +46,18 @@ test('kill ends the program by SIGKILL', async () => {
   await program.waitFor(/ready/);
   await program.kill();
   expect(program.ended).toBe('SIGKILL');
+});
+
+test('a program that has ended is not killed in the end, since its id may be that of another one', async () => {
+  const ended = shell('exit 0');
+  await ended.waitForEnd();
+  const outlived = shell('sleep 60 & echo ready');
+  await outlived.waitFor(/ready/);
+  await outlived.waitForEnd();
+  const groups = livingGroups();
+  expect([groups.includes(ended.pid), groups.includes(outlived.pid)]).toEqual([false, true]);
+  process.kill(-outlived.pid, 'SIGKILL');
+  await eventually(() => !livingGroups().includes(outlived.pid));
 });
 
 test.each(['process.exit()', 'process.kill(process.pid, "SIGTERM")'])(
