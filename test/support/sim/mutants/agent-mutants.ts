@@ -20,6 +20,7 @@ export const agentMutants: readonly Mutant[] = [
     file: 'agent/services/plan.ts',
     from: "  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';",
     to: '  const unsaved = false;',
+    firstSeed: 19,
   },
   {
     name: 'send logs without credit',
@@ -44,6 +45,7 @@ export const agentMutants: readonly Mutant[] = [
     file: 'agent/services/reporter.ts',
     from: '      pending.sequence = this.#sequence;',
     to: '      pending.sequence = this.#sequence; pending.acknowledged = true;',
+    firstSeed: 84,
   },
   {
     name: 'stop nothing when the lease expires',
@@ -104,6 +106,7 @@ export const agentMutants: readonly Mutant[] = [
     from: '    if (isWaiting) generations.add(assignment.generation);\n',
     to: '',
     faults: ['host partitioned', 'pulls stall'],
+    firstSeed: 59,
   },
   {
     name: 'leave running what was given up until the next refresh',

@@ -99,6 +99,7 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/core/lifecycle/state-transitions.ts',
     from: "(execution.ending !== null && execution.ending.status !== 'queued')",
     to: 'execution.ending !== null',
+    firstSeed: 60,
   },
   {
     name: 'reopen a log at offset 0 after a reconnect',
@@ -141,12 +142,14 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/core/hosts/host-liveness.ts',
     from: '  return silentSinceMs + leaseMs + LEASE_MARGIN_MS;',
     to: '  return silentSinceMs;',
+    firstSeed: 25,
   },
   {
     name: 'keep elastic services on drained hosts',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
     to: 'false;',
+    firstSeed: 99,
   },
   {
     name: 'remove connected hosts that have services',
@@ -160,6 +163,7 @@ export const planeMutants: readonly Mutant[] = [
     from: '    if (!stored.hasEnded) {',
     to: '    if (false) {',
     faults: ['second control plane'],
+    firstSeed: 65,
   },
   {
     name: 'restart services elsewhere as soon as the clock steps forward',
@@ -167,6 +171,7 @@ export const planeMutants: readonly Mutant[] = [
     from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
     to: '    if (false) restartTimeout',
     faults: ['clock jumps after a host is lost'],
+    firstSeed: 42,
   },
   {
     name: 'admit executions beyond the bounds of the queue',
@@ -237,6 +242,7 @@ export const planeMutants: readonly Mutant[] = [
     from: 'if (!cluster.hosts.has(session.hostId)) cluster.changes.confirmsEpoch = true;',
     to: '',
     faults: ['host joins beside a second control plane'],
+    firstSeed: 167,
   },
   {
     name: 'count no report as contact',
@@ -275,6 +281,7 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: 'if (service.exit || isPreempted(service)) return;',
     to: 'if (service.exit) return;',
+    firstSeed: 24,
   },
   {
     name: 'count the failure of a start that was cancelled',
@@ -282,6 +289,7 @@ export const planeMutants: readonly Mutant[] = [
     from: "if (service.failure || service.status === 'terminating') return;",
     to: 'if (service.failure) return;',
     faults: ['host drained'],
+    firstSeed: 13,
   },
   {
     name: 'take a service from another host by a later start that a hello lists',
@@ -289,6 +297,7 @@ export const planeMutants: readonly Mutant[] = [
     from: 'if (isEnded(execution) || (service.placed && service.hostId !== host.id)) return;',
     to: 'if (isEnded(execution)) return;',
     faults: ['hostile messages from an agent'],
+    firstSeed: 15,
   },
   {
     name: 'remove ended executions before their days are over',
