@@ -84,9 +84,7 @@ const kinds: Kind[] = [
   },
 ];
 
-/** `share`: of the executions of each kind, for a quick look. */
-export const measureWaiting = (share = 1): Measurement[] =>
-  kinds.map((kind) => measureKind({ ...kind, count: kind.count * share }));
+export const measureWaiting = (): Measurement[] => kinds.map(measureKind);
 
 function measureKind({ name, count, applicationOf, ownNeeds = 0, ownLabelBytes = 0 }: Kind): Measurement {
   const description = name.includes('text') ? 'x'.repeat(MIB) : '';
