@@ -20,10 +20,12 @@ onSites('logs', (site) => {
     });
   const lines = (page: Page, count: string) =>
     page.locator('#log-count').getByText(`${count} lines`, { exact: true }).waitFor();
-  /** Creates the file that the script of a service waits for. */
+  /** Creates the file that the script of a service waits for, once the service runs. */
   const touch = async (id: number, file: string, service = 'main0') => {
-    const containers = await site().berth.containersOf(id);
-    const one = containers.find(({ Names }) => Names[0]?.includes(service));
+    const one = await eventually(async () => {
+      const containers = await site().berth.containersOf(id);
+      return containers.find(({ Names, State }) => State === 'running' && Names[0]?.includes(service));
+    });
     const exec = await site()
       .berth.docker.getContainer(one?.Id ?? '')
       .exec({ Cmd: ['touch', file] });

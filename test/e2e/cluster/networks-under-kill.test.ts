@@ -1,11 +1,12 @@
 /** Networks of executions while the engine and the agent of a host are killed. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const OWN_NETWORKS = { BERTH_AGENT_NETWORK: '' };
-const LIMIT_MS = 150_000;
+/** An agent gives up a call that a killed engine never answers after two minutes, and then tries again. */
+const LIMIT_MS = 240_000;
 
 let cluster: Cluster;
 
@@ -25,6 +26,7 @@ test('P94, P95: kill -9 of the engine and of the agent while networks are made a
 }, async () => {
   const { api } = cluster;
   const host = cluster.host('one');
+  onTestFailed(() => console.error(host.agent.output.slice(-5_000)));
   const label = [`berth.deployment=${cluster.deployment}`];
   const networks = () => host.docker.listNetworks({ filters: { label } });
   const submit = (count: number) =>
