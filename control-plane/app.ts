@@ -42,7 +42,7 @@ import type { Context } from './operations/context.ts';
 import { descriptionSteps } from './operations/executions/submission-input.ts';
 import { ReadTurns } from './operations/read-turns.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
-import { API_PATH, API_VERSION, NATIVE_PATH, VERSION } from './version.ts';
+import { API_PATH, API_VERSION, NATIVE_PATH } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
@@ -128,7 +128,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     if (allow === '') return fail(c, new OperationError('not-found', `There is no ${path} here.`));
     const response =
       method === 'OPTIONS'
-        ? empty()
+        ? empty(deps.variant.options)
         : fail(c, new OperationError('wrong-method', `${path} allows ${allow}, not ${method}.`));
     response.headers.set('allow', allow);
     return response;
@@ -214,7 +214,7 @@ function apiRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> {
 function publicRoutes(deps: RouteDeps): Hono<Env> {
   const routes = new Hono<Env>();
   const info: InfoJson = {
-    version: VERSION,
+    version: deps.variant.version,
     deployment_name: deps.deploymentName,
     application_format_version: APPLICATION_FORMAT_VERSION,
     api_version: API_VERSION,
@@ -225,7 +225,7 @@ function publicRoutes(deps: RouteDeps): Hono<Env> {
     return json(deps.variant.validated);
   });
   routes.get('/statistics/scheduler', async () => json(await deps.variant.statistics(deps)));
-  routes.route('/discovery', discoveryRoutes(deps));
+  if (!deps.variant.privateDiscovery) routes.route('/discovery', discoveryRoutes(deps, deps.variant));
   return routes;
 }
 
@@ -240,6 +240,14 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
   routes.use('/login', authenticated(authenticating, { needsSession: true }));
   for (const path of ['/execution/*', '/service/*', '/host/*', '/events']) routes.use(path, authenticate);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
+  if (variant.userInfo) {
+    routes.use('/userinfo', authenticate);
+    routes.get('/userinfo', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
+  }
+  if (variant.privateDiscovery) {
+    routes.use('/discovery/*', authenticate);
+    routes.route('/discovery', discoveryRoutes(deps, variant));
+  }
   routes.route('/execution', executionRoutes(deps, variant));
   routes.route('/service', serviceRoutes(deps, variant));
   routes.route('/host', hostRoutes(deps, variant));

@@ -35,8 +35,8 @@ export interface CoordinatorApi {
   terminate(executionId: number, by?: Caller): Promise<void>;
   /** Changes the time limit of an execution that has not ended; null removes it. */
   limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void>;
-  /** Hides the execution at once, and terminates it if it has not ended. */
-  remove(executionId: number, by?: Caller): Promise<void>;
+  /** Hides the execution at once. If it has not ended, terminates it, or is `invalid` if `isStrict`. */
+  remove(executionId: number, by?: Caller, isStrict?: boolean): Promise<void>;
   /**
    * Streams the output of a service from its first byte. The stream ends when no more output will come, and
    * is aborted if the subscriber loses access. With `from` it begins there, in frames

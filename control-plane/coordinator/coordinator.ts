@@ -159,8 +159,8 @@ export class Coordinator implements CoordinatorApi {
     return this.#executions.limitTime(executionId, limitS, by);
   }
 
-  remove(executionId: number, by?: Caller): Promise<void> {
-    return this.#executions.remove(executionId, by);
+  remove(executionId: number, by?: Caller, isStrict?: boolean): Promise<void> {
+    return this.#executions.remove(executionId, by, isStrict);
   }
 
   openLog(...args: Parameters<Logs['open']>): Promise<ReadableStream<Uint8Array>> {

@@ -9,6 +9,8 @@ export interface Words {
   userIdOf(execution: Pick<ExecutionView, 'userId' | 'userName'>): number | string;
   /** The user that a user_id of this variant names; undefined if the text cannot be a user_id. */
   ownerOf(userId: string): Owner | undefined;
+  /** Whether the filters of a list are read as the earlier platform does (H166). */
+  lenientFilters?: boolean;
 }
 
 export interface Statuses {
@@ -18,6 +20,8 @@ export interface Statuses {
   removed: 200 | 204;
   /** The answer to an authenticated caller whose role does not allow the request. */
   forbidden: 401 | 403;
+  /** The answer to OPTIONS. */
+  options: 200 | 204;
   /** Whether the text of an error is also sent as Status header and reason phrase. */
   statusHeader: boolean;
   /** Whether an error has a body. */

@@ -119,7 +119,8 @@ export class ExecutionChanges {
     });
   }
 
-  remove(executionId: number, by?: Caller): Promise<void> {
+  /** `isStrict`: an execution that has not ended is `invalid`, and stays as it is. */
+  remove(executionId: number, by?: Caller, isStrict = false): Promise<void> {
     let ended: Execution | undefined;
     return this.#change(by, {
       // One that is not live has ended, and is in the database only. None ends between here and `run`.
@@ -131,6 +132,8 @@ export class ExecutionChanges {
         const execution = live ?? ended;
         if (actor) authoriseOwned(actor, 'delete-execution', ownerOf(execution));
         if (!execution || execution.deleted) throw noSuchExecution();
+        if (isStrict && !isEnded(execution))
+          throw new OperationError('invalid', 'Cannot delete an active execution');
         if (live) requestDeletion(cluster, live, nowMs);
         else if (isEnded(execution)) deleteEnded(cluster, execution, nowMs);
         else throw new OperationError('unavailable', 'The execution is changing; try again.');

@@ -15,6 +15,13 @@ const count = z
   .transform(Number)
   .pipe(z.int().nonnegative());
 
+/** All of them if it is 0 or less. */
+const anyCount = z
+  .string()
+  .regex(/^-?\d{1,15}$/, 'a number of executions')
+  .transform((text) => (Number(text) > 0 ? Number(text) : undefined))
+  .pipe(z.int().optional());
+
 const seconds = z
   .string()
   .regex(/^-?\d{1,20}(\.\d{0,20})?(e[+-]?\d{1,2})?$/i, 'seconds since the epoch')
@@ -31,8 +38,12 @@ export function executionFilters(words: Words) {
     .strictObject({
       status: z.enum(statuses, `one of: ${statuses.join(', ')}`),
       name: z.string().min(1, 'the name of an execution'),
-      user_id: z.string().refine((text) => words.ownerOf(text) !== undefined, 'the id of a user'),
-      limit: count.describe('Returns at most this many executions, those submitted last'),
+      user_id: z
+        .string()
+        .refine((text) => words.lenientFilters || words.ownerOf(text) !== undefined, 'the id of a user'),
+      limit: (words.lenientFilters ? anyCount : count).describe(
+        'Returns at most this many executions, those submitted last',
+      ),
       earlier_than_submit: seconds,
       earlier_than_start: seconds,
       earlier_than_end: seconds,
@@ -62,12 +73,13 @@ export function executionFilter(parameters: URLSearchParams, words: Words): Exec
 type Given = z.infer<ReturnType<typeof executionFilters>>;
 
 function filterOf(given: Given, words: Words): ExecutionFilter {
+  const beyondMs = words.lenientFilters ? INCLUSIVE_MS : 0;
   const filter: ExecutionFilter = {
-    earlierThanMs: timesOf('earlier_than', given),
-    laterThanMs: timesOf('later_than', given),
+    earlierThanMs: timesOf('earlier_than', given, beyondMs),
+    laterThanMs: timesOf('later_than', given, -beyondMs),
   };
   const status = executionStatuses.find((one) => words.statusOf(one) === given.status);
-  const owner = given.user_id === undefined ? undefined : words.ownerOf(given.user_id);
+  const owner = given.user_id === undefined ? undefined : (words.ownerOf(given.user_id) ?? NOBODY);
   if (status) filter.status = status;
   if (owner) filter.owner = owner;
   if (given.name !== undefined) filter.name = given.name;
@@ -75,11 +87,20 @@ function filterOf(given: Given, words: Words): ExecutionFilter {
   return filter;
 }
 
-function timesOf(side: 'earlier_than' | 'later_than', given: Given): Partial<Record<ExecutionTime, number>> {
+/** Less than times are told apart by: makes a strict condition one that includes the time itself. */
+const INCLUSIVE_MS = 0.0005;
+/** Ids of users begin at 1. */
+const NOBODY = { id: 0 };
+
+function timesOf(
+  side: 'earlier_than' | 'later_than',
+  given: Given,
+  beyondMs: number,
+): Partial<Record<ExecutionTime, number>> {
   const times: Partial<Record<ExecutionTime, number>> = {};
   for (const time of executionTimes) {
     const at = given[`${side}_${time}`];
-    if (at !== undefined) times[time] = milliseconds(at);
+    if (at !== undefined) times[time] = milliseconds(at) + beyondMs;
   }
   return times;
 }

@@ -16,7 +16,10 @@ import { bearerOf, checked, type Env, originOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
 
 /** Answers to agents are the same in every variant of the API. */
-const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHeader: false, errorBody: true };
+const PLAIN: Statuses = {
+  ...{ created: 200, removed: 200, options: 200, forbidden: 403 },
+  ...{ statusHeader: false, errorBody: true },
+};
 
 /** Errors of these routes have a body, and the same status in every variant. */
 export function agentRoutes(

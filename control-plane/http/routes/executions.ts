@@ -16,6 +16,8 @@ import { KnownDescriptions, MAX_KNOWN_LENGTH } from '../../operations/executions
 import { getExecution } from '../../operations/executions/reads.ts';
 import {
   draftSteps,
+  longNamedSchema,
+  submissionSchema,
   submissionSteps,
   timeLimitSchema,
 } from '../../operations/executions/submission-input.ts';
@@ -33,10 +35,11 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   const routes = new Hono<Env>();
   const { bodies } = context;
   const known = new KnownDescriptions();
+  const schema = variant.longNames ? longNamedSchema : submissionSchema;
   routes.post('/', async (c) => {
     const input = () =>
       bodies.jsonInSteps(c, (body, bytes) =>
-        submissionSteps(body, bytes <= MAX_KNOWN_LENGTH ? known : undefined),
+        submissionSteps(body, bytes <= MAX_KNOWN_LENGTH ? known : undefined, schema),
       );
     const made = await submitExecution(context, c.get('caller'), input, variant, keyOf(c));
     return madeJson('execution_id', made, variant.created);
@@ -46,7 +49,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     const actor = c.get('actor');
     const filter =
       actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
-    const { user, pages } = listExecutions(context, actor, filter);
+    const { user, pages } = listExecutions(context, actor, filter, variant.lenientFilters);
     const texts = objectTexts(pages, variant);
     return new Response(await streamInTurns(texts, context.turns, user.id), {
       headers: jsonText('').headers,
@@ -59,7 +62,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     });
   }
   routes.delete('/delete/:id', async (c) => {
-    await deleteExecution(context, c.get('caller'), pathId(c, 'id'));
+    await deleteExecution(context, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
     return empty(variant.removed);
   });
   if (variant.explains) {
@@ -93,7 +96,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     });
   }
   routes.delete('/:id', async (c) => {
-    await terminateExecution(context, c.get('caller'), pathId(c, 'id'));
+    await terminateExecution(context, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
     return empty(variant.removed);
   });
   return routes;

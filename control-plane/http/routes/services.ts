@@ -1,5 +1,6 @@
 /** Routes of services, their output, and discovery. */
 import { Hono } from 'hono';
+import { authorise } from '../../core/accounts/account.ts';
 import type { Context } from '../../operations/context.ts';
 import { describeService, discover, getService } from '../../operations/executions/services.ts';
 import { json } from '../json/render.ts';
@@ -28,12 +29,16 @@ export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 
   return routes;
 }
 
-export function discoveryRoutes(context: Context): Hono<Env> {
+export function discoveryRoutes(
+  context: Context,
+  { privateDiscovery, everyGroup }: Pick<Routes, 'privateDiscovery' | 'everyGroup'>,
+): Hono<Env> {
   const routes = new Hono<Env>();
   routes.get('/by_group/:id/:group', async (c) => {
+    if (privateDiscovery) authorise(c.get('actor'), { kind: 'login' });
     const id = pathId(c, 'id');
     const group = c.req.param('group');
-    const dns_names = await discover(context, id, group);
+    const dns_names = await discover(context, id, group === everyGroup ? undefined : group);
     const found: DiscoveryJson = { service_type: group, execution_id: c.req.param('id'), dns_names };
     return json(found);
   });

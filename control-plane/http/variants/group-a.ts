@@ -2,6 +2,7 @@
 
 import { schedulerSummary } from '../../operations/cluster/statistics.ts';
 import { openServiceLog } from '../../operations/executions/services.ts';
+import { VERSION } from '../../version.ts';
 import { executionText, schedulerJson, serviceJson } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';
 import type { Words } from '../words.ts';
@@ -20,6 +21,7 @@ export const groupA: Variant = {
   created: 200,
   removed: 200,
   forbidden: 403,
+  options: 200,
   statusHeader: false,
   errorBody: true,
   loginResult: ({ user, role }): LoginJson => ({ role: role.name, uid: user.username }),
@@ -30,6 +32,7 @@ export const groupA: Variant = {
   statistics: async (context) => schedulerJson(await schedulerSummary(context)),
   openLog: (context, actor, id) => openServiceLog(context, actor, id, 'raw'),
   validatePath: '/app_validate',
+  version: VERSION,
   explains: true,
   events: true,
   accounts: undefined,

@@ -2,6 +2,7 @@
  * Group B of the contract (api-spec): users are identified by id, and the API manages them with their roles
  * and quotas.
  */
+
 import { userJson } from '../json/account-json.ts';
 import { executionText } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';

@@ -35,6 +35,18 @@ export interface Answers {
 
 /** The endpoints of the variant, and what they accept. */
 export interface Routes {
+  /** The version that `info` tells. */
+  version: string;
+  /** Whether the name of an execution may have 1,000 characters. */
+  longNames?: boolean;
+  /** Whether `userinfo` tells who the caller is. */
+  userInfo?: boolean;
+  /** Whether discovery requires credentials. */
+  privateDiscovery?: boolean;
+  /** Name of the group that stands for all services of an execution in discovery. */
+  everyGroup?: string;
+  /** Whether to delete an active execution, and to terminate an ended one, are `invalid`. */
+  strictEnds?: boolean;
   validatePath: string;
   /** Whether there are endpoints that explain why an execution is queued. */
   explains: boolean;

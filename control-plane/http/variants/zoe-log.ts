@@ -5,7 +5,9 @@
  */
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { isEnded } from '../../core/model/execution.ts';
 import type { Context } from '../../operations/context.ts';
+import { getExecution } from '../../operations/executions/reads.ts';
 import { getService, openServiceLog } from '../../operations/executions/services.ts';
 import { textStream } from '../text-stream.ts';
 
@@ -15,6 +17,9 @@ export async function openLines(
   actor: Actor,
   serviceId: number,
 ): Promise<ReadableStream<Uint8Array>> {
+  const { hostName, executionId } = await getService(context, actor, serviceId);
+  if (hostName === null && isEnded(await getExecution(context, actor, executionId)))
+    throw new OperationError('not-found', 'The service has never started, so there is no log.');
   const log = await openServiceLog(context, actor, serviceId, 'timestamps');
   return linesOf(log, () => headerOf(context, actor, serviceId));
 }

@@ -1,6 +1,6 @@
 /**
  * API of the earlier platform, as its servers of 2018.12 and 2017.12 answer, so that their released clients
- * work unchanged (SPEC.md H150 to H162).
+ * work unchanged (SPEC.md H150 to H167).
  */
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { schedulerSnapshot } from '../../operations/cluster/statistics.ts';
@@ -17,6 +17,11 @@ const zoe = {
   created: 201,
   removed: 204,
   forbidden: 401,
+  options: 204,
+  strictEnds: true,
+  lenientFilters: true,
+  longNames: true,
+  everyGroup: 'all',
   validated: { validation: 'ok' },
   openLog: openLines,
   validatePath: '/zapp_validate',
@@ -34,17 +39,20 @@ const zoeServiceJson = (service: ServiceView) => ({
   backend_host: service.hostName,
   // The first start is not a restart.
   restart_count: Math.max(0, service.starts - 1),
+  proxy_address: null,
 });
 
 export const zoe2018: Variant = {
   ...groupB,
   ...zoe,
+  version: '2018.12',
   errorBody: false,
+  privateDiscovery: true,
   executionText(execution) {
     const { size } = JSON.parse(execution.description) as { size: number };
     return `${executionText(execution, groupB).slice(0, -1)},"size":${size}}`;
   },
-  serviceJson: (service) => ({ ...zoeServiceJson(service), proxy_address: null }),
+  serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(([name, url]) => [name, url, null]) }),
   async statistics(context) {
     const { queued, running, cleaningUp, hosts } = await schedulerSnapshot(context);
@@ -52,6 +60,7 @@ export const zoe2018: Variant = {
       queue_length: queued.length,
       running_length: running.length,
       termination_queue_length: cleaningUp.length,
+      termination_threads_count: cleaningUp.length,
       queue: queued,
       running_queue: running,
       termination_queue: cleaningUp,
@@ -65,6 +74,8 @@ export const zoe2018: Variant = {
 export const zoe2017: Variant = {
   ...groupA,
   ...zoe,
+  version: '2017.12',
+  userInfo: true,
   serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints }),
   async statistics(context) {

@@ -109,15 +109,16 @@ export async function explainExecution(context: Context, actor: Actor, id: numbe
 
 /**
  * Pages of the executions that pass the filter, oldest first: those of the user who asks, or all if the role
- * operates others.
+ * operates others. `isLenient`: a filter for another user is one for the user who asks.
  */
 export function listExecutions(
   context: Context,
   actor: Actor,
   filter: ExecutionFilter = {},
+  isLenient = false,
 ): { user: User; pages: AsyncGenerator<ExecutionView[]> } {
   const account = authorise(actor, { kind: 'list-executions' });
-  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter)) };
+  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter, isLenient)) };
 }
 
 /** One page of the list, newest first. */
@@ -152,10 +153,13 @@ export async function pageExecutions(
   return { lines: lines.slice(0, size), hasMore: lines.length > size, counts, searchEnd };
 }
 
-/** Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user. */
-function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionFilter {
+/**
+ * Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user,
+ * unless `isLenient`.
+ */
+function visibleTo({ user, role }: Account, filter: ExecutionFilter, isLenient = false): ExecutionFilter {
   if (role.canOperateOthers) return filter;
-  if (filter.owner && !isOwner(filter.owner, user)) {
+  if (!isLenient && filter.owner && !isOwner(filter.owner, user)) {
     throw new OperationError(
       'forbidden',
       `The role ${role.name} lacks "Operate others' executions" (can_operate_others).`,
@@ -169,9 +173,12 @@ export const terminateExecution = (
   context: Context,
   actor: Actor | ExpectedActor,
   id: number,
+  isStrict = false,
 ): Promise<void> =>
   attempted(context, actor, { action: 'terminate-execution', targetId: id }, async () =>
-    context.coordinator.terminate(id, authorise(actor, { kind: 'list-executions' })),
+    context.coordinator
+      .terminate(id, authorise(actor, { kind: 'list-executions' }))
+      .catch((error) => Promise.reject(isStrict ? asInvalid(error) : error)),
   );
 
 /** Authorised as `terminateExecution`. Null removes the limit. */
@@ -186,11 +193,21 @@ export const changeTimeLimit = (
     await context.coordinator.limitTime(id, await input(), caller);
   });
 
-/** Authorised as `terminateExecution`. */
-export const deleteExecution = (context: Context, actor: Actor | ExpectedActor, id: number): Promise<void> =>
+/** Authorised as `terminateExecution`. `isStrict`: only what has ended may be deleted. */
+export const deleteExecution = (
+  context: Context,
+  actor: Actor | ExpectedActor,
+  id: number,
+  isStrict = false,
+): Promise<void> =>
   attempted(context, actor, { action: 'delete-execution', targetId: id }, async () =>
-    context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' })),
+    context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' }), isStrict),
   );
+
+const asInvalid = (error: unknown): unknown =>
+  error instanceof OperationError && error.code === 'conflict'
+    ? new OperationError('invalid', error.message)
+    : error;
 
 /** [name, URL] of each port that the execution exposes now. */
 export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {

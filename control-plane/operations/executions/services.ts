@@ -62,8 +62,14 @@ export async function openServiceLog(
   return context.coordinator.openLog(logSubscriber(account, service.userId), id, format);
 }
 
-/** DNS names of the active instances of a service group. Public (api: discovery). */
-export async function discover(context: Context, executionId: number, group: string): Promise<string[]> {
+/**
+ * DNS names of the active instances of a service group; undefined: of all groups. Public (api: discovery).
+ */
+export async function discover(
+  context: Context,
+  executionId: number,
+  group: string | undefined,
+): Promise<string[]> {
   const instances = await listActiveInstances(context.db, executionId, group);
   if (!instances) throw noSuchExecution();
   return instances.map((name) => dnsNameOf(name, executionId, context.deploymentName));

@@ -16,17 +16,23 @@ export const timeLimit = z
   .max(MAX_TIME_LIMIT_S)
   .describe('Seconds from its placement on, after which it is stopped; by default as its quota states');
 
-/** `application` is validated separately, because its problems carry JSON pointers. */
-export const submissionSchema = z.object({
-  name: z
+const nameOf = (maxLength: number) =>
+  z
     .string()
     .min(1)
-    .max(128)
+    .max(maxLength)
     .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair')
-    .meta({ examples: ['my hello'] }),
+    .meta({ examples: ['my hello'] });
+
+/** `application` is validated separately, because its problems carry JSON pointers. */
+export const submissionSchema = z.object({
+  name: nameOf(128),
   application: z.unknown(),
   time_limit: timeLimit.optional(),
 });
+
+/** The same with the names of the earlier platform (H167). */
+export const longNamedSchema = submissionSchema.extend({ name: nameOf(1_000) });
 
 /** A change of the time limit; null removes it. */
 export const timeLimitSchema = z.strictObject({ time_limit: timeLimit.nullable() });
@@ -46,8 +52,11 @@ export interface SubmissionInput {
  * Throws `invalid` with every problem of the body, or else of the description. A description among `known` is
  * valid; a valid one becomes known.
  */
-export const submissionSteps = (body: unknown, known?: KnownDescriptions): Steps<SubmissionInput> =>
-  inputSteps(submissionSchema, body, known);
+export const submissionSteps = (
+  body: unknown,
+  known?: KnownDescriptions,
+  schema = submissionSchema,
+): Steps<SubmissionInput> => inputSteps(schema, body, known);
 export const draftSteps = (body: unknown): Steps<SubmissionInput> => inputSteps(draftSchema, body);
 
 function* inputSteps(

@@ -142,16 +142,20 @@ export function servicesOf(execution: ExecutionView, rows: readonly Row[]): Serv
   return rows.map((row) => serviceView(row, application));
 }
 
-/** Names of the active instances of a group, in order; undefined if there is no such execution. */
+/**
+ * Names of the active instances of a group, or of all groups, in order; undefined if there is no such
+ * execution.
+ */
 export async function listActiveInstances(
   db: Db,
   executionId: number,
-  group: string,
+  group: string | undefined,
 ): Promise<string[] | undefined> {
   if ((await findState(db, executionId)) === undefined) return undefined;
   const rows = await db.query(
-    `SELECT name FROM services WHERE execution_id = ? AND service_group = ? AND status = 'active' ORDER BY id`,
-    [executionId, group],
+    `SELECT name FROM services WHERE execution_id = ?${group === undefined ? '' : ' AND service_group = ?'} AND
+      status = 'active' ORDER BY id`,
+    group === undefined ? [executionId] : [executionId, group],
   );
   return rows.map(({ name }) => String(name));
 }

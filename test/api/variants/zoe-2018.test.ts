@@ -224,7 +224,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect((await admin.get(`execution/endpoints/${execution_id}`)).json()).toEqual({
         endpoints: [['web', 'http://192.0.2.7:30080/', null]],
       });
-      await admin.delete(`execution/delete/${execution_id}`);
+      await admin.delete(`execution/${execution_id}`);
       await agent.report(seen.gone(one));
       await agent.close();
     });
@@ -249,6 +249,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect(Object.keys(statistics).toSorted()).toEqual(
         [
           ...['queue_length', 'running_length', 'termination_queue_length', 'platform_stats'],
+          'termination_threads_count',
           ...Object.keys(lists),
         ].toSorted(),
       );
@@ -263,7 +264,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
         // The ending execution keeps its reservation until its container is gone.
         ...{ container_count: 1, memory_reserved: 2 ** 31, cores_reserved: 4 },
       });
-      for (const id of ids) await admin.delete(`execution/delete/${id}`);
+      for (const id of ids) await admin.delete(`execution/${id}`);
       await agent.report(...started.map(seen.gone));
       await agent.close();
     });

@@ -1,0 +1,96 @@
+/** What the variants of both releases of Zoe Analytics have in common. */
+import { expect, test } from 'vitest';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
+
+onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant }) => {
+  const isLater = variant === 'zoe-2018.12';
+  const anonymous = new HttpClient(() => host().url());
+  const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
+  const reasonOf = (reply: Reply) => (isLater ? reply.reason : reply.json().message);
+  const submit = async (described: object): Promise<number> =>
+    (await admin.post('execution', { name: 'x', application: described })).json<{ execution_id: number }>()
+      .execution_id;
+
+  test('H163: an active execution is not deleted, an ended one not terminated, and both are 400', async () => {
+    const id = await submit(application(service({ labels: ['nowhere'] })));
+    const refused = await admin.delete(`execution/delete/${id}`);
+    expect([refused.status, reasonOf(refused)]).toEqual([400, 'Cannot delete an active execution']);
+    expect((await admin.get(`execution/${id}`)).json()).toMatchObject({ id, time_end: null });
+
+    expect((await admin.delete(`execution/${id}`)).status).toBe(204);
+    const late = await admin.delete(`execution/${id}`);
+    expect([late.status, reasonOf(late)]).toEqual([400, 'The execution has already ended.']);
+    expect((await admin.delete(`execution/delete/${id}`)).status).toBe(204);
+    expect((await admin.delete(`execution/delete/${id}`)).status).toBe(404);
+  });
+
+  test('H163: who may not delete an execution does not learn whether it is active', async () => {
+    const id = await submit(application(service({ labels: ['nowhere'] })));
+    await addUser(host(), 'mallory', 'secret words', 'user');
+    const mallory = anonymous.with(basic('mallory', 'secret words'));
+    expect((await mallory.delete(`execution/delete/${id}`)).status).toBe(401);
+    await admin.delete(`execution/${id}`);
+  });
+
+  test('H164: the group all of discovery is every group, and 2018.12 requires credentials', async () => {
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'zoe1', labels: ['zoe'] } });
+    const place = { labels: ['zoe'] };
+    const id = await submit(
+      application(service(place), service({ ...place, name: 'other', monitor: false })),
+    );
+    const started = await agent.assigned(id, 2);
+    await agent.report(...started.map(seen.running));
+    const found = async (group: string) =>
+      (await admin.get(`discovery/by_group/${id}/${group}`)).json<{ dns_names: string[] }>().dns_names;
+    const names = [`main0-${id}-test`, `other0-${id}-test`];
+    expect(await found('all')).toEqual(names);
+    expect(await found('other')).toEqual(names.slice(1));
+    expect((await anonymous.get(`discovery/by_group/${id}/all`)).status).toBe(isLater ? 401 : 200);
+    await admin.delete(`execution/${id}`);
+    await agent.report(...started.map(seen.gone));
+    await agent.close();
+  });
+
+  test('H166: filters of the list are read as the earlier platform does', async () => {
+    await addUser(host(), 'carol', 'secret words', 'user');
+    const carol = anonymous.with(basic('carol', 'secret words'));
+    const made = await carol.post('execution', {
+      name: 'filtered',
+      application: application(service({ labels: ['nowhere'] })),
+    });
+    const { execution_id: id } = made.json<{ execution_id: number }>();
+    const { time_submit: at } = (await carol.get(`execution/${id}`)).json<{ time_submit: number }>();
+    const idsOf = async (client: HttpClient, query: string) => {
+      const reply = await client.get(`execution?${query}`);
+      expect([query, reply.status]).toEqual([query, 200]);
+      return Object.keys(reply.json()).map(Number);
+    };
+    for (const limit of ['0', '-1', '5']) expect(await idsOf(carol, `limit=${limit}`)).toEqual([id]);
+    for (const side of ['earlier', 'later'])
+      expect(await idsOf(carol, `${side}_than_submit=${at}`), side).toEqual([id]);
+    expect(await idsOf(carol, `user_id=${isLater ? 1 : 'admin'}`)).toEqual([id]);
+    for (const nobody of ['9999', 'nobody']) expect(await idsOf(admin, `user_id=${nobody}`)).toEqual([]);
+    await carol.delete(`execution/${id}`);
+  });
+
+  test('H167: the name of an execution may have 1,000 characters', async () => {
+    const described = application(service({ labels: ['nowhere'] }));
+    const name = 'n'.repeat(1_000);
+    const made = await admin.post('execution', { name, application: described });
+    expect(made.status).toBe(201);
+    const { execution_id: id } = made.json<{ execution_id: number }>();
+    expect((await admin.get(`execution/${id}`)).json()).toMatchObject({ name });
+    await admin.delete(`execution/${id}`);
+    expect((await admin.post('execution', { name: `${name}n`, application: described })).status).toBe(400);
+  });
+
+  test('H165: info tells the version of the release, and OPTIONS is 204', async () => {
+    expect((await anonymous.get('info')).json()).toMatchObject({ version: variant.replace('zoe-', '') });
+    const options = await anonymous.send('OPTIONS', 'execution');
+    expect([options.status, options.headers.allow]).toEqual([204, expect.stringContaining('POST')]);
+  });
+});
