@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { documentedAt } from '../tools/documented.ts';
+import { documentedAt, undocumentedAt } from '../tools/documented.ts';
 import type { Host, HostOptions } from './hosts.ts';
 import { type Program, startProgram } from './process.ts';
 
@@ -24,6 +24,7 @@ export async function startNodeHost(options: HostOptions): Promise<Host> {
         ...options.env,
       },
     });
+    undocumentedAt(url);
     url = (await program.waitFor(/listens on (\S+)/))[1] ?? '';
     documentedAt(url, options.variant);
   };
@@ -37,6 +38,7 @@ export async function startNodeHost(options: HostOptions): Promise<Host> {
     crash: () => program.kill(),
     start,
     async stop() {
+      undocumentedAt(url);
       if (program.ended === undefined) await program.stop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -47,6 +47,11 @@ export function documentedAt(url: string, variant: string): void {
   contracts.set(new URL(url).origin, contractOf(variant));
 }
 
+/** Another control plane may have this address from now on. */
+export function undocumentedAt(url: string): void {
+  if (url !== '') contracts.delete(new URL(url).origin);
+}
+
 /** Throws if the document does not allow the answer. */
 export async function checkExchange(exchange: Exchange): Promise<void> {
   const { origin } = exchange;

@@ -3,7 +3,7 @@
  * their own.
  */
 import { openRemote } from '../../../../control-plane/store/db/remote.ts';
-import { documentedAt } from '../../tools/documented.ts';
+import { documentedAt, undocumentedAt } from '../../tools/documented.ts';
 import type { Host, HostOptions } from '../hosts.ts';
 import type { Sqld } from '../sqld.ts';
 import { startLimitedWorkerd } from './limited-workerd.ts';
@@ -23,7 +23,12 @@ export async function startWorkerdHost(
   const workerd = await startLimitedWorkerd([], settings, started);
   // The first request creates the schema, into which tests may write before their own first request.
   await fetch(`${workerd.url()}/api/0.7/info`);
-  const document = () => documentedAt(workerd.url(), options.variant);
+  let url = '';
+  const document = () => {
+    undocumentedAt(url);
+    url = workerd.url();
+    documentedAt(url, options.variant);
+  };
   document();
   return {
     ...options,
@@ -33,6 +38,9 @@ export async function startWorkerdHost(
     database: workerd.database,
     crash: workerd.kill,
     start: () => workerd.start().then(document),
-    stop: workerd.stop,
+    stop: () => {
+      undocumentedAt(url);
+      return workerd.stop();
+    },
   };
 }
