@@ -87,7 +87,7 @@ function filterOf(given: Given, words: Words): ExecutionFilter {
   return filter;
 }
 
-/** Less than times are told apart by: makes a strict condition one that includes the time itself. */
+/** Half a microsecond, the unit of filters: a strict condition that lies so far beyond a time includes it. */
 const INCLUSIVE_MS = 0.0005;
 /** Ids of users begin at 1. */
 const NOBODY = { id: 0 };

@@ -35,11 +35,11 @@ export interface Answers {
 
 /** The endpoints of the variant, and what they accept. */
 export interface Routes {
-  /** The version that `info` tells. */
+  /** The version in `info`. */
   version: string;
   /** Whether the name of an execution may have 1,000 characters. */
   longNames?: boolean;
-  /** Whether `userinfo` tells who the caller is. */
+  /** Whether there is `userinfo`, with the user name and the role of the caller. */
   userInfo?: boolean;
   /** Whether discovery requires credentials. */
   privateDiscovery?: boolean;
