@@ -13,7 +13,7 @@ import type { AddressOf } from './http/address.ts';
 import { BodyReader } from './http/bodies/body-reader.ts';
 import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
-import { empty, errorResponse, json, toOperationError } from './http/json/render.ts';
+import { empty, errorResponse, json, jsonText, toOperationError } from './http/json/render.ts';
 import type { InfoJson } from './http/json/schemas.ts';
 import { allowedMethods, UNSAFE_METHODS } from './http/methods.ts';
 import { type Authenticating, authenticated, claimed, type Env, identified } from './http/request.ts';
@@ -219,7 +219,8 @@ function publicRoutes(deps: RouteDeps): Hono<Env> {
     application_format_version: APPLICATION_FORMAT_VERSION,
     api_version: API_VERSION,
   };
-  routes.get('/info', () => json(info));
+  const infoText = JSON.stringify(info);
+  routes.get('/info', () => jsonText(infoText));
   routes.post(deps.variant.validatePath, async (c) => {
     await deps.bodies.jsonInSteps(c, descriptionSteps);
     return json(deps.variant.validated);
