@@ -40,7 +40,7 @@ const ENDPOINTS_OF: Partial<Record<Group, Endpoint[]>> = {
   ]),
 };
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const endpoints = [...ENDPOINTS, ...(ENDPOINTS_OF[variant] ?? [])];
   /** What the answer to login contains for a user. */
   const isUser = (username: string) => (variant === 'A' ? { uid: username } : { user: { username } });

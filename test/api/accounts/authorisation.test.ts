@@ -22,7 +22,7 @@ async function headOf(client: HttpClient, method: string, path: string): Promise
 /** For twenty logins and a hundred executions on a busy machine. */
 const SETUP_MS = 180_000;
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const rows = TABLE.filter(({ group }) => group === undefined || group === variant);
   const objects = new Map<Row, number[]>();
   let actors: Actor[];

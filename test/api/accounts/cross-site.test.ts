@@ -43,7 +43,7 @@ const UNSAFE_OF = {
 
 const setCookie = (reply: Reply): string => reply.headers['set-cookie']?.join() ?? '';
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
   const withPassword = anonymous.with(basic('alice', PASSWORD));
   const unsafe = [...UNSAFE, ...UNSAFE_OF[variant as 'A' | 'B']];

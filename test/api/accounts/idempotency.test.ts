@@ -61,7 +61,7 @@ onHosts(hosts, (host) => {
   });
 });
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup(), (host) => {
   const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
 
   test('H444: a repeat of POST host/token is 409 with the expiry of the first token, and shows no token', async () => {

@@ -16,7 +16,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 /** Enough for a longer time, and as many as a page or two of logs take. */
 const READERS = 25;
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
   const agents: ScriptedAgent[] = [];
   let tests = 0;

@@ -16,7 +16,7 @@ import { startProgram } from '../../support/hosts/process.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup(), (host) => {
   const api = new ApiClient(host);
   let names = 0;
 

@@ -9,7 +9,7 @@ import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hos
 const GIB = 2 ** 30;
 let names = 0;
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
 

@@ -6,7 +6,7 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup(), (host) => {
   const api = new ApiClient(host);
   const agents: ScriptedAgent[] = [];
 

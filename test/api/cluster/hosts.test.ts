@@ -11,7 +11,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 const GIB = 1024 ** 3;
 let names = 0;
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
 

@@ -25,7 +25,7 @@ const reopen = async (http: HttpClient, lastEventId: string): Promise<EventClien
   return events;
 };
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
   const queued = queuedIn(variant);
   const owner = variant === 'A' ? 'admin' : 1;

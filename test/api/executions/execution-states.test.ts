@@ -15,7 +15,7 @@ const web = service({
   ],
 });
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
 

@@ -5,7 +5,7 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const admin = new ApiClient(host);
   const alice = new ApiClient(host, 'alice', 'secret words');
   const bob = new ApiClient(host, 'bob', 'secret words');

@@ -16,7 +16,7 @@ const needing = (gibibytes: number, cores: number, changes: Partial<ServiceDescr
 const reasonOf = ({ reasons }: ExplanationJson, filter: string) =>
   reasons.find((reason) => reason.filter === filter);
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const admin = new ApiClient(host);
   const queued = queuedIn(variant);
 

@@ -26,7 +26,7 @@ const idOf = (reply: Reply) => {
 /** Ids of the executions so far. */
 const listed = async (api: ApiClient) => Object.keys(await api.list()).map(Number);
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
 
   test('H440: a repeat makes nothing and gets the first answer, with a header that says so', async () => {
@@ -169,7 +169,7 @@ onHosts(hostsOf('zoe-2018.12'), (host) => {
   });
 });
 
-describe.each(everySetup)('$kind, group $variant, far from its database', (setup) => {
+describe.each(everySetup())('$kind, group $variant, far from its database', (setup) => {
   let database: DistantDatabase;
   let host: Host;
   const api = new ApiClient(() => host);

@@ -31,7 +31,7 @@ const rows = [
 ];
 const seconds = (time: number) => (T + time) / 1_000;
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const clientOf = (...credentials: Parameters<typeof basic>) =>
     new HttpClient(() => host().url(), basic(...credentials));
   const admin = clientOf('admin', ADMIN_PASSWORD);

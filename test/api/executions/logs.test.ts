@@ -16,7 +16,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 const MIB = 1024 * 1024;
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
   let tests = 0;

@@ -28,7 +28,7 @@ describe('executions that wait', () => {
   const bounds = { BERTH_MAX_WAITING: '4', BERTH_MAX_WAITING_PER_USER: '3' };
 
   onHosts(
-    everySetup,
+    everySetup(),
     (host, { variant }) => {
       const alice = clientOf(host, 'alice');
       const bob = clientOf(host, 'bob');

@@ -13,7 +13,7 @@ const documentOf = (name: Group) => {
   return openApiDocument(variant, variant.documentedAs);
 };
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
 
   test('H180: the document is valid OpenAPI 3.1 of the group, and is public', async () => {

@@ -9,7 +9,7 @@ import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 
 const MIB = 1024 * 1024;
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
   const api = new ApiClient(host);
   const admin = api.http;

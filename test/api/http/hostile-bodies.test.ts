@@ -10,7 +10,7 @@ const MAX_MS = 5_000;
 /** 100 problems, each twice. */
 const MAX_ANSWER = 250_000;
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup(), (host) => {
   const anonymous = new HttpClient(() => host().url());
   const api = new ApiClient(host);
 

@@ -13,7 +13,7 @@ const head = (line: string, headers = CLOSE) => `${line} HTTP/1.1\r\n${headers}\
 const post = (headers: string, body = '') =>
   head(`POST ${BASE}/app_validate`, `${CLOSE}${headers}\r\n`) + body;
 
-onHosts(everySetup, (host, { kind, variant }) => {
+onHosts(everySetup(), (host, { kind, variant }) => {
   const api = new ApiClient(host);
 
   /** JSON texts, because some faults cannot be expressed as values. */

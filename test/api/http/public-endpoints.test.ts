@@ -9,7 +9,7 @@ const isAwakeOrNull = (value: unknown): boolean =>
   value === null ||
   Object.values((value as { coordinator: object }).coordinator).every((one) => typeof one === 'number');
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup(), (host) => {
   const client = new HttpClient(() => host().url());
 
   test('H10: info returns release, deployment, format and API version, and is public', async () => {

@@ -17,7 +17,7 @@ const AT_ONCE = 10;
 /** Far longer than any request takes; a longer one hangs. */
 const LIMIT_MS = 20_000;
 
-onHosts(everySetup, (host, { kind, variant }) => {
+onHosts(everySetup(), (host, { kind, variant }) => {
   const api = new ApiClient(host);
   const routes = routesOf(variant);
   const kinds = ['execution', 'host', ...(variant === 'B' ? ['user', 'role', 'quota'] : [])];

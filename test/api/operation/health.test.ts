@@ -8,7 +8,7 @@ import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
 import { startWorkerdHost } from '../../support/hosts/workerd/host-workerd.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup(), (host) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
 

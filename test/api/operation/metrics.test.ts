@@ -17,7 +17,7 @@ const valueIn = (text: string, sample: string): number | undefined => {
   return line === undefined ? undefined : Number(line.slice(sample.length + 1));
 };
 
-onHosts(everySetup, (host, { kind }) => {
+onHosts(everySetup(), (host, { kind }) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
   const read = async () => (await admin.get('/metrics')).text;

@@ -7,7 +7,7 @@ import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hos
 import { startWorkerdHost } from '../../support/hosts/workerd/host-workerd.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-onHosts(everySetup, (host, { variant }) => {
+onHosts(everySetup(), (host, { variant }) => {
   const api = new ApiClient(host);
 
   const restart = async () => {

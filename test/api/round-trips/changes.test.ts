@@ -12,7 +12,7 @@ const DELAY_MS = 50;
 const PASSWORD = 'a fair password';
 const submission = { name: 'x', application: application(service()) };
 
-describe.each(everySetup)('$kind, group $variant', (setup) => {
+describe.each(everySetup())('$kind, group $variant', (setup) => {
   let database: DistantDatabase;
   let host: Host;
   const anonymous = new HttpClient(() => host.url());

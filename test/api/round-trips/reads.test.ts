@@ -9,7 +9,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 const DELAY_MS = 50;
 
-describe.each(everySetup)('$kind, group $variant', (setup) => {
+describe.each(everySetup())('$kind, group $variant', (setup) => {
   let database: DistantDatabase;
   let host: Host;
   let id: number;

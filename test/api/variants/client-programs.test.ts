@@ -2,4 +2,4 @@ import { testClientHabits } from '../../support/clients/client-habits.ts';
 import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 
 /** For groups A and B; the suites of the other variants (zoe-*.test.ts) run these tests themselves. */
-onHosts(everySetup, (host, { variant }) => testClientHabits(host, variant));
+onHosts(everySetup(), (host, { variant }) => testClientHabits(host, variant));

@@ -1,5 +1,6 @@
 /** Hosts of the API suite: the control plane on Node and on workerd, with each variant of the API. */
-import { afterAll, beforeAll, describe } from 'vitest';
+import { relative } from 'node:path';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { Db, Value } from '../../../control-plane/store/db/db.ts';
 import { HttpClient } from '../clients/http-client.ts';
 import { WebClient } from '../clients/web-client.ts';
@@ -53,8 +54,17 @@ export const hostsOf = (variant: Group): readonly Setup[] => [
 /** Both hosts with group B, for features that group A lacks. */
 export const hosts: readonly Setup[] = hostsOf('B');
 
-/** Both hosts with both groups. The other variants have suites of their own. */
-export const everySetup: readonly Setup[] = [...hosts, ...hostsOf('A')];
+/**
+ * For the suites of both groups: both on Node, and on workerd one of them, by turns of the test files. With
+ * `TEST_ALL=on` (`npm run test:all`) both on workerd, too. The other variants have suites of their own.
+ */
+export function everySetup(): readonly Setup[] {
+  const pairs = [...hosts, ...hostsOf('A')];
+  if (process.env.TEST_ALL === 'on') return pairs;
+  const path = relative(import.meta.dirname, expect.getState().testPath ?? '');
+  const onWorkerd: Group = [...path].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % 2 ? 'A' : 'B';
+  return pairs.filter(({ kind, variant }) => kind === 'node' || variant === onWorkerd);
+}
 
 export const ADMIN_PASSWORD = 'correct: horse';
 
