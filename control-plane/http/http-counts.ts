@@ -70,8 +70,8 @@ export function counted(app: Hono<Env>, counts: HttpCounts): Hono<Env>['fetch'] 
 }
 
 /**
- * Looks up each route without parameters once: the search through all routes takes a third of what Berth adds to
- * the time of a short read. Only methods of routes are remembered, so there is a bound.
+ * Looks up each route without parameters once: the search through all routes takes a third of what Berth adds
+ * to the time of a short read. Only methods of routes are remembered, so there is a bound.
  */
 function matchWithLiterals({ router, routes }: Hono<Env>): (method: string, path: string) => Match {
   const methods = new Set(routes.map(({ method }) => method));
