@@ -6,6 +6,7 @@ import { sameKey } from '../../../agent/services/plan.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { AcknowledgementCheck } from './checks/acknowledgements.ts';
+import { AuditCheck } from './checks/audit.ts';
 import { CapacityCheck } from './checks/capacity.ts';
 import { ContainerCheck } from './checks/containers.ts';
 import { ConvergenceCheck } from './checks/convergence.ts';
@@ -75,6 +76,7 @@ export class Simulation {
   readonly #lapses: LapseCheck;
   readonly #protocol: ProtocolCheck;
   readonly #acknowledgements: AcknowledgementCheck;
+  readonly #audit: AuditCheck;
   readonly #convergence: ConvergenceCheck;
   readonly #lifecycle: LifecycleCheck;
   readonly #capacity: CapacityCheck;
@@ -117,6 +119,7 @@ export class Simulation {
     this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
       ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs, wrongByMs: () => this.#wrongByMs },
     });
+    this.#audit = new AuditCheck(world, ledger);
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
     this.#capacity = new CapacityCheck(world, ledger);
     this.containers = new ContainerCheck(
@@ -144,6 +147,7 @@ export class Simulation {
       ledger,
       requests,
       acknowledgements: this.#acknowledgements,
+      audit: this.#audit,
       logs: this.logs,
       bounds: this.#queueBounds,
     });
@@ -392,6 +396,7 @@ export class Simulation {
     this.#givenIds.check(changes);
     this.#hostOffers.check(changes);
     this.#takeovers.check(changes);
+    this.#audit.check(changes);
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.#contact.check(change);

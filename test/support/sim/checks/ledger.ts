@@ -31,6 +31,7 @@ export class Ledger {
   readonly #needs = new Map<number, Map<string, Demand>>();
 
   apply({ table, id, row }: Change): void {
+    if (table === 'audit') return;
     const rows = this.#table(table);
     if (table === 'executions' && row && !rows.has(id)) this.#readDemands(id, String(row.description));
     if (table === 'services') this.#index(id, row ?? rows.get(id));

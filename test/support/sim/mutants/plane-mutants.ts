@@ -20,6 +20,12 @@ export const planeMutants: readonly Mutant[] = [
     to: '',
   },
   {
+    name: 'commit what a request makes without its entry in the audit log',
+    file: 'control-plane/store/cluster/cluster-rows.ts',
+    from: '    ...(changes.audited.length > 0 ? [insertAudits(changes.audited)] : []),\n',
+    to: '',
+  },
+  {
     name: 'make anew what a repeat in the same turn asks for',
     file: 'control-plane/coordinator/changes/idempotency-keys.ts',
     from: 'usedKeys.get(nameOf(key)) ?? ofUser?.known?.get(key.key) ?? key.stored',

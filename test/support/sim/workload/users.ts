@@ -2,11 +2,13 @@
  * Users of a simulation: they submit, terminate and delete executions and read logs. The checks receive every
  * answer.
  */
+import type { KnownActor } from '../../../../control-plane/core/accounts/account.ts';
 import type { Submission } from '../../../../control-plane/core/lifecycle/submission.ts';
 import type { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import { type AcknowledgementCheck, nameOfOnce } from '../checks/acknowledgements.ts';
+import type { AuditCheck } from '../checks/audit.ts';
 import { isEnded, type Ledger } from '../checks/ledger.ts';
 import { type LogCheck, ReceivedLog } from '../checks/logs.ts';
 import type { QueueBoundsCheck } from '../checks/queue-bounds.ts';
@@ -19,6 +21,7 @@ export interface UsersOptions {
   world: World;
   ledger: Ledger;
   acknowledgements: AcknowledgementCheck;
+  audit: AuditCheck;
   logs: LogCheck;
   requests: Requests;
   bounds: QueueBoundsCheck;
@@ -40,6 +43,25 @@ const subscriber: LogSubscriber = {
   credentialVersion: 1,
   credential: { by: 'password' },
   ownerId: 1,
+};
+
+/** On whose behalf everything is submitted and deleted. */
+const administrator: KnownActor = {
+  kind: 'user',
+  credential: { by: 'password' },
+  user: {
+    ...{ id: 1, username: 'admin', email: '', roleId: 1, quotaId: 1, authSource: 'internal' },
+    ...{ fsUid: 1_000, priority: 0, enabled: true, credentialVersion: 1 },
+  },
+  role: {
+    ...{ id: 1, name: 'admin', canChangeConfig: true, canDeleteExecutions: true, canSeeStatus: true },
+    ...{
+      canAccessFullAppShop: true,
+      canOperateOthers: true,
+      canCustomizeResources: true,
+      canAccessApi: true,
+    },
+  },
 };
 
 export class Users {
@@ -99,7 +121,7 @@ export class Users {
     };
     await this.#options.requests.send(
       `submission ${name} by user ${user}`,
-      (c) => c.submit(submission, undefined, isOnce ? { key: name, digest: name } : undefined),
+      (c) => c.submit(submission, administrator, isOnce ? { key: name, digest: name } : undefined),
       ({ id, isRepeat }) =>
         isOnce
           ? acknowledgements.submittedOnce(id, user, name, isRepeat)
@@ -119,12 +141,15 @@ export class Users {
   }
 
   async remove(id: number): Promise<void> {
-    const { acknowledgements } = this.#options;
+    const { acknowledgements, audit } = this.#options;
     acknowledgements.deletionRequested(id);
     await this.#options.requests.send(
       `deletion of execution ${id}`,
-      (c) => c.remove(id),
-      () => acknowledgements.deleted(id),
+      (c) => c.remove(id, administrator),
+      () => {
+        acknowledgements.deleted(id);
+        audit.deleted(id);
+      },
     );
   }
 

@@ -33,7 +33,7 @@ export type CommitFault =
   | 'applied but reported as failed'
   | 'applied later but reported as failed';
 
-const TRACKED_TABLES = ['executions', 'services', 'hosts', 'quotas', 'users'];
+const TRACKED_TABLES = ['executions', 'services', 'hosts', 'quotas', 'users', 'audit'];
 /** Time after which a remote database counts as unavailable. */
 const TIMEOUT_MS = 30_000;
 
@@ -75,6 +75,7 @@ async function empty(db: Db, nowMs: number): Promise<void> {
     'join_tokens',
     'hosts',
     'unknown_services',
+    'audit',
     'sim_log',
   ])
     await db.query(`DELETE FROM ${table}`);
