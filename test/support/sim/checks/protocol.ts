@@ -14,8 +14,8 @@ import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
-import type { HostContactCheck } from './host-contact.ts';
-import { LeaseCheck } from './leases.ts';
+import type { HostContactCheck } from './hosts/host-contact.ts';
+import { LeaseCheck } from './hosts/leases.ts';
 import { isLive, type Ledger } from './ledger.ts';
 import { assertAuthorised, isLapsed, type ReportedStarts } from './reported-starts.ts';
 

@@ -2,10 +2,10 @@
  * Check of hosts: none has labels or a size beyond what was agreed, and no hello changes the agreement (C208,
  * C209). The simulated administrator accepts no offer.
  */
-import type { HostOffer } from '../../../../control-plane/core/model/host.ts';
-import type { Row } from '../../../../control-plane/store/db/db.ts';
-import type { Change } from '../world/store.ts';
-import type { World } from '../world/time.ts';
+import type { HostOffer } from '../../../../../control-plane/core/model/host.ts';
+import type { Row } from '../../../../../control-plane/store/db/db.ts';
+import type { Change } from '../../world/store.ts';
+import type { World } from '../../world/time.ts';
 
 export class HostOffersCheck {
   readonly #world: World;

@@ -2,11 +2,11 @@
  * Check of contact: a host counts as connected when it is welcomed, and is not lost while its reports are
  * acknowledged or its pulses answered (C17, C105, P180).
  */
-import type { Report } from '../../../../shared/protocol/up.ts';
-import type { Link } from '../world/network.ts';
-import type { Change } from '../world/store.ts';
-import type { World } from '../world/time.ts';
-import type { Ledger } from './ledger.ts';
+import type { Report } from '../../../../../shared/protocol/up.ts';
+import type { Link } from '../../world/network.ts';
+import type { Change } from '../../world/store.ts';
+import type { World } from '../../world/time.ts';
+import type { Ledger } from '../ledger.ts';
 
 const ROUNDING_MS = 2;
 

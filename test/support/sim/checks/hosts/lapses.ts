@@ -1,10 +1,10 @@
 /** Check of leases on hosts: what an agent gives up, and that it then starts nothing (P32, P33, C107). */
-import { keyOf } from '../../../../shared/protocol/assignment.ts';
-import type { SimContainer } from '../machine/container.ts';
-import type { Machine } from '../machine/machine.ts';
-import type { World } from '../world/time.ts';
-import { isLive, type Ledger } from './ledger.ts';
-import type { ReportedStarts } from './reported-starts.ts';
+import { keyOf } from '../../../../../shared/protocol/assignment.ts';
+import type { SimContainer } from '../../machine/container.ts';
+import type { Machine } from '../../machine/machine.ts';
+import type { World } from '../../world/time.ts';
+import { isLive, type Ledger } from '../ledger.ts';
+import type { ReportedStarts } from '../reported-starts.ts';
 
 /** Time for an agent to stop what it gave up; shorter than the margin of a lease. */
 const MAX_STOP_MS = 20_000;

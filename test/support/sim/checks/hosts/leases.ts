@@ -1,7 +1,7 @@
 /** Lease check: the row of a host has a lease if, and only if, its agent has confirmed one (C104). */
-import type { Link } from '../world/network.ts';
-import type { World } from '../world/time.ts';
-import type { Ledger } from './ledger.ts';
+import type { Link } from '../../world/network.ts';
+import type { World } from '../../world/time.ts';
+import type { Ledger } from '../ledger.ts';
 
 export class LeaseCheck {
   readonly #world: World;
