@@ -274,6 +274,8 @@ export type JoinToken = {
   agent_sha256: string;
   /** The command that, run as root, makes a machine a host with this token */
   install?: string | undefined;
+  /** Why other machines cannot use the command */
+  warning?: string | undefined;
 };
 
 export type JoinTokenFields = {

@@ -25,7 +25,7 @@ import { eventRoutes } from './http/routes/events.ts';
 import { executionRoutes } from './http/routes/executions.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { hostRoutes } from './http/routes/hosts.ts';
-import { installRoutes } from './http/routes/install.ts';
+import { type InstallSources, installRoutes } from './http/routes/install.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
 import { personalTokenRoutes } from './http/routes/personal-tokens.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
@@ -47,14 +47,13 @@ import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
 
-export interface AppDeps extends Omit<Context, 'turns'> {
+export interface AppDeps extends Omit<Context, 'turns'>, InstallSources {
   variant: Variant;
   addressOf: AddressOf;
   maxWaitingLogins: number;
   maxSessionsPerUser: number;
   personalTokenRules: PersonalTokenRules;
   swaggerFile: ReadFile;
-  agentFile: ReadFile;
   shopFiles: ShopFiles;
   webFile: ReadFile;
   /** Bytes of the request bodies that are in memory at a time. */

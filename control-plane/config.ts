@@ -77,6 +77,14 @@ const settings = z.object({
     .min(1, 'must be at least 1 character')
     .max(MAX_MIN_PASSWORD_LENGTH, `must be at most ${MAX_MIN_PASSWORD_LENGTH} characters`)
     .default(DEFAULT_MIN_PASSWORD_LENGTH),
+  BERTH_PUBLIC_URL: z
+    .string()
+    .regex(
+      /^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?\/?$/,
+      'must be the http or https address of this control plane without a path, like https://berth.example.org',
+    )
+    .transform((url) => url.replace(/\/$/, ''))
+    .optional(),
   BERTH_HSTS_MAX_AGE: z.coerce
     .number('must be a number of seconds')
     .int('must be a whole number of seconds')

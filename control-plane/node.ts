@@ -139,6 +139,7 @@ function newApp(
     coordinator: coordinator.api,
     assertActive: coordinator.assertActive,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
+    publicUrl: config.BERTH_PUBLIC_URL,
     minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
     nowMs,
     addressOf: behindProxy ? forwardedAddress : peerAddress,

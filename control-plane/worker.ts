@@ -93,6 +93,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     log,
     prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
+    publicUrl: config.BERTH_PUBLIC_URL,
     minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
     coordinator: {
       ...coordinator,

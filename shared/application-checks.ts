@@ -77,8 +77,8 @@ function nameProblems(services: readonly CheckedService[], found: Findings): Ins
   const instances = new InstanceNames();
   let complete = true;
   for (const { at, fields } of services) {
-    const { name, total_count: count } = fields;
-    complete &&= name !== undefined && count !== undefined;
+    const { name, total_count: count, essential_count: essential = 0 } = fields;
+    complete &&= name !== undefined && count !== undefined && essential <= count;
     if (name === undefined) continue;
     const path = ['services', at, 'name'];
     const earlier = groups.get(name);
@@ -95,7 +95,7 @@ function nameProblems(services: readonly CheckedService[], found: Findings): Ins
     }
     instances.add(name, count, at);
   }
-  // The instances of a service whose name or count is wrong are not known.
+  // The instances of a service whose name or counts are wrong are not known.
   return complete ? instances : ANY_INSTANCE;
 }
 

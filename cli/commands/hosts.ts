@@ -162,5 +162,6 @@ async function createToken(
       ? `Start the agent of the new host with this as its BERTH_JOIN_TOKEN. ${until}`
       : `Run this as root on the new host. ${until}`,
   );
+  if (answer.warning !== undefined) terminal.say(onOneLine(answer.warning));
   await terminal.out(`${answer.install ?? answer.token}\n`);
 }

@@ -6,13 +6,14 @@ import type { AddressOf } from '../http/address.ts';
 import type { AnswerAnew } from '../http/answer-ahead.ts';
 import type { BodyReader } from '../http/bodies/body-reader.ts';
 import type { ReadFile } from '../http/files.ts';
+import type { InstallSources } from '../http/routes/install.ts';
 import type { Authentication } from '../operations/accounts/authentication.ts';
 import type { Context } from '../operations/context.ts';
 import type { Refusals } from '../operations/executions/executions.ts';
 import type { ShopFiles } from '../operations/shop/shop-files.ts';
 import type { Gzip } from './compression.ts';
 
-export interface WebDeps extends Context {
+export interface WebDeps extends Context, InstallSources {
   authentication: Authentication;
   /** Answers a request from the beginning, when the answer that was made ahead can't be sent. */
   anew: AnswerAnew;
@@ -24,8 +25,6 @@ export interface WebDeps extends Context {
   /** Path of the API documentation; undefined in variants without one. */
   docsPath?: string | undefined;
   shopFiles: ShopFiles;
-  /** Reads a file that hosts install. */
-  agentFile: ReadFile;
   /** Reads a generated script or style by its name. */
   webFile: ReadFile;
   /** Compresses pages; undefined on workerd, where the host does. */

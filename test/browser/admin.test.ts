@@ -37,12 +37,13 @@ onSites('admin', (site) => {
     await page.locator('h1 [data-state=ready]').waitFor();
   });
 
-  test('W85: a button copies the command that adds a host', async () => {
+  test('W85, W158: a button copies the command that adds a host', async () => {
     const page = await site().visit('/cluster', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('link', { name: 'Add a host' }).click();
     await page.getByLabel('Labels').fill('gpu');
     await page.getByRole('button', { name: 'Create join token' }).click();
     await page.locator('#install').waitFor();
+    await page.getByRole('alert').getByText('an address that only this machine reaches').waitFor();
     // The scripts have run by then.
     await page.waitForLoadState();
     await page.getByRole('button', { name: 'Copy command' }).click();

@@ -58,6 +58,21 @@ onSites('logs', (site) => {
     await shows(page, ['one', 'two', 'three']);
   });
 
+  test('W153: a page at the end of a log stays there while its window grows and shrinks', async () => {
+    const id = await run(script(`seq 1 300; ${until('/a')}; echo last`));
+    const page = await site().visit(`/executions/${id}/logs`, { viewport: { width: 900, height: 420 } });
+    await lines(page, '300');
+    for (const height of [900, 500, 1_100]) {
+      const shown = await page.locator('.log-row').count();
+      await page.setViewportSize({ width: 900, height });
+      await eventually(async () => (await page.locator('.log-row').count()) !== shown);
+      await eventually(async () => (await texts(page)).at(-1) === '300');
+      expect(await page.locator('#log-end').isDisabled()).toBe(true);
+    }
+    await touch(id, '/a');
+    await eventually(async () => (await texts(page)).at(-1) === 'last');
+  });
+
   test('W31: a log continues by itself where it stopped, after the control plane was away', async () => {
     const id = await run(
       script(`i=0; while [ ! -e /stop ]; do echo line $i; i=$((i+1)); sleep 0.2; done; echo stopped at $i`),
@@ -115,7 +130,7 @@ onSites('logs', (site) => {
     await eventually(async () => (await texts(page)).at(-1)?.length === 1_000_000);
   });
 
-  test('W35: several services form one log, and each line has the name of its service', async () => {
+  test('W35, W155: several services form one log, are downloaded as one file, and each line has the name of its service', async () => {
     const id = await run(
       script(`echo main one; ${until('/a')}; echo main two`),
       script(`${until('/a')}; echo side one; sleep 1000`, { name: 'side', monitor: false }),
@@ -124,6 +139,12 @@ onSites('logs', (site) => {
     await page.getByText('main one', { exact: true }).waitFor();
     await touch(id, '/a', 'side0');
     await page.getByText('side one', { exact: true }).waitFor();
+    await page.getByText('Download', { exact: true }).click();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'All services in one file, until now' }).click();
+    const file = readFileSync(await (await downloading).path(), 'utf8');
+    expect(file).toBe('==> main0 <==\nmain one\n\n==> side0 <==\nside one\n');
+    await page.getByText('Download', { exact: true }).click();
     await touch(id, '/a');
     await says(page, 'The log has ended.');
     await shows(page, ['main one', 'side one', 'main two']);
@@ -134,7 +155,7 @@ onSites('logs', (site) => {
     await shows(page, ['side one']);
   });
 
-  test('W32, W33: a million lines are shown in little memory, and searched', async () => {
+  test('W32, W33, W154: a million lines are shown in little memory, and searched', async () => {
     const id = await run(script('seq 1 1000000'));
     const page = await site().visit(`/executions/${id}/logs`);
     await lines(page, '1,000,000');
@@ -149,6 +170,16 @@ onSites('logs', (site) => {
     await page.keyboard.press('Shift+Enter');
     await page.locator('.log-row.current .log-text', { hasText: /^999998$/ }).waitFor();
     expect(await page.locator('.log-row.current mark').textContent()).toBe('99999');
+
+    // Enter at once, before the search has come that far.
+    await page.evaluate(`{
+      const field = document.getElementById('log-search');
+      field.value = '765432';
+      field.dispatchEvent(new Event('input'));
+      field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+    }`);
+    await page.locator('.log-row.current .log-text', { hasText: /^765432$/ }).waitFor();
+    await page.locator('#log-found').getByText('1 of 1 line', { exact: true }).waitFor();
 
     const scroller = page.locator('#log-scroller');
     await scroller.focus();

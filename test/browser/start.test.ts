@@ -17,11 +17,18 @@ const selectedIn = (page: Page) =>
 onSites('start', (site) => {
   const ids = async () => Object.keys(await site().berth.api.executions()).length;
 
-  test('W40, W43, W44: the form checks the placement, and starts the execution there', async () => {
-    const page = await site().visit('/start');
+  test('W40, W43, W44, W157: the form reports its problems, checks the placement, and starts the execution there', async () => {
+    const page = await site().visit('/start', { expected: /400/ });
     await page.getByLabel('Name').first().fill('from the form');
     await page.getByLabel('Image').fill(service().image);
     await page.getByLabel('Command').fill(`sh -c 'echo "$GREETING"; sleep 600'`);
+    await page.getByLabel('Memory', { exact: true }).fill('0.1');
+    await page.getByLabel('Cores', { exact: true }).fill('-1');
+    await page.getByLabel('Environment').fill('one\nGREETING=<b>hello</b>\nthree');
+    await page.getByLabel('Cores', { exact: true }).press('Enter');
+    await page.getByText('Must be at least 6 MiB, or 0 for the default').waitFor();
+    await page.getByText('Must be at least 0.', { exact: true }).waitFor();
+    await page.getByText('Lines 1 and 3 must be NAME=value.', { exact: true }).waitFor();
     await page.getByLabel('Memory', { exact: true }).fill('32');
     await page.getByLabel('Cores', { exact: true }).fill('0.1');
     await page.getByLabel('Environment').fill('GREETING=<b>hello</b>');
@@ -57,8 +64,12 @@ onSites('start', (site) => {
   });
 
   describe('the editor', () => {
-    test('W41, W42, W48: problems are reported while the user types, marked, and linked to their lines', async () => {
-      const page = await site().visit(BY_DESCRIPTION);
+    test('W41, W42, W48, W156: problems are reported while the user types, marked, and linked to their lines', async () => {
+      const page = await site().visit(BY_DESCRIPTION, { expected: /400/ });
+      await press(page, 'Start');
+      await page.getByRole('link', { name: 'Line 1, column 1' }).waitFor();
+      await page.locator('.gutter b', { hasText: /^1$/ }).waitFor();
+      expect(await editor(page).getAttribute('aria-invalid')).toBe('true');
       await editor(page).fill(pretty({ ...application(service()), size: '<img src=x onerror=alert(1)>' }));
       await page.getByRole('link', { name: /Line \d+, column 3/ }).click();
       expect(await selectedIn(page)).toBe('"size": "<img src=x onerror=alert(1)>",');

@@ -248,6 +248,7 @@ export const joinTokenSchema = z
       .string()
       .optional()
       .describe('The command that, run as root, makes a machine a host with this token'),
+    warning: z.string().optional().describe('Why other machines cannot use the command'),
   })
   .meta({ id: 'JoinToken' });
 

@@ -4,7 +4,6 @@ import { getHost, listHosts, removeHost, updateAgent, updateHost } from '../../o
 import { createJoinToken } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
-import type { ReadFile } from '../files.ts';
 import { keyOf } from '../idempotency.ts';
 import { type AgentUpdateJson, hostDetailJson, hostJson, hostRemovalJson } from '../json/host-schemas.ts';
 import { empty, json } from '../json/render.ts';
@@ -12,22 +11,23 @@ import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/r
 import type { JoinTokenJson } from '../json/schemas.ts';
 import { checked, type Env, pathId, queryOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
-import { installInstructions, readRelease } from './install.ts';
+import { type InstallSources, installInstructions, readRelease } from './install.ts';
 
 export function hostRoutes(
-  deps: Context & { bodies: BodyReader; agentFile: ReadFile },
+  deps: Context & { bodies: BodyReader } & InstallSources,
   { created, removed }: Pick<Statuses, 'created' | 'removed'>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
     const input = async () => checked(joinTokenFields, await deps.bodies.json(c), 'body');
     const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, keyOf(c));
-    const { checksum, line } = await installInstructions(c, token, deps.agentFile);
+    const { checksum, line, warning } = await installInstructions(c, token, deps);
     const answer: JoinTokenJson = {
       token,
       expires_at: expiresMs / 1_000,
       agent_sha256: checksum,
       ...(line && { install: line }),
+      ...(warning && { warning }),
     };
     return json(answer, created);
   });

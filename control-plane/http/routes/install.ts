@@ -62,18 +62,39 @@ export interface InstallInstructions {
    * address is not known.
    */
   line: string | undefined;
+  /** Why other machines can't use the line; undefined if nothing is known against it. */
+  warning: string | undefined;
+}
+
+/** Where hosts find the control plane. */
+export interface InstallSources {
+  /** Reads a file that hosts install. */
+  agentFile: ReadFile;
+  /** BERTH_PUBLIC_URL. Undefined: the address that the client has used. */
+  publicUrl?: string | undefined;
 }
 
 export async function installInstructions(
   c: HonoContext,
   token: string,
-  agentFile: ReadFile,
+  { agentFile, publicUrl }: InstallSources,
 ): Promise<InstallInstructions> {
-  const origin = originOf(c);
+  const origin = publicUrl ?? originOf(c);
   const checksum = await checksumOf(agentFile);
   const settings = `BERTH_BUNDLE_SHA256=${checksum} BERTH_JOIN_TOKEN=${token}`;
-  return { checksum, line: origin ? `curl -fsSL ${origin}/agent/install.sh | ${settings} sh` : undefined };
+  const line = origin ? `curl -fsSL ${origin}/agent/install.sh | ${settings} sh` : undefined;
+  return { checksum, line, warning: isLoopback(origin) ? onlyHere(origin) : undefined };
 }
+
+const onlyHere = (origin: string): string =>
+  `The command uses ${origin}, an address that only this machine reaches: on any other machine it fails. ` +
+  'Open Berth at an address that the other machines reach, or set BERTH_PUBLIC_URL to it.';
+
+/** Whether the address means the machine on which it is used. */
+export const isLoopback = (origin: string): boolean =>
+  /^https?:\/\/(localhost|[^/:]+\.localhost|127(\.\d+){1,3}|0\.0\.0\.0|\[::1?\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]+\])\.?(:\d+)?$/.test(
+    origin,
+  );
 
 async function checksumOf(agentFile: ReadFile): Promise<string> {
   return Buffer.from(await sha256(new Uint8Array(await agentFile(BUNDLE)))).toString('hex');

@@ -3,7 +3,7 @@
  * contract makes public.
  */
 import { dnsNameOf } from '../../../shared/expand.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { type Actor, noSuchExecution } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
@@ -51,15 +51,19 @@ async function withProgress(
   });
 }
 
-/** Combined output of a service from its first byte. The stream ends when the service has ended. */
+/**
+ * Combined output of a service from its first byte. The stream ends when the service has ended, or, if `part`
+ * does not follow, after what is stored.
+ */
 export async function openServiceLog(
   context: Context,
   actor: Actor,
   id: number,
   format: LogFormat,
+  part?: LogPart,
 ): Promise<ReadableStream<Uint8Array>> {
   const { account, service } = await readableService(context, actor, id);
-  return context.coordinator.openLog(logSubscriber(account, service.userId), id, format);
+  return context.coordinator.openLog(logSubscriber(account, service.userId), id, format, undefined, part);
 }
 
 /**

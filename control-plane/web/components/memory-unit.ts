@@ -29,6 +29,9 @@ export function memoryBytes({ amount, unit }: MemoryEntry, shown?: number): numb
   return Math.round(decimal(amount) * factor);
 }
 
+/** True for a number below zero, which deserves another message than a text. */
+export const isNegative = (text: string): boolean => /^\s*[-\u2212]\s*\d/.test(text);
+
 /** A number with a decimal point or comma; NaN for any other text. */
 export function decimal(text: string): number {
   const trimmed = text.trim();

@@ -2,9 +2,10 @@
  * Converts the form for one container into a description, and the problems of that description into problems
  * of fields. Validity is decided by the API's own checks (draft.ts).
  */
+import { MIN_MEMORY_LIMIT } from '../../core/model/resources.ts';
 import { nameProblem } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
-import { decimal, MEMORY_UNITS, memoryBytes } from '../components/memory-unit.ts';
+import { decimal, isNegative, MEMORY_UNITS, memoryBytes } from '../components/memory-unit.ts';
 import { checkDescription, type Submittable } from './draft.ts';
 
 /** The fields as typed; an empty field requests nothing. */
@@ -94,27 +95,28 @@ export function checkSimple(simple: SimpleApplication): CheckedSimple {
     ...(wrongName !== undefined && { name: wrongName }),
     ...unreadable(simple),
   };
+  const badLines = linesWithoutValue(simple);
   for (const { pointer, message } of found) {
-    const { field, before } = sources.find(({ at }) => pointer.startsWith(at)) ?? {
-      field: 'form',
-      before: '',
-    };
-    problems[field] ??= before + message;
+    const { field, line } = sources.find(({ at }) => pointer.startsWith(at)) ?? { field: 'form' };
+    if (line === undefined) problems[field] ??= message;
+    else if (!badLines.has(line)) badLines.set(line, message);
   }
+  if (badLines.size > 0) problems.environment = linesProblem(badLines);
   if (application && Object.keys(problems).length === 0)
     return { body: { name, application, value: application } };
   return { problems };
 }
 
 /** Problems of fields that can't become part of a description. */
-function unreadable({ image, memory, memory_unit, cores, environment, ports }: SimpleApplication): Problems {
+function unreadable({ image, memory, memory_unit, cores, ports }: SimpleApplication): Problems {
   const problems: Record<string, string> = {};
   if (image === '') problems.image = 'is required';
-  if (!Object.hasOwn(MEMORY_UNITS, memory_unit)) problems.memory = 'must have the unit MiB or GiB';
-  else if (memory !== '' && Number.isNaN(decimal(memory))) problems.memory = 'must be a number';
-  if (cores !== '' && Number.isNaN(decimal(cores))) problems.cores = 'must be a number';
-  const unassigned = linesOf(environment).find(({ text }) => !text.includes('='));
-  if (unassigned) problems.environment = `line ${unassigned.line} must be NAME=value`;
+  const memoryProblem = Object.hasOwn(MEMORY_UNITS, memory_unit)
+    ? (amountProblem(memory) ?? limitProblem(memoryBytes({ amount: memory, unit: memory_unit })))
+    : 'must have the unit MiB or GiB';
+  if (memoryProblem !== undefined) problems.memory = memoryProblem;
+  const coresProblem = amountProblem(cores);
+  if (coresProblem !== undefined) problems.cores = coresProblem;
   ports.forEach((port, at) => {
     if (isPort(port) && !/^\d{1,5}$/.test(port.number))
       problems[`port_number-${at}`] = 'must be from 1 to 65535';
@@ -122,12 +124,55 @@ function unreadable({ image, memory, memory_unit, cores, environment, ports }: S
   return problems;
 }
 
+function amountProblem(text: string): string | undefined {
+  if (isNegative(text)) return 'must be at least 0';
+  return text !== '' && Number.isNaN(decimal(text)) ? 'must be a number' : undefined;
+}
+
+/** An amount of 0 means the default limit. */
+const limitProblem = (bytes: number): string | undefined =>
+  bytes > 0 && bytes < MIN_MEMORY_LIMIT
+    ? `must be at least ${MIN_MEMORY_LIMIT / 2 ** 20} MiB, or 0 for the default: the engine accepts no smaller limit`
+    : undefined;
+
+const NOT_ASSIGNED = 'must be NAME=value';
+
+/** The problem of each line that has no `=`. */
+const linesWithoutValue = ({ environment }: SimpleApplication): Map<number, string> =>
+  new Map(
+    linesOf(environment)
+      .filter(({ text }) => !text.includes('='))
+      .map(({ line }) => [line, NOT_ASSIGNED]),
+  );
+
+/** Lines whose problems are named; the others are counted. */
+const MAX_BAD_LINES = 10;
+
+/** The problems of all lines: lines with the same one stand together. */
+function linesProblem(problems: ReadonlyMap<number, string>): string {
+  const first = [...problems].sort(([one], [other]) => one - other).slice(0, MAX_BAD_LINES);
+  const byMessage = Map.groupBy(first, ([, message]) => message);
+  const texts = [...byMessage].map(([message, lines]) => {
+    const numbers = lines.map(([line]) => line);
+    if (message === NOT_ASSIGNED) return `${linesText(numbers)} ${message}`;
+    return `${linesText(numbers)}: ${message}`;
+  });
+  const rest = problems.size - first.length;
+  return [
+    ...texts,
+    ...(rest > 0 ? [`${rest} more ${rest === 1 ? 'line has' : 'lines have'} problems`] : []),
+  ].join('; ');
+}
+
+const linesText = (lines: readonly number[]): string =>
+  lines.length === 1 ? `line ${lines[0]}` : `lines ${lines.slice(0, -1).join(', ')} and ${lines.at(-1)}`;
+
 /** Maps a place in the description back to its field. */
 interface Source {
   at: string;
   field: string;
-  /** Prefix of the message. */
-  before: string;
+  /** The line of the field. */
+  line?: number;
 }
 
 function describe(simple: SimpleApplication, name: string): { description: unknown; sources: Source[] } {
@@ -161,13 +206,13 @@ function describe(simple: SimpleApplication, name: string): { description: unkno
 
 /** Specific places come before general ones. */
 function sourcesOf(lines: readonly Line[], rows: readonly { at: number }[]): Source[] {
-  const source = (at: string, field: string, before = ''): Source => ({
+  const source = (at: string, field: string, line?: number): Source => ({
     at: `/services/0/${at}`,
     field,
-    before,
+    ...(line !== undefined && { line }),
   });
   return [
-    ...lines.map(({ line }, n) => source(`environment/${n}/`, 'environment', `line ${line}: `)),
+    ...lines.map(({ line }, n) => source(`environment/${n}/`, 'environment', line)),
     ...rows.map(({ at }, n) => source(`ports/${n}/port_number`, `port_number-${at}`)),
     ...rows.map(({ at }, n) => source(`ports/${n}/`, `port_name-${at}`)),
     source('environment', 'environment'),

@@ -4,8 +4,10 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { isLoopback } from '../../../control-plane/http/routes/install.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
 import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { routesOf } from '../../support/tools/routes.ts';
@@ -128,5 +130,41 @@ onHosts(hosts, (host) => {
     expect(forwarded.json().install).toContain(
       `curl -fsSL ${host().url().replace('http:', 'https:')}/agent/`,
     );
+    // This host is on loopback.
+    expect(made.warning).toContain(`${host().url()}, an address that only this machine reaches`);
+    expect(made.warning).toContain('BERTH_PUBLIC_URL');
   });
+});
+
+onHosts(
+  [{ kind: 'node', variant: 'B' }],
+  (host) => {
+    test('H600, W158: BERTH_PUBLIC_URL is the address in the command line, which then has no warning', async () => {
+      const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+      const made = (await admin.post('host/token', {})).json<Record<string, string>>();
+      expect(made.install).toMatch(/^curl -fsSL https:\/\/berth\.example\.org:8443\/agent\/install\.sh \|/);
+      expect(made.warning).toBeUndefined();
+      const { text } = await (await WebClient.logIn(host)).post('/cluster/join', { name: '', labels: '' });
+      expect(text).toContain('curl -fsSL https://berth.example.org:8443/agent/install.sh');
+      expect(text).not.toContain('role="alert"');
+    });
+  },
+  { BERTH_PUBLIC_URL: 'https://berth.example.org:8443/' },
+);
+
+test.each([
+  ['http://localhost:5001', true],
+  ['http://a.localhost', true],
+  ['http://127.0.0.1:5001', true],
+  ['https://127.1', true],
+  ['http://[::1]:5001', true],
+  ['http://[::ffff:7f00:1]', true],
+  ['http://0.0.0.0:5001', true],
+  ['http://192.168.1.10:5001', false],
+  ['http://127.example.org', false],
+  ['http://localhost.example.org', false],
+  ['https://[fd00::1]', false],
+  ['', false],
+])('H600: the address %s is of this machine only: %s', (origin, isOnlyHere) => {
+  expect(isLoopback(origin)).toBe(isOnlyHere);
 });

@@ -111,13 +111,13 @@ onHosts(setups, (host) => {
     await api.remove(execution);
   });
 
-  test('L32: host token prints the command for a new host, and its words say how long it is valid', async () => {
+  test('L32, H600: host token prints the command for a new host, and its words say how long it is valid', async () => {
     const name = `line-${++names}`;
     const { code, out, err } = await berth.run(['host', 'token', '--name', name, '--labels', 'gpu,ssd']);
     expect(code).toBe(0);
     expect(out).toMatch(/^curl .+ BERTH_JOIN_TOKEN=\S+ sh\n$/);
     expect(err).toMatch(
-      /^Run this as root on the new host\. It is for one host, and valid until [\d: -]+\.\n$/,
+      /^Run this as root on the new host\. It is for one host, and valid until [\d: -]+\.\nThe command uses http:\S+, an address that only this machine reaches: .*BERTH_PUBLIC_URL to it\.\n$/,
     );
     const token = await outOf('host', 'token', '--name', name, '--labels', 'gpu,ssd', '-q');
     await registeredHost(host(), name, token.trim());

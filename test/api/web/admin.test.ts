@@ -142,6 +142,17 @@ onHosts(hosts, (host) => {
       expect((await admin.act('/admin/quotas/1/delete')).text).toContain('still in use');
     });
 
+    test('W159: the form of a quota states that cores are whole, and what is wrong with any other limit', async () => {
+      expect((await admin.get('/admin/quotas/new')).text).toMatch(/id="cores-hint">Whole cores\. /);
+      const fields = { name: newName('half'), concurrent_executions: '-1', memory: '-2', cores: '0.5' };
+      const { status, text } = await admin.post('/admin/quotas', { ...fields, memory_unit: 'GiB' });
+      expect(status).toBe(400);
+      const problemOf = (name: string) => new RegExp(`id="${name}-problem">([^<]*)<`).exec(text)?.[1];
+      expect(problemOf('cores')).toContain('must be a whole number: quotas are in whole cores');
+      for (const name of ['concurrent_executions', 'memory'])
+        expect([name, problemOf(name)]).toEqual([name, 'must be at least 0; 0 means no limit']);
+    });
+
     test('W96: the time limits of a quota are in minutes, and one that was not touched stays the same to the second', async () => {
       const id = await accounts.create('quota', { name: newName('timed'), ...plainLimits });
       const native = `${NATIVE}/quota/${id}`;

@@ -141,6 +141,39 @@ onHosts(hosts, (host) => {
     }
   });
 
+  test('W155: the output until now ends while the service runs, and one file has that of all services', async () => {
+    const services = [service(), service({ name: 'side', monitor: false })];
+    const [one, other] = (await running(...services)) as [Assignment, Assignment];
+    const logs = `/executions/${one.execution}/logs`;
+    const browser = await visitor();
+    const { text: html } = await browser.get(logs);
+    const now = `${logs}/${one.service}/text?download&follow=false`;
+    for (const path of [`${logs}/text?download`, now.replace('&', '&amp;')])
+      expect(html).toContain(`href="${path}"`);
+    const opened = browser.open('GET', now);
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ format: 'raw', follow: false });
+    await log.write('so far\n');
+    log.end();
+    expect(String(await buffer(await opened))).toBe('so far\n');
+
+    const whole = browser.open('GET', `${logs}/text?download`);
+    const first = await agent.log(one.service, 1);
+    await first.write('no end of line');
+    first.end();
+    (await agent.log(other.service)).end('missing');
+    const { headers } = await whole;
+    expect(headers['content-disposition']).toBe(`attachment; filename="execution-${one.execution}.log"`);
+    expect(headers['content-security-policy']).toContain('sandbox');
+    expect(String(await buffer(await whole))).toBe(
+      '==> web0 <==\nno end of line\n\n==> side0 <==\n==> the output of start 1 is not kept <==\n',
+    );
+    await agent.close();
+    const away = (await browser.get(`${logs}/text`)).text;
+    expect(away.match(/^==> The log is on (a )?host .* not connected\. .* <==$/gm)).toHaveLength(2);
+    expect((await browser.get(now)).status).toBe(503);
+  });
+
   test('W30: the log of another user is not found, nor is a service of another execution', async () => {
     const [one, two] = [(await running())[0], (await running())[0]] as [Assignment, Assignment];
     await new AccountClient(host).addUser('stranger');
@@ -151,7 +184,8 @@ onHosts(hosts, (host) => {
       `/executions/${id}/logs/${of}/text`,
       `/executions/${id}/logs/stream?from=${of}.1.0`,
     ];
-    for (const path of [`/executions/${one.execution}/logs`, ...paths(one.execution, one.service)])
+    const own = `/executions/${one.execution}/logs`;
+    for (const path of [own, `${own}/text`, ...paths(one.execution, one.service)])
       expect([path, (await other.get(path)).status]).toEqual([path, 404]);
     for (const path of paths(one.execution, two.service))
       expect([path, (await browser.get(path)).status]).toEqual([path, 404]);

@@ -60,6 +60,17 @@ onHosts(hosts, (host) => {
     expect(typed).toBe(description);
   });
 
+  test('W156: an empty description is a problem of its text once it is sent, and not before', async () => {
+    const fresh = (await admin.get(BY_DESCRIPTION)).text;
+    expect(fresh).not.toMatch(/class="problem"|aria-invalid/);
+    for (const action of ['submit', 'explain']) {
+      const { status, text } = await admin.post(BY_DESCRIPTION, { name: '', description: ' \n', action });
+      expect(status).toBe(400);
+      expect(text).toContain('Line 1, column 1</a>: the description is empty; type or paste it');
+      expect(text).toMatch(/<textarea id="description"[^>]* aria-invalid="true">/);
+    }
+  });
+
   test('W41: an invalid name is reported at its field', async () => {
     const name = 'a'.repeat(129);
     const reply = await admin.post(BY_DESCRIPTION, { name, description: pretty(application(service())) });

@@ -148,6 +148,18 @@ describe('C24: variables of a description', () => {
       expect(pointersOf(withService({ command }))).toEqual(['/services/0/command']);
     },
   );
+  test.each([
+    ['no total_count', { total_count: 0 }],
+    ['a total_count below essential_count', { total_count: 1, essential_count: 2 }],
+  ])('H601: with %s of a service, no variable for one of its instances is reported', (_, counts) => {
+    const front = service({ command: 'wait-for {dns_name#back1}', environment: [['B', '{dns_name#back1}']] });
+    const back = service({ name: 'back', monitor: false, ...counts });
+    const result = validateApplication(application(front, back));
+    const problems = result.valid ? [] : result.problems;
+    expect(problems.map(({ pointer }) => pointer)).toEqual([
+      expect.stringMatching(/^\/services\/1\/\w+_count$/),
+    ]);
+  });
   test('C24: an unknown variable that is used several times in one value is reported once', () => {
     expect(problemsOf(withService({ command: '{a} {a} {b}' }))).toHaveLength(2);
   });

@@ -90,7 +90,7 @@ describe('W43: problems of the form', () => {
     ['an image with spaces', { image: 'a b' }, { image: 'must be an image name without spaces' }],
     [
       'an amount that is not a number',
-      { memory: 'much', cores: '-1' },
+      { memory: 'much', cores: '1 core' },
       { memory: 'must be a number', cores: 'must be a number' },
     ],
     ['too much memory', { memory: '9'.repeat(20) }, { memory: expect.any(String) }],
@@ -121,5 +121,42 @@ describe('W43: problems of the form', () => {
     ['a long name of a port', { ports: [port('1', 'a'.repeat(129))] }, { 'port_name-0': expect.any(String) }],
   ])('W43: %s is reported at its field', (_, changes, problems) => {
     expect(typed(changes).problems).toEqual(problems);
+  });
+
+  test.each<[string, Partial<SimpleApplication>, Record<string, string>]>([
+    [
+      'a negative amount',
+      { memory: '-0.5', cores: ' -1' },
+      { memory: 'must be at least 0', cores: 'must be at least 0' },
+    ],
+    [
+      'a memory limit that the engine refuses',
+      { memory: '0.1', memory_unit: 'MiB' },
+      { memory: 'must be at least 6 MiB, or 0 for the default: the engine accepts no smaller limit' },
+    ],
+    [
+      'each line without a value',
+      { environment: 'A=1\n\nB\nC\nD=2\nE' },
+      { environment: 'lines 3, 4 and 6 must be NAME=value' },
+    ],
+    [
+      'lines with several kinds of problems',
+      { environment: '=1\nB\nC=\n=2' },
+      { environment: 'lines 1 and 4: must be a name without "="; line 2 must be NAME=value' },
+    ],
+    [
+      'more lines than are named',
+      { environment: 'B\n'.repeat(12) },
+      {
+        environment: 'lines 1, 2, 3, 4, 5, 6, 7, 8, 9 and 10 must be NAME=value; 2 more lines have problems',
+      },
+    ],
+  ])('W157: %s is reported in words of the form', (_, changes, problems) => {
+    expect(typed(changes).problems).toEqual(problems);
+  });
+
+  test('W157: an amount of 0, and the least that the engine accepts, are taken', () => {
+    expect(serviceOf({ memory: '0', cores: '0' })?.resources).toMatchObject({ memory: { max: 0 } });
+    expect(serviceOf({ memory: '6' })?.resources).toMatchObject({ memory: { max: 6 * 2 ** 20 } });
   });
 });

@@ -20,6 +20,8 @@ export class LogSearchBar {
   readonly #expression = byId<HTMLInputElement>('log-expression');
   /** The row of the present match. */
   #current = -1;
+  /** The direction of a step that waits for the search to find its match. */
+  #wanted: 'next' | 'previous' | undefined;
   #next: ReturnType<typeof setTimeout> | undefined;
 
   constructor(rows: LogRows, events: SearchBarEvents) {
@@ -51,6 +53,7 @@ export class LogSearchBar {
   goOn(): void {
     clearTimeout(this.#next);
     this.#search.step();
+    if (this.#wanted) this.#step(this.#wanted === 'next');
     this.#showCount();
     if (!this.#search.isDone) this.#next = setTimeout(() => this.goOn(), 0);
   }
@@ -67,6 +70,7 @@ export class LogSearchBar {
     else this.#field.removeAttribute('aria-invalid');
     this.#search.begin(pattern);
     this.#current = -1;
+    this.#wanted = undefined;
     this.#events.changed();
     this.goOn();
   }
@@ -81,10 +85,16 @@ export class LogSearchBar {
     for (const id of ['log-next', 'log-previous']) byId<HTMLButtonElement>(id).disabled = count === 0;
   }
 
+  /** Goes to the next match. If it may not be found yet, goes there once it is. */
   #step(forwards: boolean): void {
     const edge = forwards ? this.#rows.first - 1 : this.#rows.end;
-    const row = this.#search.beside(this.#current >= 0 ? this.#current : edge, forwards);
-    if (row === undefined) return;
+    const from = this.#current >= 0 ? this.#current : edge;
+    const row = this.#search.beside(from, forwards);
+    // Rows are searched from the first on: a match on this side of the last one stays the nearest.
+    const isNearest = row !== undefined && (forwards ? row > from : row < from && from !== edge);
+    const isFound = row !== undefined && (isNearest || this.#search.isDone);
+    this.#wanted = isFound ? undefined : forwards ? 'next' : 'previous';
+    if (!isFound) return;
     this.#current = row;
     this.#events.show(row);
     this.#showCount();

@@ -41,6 +41,8 @@ export class LogView {
   #isWrapped = false;
   #widest = 0;
   #lastTop = 0;
+  /** Height of the scroller when the scroll bar was last placed. */
+  #lastHeight = 0;
   #frame = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
 
@@ -221,6 +223,7 @@ export class LogView {
   #moveBar(): void {
     this.#scroller.scrollTop = this.#barTop();
     this.#lastTop = this.#scroller.scrollTop;
+    this.#lastHeight = this.#scroller.clientHeight;
   }
 
   #barTop(): number {
@@ -243,10 +246,15 @@ export class LogView {
   #scrolled(): void {
     const { first, end } = this.#source;
     const top = this.#scroller.scrollTop;
+    const height = this.#scroller.clientHeight;
+    // The browser itself scrolls a list whose window has grown: the user has not left the end.
+    if (this.isFollowing && height !== this.#lastHeight) {
+      this.changed();
+      return;
+    }
     const by = top - this.#lastTop;
     if (Math.abs(by) < 1) return;
     this.#lastTop = top;
-    const height = this.#scroller.clientHeight;
     const maxTop = this.#scroller.scrollHeight - height;
     this.isFollowing = by > 0 && top >= maxTop - 1;
     if (top <= 0) [this.#row, this.#offset] = [first, 0];

@@ -7,13 +7,17 @@ import { count, name } from '../../../http/json/account-fields.ts';
 import type { Entry } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
 import { memoryInput } from '../../components/memory-input.ts';
-import { memoryBytes } from '../../components/memory-unit.ts';
+import { isNegative, memoryBytes } from '../../components/memory-unit.ts';
 import { alert, coresNumber, field, share } from '../../components/pieces.ts';
 import type { WebContext } from '../../context.ts';
 import { adminPage } from './admin-page.ts';
 
 /** Users shown on the page of a quota; the list of users has the others. */
 const MAX_USERS = 50;
+
+/** The API's quotas have an integer here. */
+const NOT_WHOLE =
+  'must be a whole number: quotas are in whole cores, and services that reserve less add up to them';
 
 const NOT_A_LIMIT = 'must be a number; 0 means no limit';
 
@@ -25,9 +29,12 @@ export interface Usage {
   cores: number;
 }
 
+const NEGATIVE = 'must be at least 0; 0 means no limit';
+
 const number = z
   .string()
   .trim()
+  .refine((text) => !isNegative(text), { error: NEGATIVE, abort: true })
   .regex(/^\d{1,12}(\.\d{1,9})?$/, NOT_A_LIMIT)
   .transform(Number);
 
@@ -45,14 +52,15 @@ export const quotaFields = (shownBytes?: number) =>
   z.preprocess(
     (form) => {
       const { memory = '', memory_unit = 'GiB', ...rest } = form as Record<string, string>;
-      return { ...rest, memory: memoryBytes({ amount: memory, unit: memory_unit }, shownBytes) };
+      const bytes = memoryBytes({ amount: memory, unit: memory_unit }, shownBytes);
+      return { ...rest, memory: isNegative(memory) ? -1 : bytes };
     },
     z
       .object({
         name,
         concurrent_executions: number.pipe(count),
-        memory: z.number(NOT_A_LIMIT).pipe(count),
-        cores: number.pipe(count),
+        memory: z.number(NOT_A_LIMIT).nonnegative(NEGATIVE).pipe(count),
+        cores: number.pipe(z.int(NOT_WHOLE).pipe(count)),
         time_limit: seconds.optional(),
         max_time_limit: seconds.optional(),
       })
@@ -86,9 +94,9 @@ ${quota ? usersPart(quota, usages) : ''}`,
   });
 
 function fields({ values, problems }: Entry): Html {
-  const control = (key: string, label: string, more: Html) =>
+  const control = (key: string, label: string, more: Html, hint = '') =>
     field(
-      { name: key, label, problems },
+      { name: key, label, hint, problems },
       (it) => html`<input ${it} value="${values[key] ?? ''}" required ${more}>`,
     );
   return html`
@@ -96,7 +104,7 @@ ${control('name', 'Name', html`autocomplete="off"`)}
 <div class="columns">
 ${control('concurrent_executions', 'Executions', html`type="number" min="0" step="1"`)}
 ${field({ name: 'memory', label: 'Memory', problems }, (it) => memoryInput(it, { name: 'memory', label: 'memory', entry: { amount: values.memory ?? '', unit: values.memory_unit ?? 'GiB' }, more: html`required` }))}
-${control('cores', 'Cores', html`type="number" min="0" step="1"`)}
+${control('cores', 'Cores', html`type="number" min="0" step="1"`, 'Whole cores. Services may reserve less: ten with 0.1 cores take one.')}
 </div>
 <p>Executions end when their time limit is over. It is what a submission states, but at most the longest; without one, it is the usual one. In minutes; 0 means no limit.</p>
 <div class="columns">

@@ -35,7 +35,7 @@ export function joinPages(deps: WebDeps): Hono<WebEnv> {
       (entry) => formPage(c, entry),
       async (value) => {
         const created = await createJoinToken(deps, c.get('actor'), async () => value);
-        return tokenPage(c, created, await installInstructions(c, created.token, deps.agentFile));
+        return tokenPage(c, created, await installInstructions(c, created.token, deps));
       },
     ),
   );
@@ -79,7 +79,7 @@ ${field(
 const tokenPage = (
   c: WebContext,
   { token, expiresMs }: NewJoinToken,
-  { checksum, line }: InstallInstructions,
+  { checksum, line, warning }: InstallInstructions,
 ): Promise<Response> => {
   const until = new Date(expiresMs).toISOString();
   return page(c, {
@@ -88,6 +88,7 @@ const tokenPage = (
 ${crumbs([['/cluster', 'Cluster']])}
 <h1>Join token</h1>
 <p class="notice waits">Copy the command now: the token is not shown again. Anyone who has it can add one host.</p>
+${warning ? html`<p class="notice failed" role="alert">${warning}</p>` : ''}
 <div class="card">
 ${
   line

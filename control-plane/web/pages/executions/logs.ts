@@ -1,10 +1,13 @@
 /** The log pages of an execution: the viewer, its stream, and the output as written. */
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
-import type { ServiceView } from '../../../core/views/execution-views.ts';
+import { isEnded } from '../../../core/model/execution.ts';
+import { LOG_START } from '../../../core/streams/log-frames.ts';
+import type { ExecutionView, ServiceView } from '../../../core/views/execution-views.ts';
 import { pathId } from '../../../http/request.ts';
 import { executionLogs, MAX_SERVICES, STREAM_HEADERS } from '../../../http/routes/execution-logs.ts';
-import { getExecution } from '../../../operations/executions/reads.ts';
+import { openExecutionLogs } from '../../../operations/executions/execution-logs.ts';
+import { getExecution, getServices } from '../../../operations/executions/reads.ts';
 import {
   getService,
   listExecutionServices,
@@ -14,6 +17,7 @@ import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { crumbs, empty } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { joinedLogs } from './joined-logs.ts';
 
 export function logPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -24,6 +28,7 @@ export function logPages(deps: WebDeps): Hono<WebEnv> {
       ...{ format: 'timestamps', isHead: c.req.method === 'HEAD' },
     }),
   );
+  routes.get('/:id/logs/text', (c) => wholeText(c, deps));
   routes.get('/:id/logs/:service/text', (c) => logText(c, deps));
   return routes;
 }
@@ -34,8 +39,26 @@ async function logText(c: WebContext, deps: WebDeps): Promise<Response> {
   if (service.executionId !== pathId(c, 'id'))
     throw new OperationError('not-found', 'There is no such service.');
   const name = `execution-${service.executionId}-${fileName(service.name)}.log`;
-  const log = c.req.method === 'HEAD' ? null : await openServiceLog(deps, actor, service.id, 'raw');
-  return new Response(log, {
+  const part = c.req.query('follow') === 'false' ? { follow: false } : {};
+  const log = c.req.method === 'HEAD' ? null : await openServiceLog(deps, actor, service.id, 'raw', part);
+  return textResponse(c, log, name);
+}
+
+/** The output of all services until now. To follow several at once takes the page, or `berth logs`. */
+async function wholeText(c: WebContext, deps: WebDeps): Promise<Response> {
+  const [actor, id] = [c.get('actor'), pathId(c, 'id')];
+  const services = await getServices(deps, actor, id);
+  const positions = new Map(services.map((service) => [service.id, LOG_START]));
+  const opens = await openExecutionLogs(deps, actor, id, positions, 'raw', { follow: false });
+  const logs = services.flatMap(({ id, name }) => {
+    const open = opens.get(id);
+    return open ? [{ name, open }] : [];
+  });
+  return textResponse(c, c.req.method === 'HEAD' ? null : joinedLogs(logs), `execution-${id}.log`);
+}
+
+const textResponse = (c: WebContext, text: ReadableStream<Uint8Array> | null, name: string): Response =>
+  new Response(text, {
     headers: {
       ...STREAM_HEADERS,
       'content-type': 'text/plain; charset=utf-8',
@@ -45,7 +68,6 @@ async function logText(c: WebContext, deps: WebDeps): Promise<Response> {
       'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
     },
   });
-}
 
 /** Headers and some file systems accept no other characters. */
 const fileName = (name: string): string => name.replace(/[^a-zA-Z0-9._-]/g, '_');
@@ -69,7 +91,7 @@ ${crumbs([
 <div class="bar">
 <h1>Log of ${execution.name}</h1>
 ${all.length > 1 ? serviceForm(all, one) : ''}
-${files(id, shown)}
+${files(execution, shown, all.length > 1 && !one)}
 </div>
 ${all.length === 0 ? empty('No services', html`<p>This execution has no services, and no output.</p>`) : viewer(id, shown)}`,
   });
@@ -84,14 +106,24 @@ ${all.map((service) => html`<option value="${service.id}"${service === one ? htm
 <noscript><button>Show</button></noscript>
 </form>`;
 
-const files = (id: number, shown: readonly ServiceView[]): Html => html`
+/** Before the execution has ended, a file has what was written until now, unless the user wants to wait. */
+const files = (execution: ExecutionView, shown: readonly ServiceView[], isOfAll: boolean): Html => html`
 <details class="menu">
 <summary class="button">Download</summary>
 <ul>
-${shown.map((service) => html`<li><a href="/executions/${id}/logs/${service.id}/text?download">${service.name}</a> <a class="quiet" href="/executions/${id}/logs/${service.id}/text">view as text</a></li>`)}
-<li class="quiet">The complete output. The download of a running service continues until the service ends.</li>
+${isOfAll ? html`<li><a href="/executions/${execution.id}/logs/text?download">All services in one file${isEnded(execution) ? '' : ', until now'}</a></li>` : ''}
+${shown.map((service) => (isEnded(execution) ? endedFile(service) : openFile(service)))}
+<li class="quiet">${isEnded(execution) ? 'The complete output.' : 'The complete output until now. A download until the end continues until the service ends.'}</li>
 </ul>
 </details>`;
+
+const textPath = ({ executionId, id }: ServiceView): string => `/executions/${executionId}/logs/${id}/text`;
+
+const endedFile = (service: ServiceView): Html => html`
+<li><a href="${textPath(service)}?download">${service.name}</a> <a class="quiet" href="${textPath(service)}">view as text</a></li>`;
+
+const openFile = (service: ServiceView): Html => html`
+<li><a href="${textPath(service)}?download&amp;follow=false">${service.name} until now</a> <a class="quiet" href="${textPath(service)}?download" aria-label="${service.name} until the end">until the end</a> <a class="quiet" href="${textPath(service)}?follow=false">view as text</a></li>`;
 
 const viewer = (id: number, shown: readonly ServiceView[]): Html => html`
 <noscript>

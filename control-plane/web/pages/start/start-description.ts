@@ -15,17 +15,24 @@ export interface DescriptionForm {
   checked: CheckedText;
   /** Problems of the name. */
   problems?: Problems | undefined;
+  /** Whether the user has sent the form: only then is a missing description a problem. */
+  isSent?: boolean;
 }
 
-export function descriptionForm(place: FormPlace, { draft, checked, problems }: DescriptionForm): Html {
+export function descriptionForm(
+  place: FormPlace,
+  { draft, checked: found, problems, isSent }: DescriptionForm,
+): Html {
   const { name, description } = draft;
+  const checked = isSent && description.trim() === '' ? NOTHING : found;
+  const isInvalid = isSent && !checked.valid;
   const body = html`
 ${field({ name: 'name', label: 'Name of the execution', hint: 'Optional. Default: the name of the application.', problems }, (it) => html`<input ${it} value="${name}" maxlength="128" autocomplete="off">`)}
 <div class="field">
 <div class="bar"><label for="description"><b>Description</b></label>
 <label class="button push scripted" id="open">Open file<input type="file" class="unseen" accept=".json,application/json,text/plain"></label></div>
 <div class="editor"><div class="gutter scripted" aria-hidden="true"></div>
-<textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary">
+<textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary"${isInvalid ? html` aria-invalid="true"` : ''}>
 ${description}</textarea></div>
 <p class="hint" id="description-hint">JSON in format 3 (${place.docsPath ? html`<a href="${place.docsPath}">API documentation</a>, ` : ''}<a href="${SCHEMA_PATH}">JSON Schema</a> for editors). Type or paste it<span class="scripted">, or drop a file here</span>.</p>
 <div id="check">${checkedText(description, checked)}</div>
@@ -34,9 +41,15 @@ ${actions('')}`;
   return startForm(place, body);
 }
 
+const NOTHING: CheckedText = {
+  problems: [{ line: 1, column: 1, path: '', message: 'the description is empty; type or paste it' }],
+};
+
 /** The result of the check. The script uses `data-line` and `data-column` to mark and find the lines. */
-export function checkedText(text: string, { valid, problems }: CheckedText): Html {
-  if (text.trim() === '') return html`<p class="hint" id="check-summary" role="status"></p>`;
+export function checkedText(text: string, checked: CheckedText): Html {
+  const { valid, problems } = checked;
+  if (text.trim() === '' && checked !== NOTHING)
+    return html`<p class="hint" id="check-summary" role="status"></p>`;
   if (valid) {
     const { application } = valid;
     return html`<p class="fine" id="check-summary" role="status">Valid: ${neededText(application)}.</p>`;

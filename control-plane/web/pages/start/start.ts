@@ -140,7 +140,10 @@ type Described = Omit<DescriptionForm, 'checked'> & Partial<DescriptionForm>;
 
 async function describedPage(deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<Described>) {
   const checked = shown.checked ?? (await checkedBy(c, shown.draft.description));
-  return startPage(deps, c, 'description', outcome, (place) => descriptionForm(place, { ...shown, checked }));
+  const isSent = c.req.method === 'POST';
+  return startPage(deps, c, 'description', outcome, (place) =>
+    descriptionForm(place, { ...shown, checked, isSent }),
+  );
 }
 
 const simplePage = (deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<SimpleForm>) =>
