@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { onSites } from '../support/browser/browser.ts';
+import { accessProblems } from '../support/browser/page-quality.ts';
 import { application, script, service } from '../support/fixtures/descriptions.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
@@ -65,6 +66,33 @@ onSites('exec', (site) => {
     await page.getByText('3 executions are being terminated.').waitFor();
     expect(new URL(page.url()).search).toBe('?state=queued&name=');
     await page.getByText('No executions in state "queued"').waitFor();
+    await page.goto('/executions?state=terminated');
+    await page.getByLabel(`(${ids[0]})`).check();
+    expect(await page.getByRole('button', { name: 'Terminate selected' }).isDisabled()).toBe(true);
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Delete 1 selected' }).click();
+    await page.getByText('1 execution was deleted.').waitFor();
+  });
+
+  test('W160, W161, W162: all that match, on all pages, are terminated and deleted, with the progress shown', async () => {
+    const { api } = site().berth;
+    await Promise.all(Array.from({ length: 102 }, () => api.submit(waiting, 'many of them')));
+    const page = await site().visit('/executions?name=many');
+    await page.getByRole('button', { name: 'Terminate all 102 that match' }).click();
+    await page.getByText('102 executions match and can be terminated: name with "many".').waitFor();
+    expect(await accessProblems(page)).toEqual([]);
+    const shown: string[] = [];
+    page.on('response', async (response) => {
+      if (response.request().method() === 'POST') shown.push(`${response.status()}`);
+    });
+    await page.getByRole('button', { name: 'Terminate 102' }).click();
+    await page.getByText('102 executions are being terminated.').waitFor();
+    // The page with the progress went on by itself.
+    expect(shown).toEqual(['200', '303']);
+    await page.getByRole('button', { name: 'Delete all 102 that match' }).click();
+    await page.getByRole('button', { name: 'Delete 102' }).click();
+    await page.getByText('102 executions were deleted.').waitFor();
+    await page.getByText('No matching executions').waitFor();
   });
 
   test('W9, W27: without script an execution is found, terminated, run again and, after confirmation, deleted', async () => {

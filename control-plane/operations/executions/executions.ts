@@ -153,6 +153,21 @@ export async function pageExecutions(
   return { lines: lines.slice(0, size), hasMore: lines.length > size, counts, searchEnd };
 }
 
+/** The next executions of the list, without counts. */
+export async function findExecutions(
+  { db }: Context,
+  actor: Actor,
+  filter: ExecutionFilter,
+  size: number,
+): Promise<Omit<ExecutionPage, 'counts' | 'hasMore'>> {
+  const visible = visibleTo(authorise(actor, { kind: 'list-executions' }), filter);
+  const [lines, searchEnd] = await Promise.all([
+    listExecutionLines(db, { ...visible, limit: size }),
+    visible.nameContains === undefined ? undefined : findSearchEnd(db, visible),
+  ]);
+  return { lines, searchEnd };
+}
+
 /**
  * Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user,
  * unless `isLenient`.

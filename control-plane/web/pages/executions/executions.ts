@@ -1,24 +1,18 @@
-/** The list of executions and its bulk termination. */
+/** The list of executions. */
 
 import { Hono } from 'hono';
-import type { Account } from '../../../core/accounts/account.ts';
-import { OperationError } from '../../../core/model/errors.ts';
+import type { Account, Role } from '../../../core/accounts/account.ts';
 import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/model/execution.ts';
 import { MAX_COUNT, SEARCHED_NAMES } from '../../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../../core/views/execution-views.ts';
-import {
-  type ExecutionPage,
-  pageExecutions,
-  terminateExecution,
-} from '../../../operations/executions/executions.ts';
+import { type ExecutionPage, pageExecutions } from '../../../operations/executions/executions.ts';
 import { duration } from '../../components/duration.ts';
-import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
-import { type Notice, redirectWith } from '../../components/notice.ts';
 import { page } from '../../components/page.ts';
 import { ago, badge, elapsed, empty, live, options } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { safePath } from '../../session.ts';
+import { bulkPages } from './bulk.ts';
+import { deeds, MAX_RUN, matchesOf } from './bulk-run.ts';
 import { executionPage } from './execution.ts';
 import {
   filterOf,
@@ -30,8 +24,6 @@ import {
 } from './execution-filter-form.ts';
 
 const PAGE_SIZE = 50;
-/** Executions terminated by one request; more than a page shows. */
-const MAX_TERMINATED = 200;
 
 export function executionPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -40,36 +32,9 @@ export function executionPages(deps: WebDeps): Hono<WebEnv> {
     const found = await pageExecutions(deps, c.get('actor'), filterOf(query, c.get('nowMs')), PAGE_SIZE);
     return listPage(c, query, found);
   });
-  routes.post('/terminate', async (c) => {
-    const form = await formOf(c);
-    const notice = await terminateAll(deps, c, [...new Set(form.getAll('id'))]);
-    return redirectWith(c, safePath(form.get('back')), notice);
-  });
+  routes.route('/', bulkPages(deps));
   routes.route('/', executionPage(deps));
   return routes;
-}
-
-/** Terminates each execution independently of the others. */
-async function terminateAll(deps: WebDeps, c: WebContext, ids: readonly string[]): Promise<Notice> {
-  const known = ids.filter((id) => /^\d{1,15}$/.test(id)).slice(0, MAX_TERMINATED);
-  if (known.length === 0) return { kind: 'failed', text: 'No execution was selected.' };
-  const outcomes = await Promise.all(
-    known.map((id) =>
-      terminateExecution(deps, c.get('actor'), Number(id)).then(
-        () => undefined,
-        (error: unknown) => {
-          if (error instanceof OperationError) return error;
-          throw error;
-        },
-      ),
-    ),
-  );
-  const failed = outcomes.filter((outcome) => outcome !== undefined);
-  const done = known.length - failed.length;
-  const summary = `${done === 1 ? '1 execution is' : `${done} executions are`} being terminated.`;
-  if (failed.length === 0) return { kind: 'done', text: summary };
-  const reasons = [...new Set(failed.map(({ message }) => message))].join(' ');
-  return { kind: 'failed', text: `${summary} ${failed.length} could not be terminated: ${reasons}` };
 }
 
 function listPage(c: WebContext, query: ListQuery, found: ExecutionPage): Promise<Response> {
@@ -85,9 +50,16 @@ function listPage(c: WebContext, query: ListQuery, found: ExecutionPage): Promis
 </div>
 ${filters(account, query)}
 <form id="bulk" method="post" action="/executions/terminate"><input type="hidden" name="back" value="${path}"></form>
+<form id="all" method="post" action="/executions/all">${filterFields(query)}</form>
 ${live('list', ['execution', 'service'], html`${states(query, found)}${listing(c, query, found)}`)}`,
   });
 }
+
+/** Fields that make the same filter, without the position. */
+const filterFields = ({ before: _, ...filter }: ListQuery): Html[] =>
+  Object.entries(filter)
+    .filter(([, value]) => value)
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`) as Html[];
 
 const TIMES: [value: string, text: string][] = [
   ['', 'at any time'],
@@ -129,12 +101,15 @@ function countOf({ counts, searchEnd }: ExecutionPage, state: ExecutionStatus | 
   if (!counts) return '';
   const count = state ? (counts.get(state) ?? 0) : [...counts.values()].reduce((sum, one) => sum + one, 0);
   const isMore = count > MAX_COUNT || searchEnd !== undefined;
-  return String(Math.min(count, MAX_COUNT)).replace(/\B(?=(\d{3})+$)/g, ',') + (isMore ? '+' : '');
+  return grouped(Math.min(count, MAX_COUNT)) + (isMore ? '+' : '');
 }
+
+const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
 function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
   if (found.lines.length === 0) return nothing(query, found);
-  const { canOperateOthers } = c.get('account').role;
+  const { role } = c.get('account');
+  const { canOperateOthers } = role;
   return html`
 <div class="scroll"><table>
 <caption class="unseen">Executions, newest first</caption>
@@ -142,17 +117,18 @@ function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
 <td></td><th scope="col">Name</th><th scope="col">State</th>
 <th scope="col" class="number">Services</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}<th scope="col">Application</th>
 </tr></thead>
-<tbody>${found.lines.map((line) => row(line, canOperateOthers, c.get('nowMs')))}</tbody>
+<tbody>${found.lines.map((line) => row(line, role, c.get('nowMs')))}</tbody>
 </table></div>
-${footer(query, found)}`;
+${footer(query, found, role)}
+${allThatMatch(query, found, role)}`;
 }
 
-function row(line: ExecutionLine, canOperateOthers: boolean, nowMs: number): Html {
+function row(line: ExecutionLine, { canOperateOthers, canDeleteExecutions }: Role, nowMs: number): Html {
   const { id, name, status } = line;
-  const checkbox = html`<input type="checkbox" id="select-${id}" form="bulk" name="id" value="${id}" autocomplete="off" aria-label="Select ${name} (${id})">`;
+  const checkbox = html`<input type="checkbox" id="select-${id}" form="bulk" name="id" value="${id}" autocomplete="off"${isEnded(line) ? '' : html` data-live`} aria-label="Select ${name} (${id})">`;
   return html`
 <tr id="execution-${id}">
-<td>${isEnded(line) ? '' : checkbox}</td>
+<td>${isEnded(line) && !canDeleteExecutions ? '' : checkbox}</td>
 <th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}</th>
 <td><div class="state"><span>${badge(status)}</span><span>${age(line, nowMs)}</span></div></td>
 <td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
@@ -175,14 +151,15 @@ function age({ status, timeSubmitMs, timeStartMs, timeEndMs }: ExecutionLine, no
 const lasting = (sinceMs: number, nowMs: number): Html =>
   html`<span class="whole">for ${elapsed(sinceMs, nowMs)}</span>`;
 
-function footer(query: ListQuery, found: ExecutionPage): Html {
+function footer(query: ListQuery, found: ExecutionPage, { canDeleteExecutions }: Role): Html {
   const { lines, hasMore, searchEnd } = found;
   const { state } = query;
   const all = countOf(found, state);
   const some = lines.length === 1 ? '1 execution' : `${lines.length} executions`;
   return html`
 <div class="bar below">
-<button form="bulk" class="danger" data-confirm="Terminate the selected executions? Their containers are stopped and removed." data-selected>Terminate selected</button>
+<button form="bulk" class="danger" data-confirm="Terminate the selected executions? Their containers are stopped and removed." data-selected="Terminate">Terminate selected</button>
+${canDeleteExecutions ? html`<button form="bulk" formaction="/executions/delete" name="confirmed" value="" class="danger" data-confirm="Delete the selected executions and their logs? Those that have not ended are terminated first." data-selected="Delete">Delete selected</button>` : ''}
 <button type="button" class="quiet" data-select-all hidden>Select all</button>
 <nav class="push bar" aria-label="Pages">
 <span class="quiet">${all ? `${lines.length} of ${all}` : some}</span>
@@ -191,6 +168,19 @@ ${hasMore ? html`<a class="button" rel="next" href="${listPath(query, { state, a
 ${!hasMore && searchEnd ? html`<a class="button" rel="next" href="${listPath(query, { state, after: searchEnd })}">Search older</a>` : ''}
 </nav>
 </div>`;
+}
+
+/** Work on more than the page shows. A page asks for confirmation, and states how many match. */
+function allThatMatch(query: ListQuery, found: ExecutionPage, { canDeleteExecutions }: Role): Html | '' {
+  if (!found.hasMore && !query.before && !found.searchEnd) return '';
+  const buttons = deeds.flatMap((deed) => {
+    const matches = matchesOf(found, { deed, query });
+    if (matches === 0 || (deed === 'delete' && !canDeleteExecutions)) return [];
+    const isKnown = matches !== undefined && matches <= MAX_RUN && !found.searchEnd;
+    const text = `${deed === 'delete' ? 'Delete' : 'Terminate'} all${isKnown ? ` ${grouped(matches)}` : ''}`;
+    return [html`<button form="all" name="deed" value="${deed}" class="quiet">${text} that match</button>`];
+  });
+  return buttons.length === 0 ? '' : html`<div class="bar below">${buttons}</div>`;
 }
 
 function nothing(query: ListQuery, { counts, searchEnd }: ExecutionPage): Html {
