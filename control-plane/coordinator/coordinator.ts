@@ -151,16 +151,16 @@ export class Coordinator implements CoordinatorApi {
     return this.#executions.submit(submission, by, key);
   }
 
-  terminate(executionId: number, by?: Caller): Promise<void> {
-    return this.#executions.terminate(executionId, by);
+  terminate(...args: Parameters<CoordinatorApi['terminate']>): Promise<void> {
+    return this.#executions.terminate(...args);
   }
 
   limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void> {
     return this.#executions.limitTime(executionId, limitS, by);
   }
 
-  remove(executionId: number, by?: Caller, isStrict?: boolean): Promise<void> {
-    return this.#executions.remove(executionId, by, isStrict);
+  remove(...args: Parameters<CoordinatorApi['remove']>): Promise<void> {
+    return this.#executions.remove(...args);
   }
 
   openLog(...args: Parameters<Logs['open']>): Promise<ReadableStream<Uint8Array>> {

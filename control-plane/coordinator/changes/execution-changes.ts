@@ -21,6 +21,7 @@ import { type Execution, isEnded } from '../../core/model/execution.ts';
 import type { Made, RequestKey } from '../../core/model/idempotency.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { isCurrent } from '../../core/streams/stream-subscriber.ts';
+import { countsAsRunning } from '../../core/views/early-end.ts';
 import { loadExecution } from '../../store/cluster/cluster-rows.ts';
 import type { Db } from '../../store/db/db.ts';
 import { type ExecutionState, findState } from '../../store/executions/executions.ts';
@@ -80,10 +81,13 @@ export class ExecutionChanges {
     });
   }
 
-  terminate(executionId: number, by?: Caller): Promise<void> {
-    return this.#changeLive(executionId, 'terminate-execution', by, (execution, _, cluster, nowMs) =>
-      requestEnd(cluster, execution, nowMs),
-    );
+  /**
+   * `isStrict`: an execution that has ended is `invalid`. As long as it counts as running, nothing happens.
+   */
+  terminate(executionId: number, by?: Caller, isStrict = false): Promise<void> {
+    const end = (execution: Execution, _: unknown, cluster: Cluster, nowMs: number) =>
+      requestEnd(cluster, execution, nowMs);
+    return this.#changeLive(executionId, 'terminate-execution', by, end, isStrict);
   }
 
   /** Only roles that can change the quota may go beyond it. */
@@ -100,6 +104,7 @@ export class ExecutionChanges {
     kind: 'terminate-execution' | 'limit-execution',
     by: Caller | undefined,
     change: (execution: Execution, actor: KnownActor | undefined, cluster: Cluster, nowMs: number) => void,
+    isStrict = false,
   ): Promise<void> {
     let ended: ExecutionState | undefined;
     return this.#change(by, {
@@ -112,14 +117,20 @@ export class ExecutionChanges {
         const execution = cluster.executions.get(executionId);
         if (actor) authoriseOwned(actor, kind, ownerOf(execution ?? ended));
         if (execution?.deleted) throw noSuchExecution();
-        if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
+        if (!execution) {
+          if (isStrict && ended && countsAsRunning(ended, nowMs)) return;
+          const code = isStrict ? 'invalid' : 'conflict';
+          throw new OperationError(code, 'The execution has already ended.');
+        }
         change(execution, actor, cluster, nowMs);
         record(cluster, actor, kind, executionId, nowMs);
       },
     });
   }
 
-  /** `isStrict`: an execution that has not ended is `invalid`, and stays as it is. */
+  /**
+   * `isStrict`: an execution that has not ended, or counts as running, is `invalid` and stays as it is.
+   */
   remove(executionId: number, by?: Caller, isStrict = false): Promise<void> {
     let ended: Execution | undefined;
     return this.#change(by, {
@@ -132,7 +143,7 @@ export class ExecutionChanges {
         const execution = live ?? ended;
         if (actor) authoriseOwned(actor, 'delete-execution', ownerOf(execution));
         if (!execution || execution.deleted) throw noSuchExecution();
-        if (isStrict && !isEnded(execution))
+        if (isStrict && (!isEnded(execution) || countsAsRunning(execution, nowMs)))
           throw new OperationError('invalid', 'Cannot delete an active execution');
         if (live) requestDeletion(cluster, live, nowMs);
         else if (isEnded(execution)) deleteEnded(cluster, execution, nowMs);

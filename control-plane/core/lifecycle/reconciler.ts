@@ -128,6 +128,9 @@ function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision
   if (isEnded(execution)) return execution.deleted ? decideDeletion(cluster, execution) : null;
   if (execution.ending === null) {
     const ending = endingOf(execution, nowMs);
+    // What failed at once after its start has run.
+    if (ending?.status === 'error' && execution.status === 'starting' && hasStarted(execution))
+      return { kind: 'mark-running', execution };
     if (ending) return { kind: 'begin-cleanup', execution, ending };
   }
   for (const service of execution.services) {
@@ -140,9 +143,8 @@ function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision
     return clean ? { kind: 'finish', execution, ending: execution.ending } : null;
   }
   if (execution.status === 'starting') {
-    if (execution.services.every((service) => !service.essential || hasRun(service))) {
+    if (execution.services.every((service) => !service.essential || hasRun(service)))
       return { kind: 'mark-running', execution };
-    }
   }
   return nextServiceStep(cluster, execution, nowMs);
 }
@@ -222,6 +224,9 @@ function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number):
 /** True once the essential services of all lower start-up orders have started. */
 const isTurnOf = ({ startupOrder }: Service, { services }: Execution): boolean =>
   services.every((other) => !other.essential || other.startupOrder >= startupOrder || hasRun(other));
+
+const hasStarted = ({ services }: Execution): boolean =>
+  services.every((service) => !service.essential || (hasRun(service) && !service.failure));
 
 const hasRun = (service: Service): boolean =>
   service.status === 'active' || service.exit !== null || service.deathsMs.length > 0;

@@ -42,6 +42,7 @@ export interface ServiceView {
   executionId: number;
   /** Owner of the execution. */
   userId: number;
+  execution: Pick<ExecutionView, 'status' | 'timeStartMs'>;
   name: string;
   group: string;
   status: ServiceStatus;

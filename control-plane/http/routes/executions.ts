@@ -1,5 +1,6 @@
 /** Routes of executions: parse, call the operation, render. */
 import { Hono } from 'hono';
+import { executionSeenAt, runningSinceMs } from '../../core/views/early-end.ts';
 import type { ExecutionView } from '../../core/views/execution-views.ts';
 import type { Context } from '../../operations/context.ts';
 import {
@@ -35,6 +36,8 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   const routes = new Hono<Env>();
   const { bodies } = context;
   const known = new KnownDescriptions();
+  const seen = (nowMs: number) => (execution: ExecutionView) =>
+    variant.hidesEarlyEnds ? executionSeenAt(execution, nowMs) : execution;
   const schema = variant.longNames ? longNamedSchema : submissionSchema;
   routes.post('/', async (c) => {
     const input = () =>
@@ -49,8 +52,11 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     const actor = c.get('actor');
     const filter =
       actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
+    // One time for the whole list, so that each execution has the status by which it was found.
+    const nowMs = context.nowMs();
+    if (variant.hidesEarlyEnds) filter.runningSinceMs = runningSinceMs(nowMs);
     const { user, pages } = listExecutions(context, actor, filter, variant.lenientFilters);
-    const texts = objectTexts(pages, variant);
+    const texts = objectTexts(pages, (one) => variant.executionText(seen(nowMs)(one)));
     return new Response(await streamInTurns(texts, context.turns, user.id), {
       headers: jsonText('').headers,
     });
@@ -86,7 +92,8 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     );
   }
   routes.get('/:id', async (c) => {
-    return jsonText(variant.executionText(await getExecution(context, c.get('actor'), pathId(c, 'id'))));
+    const execution = await getExecution(context, c.get('actor'), pathId(c, 'id'));
+    return jsonText(variant.executionText(seen(context.nowMs())(execution)));
   });
   if (variant.changesTimeLimit) {
     routes.post('/:id', async (c) => {
@@ -134,10 +141,10 @@ async function streamInTurns(
  */
 async function* objectTexts(
   pages: AsyncGenerator<ExecutionView[]>,
-  variant: Variant,
+  executionText: (execution: ExecutionView) => string,
 ): AsyncGenerator<string> {
   const textOf = (page: readonly ExecutionView[]) =>
-    page.map((one) => `"${one.id}":${variant.executionText(one)}`).join(',');
+    page.map((one) => `"${one.id}":${executionText(one)}`).join(',');
   let before = '{';
   for (;;) {
     // Not in a variable of its own, which would keep the page while the text is being sent.

@@ -1,6 +1,7 @@
 /** Routes of services, their output, and discovery. */
 import { Hono } from 'hono';
 import { authorise } from '../../core/accounts/account.ts';
+import { serviceSeenAt } from '../../core/views/early-end.ts';
 import type { Context } from '../../operations/context.ts';
 import { describeService, discover, getService } from '../../operations/executions/services.ts';
 import { json } from '../json/render.ts';
@@ -9,7 +10,10 @@ import { type Env, pathId } from '../request.ts';
 import type { Answers, Routes } from '../variants/variant.ts';
 import { STREAM_HEADERS } from './execution-logs.ts';
 
-export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 'explains'>): Hono<Env> {
+export function serviceRoutes(
+  context: Context,
+  variant: Answers & Pick<Routes, 'explains' | 'hidesEarlyEnds'>,
+): Hono<Env> {
   const routes = new Hono<Env>();
   const readService = variant.explains ? describeService : getService;
   routes.get('/logs/:id', async (c) => {
@@ -23,9 +27,12 @@ export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 
       headers: { ...STREAM_HEADERS, 'content-type': 'text/plain; charset=utf-8' },
     });
   });
-  routes.get('/:id', async (c) =>
-    json(variant.serviceJson(await readService(context, c.get('actor'), pathId(c, 'id')))),
-  );
+  routes.get('/:id', async (c) => {
+    const service = await readService(context, c.get('actor'), pathId(c, 'id'));
+    return json(
+      variant.serviceJson(variant.hidesEarlyEnds ? serviceSeenAt(service, context.nowMs()) : service),
+    );
+  });
   return routes;
 }
 

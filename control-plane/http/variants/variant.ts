@@ -45,6 +45,8 @@ export interface Routes {
   privateDiscovery?: boolean;
   /** Name of the group that stands for all services of an execution in discovery. */
   everyGroup?: string;
+  /** Whether an execution is seen running for some seconds after its start, whatever happens to it (H168). */
+  hidesEarlyEnds?: boolean;
   /** Whether to delete an active execution, and to terminate an ended one, are `invalid`. */
   strictEnds?: boolean;
   validatePath: string;

@@ -3,7 +3,7 @@
  * work unchanged (SPEC.md H150 to H167).
  */
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
-import { schedulerSnapshot } from '../../operations/cluster/statistics.ts';
+import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
@@ -18,6 +18,7 @@ const zoe = {
   removed: 204,
   forbidden: 401,
   options: 204,
+  hidesEarlyEnds: true,
   strictEnds: true,
   lenientFilters: true,
   longNames: true,
@@ -55,7 +56,7 @@ export const zoe2018: Variant = {
   serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(([name, url]) => [name, url, null]) }),
   async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await schedulerSnapshot(context);
+    const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
     return {
       queue_length: queued.length,
       running_length: running.length,
@@ -79,7 +80,7 @@ export const zoe2017: Variant = {
   serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints }),
   async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await schedulerSnapshot(context);
+    const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
     return {
       queue_length: queued.length,
       termination_threads_count: cleaningUp.length,

@@ -183,7 +183,10 @@ function visibleTo({ user, role }: Account, filter: ExecutionFilter, isLenient =
   return { ...filter, owner: { id: user.id } };
 }
 
-/** The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass. */
+/**
+ * The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass.
+ * `isStrict`: what has ended is `invalid`.
+ */
 export const terminateExecution = (
   context: Context,
   actor: Actor | ExpectedActor,
@@ -191,9 +194,7 @@ export const terminateExecution = (
   isStrict = false,
 ): Promise<void> =>
   attempted(context, actor, { action: 'terminate-execution', targetId: id }, async () =>
-    context.coordinator
-      .terminate(id, authorise(actor, { kind: 'list-executions' }))
-      .catch((error) => Promise.reject(isStrict ? asInvalid(error) : error)),
+    context.coordinator.terminate(id, authorise(actor, { kind: 'list-executions' }), isStrict),
   );
 
 /** Authorised as `terminateExecution`. Null removes the limit. */
@@ -218,11 +219,6 @@ export const deleteExecution = (
   attempted(context, actor, { action: 'delete-execution', targetId: id }, async () =>
     context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' }), isStrict),
   );
-
-const asInvalid = (error: unknown): unknown =>
-  error instanceof OperationError && error.code === 'conflict'
-    ? new OperationError('invalid', error.message)
-    : error;
 
 /** [name, URL] of each port that the execution exposes now. */
 export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {

@@ -78,6 +78,14 @@ function endedLater(filter: ExecutionFilter, all: Statement, limit: number): Sta
   };
 }
 
+/** No execution ends before it starts, so that those that ended since then are few. */
+export const EARLY_ENDS = `SELECT id FROM executions INDEXED BY executions_by_end
+  WHERE deleted = 0 AND time_end_ms IS NOT NULL AND time_end_ms > ? AND time_start_ms > ?
+  UNION ALL SELECT id FROM executions INDEXED BY executions_by_status
+  WHERE deleted = 0 AND status = 'cleaning up' AND time_start_ms > ?`;
+const RUNNING_SINCE = `SELECT id FROM executions INDEXED BY executions_by_status
+  WHERE deleted = 0 AND status = 'running' UNION ALL ${EARLY_ENDS}`;
+
 /** The filter without its limit, and without a part of a name. */
 export function conditionOf(filter: ExecutionFilter): Statement {
   const terms = termsOf(filter);
@@ -93,8 +101,12 @@ function termsOf(filter: ExecutionFilter): Statement[] {
     if (given.length > 0) terms.push({ sql, args: given });
   };
   const ended = status === 'terminated' || status === 'error';
+  const { runningSinceMs: since } = filter;
   // Without the list, SQLite cannot use the index of a user's ended executions.
-  add(ended ? `status = ? AND status IN ('terminated', 'error')` : 'status = ?', status);
+  if (status === 'running' && since !== undefined) add(`id IN (${RUNNING_SINCE})`, since, since, since);
+  else add(ended ? `status = ? AND status IN ('terminated', 'error')` : 'status = ?', status);
+  const needsEnd = ended || status === 'cleaning up' || earlierThanMs.end !== undefined;
+  if (needsEnd || laterThanMs.end !== undefined) add('COALESCE(time_start_ms, 0) <= ?', since);
   add('name = ?', name);
   // The sign keeps SQLite from following an index: few executions are live, even if a user has many others.
   const user = status === undefined || ended ? 'user_id' : '+user_id';

@@ -7,7 +7,7 @@ import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { definitionOf, type ExecutionView, type ServiceView } from '../../core/views/execution-views.ts';
 import type { Db, Row } from '../db/db.ts';
 import { firstPage, firstPageOfAll, pagedIds, pagesOf } from '../db/pages.ts';
-import { filterCondition } from './execution-filter-sql.ts';
+import { EARLY_ENDS, filterCondition } from './execution-filter-sql.ts';
 
 const executionColumns = (
   ...further: string[]
@@ -73,8 +73,14 @@ export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGen
   }
 }
 
+/** Ids of executions that started after `sinceMs`, and have ended or are ending. */
+export async function listEarlyEnds(db: Db, sinceMs: number): Promise<number[]> {
+  const rows = await db.query(EARLY_ENDS, [sinceMs, sinceMs, sinceMs]);
+  return rows.map(({ id }) => Number(id));
+}
+
 /** Owner and state of an execution. */
-export type ExecutionState = Pick<ExecutionView, 'userId' | 'status' | 'errorMessage'>;
+export type ExecutionState = Pick<ExecutionView, 'userId' | 'status' | 'errorMessage' | 'timeStartMs'>;
 
 /** For authorisation, without the description, which may be long. */
 export async function findState(db: Db, executionId: number): Promise<ExecutionState | undefined> {
@@ -84,15 +90,17 @@ export async function findState(db: Db, executionId: number): Promise<ExecutionS
       userId: Number(row.user_id),
       status: String(row.status) as ExecutionStatus,
       errorMessage: row.error_message === null ? null : String(row.error_message),
+      timeStartMs: numberOrNull(row.time_start_ms),
     }
   );
 }
 
-const STATE_BY_ID =
-  'SELECT user_id, status, error_message FROM executions WHERE id = ? AND deleted = 0 LIMIT 1';
+const STATE_BY_ID = `SELECT user_id, status, error_message, time_start_ms FROM executions
+  WHERE id = ? AND deleted = 0 LIMIT 1`;
 
-const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status, s.ip_address,
-  s.backend_id, s.error_message, s.exit, s.deaths_ms, s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address`;
+const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, e.status AS execution_status, e.time_start_ms, s.name,
+  s.service_group, s.status, s.backend_status, s.ip_address, s.backend_id, s.error_message, s.exit, s.deaths_ms,
+  s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address`;
 const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
@@ -231,11 +239,13 @@ function serviceIdsOf(row: Row): number[] {
 }
 
 /** The services of an execution none of which was placed so far. */
-function unplacedViews({ id: executionId, userId, description, serviceIds }: ExecutionView): ServiceView[] {
+function unplacedViews(execution: ExecutionView): ServiceView[] {
+  const { id: executionId, userId, description, serviceIds } = execution;
   const application = JSON.parse(description) as Application;
   return expandApplication(application).map(({ name, group, definition }, at) => ({
     ...UNPLACED,
     ...{ id: serviceIds[at] ?? 0, executionId, userId, name, group, description: definition },
+    execution: { status: execution.status, timeStartMs: execution.timeStartMs },
   }));
 }
 
@@ -257,6 +267,10 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   id: Number(row.id),
   executionId: Number(row.execution_id),
   userId: Number(row.user_id),
+  execution: {
+    status: String(row.execution_status) as ExecutionStatus,
+    timeStartMs: numberOrNull(row.time_start_ms),
+  },
   name: String(row.name),
   group: String(row.service_group),
   status: String(row.status) as ServiceStatus,

@@ -6,7 +6,7 @@ import { ZoeClient } from '../../support/clients/zoe-client.ts';
 import { testLogLines } from '../../support/clients/zoe-logs.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts, startedLongAgo } from '../../support/hosts/hosts.ts';
 
 const http = { name: 'web', port_number: 80, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };
 
@@ -59,6 +59,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     await agent.report(seen.gone(one));
     log.end();
     expect(await logs.next()).toMatchObject({ done: true });
+    await startedLongAgo(host(), id);
     expect(await client.get(id)).toMatchObject({ status: 'terminated' });
     await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
     await client.delete(id);

@@ -8,7 +8,7 @@ import { type Json, ZoeClient } from '../../support/clients/zoe-client.ts';
 import { testLogLines } from '../../support/clients/zoe-logs.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts, startedLongAgo } from '../../support/hosts/hosts.ts';
 
 /** No host has the label. */
 const waiting = application(service({ labels: ['nowhere'] }));
@@ -87,6 +87,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     expect((await logs.next()).value).toEqual(['2026-11-21', '10:00:00 hello, you']);
 
     await client.terminate(id);
+    await startedLongAgo(host(), id);
     expect(await client.get(id)).toMatchObject({ status: 'cleaning up' });
     for (const one of services) {
       await agent.report(seen.exited({ service: one, generation: 1 }, 143));
@@ -94,6 +95,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     }
     log.end();
     expect(await logs.next()).toMatchObject({ done: true });
+    await startedLongAgo(host(), id);
     expect(await client.get(id)).toMatchObject({ status: 'terminated', time_end: expect.any(Number) });
     await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
     await client.delete(id);
@@ -244,6 +246,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       for (const id of [running, ending]) for (const one of await agent.assigned(id)) started.push(one);
       await agent.report(...started.map(seen.running));
       await admin.delete(`execution/${ending}`);
+      await startedLongAgo(host(), ending);
       const statistics = (await anonymous.get('statistics/scheduler')).json();
       const lists = { queue: [queued], running_queue: [running], termination_queue: [ending] };
       expect(Object.keys(statistics).toSorted()).toEqual(

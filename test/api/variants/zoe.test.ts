@@ -4,7 +4,7 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts, writeRow } from '../../support/hosts/hosts.ts';
 
 onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant }) => {
   const isLater = variant === 'zoe-2018.12';
@@ -26,6 +26,48 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     expect([late.status, reasonOf(late)]).toEqual([400, 'The execution has already ended.']);
     expect((await admin.delete(`execution/delete/${id}`)).status).toBe(204);
     expect((await admin.delete(`execution/delete/${id}`)).status).toBe(404);
+  });
+
+  test('H168: an execution is seen running until 3 s after its start, and everything agrees', async () => {
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'early1', labels: ['early'] } });
+    const id = await submit(application(service({ labels: ['early'] })));
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one), seen.exited(one, 1), seen.gone(one));
+    const idsOf = async (query: string) =>
+      Object.keys((await admin.get(`execution?${query}`)).json()).filter((key) => key === `${id}`);
+    const running = async () =>
+      (await admin.get('statistics/scheduler')).json<{ running_queue: number[] }>().running_queue;
+    const startedAt = (startMs: number) =>
+      writeRow(host(), 'UPDATE executions SET time_start_ms = ?, time_end_ms = ? WHERE id = ?', [
+        ...[startMs, startMs + 1, id],
+      ]);
+    // Another 3 s, however slow the machine is.
+    await startedAt(Date.now() + 60_000);
+    expect((await admin.get(`execution/${id}`)).json()).toMatchObject({
+      ...{ status: 'running', error_message: null, time_start: expect.any(Number), time_end: null },
+    });
+    const ofService = { status: 'active', backend_status: 'started', error_message: null };
+    expect((await admin.get(`service/${one.service}`)).json()).toMatchObject(ofService);
+    expect(await idsOf('status=running')).toHaveLength(1);
+    expect(await idsOf('status=running&limit=1')).toHaveLength(1);
+    for (const none of ['status=error', 'later_than_end=1', 'earlier_than_end=99999999999'])
+      expect(await idsOf(none), none).toEqual([]);
+    expect(await running()).toContain(id);
+    expect((await admin.delete(`execution/${id}`)).status).toBe(204);
+    expect((await admin.delete(`execution/delete/${id}`)).status).toBe(400);
+
+    await startedAt(Date.now() - 3_000);
+    expect((await admin.get(`execution/${id}`)).json()).toMatchObject({
+      ...{ status: 'error', error_message: expect.any(String), time_end: expect.any(Number) },
+    });
+    expect((await admin.get(`service/${one.service}`)).json()).toMatchObject({ status: 'inactive' });
+    expect(await idsOf('status=running')).toEqual([]);
+    for (const found of ['status=error', 'later_than_end=1']) expect(await idsOf(found)).toHaveLength(1);
+    expect(await running()).not.toContain(id);
+    expect((await admin.delete(`execution/${id}`)).status).toBe(400);
+    expect((await admin.delete(`execution/delete/${id}`)).status).toBe(204);
+    await agent.close();
   });
 
   test('H163: who may not delete an execution does not learn whether it is active', async () => {

@@ -70,11 +70,14 @@ const newestFirst = (a: Row, b: Row) => b.submit - a.submit || b.id - a.id;
 
 function passes(row: Row, filter: ExecutionFilter): boolean {
   const { status, name, owner, earlierThanMs = {}, laterThanMs = {}, olderThan } = filter;
+  const since = filter.runningSinceMs ?? Number.POSITIVE_INFINITY;
+  const isEarly = row.start !== null && row.start > since;
+  const seen = isEarly ? 'running' : row.status;
   const isInSpan = executionTimes.every((time) => {
     const earlier = earlierThanMs[time];
     const later = laterThanMs[time];
     if (earlier === undefined && later === undefined) return true;
-    const value = row[time];
+    const value = isEarly && time === 'end' ? null : row[time];
     return value !== null && value < (earlier ?? Number.POSITIVE_INFINITY) && value > (later ?? -1);
   });
   const isOlder =
@@ -83,9 +86,7 @@ function passes(row: Row, filter: ExecutionFilter): boolean {
     (row.submit === olderThan.timeSubmitMs && row.id < olderThan.id);
   const isOwn =
     !owner || ('id' in owner ? row.userId === owner.id : owner.username === 'bob' && row.userId === 2);
-  return (
-    isInSpan && isOlder && isOwn && (status ?? row.status) === row.status && (name ?? row.name) === row.name
-  );
+  return isInSpan && isOlder && isOwn && (status ?? seen) === seen && (name ?? row.name) === row.name;
 }
 
 const expectedIds = (filter: ExecutionFilter) =>
@@ -116,13 +117,14 @@ function randomFilter(): ExecutionFilter {
     owner: maybe(random() < 0.5 ? { id: 1 + upTo(3) } : { username: random() < 0.5 ? 'bob' : 'nobody' }),
     olderThan: maybe({ timeSubmitMs: time(), id: upTo(ROWS) }),
     limit: upTo(30),
+    runningSinceMs: maybe(time()),
     earlierThanMs: times(),
     laterThanMs: times(),
   };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-test('H100, H104, H105, H106: any filter with a limit finds the newest of all executions that pass', async () => {
+test('H100, H104, H105, H106, H168: any filter with a limit finds the newest of all executions that pass', async () => {
   const kinds = { none: 0, some: 0, full: 0 };
   for (let at = 0; at < FILTERS; at++) {
     const filter = randomFilter();

@@ -84,12 +84,26 @@ describe('the end by a monitor service', () => {
   test('C10: a bad exit while others still start ends the execution at once', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
-    const execution = rig.submit();
+    const execution = rig.submit(application(service(), service({ name: 'late', monitor: false })));
     rig.turn();
     expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
       'begin-cleanup 1 error',
       'stop web0.1',
+      'stop late0.1',
     ]);
+    expect(execution.timeStartMs).toBeNull();
+  });
+  test('C10: an execution has started if all its services have, even if one failed before that was seen', () => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one'));
+    const execution = rig.submit();
+    rig.turn();
+    expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
+      'mark-running 1',
+      'begin-cleanup 1 error',
+      'stop web0.1',
+    ]);
+    expect(execution.timeStartMs).toBe(rig.nowMs);
   });
 });
 

@@ -20,6 +20,7 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
     id: 1,
     executionId: 1,
     userId: 1,
+    execution: { status: 'running', timeStartMs: 1 },
     name: 'web0',
     group: 'web',
     status: 'active',
