@@ -32,7 +32,7 @@ export type AuditEntry = {
   user_id: number | null;
   /** Name of the account at the time */
   user: string | null;
-  credential: 'session' | 'password' | 'token' | 'personal-token' | 'join-token' | 'none';
+  credential: 'session' | 'password' | 'token' | 'personal-token' | 'join-token' | 'oidc' | 'none';
   /** Id of the personal access token */
   token_id: number | null;
   /** Address of the client; for failed logins, its network */
@@ -665,6 +665,8 @@ export type UserChanges = {
   password?: string | undefined;
   /** Required for a new password of your own by cookie or token */
   current_password?: string | undefined;
+  /** Who the user is at the provider of the sign-on; makes it a user of the source oidc */
+  subject?: string | undefined;
 };
 
 export type UserFields = {
@@ -676,4 +678,6 @@ export type UserFields = {
   fs_uid?: number | undefined;
   priority?: number | undefined;
   enabled?: boolean | undefined;
+  /** Who the user is at the provider of the sign-on; makes it a user of the source oidc */
+  subject?: string | undefined;
 };

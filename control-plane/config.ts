@@ -19,6 +19,7 @@ import {
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
 import type { ScrapeAccess } from './operations/cluster/metrics.ts';
+import { signOnProblems, signOnSettings } from './operations/sign-on/settings.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
 
 const YEAR_S = 365 * 86_400;
@@ -136,6 +137,7 @@ const settings = z.object({
   BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
   BERTH_HOSTS_PER_GATEWAY: bound(100, 'hosts', 10_000),
   BERTH_MAX_GATEWAY_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
+  ...signOnSettings,
   ...boundSettings(workerBounds),
   BERTH_MAX_BODY_MEMORY_MIB: bound(16, 'MiB', MAX_BODY_MEMORY_MIB),
 });
@@ -172,10 +174,15 @@ type Environment = Record<string, unknown>;
 /** Settings of earlier releases, with their new names. */
 const renamed: Record<string, string> = { BERTH_HOLD_AFTER: 'BERTH_BACKFILL_RESERVE_AFTER' };
 
-export const readConfig = (env: Environment): Config => read(settings, env);
+export const readConfig = (env: Environment): Config => whole(read(settings, env), []);
 export function readNodeConfig(env: Environment): NodeConfig {
   const config = read(nodeSettings, env);
-  const problems = config.BERTH_STANDBY === 'on' ? standbyProblems(config) : [];
+  return whole(config, config.BERTH_STANDBY === 'on' ? standbyProblems(config) : []);
+}
+
+/** Throws ConfigError if settings that belong together do not fit. */
+function whole<C extends Config>(config: C, others: readonly string[]): C {
+  const problems = [...others, ...signOnProblems(config)];
   if (problems.length > 0) throw new ConfigError(`Invalid settings. ${problems.join('; ')}`);
   return config;
 }

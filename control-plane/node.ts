@@ -38,6 +38,7 @@ import { logTo } from './logger.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
 import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
+import { signOnOf } from './operations/sign-on/settings.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
 import { EventLoopDelay, processFamilies } from './server/process-metrics.ts';
@@ -147,6 +148,7 @@ function newApp(
     bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),
+    signOn: signOnOf(config),
     variant,
     swaggerFile,
     agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),

@@ -20,6 +20,7 @@ import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
 import { HostKeys } from './operations/cluster/agent-proof.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
+import { signOnOf } from './operations/sign-on/settings.ts';
 import { groupReadsOfRequests, type RequestReads } from './request-reads.ts';
 
 export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
@@ -105,6 +106,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),
+    signOn: signOnOf(config),
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),
     agentFile: (name) => readAsset(env, name),

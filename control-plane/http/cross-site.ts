@@ -21,6 +21,16 @@ export function maySetSession(c: HonoContext): boolean {
 }
 
 /**
+ * True for a page that a person opens from this site or by its address. A link or a picture on another site
+ * is none, whatever it is (H535).
+ */
+export function isOwnVisit(c: HonoContext): boolean {
+  const site = siteOf(c);
+  if (site !== 'unknown') return site === 'own';
+  return URL.parse(c.req.header('referer') ?? '')?.host === new URL(c.req.url).host;
+}
+
+/**
  * The site that caused the request. It is unknown if the headers do not state it: for programs, and for the
  * reads of browsers over plain http.
  */

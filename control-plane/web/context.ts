@@ -18,6 +18,7 @@ export interface WebDeps extends Context, InstallSources {
   /** Answers a request from the beginning, when the answer that was made ahead can't be sent. */
   anew: AnswerAnew;
   personalTokenRules: PersonalTokenRules;
+  maxSessionsPerUser: number;
   addressOf: AddressOf;
   bodies: BodyReader;
   /** How submissions are refused; beyond the quota as in this variant of the API. */

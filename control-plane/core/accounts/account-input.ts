@@ -2,6 +2,7 @@
 import type { TimeLimits } from '../model/time-limit.ts';
 import type { Quota, Role, User } from './account.ts';
 import type { StoredPersonalToken } from './personal-token.ts';
+import type { Identity } from './sign-on.ts';
 
 /** Every field may be absent; undefined means unchanged in a change, and any value in a filter. */
 type Optional<T> = { [Key in keyof T]?: T[Key] | undefined };
@@ -15,13 +16,16 @@ type UserFields = Omit<User, 'id' | 'credentialVersion'>;
 export type NewUser = Omit<UserFields, 'fsUid'> & {
   fsUid?: number | undefined;
   password?: string | undefined;
+  /** Who the user is at the provider of the sign-on. */
+  subject?: string | undefined;
 };
-export type StoredNewUser = Omit<NewUser, 'password'> & { passwordHash?: string | undefined };
+type Stored = { passwordHash?: string | undefined; identity?: Identity | undefined };
+export type StoredNewUser = Omit<NewUser, 'password' | 'subject'> & Stored;
 /** `currentPassword` proves who asks for a new password of their own. */
-export type UserChanges = Optional<UserFields & { password: string; currentPassword: string }>;
-export type StoredUserChanges = Omit<UserChanges, 'password' | 'currentPassword'> & {
-  passwordHash?: string | undefined;
-};
+export type UserChanges = Optional<
+  UserFields & { password: string; currentPassword: string; subject: string }
+>;
+export type StoredUserChanges = Omit<UserChanges, 'password' | 'currentPassword' | 'subject'> & Stored;
 export type UserFilter = Optional<Omit<UserFields, 'fsUid'>>;
 
 export type NewRole = Omit<Role, 'id'>;

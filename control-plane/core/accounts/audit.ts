@@ -3,7 +3,7 @@
  * a value of a request, except for names. Pure.
  */
 import type { ErrorCode } from '../model/errors.ts';
-import type { ExpectedActor, KnownActor, Origin } from './account.ts';
+import type { Credential, ExpectedActor, KnownActor, Origin } from './account.ts';
 import { subnetOf } from './login-queue.ts';
 
 /** What can be recorded, and what it is done to. */
@@ -45,6 +45,7 @@ export const auditCredentials = [
   'token',
   'personal-token',
   'join-token',
+  'oidc',
   'none',
 ] as const;
 export type AuditCredential = (typeof auditCredentials)[number];
@@ -108,7 +109,12 @@ const MAX_ADDRESS_LENGTH = 64;
 const MAX_NAME_LENGTH = 200;
 const MINUTE_MS = 60_000;
 
-export function entryOf(actor: KnownActor | ExpectedActor, deed: Deed): AuditEntry {
+/** Who did something, with a credential or right after a sign-on. */
+export type RecordedActor = Pick<KnownActor | ExpectedActor, 'user' | 'origin'> & {
+  credential: Credential | { by: 'oidc' };
+};
+
+export function entryOf(actor: RecordedActor, deed: Deed): AuditEntry {
   const { user, credential, origin } = actor;
   const { by } = credential;
   const tokenId = by === 'personal-token' ? credential.id : null;
@@ -139,11 +145,15 @@ export function failedLoginNetwork(address: string | undefined): string | null {
   return network.includes(':') ? `${network}::/64` : network;
 }
 
-/** Failed logins with the same key are one row; `others` is for those beyond the limit of networks. */
-export function failedLoginKeys(network: string | null, nowMs: number) {
+/**
+ * Failed logins with the same key are one row; `others` is for those beyond the limit of networks. Each way
+ * to log in has rows of its own.
+ */
+export function failedLoginKeys(network: string | null, nowMs: number, by: AuditCredential = 'password') {
   const minute = minuteOf(nowMs);
+  const way = by === 'password' ? '' : ` ${by}`;
   return {
-    key: `${minute} network ${network ?? ''}`,
+    key: `${minute} network ${network ?? ''}${way}`,
     others: `${minute} networks`,
     /** All keys of networks of the minute are from the first to before the second. */
     range: [`${minute} network `, `${minute} network!`] as const,

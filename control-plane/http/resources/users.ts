@@ -40,28 +40,29 @@ const filters = z.strictObject({
   enabled: booleanText,
 });
 
+// Only fields without a sensible default are required.
+const body = fields.extend({
+  email: email.default(''),
+  auth_source: authSource.default(INTERNAL_SOURCE),
+  fs_uid: fsUid.optional(),
+  priority: z.int().default(0),
+  enabled: z.boolean().default(true),
+});
+
+const changes = fields
+  .extend({
+    password: z.string().max(MAX_CREDENTIAL_LENGTH),
+    current_password: z
+      .string()
+      .max(MAX_CREDENTIAL_LENGTH)
+      .describe('Required for a new password of your own by cookie or token'),
+  })
+  .partial();
+
 export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
   kind: 'user',
-  // Only fields without a sensible default are required.
-  body: fields
-    .extend({
-      email: email.default(''),
-      auth_source: authSource.default(INTERNAL_SOURCE),
-      fs_uid: fsUid.optional(),
-      priority: z.int().default(0),
-      enabled: z.boolean().default(true),
-    })
-    .transform(camelKeys),
-  changes: fields
-    .extend({
-      password: z.string().max(MAX_CREDENTIAL_LENGTH),
-      current_password: z
-        .string()
-        .max(MAX_CREDENTIAL_LENGTH)
-        .describe('Required for a new password of your own by cookie or token'),
-    })
-    .partial()
-    .transform(camelKeys),
+  body: body.transform(camelKeys),
+  changes: changes.transform(camelKeys),
   filter: filters.partial().transform(camelKeys),
   render: userJson,
   create: createUser,
@@ -69,4 +70,21 @@ export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
   list: listUsers,
   update: updateUser,
   remove: deleteUser,
+};
+
+/** The longest that OpenID Connect allows. */
+const MAX_SUBJECT_LENGTH = 255;
+
+const subject = z
+  .string()
+  .min(1)
+  .max(MAX_SUBJECT_LENGTH)
+  .regex(/^[ -~]*$/, 'must consist of printable ASCII')
+  .optional()
+  .describe('Who the user is at the provider of the sign-on; makes it a user of the source oidc');
+
+/** Users below Berth's own path can be linked to who they are at a provider (H532). */
+export const withSubject = {
+  body: body.extend({ subject }).transform(camelKeys),
+  changes: changes.extend({ subject }).transform(camelKeys),
 };

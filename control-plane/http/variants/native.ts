@@ -1,11 +1,11 @@
-/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512). */
+/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532). */
 import { endpointsOf } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
 import { quotas, withTimeLimits } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
-import { users } from '../resources/users.ts';
+import { users, withSubject } from '../resources/users.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
 
@@ -23,7 +23,7 @@ export const native: Variant = {
     endpoints: endpointsOf([service]),
   }),
   accounts: {
-    ...{ users, roles },
+    ...{ users: { ...users, ...withSubject }, roles },
     quotas: {
       ...quotas,
       ...withTimeLimits,

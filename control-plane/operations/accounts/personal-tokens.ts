@@ -17,6 +17,7 @@ import {
   secretIn,
   tooManyPersonalTokens,
 } from '../../core/accounts/personal-token.ts';
+import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { insertAuditOfChange } from '../../store/accounts/audit.ts';
@@ -27,7 +28,7 @@ import {
   writePersonalTokenUse,
 } from '../../store/accounts/personal-tokens.ts';
 import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
-import { findAccountByPersonalToken } from '../../store/accounts/users.ts';
+import { findAccountByPersonalToken, findSessionTimes } from '../../store/accounts/users.ts';
 import { DatabaseError, type Db } from '../../store/db/db.ts';
 import { reviewAccess } from '../access-review.ts';
 import { attempted } from '../audit.ts';
@@ -143,7 +144,7 @@ type MakingContext = Pick<Context, 'coordinator' | 'db' | 'nowMs'>;
 type ReadNewToken = Input<PersonalTokenInput & { currentPassword?: string | undefined }>;
 
 async function writePersonalToken(
-  { coordinator, nowMs }: MakingContext,
+  { coordinator, db, nowMs }: MakingContext,
   { tokens, rules }: PersonalTokenMaking,
   actor: Actor,
   input: ReadNewToken,
@@ -153,8 +154,9 @@ async function writePersonalToken(
   const account = authorise(actor, { kind: 'change-personal-tokens' });
   const { currentPassword, name, scopes, expiresDays } = await input();
   const key = keyOf(account, readKey);
-  await requireCurrentPassword(account, 'A new personal access token', currentPassword, confirm);
   const madeMs = nowMs();
+  if (account.user.authSource === OIDC_SOURCE) await requireRecentSignOn(db, account, madeMs);
+  else await requireCurrentPassword(account, 'A new personal access token', currentPassword, confirm);
   const expiresMs = expiryOf({ expiresDays }, rules, madeMs);
   const { token, hash } = await tokens.make();
   const { id: userId, credentialVersion } = account.user;
@@ -176,6 +178,19 @@ async function writePersonalToken(
         'shown only once. Revoke it, and create another one with a new key.',
     );
   return { id: written.id, token, expiresMs };
+}
+
+/** How long after a sign-on its session suffices in place of a password. */
+const RECENT_MS = 600_000;
+
+/** Users who sign on have no password. A session that is older, or of a program, must not yield a token. */
+async function requireRecentSignOn(db: Db, { credential }: KnownActor, nowMs: number): Promise<void> {
+  const session = credential.by === 'session' ? await findSessionTimes(db, credential.tokenHash) : undefined;
+  if (session?.signedOnMs != null && nowMs - session.signedOnMs < RECENT_MS) return;
+  throw new OperationError(
+    'conflict',
+    'A new personal access token requires that you signed on within the last 10 minutes, in the browser in which you create it. Log out, sign on again, and create the token then.',
+  );
 }
 
 /** The tokens of a user, by default the actor's own. */

@@ -20,6 +20,13 @@ export interface SessionsDeps {
   maxSessionsPerUser: number;
 }
 
+/** The times of a session that a sign-on has opened, or of one that stems from it. */
+export interface SessionTimes {
+  /** Default: after 12 h. */
+  expiresMs?: number;
+  signedOnMs?: number;
+}
+
 type Owner = Pick<User, 'id' | 'credentialVersion'>;
 
 export class Sessions {
@@ -42,12 +49,20 @@ export class Sessions {
     { id: userId, credentialVersion }: Owner,
     openedFrom: string | null = null,
     audit: readonly Statement[] = [],
+    times: SessionTimes = {},
   ): Promise<string> {
     const { db, maxSessionsPerUser: maxPerUser } = this.#deps;
     const token = randomBytes(32).toString('base64url');
     const nowMs = this.#deps.nowMs();
-    const expiresMs = nowMs + SESSION_MS;
-    const session = { tokenHash: digest(token), userId, credentialVersion, expiresMs, openedFrom };
+    const { expiresMs = nowMs + SESSION_MS, signedOnMs } = times;
+    const session = {
+      tokenHash: digest(token),
+      userId,
+      credentialVersion,
+      expiresMs,
+      openedFrom,
+      signedOnMs,
+    };
     const limits = { nowMs, maxPerUser, keptMs: REMEMBER_MS };
     if (await insertSession(db, session, limits, audit)) await this.#deps.credentialsEnded(userId);
     return token;

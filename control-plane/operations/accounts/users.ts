@@ -8,6 +8,7 @@ import {
 } from '../../core/accounts/account-input.ts';
 import { entryOf } from '../../core/accounts/audit.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
+import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Made } from '../../core/model/idempotency.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
@@ -32,12 +33,13 @@ export const createUser = (
 ): Promise<Made> =>
   attempted(context, actor, { action: 'create-user' }, async () => {
     const account = authorise(actor, { kind: 'configure' });
-    const { password, ...user } = await input();
+    const { password, subject, ...user } = await input();
     const key = keyOf(account, readKey);
+    const linked = linkOf(context, subject, user.authSource);
     checkPassword(context, password, user.username);
     await checkReferences(context, user);
     const created = await context.coordinator.changeAccounts(
-      { kind: 'create-user', user: { ...user, passwordHash: await hashIfGiven(password) } },
+      { kind: 'create-user', user: { ...user, ...linked, passwordHash: await hashIfGiven(password) } },
       key,
       entryOf(account, { action: 'create-user', targetName: user.username }),
     );
@@ -80,16 +82,18 @@ async function writeChanges(
   confirm: ConfirmPassword | undefined,
 ): Promise<void> {
   authorise(actor, { kind: 'update-user', userId: id, fields: [] });
-  const { password, currentPassword, ...changes } = await input();
-  const account = authorise(actor, { kind: 'update-user', userId: id, fields: givenFields(changes) });
+  const { password, currentPassword, subject, ...changes } = await input();
+  const asked = givenFields({ ...changes, subject });
+  const account = authorise(actor, { kind: 'update-user', userId: id, fields: asked });
   const { username } = existing(await store.findUser(context.db, id), 'user');
   checkPassword(context, password, changes.username ?? username);
   if (password !== undefined && id === account.user.id)
     await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
-  const stored = { ...changes, passwordHash: await hashIfGiven(password) };
-  const fields = givenFields({ ...changes, password });
+  const linked = linkOf(context, subject, changes.authSource ?? OIDC_SOURCE);
+  const stored = { ...changes, ...linked, passwordHash: await hashIfGiven(password) };
+  const fields = [...asked, ...givenFields({ password })];
   const entry = entryOf(account, { action: 'update-user', targetId: id, targetName: username, fields });
   const updated = await context.coordinator.changeAccounts(
     { kind: 'update-user', id, changes: stored },
@@ -97,6 +101,19 @@ async function writeChanges(
     entry,
   );
   idOf(updated, 'user', LAST_ADMINISTRATOR);
+}
+
+/** Links a user to a subject of the provider, which makes it a user for sign-on. */
+function linkOf({ signOn }: Context, subject: string | undefined, authSource: string) {
+  if (subject === undefined) return {};
+  if (!signOn)
+    throw new OperationError('invalid', 'subject: nobody signs on here, since BERTH_OIDC_ISSUER is not set.');
+  if (authSource !== OIDC_SOURCE)
+    throw new OperationError(
+      'invalid',
+      `subject: applies only to users whose auth_source is ${OIDC_SOURCE}.`,
+    );
+  return { authSource: OIDC_SOURCE, identity: { issuer: signOn.issuer, subject } };
 }
 
 /**

@@ -27,7 +27,10 @@ export function idOf(written: WriteOutcome, kind: Kind, refused: string): number
   if (written.done) return written.id;
   switch (written.why) {
     case 'taken':
-      throw new OperationError('conflict', `There is already a ${kind} with that name.`);
+      throw new OperationError(
+        'conflict',
+        `There is already a ${kind} with that name${kind === 'user' ? ' or subject' : ''}.`,
+      );
     case 'refers-to-nothing':
       throw new OperationError('invalid', 'The role or the quota does not exist.');
     case 'refused':

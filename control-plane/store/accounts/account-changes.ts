@@ -15,6 +15,7 @@ import { joinTokenStatements } from './join-tokens.ts';
 import { findPersonalTokenId, personalTokenStatements } from './personal-tokens.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
 import { insertRole, listRoles } from './roles.ts';
+import { freeIdentity, insertIdentity, replaceIdentity } from './sign-ons.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
 /** What is recorded beside a change: the key under which something is created, and the audit entry. */
@@ -49,10 +50,16 @@ export async function changeAccounts(
 
 function statementsOf(change: AccountChange): Statement[] {
   switch (change.kind) {
-    case 'create-user':
-      return [insertUser(change.user)];
-    case 'update-user':
-      return [updateUser(change.id, change.changes)];
+    case 'create-user': {
+      const { identity } = change.user;
+      const user = insertUser(change.user);
+      return identity ? [freeIdentity(identity), user, insertIdentity(identity)] : [user];
+    }
+    case 'update-user': {
+      const { identity } = change.changes;
+      const user = updateUser(change.id, change.changes);
+      return identity ? [freeIdentity(identity), user, replaceIdentity(change.id, identity)] : [user];
+    }
     case 'delete-user':
       return [hideUser(change.id)];
     case 'create-role':

@@ -1,5 +1,6 @@
 /** Rows of the audit log (ACC-13). A change writes its row in its own transaction. */
 import {
+  type AuditCredential,
   type AuditEntry,
   type AuditFilter,
   type AuditRefusal,
@@ -85,9 +86,13 @@ const COUNT_AGAIN =
  * Counts a failed login of the network in its row of the minute. Networks beyond the limit share one row,
  * which names none.
  */
-export function countFailedLogin(network: string | null, nowMs: number): Statement {
-  const { key, others, range } = failedLoginKeys(network, nowMs);
-  const entry = entryWithoutUser('password', undefined, { action: 'log-in' });
+export function countFailedLogin(
+  network: string | null,
+  nowMs: number,
+  by: AuditCredential = 'password',
+): Statement {
+  const { key, others, range } = failedLoginKeys(network, nowMs, by);
+  const entry = entryWithoutUser(by, undefined, { action: 'log-in' });
   const [timeMs, ...values] = valuesOf(entry, minuteOf(nowMs), 'unauthenticated');
   return {
     sql: `WITH place AS (SELECT EXISTS (SELECT 1 FROM audit WHERE counted_by = ?)

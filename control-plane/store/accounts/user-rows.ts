@@ -64,7 +64,8 @@ export const insertUser = (user: StoredNewUser): Statement => ({
  * that status.
  */
 export function updateUser(id: number, changes: StoredUserChanges): Statement {
-  const { username, email, roleId, quotaId, authSource, fsUid, priority, enabled, passwordHash } = changes;
+  const { username, email, roleId, quotaId, authSource, fsUid, priority, enabled, passwordHash, identity } =
+    changes;
   // A change of the credentials or the permissions ends sessions and cached credentials.
   const access = [given(roleId), given(enabled), given(authSource)];
   return {
@@ -79,7 +80,7 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
     args: [
       ...[given(username), given(email), given(roleId), given(quotaId), given(authSource)],
       ...[given(fsUid), given(priority), given(enabled), given(passwordHash)],
-      ...[given(passwordHash), ...access],
+      ...[given(passwordHash ?? identity?.subject), ...access],
       ...[id, ...access],
     ],
   };

@@ -9,12 +9,14 @@ import {
   type Scope,
   type TokenKind,
 } from '../../core/accounts/account.ts';
-import type { Db, Row, Statement } from '../db/db.ts';
+import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import type { Db, Row, Statement, Value } from '../db/db.ts';
 import { outdateCoordinator } from '../db/epoch.ts';
 import { roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';
 
-const ACCOUNT = `u.id, u.username, u.email, u.role_id, u.quota_id, u.auth_source, u.fs_uid, u.priority, u.enabled,
+/** The columns of an account, of the tables `u` and `r`. */
+export const ACCOUNT = `u.id, u.username, u.email, u.role_id, u.quota_id, u.auth_source, u.fs_uid, u.priority, u.enabled,
   u.password_hash, u.credential_version, r.name AS role_name, r.can_change_config, r.can_delete_executions,
   r.can_see_status, r.can_access_full_app_shop, r.can_operate_others, r.can_customize_resources, r.can_access_api`;
 
@@ -28,9 +30,13 @@ const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u
   JOIN roles r ON r.id = u.role_id
   WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
 
-const BY_PERSONAL_TOKEN = `SELECT ${ACCOUNT}, t.id AS token_id, t.scopes, t.expires_ms FROM personal_tokens t
-  JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
-  WHERE t.hash = ? AND u.enabled = 1 AND u.deleted = 0 AND u.auth_source = '${INTERNAL_SOURCE}' LIMIT 1`;
+/** The time is not compared in SQL, so that simultaneous requests share one read. */
+const BY_PERSONAL_TOKEN = `SELECT ${ACCOUNT}, t.id AS token_id, t.scopes, t.expires_ms,
+    iif(u.auth_source = '${OIDC_SOURCE}', COALESCE(o.tokens_until_ms, 0), NULL) AS until_ms
+  FROM personal_tokens t JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
+  LEFT JOIN sign_ons o ON o.user_id = u.id
+  WHERE t.hash = ? AND u.enabled = 1 AND u.deleted = 0
+    AND u.auth_source IN ('${INTERNAL_SOURCE}', '${OIDC_SOURCE}') LIMIT 1`;
 
 /** An account with the hash of its password; null if no password is set. */
 export interface StoredAccount extends Account {
@@ -82,7 +88,7 @@ export async function findAccountByPersonalToken(
 ): Promise<(StoredAccount & { id: number; scopes: readonly Scope[]; expiresMs: number }) | undefined> {
   const [row] = await db.query(BY_PERSONAL_TOKEN, [hash]);
   if (!row) return undefined;
-  const expiresMs = row.expires_ms === null ? Number.POSITIVE_INFINITY : Number(row.expires_ms);
+  const expiresMs = Math.min(timeOr(row.expires_ms), timeOr(row.until_ms));
   if (expiresMs <= nowMs) return undefined;
   return { ...accountOf(row), id: Number(row.token_id), scopes: JSON.parse(String(row.scopes)), expiresMs };
 }
@@ -111,6 +117,8 @@ export interface NewSession {
   expiresMs: number;
   /** Digest of the address for a session by Basic credentials; null for a login by the form. */
   openedFrom: string | null;
+  /** When the user signed on for it; undefined for a session by a password or by another session. */
+  signedOnMs?: number | undefined;
 }
 
 /**
@@ -125,7 +133,7 @@ export async function insertSession(
   { nowMs, maxPerUser, keptMs }: { nowMs: number; maxPerUser: number; keptMs: number },
   audit: readonly Statement[] = [],
 ): Promise<boolean> {
-  const { tokenHash, userId, credentialVersion, expiresMs, openedFrom } = session;
+  const { tokenHash, userId, credentialVersion, expiresMs, openedFrom, signedOnMs = null } = session;
   const affected = await db.batch([
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
     {
@@ -134,9 +142,9 @@ export async function insertSession(
     },
     {
       // Inserts nothing if the user was removed meanwhile.
-      sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms, opened_from)
-        SELECT ?, id, ?, ?, ? FROM users WHERE id = ?`,
-      args: [tokenHash, credentialVersion, expiresMs, openedFrom, userId],
+      sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms, opened_from, signed_on_ms)
+        SELECT ?, id, ?, ?, ?, ? FROM users WHERE id = ?`,
+      args: [tokenHash, credentialVersion, expiresMs, openedFrom, signedOnMs, userId],
     },
     ...audit,
     {
@@ -147,6 +155,18 @@ export async function insertSession(
   ]);
   const [replaced = 0, beyond = 0] = [affected[1], affected.at(-1)];
   return replaced + beyond > 0;
+}
+
+/** When a session ends, and when its user signed on for it; undefined if it has ended. */
+export async function findSessionTimes(
+  db: Db,
+  tokenHash: string,
+): Promise<{ expiresMs: number; signedOnMs: number | null } | undefined> {
+  const sql = 'SELECT expires_ms, signed_on_ms FROM sessions WHERE token_hash = ? LIMIT 1';
+  const [row] = await db.query(sql, [tokenHash]);
+  if (!row) return undefined;
+  const signedOnMs = row.signed_on_ms === null ? null : Number(row.signed_on_ms);
+  return { expiresMs: Number(row.expires_ms), signedOnMs };
 }
 
 /** Resolves to false if the session has ended. */
@@ -213,7 +233,10 @@ export async function insertFirstAdministrator(
   return inserted === 1;
 }
 
-const accountOf = (row: Row): StoredAccount => ({
+/** Null: never. */
+const timeOr = (ms: Value | undefined): number => (ms === null ? Number.POSITIVE_INFINITY : Number(ms));
+
+export const accountOf = (row: Row): StoredAccount => ({
   user: userOf(row),
   role: roleOf({ ...row, id: row.role_id ?? null, name: row.role_name ?? null }),
   passwordHash: row.password_hash === null ? null : String(row.password_hash),

@@ -232,4 +232,20 @@ export const migrations: readonly Migration[] = [
       'CREATE UNIQUE INDEX audit_counted ON audit (counted_by) WHERE counted_by IS NOT NULL',
     ],
   },
+  {
+    version: 23,
+    name: 'sign-on',
+    statements: [
+      // Who a user is at a provider of OpenID Connect: issuer and subject, never a name or an address.
+      `CREATE TABLE sign_ons (
+        user_id INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+        issuer TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        tokens_until_ms INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (issuer, subject)
+      )`,
+      // Null for sessions by a password.
+      'ALTER TABLE sessions ADD COLUMN signed_on_ms INTEGER',
+    ],
+  },
 ];

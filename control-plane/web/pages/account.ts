@@ -2,6 +2,7 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { MICRO } from '../../core/accounts/quota.ts';
+import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { memoryText } from '../../core/model/text.ts';
 import { email } from '../../http/json/account-fields.ts';
 import { isHttps, sessionCookie } from '../../http/request.ts';
@@ -96,7 +97,11 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
       ['Cores', withLimit(used.microCores / MICRO, quota.cores, coresNumber)],
     ])}</div>
 <div class="columns">
-<section><h2>Password</h2>${passwordForm(c, user.username, entries.password ?? {})}</section>
+<section><h2>Password</h2>${
+      user.authSource === OIDC_SOURCE
+        ? html`<p>You sign on by ${deps.signOn?.name ?? 'a provider'}, and have no password here.</p>`
+        : passwordForm(c, user.username, entries.password ?? {})
+    }</section>
 <section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}
 <h2>Programs</h2><p><a href="/account/tokens">Personal access tokens</a> let programs act for you without your password.</p></section>
 </div>`,

@@ -4,9 +4,11 @@ import { deleteCookie } from 'hono/cookie';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
+import { username as usernameSchema } from '../../http/json/account-fields.ts';
 import { COOKIE, isHttps, requestIdOf, sessionCookie, withOrigin } from '../../http/request.ts';
 import { reviewAccess } from '../../operations/access-review.ts';
 import { endSession } from '../../operations/accounts/sessions.ts';
+import { SignOn } from '../../operations/sign-on/sign-on.ts';
 import { formOf } from '../components/form.ts';
 import { html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
@@ -15,8 +17,11 @@ import { field } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
 import { safePath, sessionToken, withContext } from '../session.ts';
+import { logOutPage, signOnPages } from './sign-on.ts';
 
-interface Attempt {
+const isUsername = (text: string): boolean => usernameSchema.safeParse(text).success;
+
+export interface Attempt {
   next: string;
   username?: string;
   error?: OperationError;
@@ -24,15 +29,21 @@ interface Attempt {
 
 export function loginPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
-  for (const path of ['/login', '/logout']) routes.use(path, withContext(deps));
+  const signOn = deps.signOn && new SignOn({ ...deps, isUsername }, deps.signOn);
+  for (const path of ['/login/*', '/logout']) routes.use(path, withContext(deps));
   routes.onError((error, c) => errorPage(c, error, deps.failed));
   routes.get('/login', async (c) => {
     const next = safePath(c.req.query('next'));
     const actor = await actorOf(deps, c);
-    return actor.kind === 'anonymous' ? loginPage(c, { next }) : c.redirect(next, 303);
+    return actor.kind === 'anonymous' ? loginPage(deps, c, { next }) : c.redirect(next, 303);
   });
   routes.post('/login', (c) => logIn(deps, c));
-  routes.post('/logout', (c) => logOut(deps, c));
+  routes.post('/logout', (c) => logOut(deps, c, signOn));
+  if (signOn)
+    routes.route(
+      '/login/oidc',
+      signOnPages(deps, signOn, (c, attempt) => loginPage(deps, c, attempt)),
+    );
   return routes;
 }
 
@@ -44,7 +55,8 @@ async function actorOf({ authentication }: WebDeps, c: WebContext): Promise<Acto
   return actor;
 }
 
-async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Promise<Response> {
+async function logIn(deps: WebDeps, c: WebContext): Promise<Response> {
+  const { authentication, addressOf } = deps;
   const form = await formOf(c);
   const next = safePath(form.get('next'));
   const username = form.get('username') ?? '';
@@ -56,21 +68,27 @@ async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Pro
     return c.redirect(next, 303);
   } catch (error) {
     if (!(error instanceof OperationError)) throw error;
-    return loginPage(c, { next, username, error });
+    return loginPage(deps, c, { next, username, error });
   }
 }
 
-async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
+async function logOut(deps: WebDeps, c: WebContext, signOn: SignOn | undefined): Promise<Response> {
   const actor = await actorOf(deps, c);
   const token = sessionToken(c);
   if (token !== undefined) await endSession(deps, withOrigin(c, actor, deps.addressOf), token);
   // Closes the streams of this session. Streams of other sessions reconnect.
   if (actor.kind === 'user') await reviewAccess(deps, actor.user.id);
   deleteCookie(c, COOKIE, { path: '/' });
+  const atProvider = signOn && actor.kind === 'user' && (await logOutPage(deps, c, signOn, actor.user));
+  if (atProvider) return atProvider;
   return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
 }
 
-function loginPage(c: WebContext, { next, username = '', error }: Attempt): Promise<Response> {
+function loginPage(
+  { signOn }: WebDeps,
+  c: WebContext,
+  { next, username = '', error }: Attempt,
+): Promise<Response> {
   return page(c, {
     title: 'Log in',
     status: error ? statusOf(error) : 200,
@@ -79,6 +97,7 @@ function loginPage(c: WebContext, { next, username = '', error }: Attempt): Prom
 <form class="card narrow" method="post" action="/login">
 <h1>Log in</h1>
 ${error ? html`<p class="notice failed" role="alert">${error.message}</p>` : ''}
+${signOn ? html`<p><a class="button primary wide" href="/login/oidc?next=${encodeURIComponent(next)}">Sign on with ${signOn.name}</a></p><p class="quiet">Or by a password of Berth:</p>` : ''}
 <input type="hidden" name="next" value="${next}">
 ${field({ name: 'username', label: 'User name' }, (it) => html`<input ${it} value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" required${error ? '' : html` autofocus`}>`)}
 ${field({ name: 'password', label: 'Password' }, (it) => html`<input ${it} type="password" autocomplete="current-password" required${error ? html` autofocus` : ''}>`)}

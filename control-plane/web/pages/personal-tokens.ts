@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import type { Scope } from '../../core/accounts/account.ts';
 import { defaultDays, type PersonalToken } from '../../core/accounts/personal-token.ts';
+import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { personalTokenFields } from '../../http/json/personal-token-schemas.ts';
 import { pathId } from '../../http/request.ts';
 import {
@@ -31,26 +32,33 @@ const OF_ADMINISTRATORS: readonly Scope[] = ['operate', 'admin'];
 
 const { expires_days } = personalTokenFields.shape;
 
-const fields = z
-  .object({
-    name: personalTokenFields.shape.name,
-    days: z
-      .string()
-      .transform((text) => (text.trim() === '' ? null : Number(text)))
-      .pipe(expires_days.unwrap()),
-    present: z.string().min(1, 'is required'),
-    ...(Object.fromEntries(SCOPES.map(([scope]) => [scope, z.string().optional()])) as Record<
-      Scope,
-      z.ZodOptional<z.ZodString>
-    >),
-  })
-  .transform(({ name, days, present, ...chosen }) => {
-    const scopes = SCOPES.flatMap(([scope]) => (chosen[scope] === undefined ? [] : [scope]));
-    return {
-      ...{ name, expiresDays: days, currentPassword: present },
-      scopes: scopes.length > 0 ? scopes : (['read'] as const),
-    };
-  });
+const fieldsWith = (present: z.ZodType<string | undefined>) =>
+  z
+    .object({
+      name: personalTokenFields.shape.name,
+      days: z
+        .string()
+        .transform((text) => (text.trim() === '' ? null : Number(text)))
+        .pipe(expires_days.unwrap()),
+      present,
+      ...(Object.fromEntries(SCOPES.map(([scope]) => [scope, z.string().optional()])) as Record<
+        Scope,
+        z.ZodOptional<z.ZodString>
+      >),
+    })
+    .transform(({ name, days, present, ...chosen }) => {
+      const scopes = SCOPES.flatMap(([scope]) => (chosen[scope] === undefined ? [] : [scope]));
+      return {
+        ...{ name, expiresDays: days, currentPassword: present },
+        scopes: scopes.length > 0 ? scopes : (['read'] as const),
+      };
+    });
+
+const fields = fieldsWith(z.string().min(1, 'is required'));
+/** For users who sign on, and have no password. */
+const fieldsOfSignOn = fieldsWith(z.string().optional());
+
+const signsOn = (c: WebContext): boolean => c.get('account').user.authSource === OIDC_SOURCE;
 
 export function personalTokenPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -59,7 +67,7 @@ export function personalTokenPages(deps: WebDeps): Hono<WebEnv> {
   routes.post('/', (c) =>
     handleForm(
       c,
-      fields,
+      signsOn(c) ? fieldsOfSignOn : fields,
       (entry) => tokensPage(deps, c, entry),
       async (value) => {
         const { authentication, personalTokenRules: rules, addressOf } = deps;
@@ -135,10 +143,14 @@ ${field(
 </div>
 <p>It may read whatever you may read, and:</p>
 ${offered.map(([scope, label, hint]) => checkbox(scope, label, values[scope] !== undefined, hint))}
-${field(
-  { name: 'present', label: 'Your password', problems },
-  (it) => html`<input ${it} type="password" autocomplete="current-password" required>`,
-)}
+${
+  signsOn(c)
+    ? html`<p class="hint">You must have signed on within the last 10 minutes. The token works for some days after each sign-on; your operator states how many.</p>`
+    : field(
+        { name: 'present', label: 'Your password', problems },
+        (it) => html`<input ${it} type="password" autocomplete="current-password" required>`,
+      )
+}
 <button class="primary">Create token</button>
 </form>`;
 }

@@ -44,6 +44,7 @@ const ROWS: Readonly<Record<string, readonly Readonly<Record<string, Value>>[]>>
   unknown_services: [{ first: 1_000, last: 1_001 }],
   join_tokens: [{ labels: '[]', host_id: 1 }],
   personal_tokens: [{ scopes: '["read"]' }],
+  sign_ons: [{ user_id: 7, issuer: 'https://id.example.org' }],
 };
 
 /** Tables that have their only row from the beginning. */

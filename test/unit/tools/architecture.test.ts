@@ -85,6 +85,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     cluster: ['context.ts', 'audit.ts', 'accounts'],
     executions: ['context.ts', 'audit.ts', 'input.ts', 'read-turns.ts', 'access-review.ts'],
     shop: ['context.ts', 'executions'],
+    'sign-on': ['context.ts', 'access-review.ts', 'fair-line.ts', 'accounts'],
   },
   'control-plane/http': {
     bodies: ['address.ts', 'idempotency.ts'],

@@ -36,7 +36,8 @@ describe('settings', () => {
 
   test('the guide lists exactly the settings of the control plane, and separately the renamed ones', () => {
     const renamed = namesBelow('Renamed settings');
-    const current = settingsIn('control-plane/config.ts').filter((name) => !renamed.includes(name));
+    const files = ['control-plane/config.ts', 'control-plane/operations/sign-on/settings.ts'];
+    const current = files.flatMap(settingsIn).filter((name) => !renamed.includes(name));
     expect(sorted(namesBelow('Settings of the control plane'))).toEqual(sorted(current));
     const code = programs('control-plane').map((source) => source.code);
     expect(renamed.filter((name) => !code.some((text) => text.includes(name)))).toEqual([]);

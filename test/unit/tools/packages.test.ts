@@ -34,8 +34,10 @@ const OWNERS: Record<string, readonly string[]> = {
   jose: [
     'control-plane/operations/accounts/tokens.ts',
     'control-plane/operations/cluster/agent-proof.ts',
+    'control-plane/operations/sign-on/seal.ts',
     'agent/connection/identity.ts',
   ],
+  oauth4webapi: ['control-plane/operations/sign-on/provider.ts'],
   ws: ['control-plane/coordinator/runtime/node-sockets.ts', 'agent/connection/socket.ts'],
   dockerode: [
     'agent/engine/docker/',

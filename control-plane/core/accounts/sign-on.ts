@@ -1,0 +1,60 @@
+/**
+ * Sign-on by a provider of OpenID Connect: its settings, and what the groups of a user give (ACC-16). Pure.
+ */
+
+/** The source of users who sign on; their passwords, if any, are not accepted. */
+export const OIDC_SOURCE = 'oidc';
+
+/** The row for users of any group, or of none. */
+export const ANY_GROUP = '*';
+
+/** Members of the group have the role and the quota of these names. */
+export interface GroupRow {
+  group: string;
+  role: string;
+  quota: string;
+}
+
+export interface SignOnSettings {
+  /** As the provider states it, to the letter. */
+  issuer: string;
+  clientId: string;
+  /** Undefined for a public client. */
+  clientSecret: string | undefined;
+  /** The provider's name for people. */
+  name: string;
+  scope: string;
+  createsUsers: boolean;
+  /** The claim that names users who are created. */
+  usernameClaim: string;
+  groupsClaim: string;
+  /** The first row with a group of the user counts. Undefined: role and quota are administered here. */
+  groups: readonly GroupRow[] | undefined;
+  sessionMs: number;
+  /** How long after the last sign-on the user's personal access tokens work. */
+  tokensMs: number;
+}
+
+/** Who a user is at a provider. No two users have the same. */
+export interface Identity {
+  issuer: string;
+  subject: string;
+}
+
+/** What a user without a table of groups gets at the first sign-on. */
+export const DEFAULT_ROW: GroupRow = { group: ANY_GROUP, role: 'user', quota: 'default' };
+
+const MAX_GROUPS = 10_000;
+
+/** The groups in a claim, which is a list or a single group. Anything else counts as none. */
+export function groupsIn(claim: unknown): string[] {
+  if (typeof claim === 'string') return [claim];
+  if (!Array.isArray(claim)) return [];
+  return claim.slice(0, MAX_GROUPS).filter((one): one is string => typeof one === 'string');
+}
+
+/** The first row that applies; undefined if none does. */
+export function rowFor(rows: readonly GroupRow[], groups: readonly string[]): GroupRow | undefined {
+  const own = new Set(groups);
+  return rows.find(({ group }) => group === ANY_GROUP || own.has(group));
+}

@@ -1,0 +1,180 @@
+/**
+ * A provider of OpenID Connect as Berth uses it: authorisation code flow with PKCE, state and nonce. The
+ * signature, issuer, audience, nonce and times of each ID token are checked.
+ */
+import * as oauth from 'oauth4webapi';
+import type { Identity, SignOnSettings } from '../../core/accounts/sign-on.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { boundedFetch } from './bounded-fetch.ts';
+
+/** Clocks may differ by so much. */
+const CLOCK_TOLERANCE_S = 60;
+const DISCOVERED_MS = 300_000;
+
+/** What Berth must remember of a sign-on between its two requests. */
+export type Pending = {
+  state: string;
+  nonce: string;
+  verifier: string;
+  /** The address of the callback, which both requests to the provider must name. */
+  redirectUri: string;
+};
+
+/** A user as the provider has just stated it. */
+export interface Statement extends Identity {
+  claims: Readonly<Record<string, unknown>>;
+}
+
+export class Provider {
+  readonly #settings: SignOnSettings;
+  readonly #nowMs: () => number;
+  readonly #client: oauth.Client;
+  readonly #options: { [oauth.allowInsecureRequests]: boolean; [oauth.customFetch]: typeof boundedFetch };
+  #found: { server: oauth.AuthorizationServer; untilMs: number } | undefined;
+
+  constructor(settings: SignOnSettings, nowMs: () => number) {
+    this.#settings = settings;
+    this.#nowMs = nowMs;
+    this.#client = { client_id: settings.clientId, [oauth.clockTolerance]: CLOCK_TOLERANCE_S };
+    this.#options = {
+      [oauth.allowInsecureRequests]: settings.issuer.startsWith('http:'),
+      [oauth.customFetch]: boundedFetch,
+    };
+  }
+
+  /** Where the browser goes, and what the callback needs. */
+  async begin(redirectUri: string): Promise<{ url: string; pending: Pending }> {
+    const { authorization_endpoint: endpoint } = await this.#server();
+    if (endpoint === undefined) throw unusable('it states no authorization_endpoint');
+    const pending = {
+      state: oauth.generateRandomState(),
+      nonce: oauth.generateRandomNonce(),
+      verifier: oauth.generateRandomCodeVerifier(),
+      redirectUri,
+    };
+    const url = new URL(endpoint);
+    const query = {
+      client_id: this.#settings.clientId,
+      response_type: 'code',
+      redirect_uri: redirectUri,
+      scope: this.#settings.scope,
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
+      code_challenge_method: 'S256',
+    };
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    return { url: url.href, pending };
+  }
+
+  /** Exchanges the code in the callback's query. Throws `unauthenticated` if anything in it is not right. */
+  async complete(query: URLSearchParams, pending: Pending): Promise<Statement> {
+    // A copy has no keys from earlier: each sign-on reads the keys that the provider has now.
+    const server = { ...(await this.#server()) };
+    try {
+      return await this.#exchange(server, query, pending);
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  }
+
+  async #exchange(
+    server: oauth.AuthorizationServer,
+    query: URLSearchParams,
+    { state, nonce, verifier, redirectUri }: Pending,
+  ): Promise<Statement> {
+    const [client, options] = [this.#client, this.#options];
+    const answer = oauth.validateAuthResponse(server, client, query, state);
+    const response = await oauth.authorizationCodeGrantRequest(
+      server,
+      client,
+      this.#clientAuth(server),
+      answer,
+      redirectUri,
+      verifier,
+      options,
+    );
+    const checks = { expectedNonce: nonce, requireIdToken: true };
+    const result = await oauth.processAuthorizationCodeResponse(server, client, response, checks);
+    await oauth.validateApplicationLevelSignature(server, response, options);
+    const claims = oauth.getValidatedIdTokenClaims(result);
+    if (!claims) throw unusable('it sent no ID token');
+    const { sub: subject } = claims;
+    const more = server.userinfo_endpoint === undefined ? {} : await this.#userInfo(server, result, subject);
+    return { issuer: this.#settings.issuer, subject, claims: { ...more, ...claims } };
+  }
+
+  async #userInfo(
+    server: oauth.AuthorizationServer,
+    { access_token }: { access_token: string },
+    subject: string,
+  ) {
+    const response = await oauth.userInfoRequest(server, this.#client, access_token, this.#options);
+    return oauth.processUserInfoResponse(server, this.#client, subject, response);
+  }
+
+  /** Where a logout goes on; undefined if the provider has no such page. */
+  async endSessionUrl(returnTo: string): Promise<string | undefined> {
+    const { end_session_endpoint: endpoint } = await this.#server();
+    if (endpoint === undefined) return undefined;
+    const url = new URL(endpoint);
+    url.searchParams.set('client_id', this.#settings.clientId);
+    url.searchParams.set('post_logout_redirect_uri', returnTo);
+    return url.href;
+  }
+
+  #clientAuth({
+    token_endpoint_auth_methods_supported: methods,
+  }: oauth.AuthorizationServer): oauth.ClientAuth {
+    const { clientSecret } = this.#settings;
+    if (clientSecret === undefined) return oauth.None();
+    const isBasic = methods === undefined || methods.includes('client_secret_basic');
+    return isBasic ? oauth.ClientSecretBasic(clientSecret) : oauth.ClientSecretPost(clientSecret);
+  }
+
+  /** What the provider states of itself, read again after five minutes. */
+  async #server(): Promise<oauth.AuthorizationServer> {
+    if (this.#found && this.#nowMs() < this.#found.untilMs) return this.#found.server;
+    try {
+      const issuer = new URL(this.#settings.issuer);
+      const response = await oauth.discoveryRequest(issuer, this.#options);
+      const server = await oauth.processDiscoveryResponse(issuer, response);
+      this.#found = { server, untilMs: this.#nowMs() + DISCOVERED_MS };
+      return server;
+    } catch (error) {
+      throw unusable(reasonOf(error), error);
+    }
+  }
+}
+
+/** An error of the provider, or of how it is set up here. */
+const unusable = (reason: string, cause?: unknown) =>
+  new OperationError(
+    'unavailable',
+    `The provider of the sign-on can't be used now (${reason}). Try again, or log in by a password.`,
+    { cause },
+  );
+
+function refusalOf(error: unknown): OperationError {
+  if (error instanceof OperationError) return error;
+  if (error instanceof oauth.AuthorizationResponseError)
+    return new OperationError('unauthenticated', `The provider refused the sign-on (${words(error.error)}).`);
+  const isAnswer =
+    error instanceof oauth.ResponseBodyError || error instanceof oauth.WWWAuthenticateChallengeError;
+  const isWrong = error instanceof oauth.OperationProcessingError || isAnswer;
+  if (!isWrong && !(error instanceof oauth.UnsupportedOperationError))
+    return unusable(reasonOf(error), error);
+  return new OperationError(
+    'unauthenticated',
+    `The sign-on is not valid: ${reasonOf(error)}. Begin it again.`,
+  );
+}
+
+/** Errors of the library name claims and fields, never their values. */
+const reasonOf = (error: unknown): string => {
+  if (error instanceof oauth.ResponseBodyError) return words(error.error);
+  return error instanceof Error ? words(error.message) : 'unknown';
+};
+
+/** What a provider or its answer says, as far as a page can show it. */
+const words = (text: string): string => text.replace(/[^ -~]/g, ' ').slice(0, 200);

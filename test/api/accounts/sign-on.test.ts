@@ -1,0 +1,370 @@
+/** Sign-on by a real provider of OpenID Connect: one control plane of each host serves all tests. */
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup, writeRow } from '../../support/hosts/hosts.ts';
+import { type Falsified, newKey, TestProvider } from '../../support/sign-on/test-provider.ts';
+import { Visitor } from '../../support/sign-on/visitor.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'B' },
+  { kind: 'workerd', variant: 'zoe-2018.12' },
+];
+const NATIVE = '/native/api/0.7';
+const [ADMIN, USER] = [1, 3];
+const GROUPS = [
+  { group: 'operators', role: 'admin' },
+  { group: 'staff', role: 'user', quota: 'default' },
+];
+interface Entry {
+  credential: string;
+  outcome: string;
+  request_id: string | null;
+}
+
+const HOUR_S = 3_600;
+const nowS = () => Math.floor(Date.now() / 1_000);
+
+const provider = await TestProvider.start();
+const otherKey = await newKey();
+afterAll(() => provider.stop());
+afterEach(() => {
+  provider.falsified = undefined;
+});
+
+onHosts(
+  setups,
+  (host, { kind }) => {
+    const anonymous = new HttpClient(() => host().url());
+    const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
+    let visitor: Visitor;
+    beforeEach(() => {
+      visitor = new Visitor();
+    });
+    const berth = () => host().url();
+    /** Gives somebody an account at the provider, with a subject of this host, who logs in there next. */
+    const account = (name: string, claims: Record<string, unknown> = {}) => {
+      const subject = `${kind} ${name}`;
+      const all = { preferred_username: name, email: `${name}@example.org`, groups: ['staff'], ...claims };
+      provider.accounts[subject] = all;
+      provider.next = subject;
+      return subject;
+    };
+    const userNamed = async (name: string) => {
+      const all = (await admin.get(`${NATIVE}/user?username=${name}`)).json<Record<string, object>>();
+      return Object.values(all)[0] as (Record<string, unknown> & { id: number }) | undefined;
+    };
+    const isLoggedIn = async (who = visitor) => (await who.open(`${berth()}/account`)).status === 200;
+    const cookieOf = (who = visitor) => anonymous.with({ cookie: who.cookiesFor(berth()) });
+    const makeUser = async (fields: object) => {
+      const body = { role_id: USER, quota_id: 1, ...fields };
+      const reply = await admin.post(`${NATIVE}/user`, body);
+      expect(reply.status, reply.text).toBe(200);
+      return reply.json<{ user_id: number }>().user_id;
+    };
+    const signedOn = async (name: string, claims: Record<string, unknown> = {}) => {
+      account(name, claims);
+      const page = await visitor.signOn(berth());
+      expect(page.status, page.text).toBe(200);
+    };
+
+    test('H530, H531: who signs on first is created, logged in and led to the wanted page, and is the same user later', async () => {
+      account('ann');
+      const page = await visitor.signOn(berth(), '/account?tab=1');
+      expect([page.status, page.url], page.text).toEqual([200, `${berth()}/account?tab=1`]);
+      const user = await userNamed('ann');
+      expect(user).toMatchObject({
+        ...{ auth_source: 'oidc', email: 'ann@example.org', enabled: true, role_id: USER, quota_id: 1 },
+      });
+      account('ann', { preferred_username: 'renamed', email: 'admin@example.org' });
+      await new Visitor().signOn(berth());
+      expect([await userNamed('ann'), await userNamed('renamed')]).toEqual([user, undefined]);
+    });
+
+    test('H531: a sign-on never takes over a user by name or e-mail address', async () => {
+      await makeUser({ username: 'bob', email: 'bob@example.org' });
+      const before = await userNamed('bob');
+      account('bob');
+      const page = await visitor.signOn(berth());
+      expect([page.status, await isLoggedIn()]).toEqual([403, false]);
+      expect(page.text).toContain('The user name bob is taken here by another user.');
+      expect(page.text).toContain(`the subject ${kind} bob`);
+      expect(await userNamed('bob')).toEqual(before);
+      visitor = new Visitor();
+      await signedOn('bob2', { email: 'bob@example.org' });
+      expect(await userNamed('bob2')).toMatchObject({ auth_source: 'oidc' });
+    });
+
+    test('H531: a name that no user may have is refused, and creates nobody', async () => {
+      for (const preferred_username of ['a:b', '../x', '', 7, undefined]) {
+        account('unnamed', { preferred_username });
+        const { status, text } = await new Visitor().signOn(berth());
+        expect([status, text]).toEqual([403, expect.stringContaining('preferred_username')]);
+      }
+    });
+
+    test('H532: an administrator links a user to a subject, in a new user or an old one, and nobody else can', async () => {
+      const carol = account('carol');
+      const id = await makeUser({ username: 'Carol C', auth_source: 'oidc', subject: carol });
+      expect((await visitor.signOn(berth())).text).toContain('Carol C');
+      const dave = account('dave');
+      await makeUser({ username: 'dave' });
+      const link = { subject: dave };
+      const path = `${NATIVE}/user/${(await userNamed('dave'))?.id}`;
+      expect((await cookieOf().post(path, link)).status).toBe(403);
+      expect((await admin.post(path, { subject: carol })).status).toBe(409);
+      expect((await admin.post(path, { ...link, auth_source: 'internal' })).status).toBe(400);
+      expect((await admin.post(path, link)).status).toBe(200);
+      expect(await userNamed('dave')).toMatchObject({ auth_source: 'oidc' });
+      visitor = new Visitor();
+      expect((await visitor.signOn(berth())).text).toContain('dave');
+      expect((await admin.post(`/api/0.7/user/${id}`, link)).status).toBe(400);
+    });
+
+    test('H533: groups give role and quota at each sign-on, and members of none are not admitted', async () => {
+      await signedOn('erin');
+      const before = visitor;
+      visitor = new Visitor();
+      await signedOn('erin', { groups: ['other', 'operators', 'staff'] });
+      expect(await userNamed('erin')).toMatchObject({ role_id: ADMIN });
+      expect([await isLoggedIn(before), await isLoggedIn()]).toEqual([false, true]);
+      for (const groups of [[], ['other'], undefined, { staff: true }]) {
+        account('erin', { groups });
+        const page = await new Visitor().signOn(berth());
+        expect([page.status, page.text]).toEqual([403, expect.stringContaining('none of the groups')]);
+      }
+      visitor = new Visitor();
+      await signedOn('erin', { groups: 'staff' });
+      expect(await userNamed('erin')).toMatchObject({ role_id: USER });
+    });
+
+    const falsified: [string, () => Falsified, string][] = [
+      ['issuer', () => ({ claims: { iss: 'https://other.example.org' } }), 'iss'],
+      ['audience', () => ({ claims: { aud: 'another client' } }), 'aud'],
+      ['audience of several', () => ({ claims: { aud: ['berth', 'other'], azp: 'other' } }), 'azp'],
+      ['nonce', () => ({ claims: { nonce: 'that of another sign-on' } }), 'nonce'],
+      ['missing nonce', () => ({ claims: { nonce: undefined } }), 'nonce'],
+      ['subject', () => ({ claims: { sub: 'of another user' } }), 'sub'],
+      ['expiry 2 minutes ago', () => ({ claims: { exp: nowS() - 120 } }), 'exp'],
+      ['begin in 2 minutes', () => ({ claims: { nbf: nowS() + 120 } }), 'nbf'],
+      ['signature by another key', () => ({ key: otherKey }), 'signature'],
+    ];
+    test('H534: an ID token with a wrong issuer, audience, nonce, time or signature logs nobody in and creates nobody', async () => {
+      for (const [what, make, reason] of falsified) {
+        account('falsified');
+        provider.falsified = make();
+        const page = await visitor.signOn(berth());
+        expect([what, page.status]).toEqual([what, 401]);
+        expect(page.text, what).toContain('The sign-on is not valid');
+        expect(page.text, what).toContain(reason);
+        expect([what, await isLoggedIn()]).toEqual([what, false]);
+      }
+      expect(await userNamed('falsified')).toBeUndefined();
+    });
+
+    test('H534: clocks that differ by half a minute, and a change of keys at any moment, hinder nobody', async () => {
+      provider.falsified = { claims: { exp: nowS() - 30, nbf: nowS() + 30 } };
+      await signedOn('frank');
+      provider.falsified = undefined;
+      visitor = new Visitor();
+      await provider.changeKey();
+      await signedOn('frank');
+    });
+
+    test('H534: a refusal at the provider is told', async () => {
+      provider.next = null;
+      const page = await visitor.signOn(berth());
+      expect([page.status, page.text]).toEqual([401, expect.stringContaining('(access_denied)')]);
+    });
+
+    test('H535: the callback works once, in the browser that began, with its state', async () => {
+      account('grace');
+      const callback = await visitor.toCallback(berth());
+      const refused = async (who: Visitor, url: string, cookie?: string) => {
+        const seen = await who.open(url, cookie === undefined ? {} : { headers: { cookie } });
+        expect([seen.status, seen.headers.getSetCookie().join().includes('berth_session')]).toEqual([
+          401,
+          false,
+        ]);
+      };
+      await refused(new Visitor(), callback);
+      const other = new Visitor();
+      await other.toCallback(berth());
+      await refused(other, callback);
+      const cookie = visitor.cookiesFor(callback);
+      await refused(new Visitor(), callback, `${cookie}x`);
+      await refused(new Visitor(), callback.replace(/state=[^&]*/, 'state=other'), cookie);
+      expect((await visitor.open(callback)).status).toBe(303);
+      expect(await isLoggedIn()).toBe(true);
+      expect(visitor.cookiesFor(callback)).not.toContain('berth_sign_on');
+      await refused(new Visitor(), callback, cookie);
+      await refused(visitor, callback);
+    });
+
+    test('H535: another site can not begin a sign-on, and none leads to another site', async () => {
+      for (const headers of [
+        { 'sec-fetch-site': 'cross-site' },
+        { referer: 'https://evil.example.org/' },
+        {},
+      ]) {
+        const seen = await visitor.open(`${berth()}/login/oidc?next=/shop`, { headers });
+        expect([seen.status, seen.headers.get('location')]).toEqual([303, '/login?next=%2Fshop']);
+        expect(seen.headers.getSetCookie()).toEqual([]);
+      }
+      account('heidi');
+      const page = await visitor.follow(`${berth()}/login/oidc?next=//evil.example.org`);
+      expect([page.status, page.url]).toEqual([200, `${berth()}/executions`]);
+    });
+
+    test('H536: a session ends after the hours of the setting, and nobody returns whom the provider no longer knows', async () => {
+      await signedOn('ivan');
+      const db = await host().openDb();
+      const [row] = await db.query(
+        'SELECT expires_ms FROM sessions JOIN users ON users.id = user_id WHERE username = ?',
+        ['ivan'],
+      );
+      await db.close();
+      const leftS = Number(row?.expires_ms) / 1_000 - nowS();
+      expect(Math.abs(leftS - 2 * HOUR_S)).toBeLessThan(60);
+      const ofIvan = '(SELECT id FROM users WHERE username = ?)';
+      await writeRow(host(), `UPDATE sessions SET expires_ms = 1 WHERE user_id = ${ofIvan}`, ['ivan']);
+      expect(await isLoggedIn()).toBe(false);
+      provider.next = null;
+      visitor.forget(provider.issuer);
+      const page = await visitor.signOn(berth());
+      expect([page.status, await isLoggedIn()]).toEqual([401, false]);
+    });
+
+    test('H537, C280: a recent sign-on yields a personal access token, which works for some days after each sign-on', async () => {
+      await signedOn('judy');
+      const ofJudy = '(SELECT id FROM users WHERE username = ?)';
+      const make = (name: string) => cookieOf().post(`${NATIVE}/token`, { name, scopes: ['submit'] });
+      const made = await make('ci');
+      expect(made.status, made.text).toBe(200);
+      const bearer = anonymous.with({ authorization: `Bearer ${made.json<{ token: string }>().token}` });
+      const states = async () => [
+        (await bearer.get(`${NATIVE}/execution`)).status,
+        (await bearer.delete(`${NATIVE}/execution/999999`)).status,
+      ];
+      expect(await states()).toEqual([200, 404]);
+      await writeRow(host(), `UPDATE sign_ons SET tokens_until_ms = 1 WHERE user_id = ${ofJudy}`, ['judy']);
+      expect(await states()).toEqual([401, 401]);
+      await writeRow(host(), `UPDATE sessions SET signed_on_ms = 1 WHERE user_id = ${ofJudy}`, ['judy']);
+      const refused = await make('later');
+      expect([refused.status, refused.reason]).toEqual([
+        409,
+        expect.stringContaining('within the last 10 minutes'),
+      ]);
+      visitor = new Visitor();
+      await signedOn('judy');
+      expect(await states()).toEqual([200, 404]);
+    });
+
+    test('H537: a password of a user who signs on is not accepted', async () => {
+      await signedOn('ken');
+      const user = await userNamed('ken');
+      expect((await admin.post(`${NATIVE}/user/${user?.id}`, { password: 'a long password' })).status).toBe(
+        200,
+      );
+      const reply = await anonymous.with(basic('ken', 'a long password')).get(`${NATIVE}/execution`);
+      expect(reply.status).toBe(401);
+    });
+
+    test('H537: a user who is disabled here, or is no longer one for sign-on, does not come in', async () => {
+      await signedOn('leo');
+      const user = await userNamed('leo');
+      for (const change of [{ enabled: false }, { enabled: true, auth_source: 'internal' }]) {
+        await admin.post(`${NATIVE}/user/${user?.id}`, change);
+        const page = await new Visitor().signOn(berth());
+        expect([page.status, page.text]).toEqual([403, expect.stringContaining('disabled, or no longer')]);
+      }
+      expect(await isLoggedIn()).toBe(false);
+    });
+
+    test('H538, W141: a logout ends the session here and goes on to the provider', async () => {
+      await signedOn('mia');
+      const [callback] = provider.requests.filter((one) => one === 'GET /.well-known/openid-configuration');
+      expect(callback).toBeDefined();
+      const seen = await visitor.open(`${berth()}/logout`, { method: 'POST' });
+      const [, url = ''] = /^0; url=(.*)$/.exec(seen.headers.get('refresh') ?? '') ?? [];
+      expect([seen.status, url.startsWith(`${provider.issuer}/session/end?client_id=berth`)]).toEqual([
+        200,
+        true,
+      ]);
+      expect(seen.text).toContain('Log out of Example');
+      expect(await isLoggedIn()).toBe(false);
+      const there = await visitor.open(url);
+      expect([there.status, there.text]).toEqual([200, expect.stringContaining('sign-out')]);
+    });
+
+    test('H539: sign-ons that are begun leave nothing behind, and ask the provider nothing', async () => {
+      const db = await host().openDb();
+      const tables = await db.query(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`);
+      const rows = () =>
+        Promise.all(
+          tables.map(async ({ name }) => (await db.query(`SELECT count(*) AS n FROM "${name}"`))[0]?.n),
+        );
+      await visitor.open(`${berth()}/login/oidc`, { headers: { 'sec-fetch-site': 'none' } });
+      const [before, asked] = [await rows(), provider.requests.length];
+      const begun = Array.from({ length: 100 }, () =>
+        new Visitor().open(`${berth()}/login/oidc`, { headers: { 'sec-fetch-site': 'none' } }),
+      );
+      for (const { status } of await Promise.all(begun)) expect([303, 429]).toContain(status);
+      expect([await rows(), provider.requests.length]).toEqual([before, asked]);
+      await db.close();
+    });
+
+    test('H540: the audit log has each sign-on, the user that it created, and refused ones by network', async () => {
+      await signedOn('nina');
+      provider.next = null;
+      await new Visitor().signOn(berth());
+      const entries = async (query: string) => {
+        const all = (await admin.get(`${NATIVE}/audit?${query}`)).json<Record<string, Entry>>();
+        return Object.values(all).filter(({ credential }) => credential === 'oidc');
+      };
+      const target = `user/${(await userNamed('nina'))?.id}`;
+      const done = { outcome: 'done', request_id: expect.any(String) };
+      expect(await entries('user=nina')).toMatchObject([{ ...done, action: 'log-in', target }]);
+      const created = await entries(`action=create-user&target=${target}`);
+      expect(created).toMatchObject([{ ...done, user: null, target_name: 'nina' }]);
+      const refused = (await entries('action=log-in')).filter(({ outcome }) => outcome === 'unauthenticated');
+      expect(refused[0]).toMatchObject({ user: null, request_id: null });
+    });
+
+    test('H541: the last internal administrator stays, however many sign on', async () => {
+      await signedOn('olga', { groups: ['operators'] });
+      expect(await userNamed('olga')).toMatchObject({ role_id: ADMIN });
+      const own = await userNamed('admin');
+      const path = `${NATIVE}/user/${own?.id}`;
+      const tries = [
+        await admin.post(path, { subject: account('olga') }),
+        await admin.post(path, { enabled: false }),
+        await cookieOf().delete(path),
+      ];
+      expect(tries.map(({ status }) => status)).toEqual([409, 409, 409]);
+      expect(await userNamed('admin')).toEqual(own);
+    });
+
+    test('W140: the login page leads to the sign-on, and back to the wanted page', async () => {
+      const { text } = await visitor.open(`${berth()}/login?next=/shop`);
+      expect(text).toContain('href="/login/oidc?next=%2Fshop"');
+      expect(text).toContain('Sign on with Example');
+      await signedOn('pete');
+      expect((await visitor.open(`${berth()}/account`)).text).toContain('You sign on by Example');
+      const { text: tokens } = await visitor.open(`${berth()}/account/tokens`);
+      expect([tokens.includes('type="password"'), tokens.includes('signed on within')]).toEqual([
+        false,
+        true,
+      ]);
+      const made = await visitor.open(`${berth()}/account/tokens`, {
+        ...{ method: 'POST', body: new URLSearchParams({ name: 'web', days: '1' }) },
+      });
+      expect([made.status, made.text]).toEqual([200, expect.stringContaining('berth_pat_')]);
+    });
+  },
+  {
+    ...provider.settings(),
+    BERTH_OIDC_CREATE_USERS: 'on',
+    BERTH_OIDC_GROUPS: JSON.stringify(GROUPS),
+    BERTH_OIDC_SESSION_HOURS: '2',
+  },
+);

@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { AccountChange } from '../../../../control-plane/core/accounts/account-input.ts';
+import type { SignOnSettings } from '../../../../control-plane/core/accounts/sign-on.ts';
+import { accountFor } from '../../../../control-plane/operations/sign-on/account-for.ts';
+import type { Db } from '../../../../control-plane/store/db/db.ts';
+import { memoryDatabase } from '../../../support/hosts/memory-database.ts';
+
+const ISSUER = 'https://id.example.org';
+const SETTINGS: SignOnSettings = {
+  ...{ issuer: ISSUER, clientId: 'berth', clientSecret: undefined, name: 'Example', scope: 'openid' },
+  ...{ createsUsers: true, usernameClaim: 'preferred_username', groupsClaim: 'groups', groups: undefined },
+  ...{ sessionMs: 1, tokensMs: 1 },
+};
+
+let db: Db;
+beforeEach(async () => {
+  db = await memoryDatabase();
+});
+afterEach(() => db.close());
+
+/** Resolves to the change that is requested of the coordinator, which makes none. */
+async function changeFor(settings: Partial<SignOnSettings>, claims: Record<string, unknown>) {
+  const changes: AccountChange[] = [];
+  const changeAccounts = async (change: AccountChange) => {
+    changes.push(change);
+    return { done: false, why: 'taken' } as const;
+  };
+  const deps = { db, coordinator: { changeAccounts }, isUsername: () => true };
+  const statement = { issuer: ISSUER, subject: '7', claims };
+  const origin = { requestId: 'r', address: undefined };
+  const error = await accountFor(deps, { ...SETTINGS, ...settings }, statement, origin).catch(
+    (one: Error) => one,
+  );
+  return { change: changes[0], message: error instanceof Error ? error.message : '' };
+}
+
+test('H531: without BERTH_OIDC_CREATE_USERS nobody is created, and the answer names the subject for an administrator', async () => {
+  const { change, message } = await changeFor({ createsUsers: false }, { preferred_username: 'ann' });
+  expect(change).toBeUndefined();
+  expect(message).toBe(
+    'You have no user here yet. Ask an administrator of Berth to give a user the subject 7.',
+  );
+});
+
+test('H533: without a table of groups a new user has the role user and the quota default', async () => {
+  const { change } = await changeFor({}, { preferred_username: 'ann', groups: ['admin'] });
+  expect(change).toMatchObject({ kind: 'create-user', user: { roleId: 3, quotaId: 1, authSource: 'oidc' } });
+});
+
+test('H533: a table that names a role or a quota which does not exist admits nobody, and the answer names it', async () => {
+  const tables = [
+    [{ group: '*', role: 'gone', quota: 'default' }],
+    [{ group: '*', role: 'user', quota: 'gone' }],
+  ];
+  for (const groups of tables) {
+    const { change, message } = await changeFor({ groups }, { preferred_username: 'ann' });
+    expect([change, message]).toEqual([
+      undefined,
+      expect.stringMatching(/BERTH_OIDC_GROUPS names the \w+ gone/),
+    ]);
+  }
+});
+
+test('H531: an e-mail address that can not be one is left out', async () => {
+  const emails = ['ann@example.org', 'a b', `${'x'.repeat(300)}@example.org`, 7, undefined];
+  const kept = emails.map(async (email) => {
+    const { change } = await changeFor({}, { preferred_username: 'ann', email });
+    return change?.kind === 'create-user' ? change.user.email : undefined;
+  });
+  expect(await Promise.all(kept)).toEqual(['ann@example.org', '', '', '', '']);
+});

@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import * as z from 'zod';
+import { Seal } from '../../../../control-plane/operations/sign-on/seal.ts';
+import type { Db } from '../../../../control-plane/store/db/db.ts';
+import { memoryDatabase } from '../../../support/hosts/memory-database.ts';
+
+const content = z.object({ secret: z.string() });
+let db: Db;
+let nowMs: number;
+beforeEach(async () => {
+  db = await memoryDatabase();
+  nowMs = 1_700_000_000_000;
+});
+afterEach(() => db.close());
+
+const sealOf = (kind = 'one', deploymentName = 'here') =>
+  new Seal({ db, nowMs: () => nowMs, deploymentName }, kind, content);
+
+test('H535: what a browser keeps of a sign-on is opened only by the deployment that sealed it, for its purpose, and in time', async () => {
+  const sealed = await sealOf().close({ secret: 'nonce' }, 600_000);
+  expect(await sealOf().open(sealed)).toMatchObject({ secret: 'nonce' });
+  expect(await sealOf('other').open(sealed)).toBeUndefined();
+  expect(await sealOf('one', 'there').open(sealed)).toBeUndefined();
+  nowMs += 599_000;
+  expect(await sealOf().open(sealed)).toBeDefined();
+  nowMs += 2_000;
+  expect(await sealOf().open(sealed)).toBeUndefined();
+});
+
+test('H535: it shows nothing of its content, and any change of it, or anything else, is refused', async () => {
+  const sealed = await sealOf().close({ secret: 'nonce' }, 600_000);
+  for (const part of sealed.split('.')) {
+    const text = Buffer.from(part, 'base64url').toString('latin1');
+    expect(text).not.toContain('nonce');
+  }
+  const [head = '', key = '', iv = '', text = '', tag = ''] = sealed.split('.');
+  const changed = `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`;
+  for (const wrong of ['', 'x', 'a.b.c', [head, key, iv, changed, tag].join('.'), 'a'.repeat(100_000)])
+    expect(await sealOf().open(wrong)).toBeUndefined();
+});
