@@ -14,6 +14,7 @@ import { type DiskProbe, isDiskLow } from './host/disk.ts';
 import type { Firewall } from './host/firewall.ts';
 import { ImageRemoval } from './host/image-removal.ts';
 import { runningContainerOf } from './host/usage.ts';
+import { UsageHistory } from './host/usage-history.ts';
 import { UsageMeter } from './host/usage-meter.ts';
 import { type Logger, messageOf } from './logger.ts';
 import type { PunchHole } from './logs/log-retention.ts';
@@ -59,6 +60,7 @@ export interface Assembly {
   watch: EngineWatcher;
   lease: Lease;
   images: ImageRemoval;
+  meter: UsageMeter;
 }
 
 export function assemble(config: Config, facts: EngineFacts, parts: AgentParts): Assembly {
@@ -89,7 +91,19 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     onExpired: (unknown) => agent.lapse(unknown),
     log,
   });
-  const begin = sessionFactory(config, facts, parts, { agent, reporter, output, conditions, lease });
+  const usages = new UsageHistory();
+  const meter = new UsageMeter({
+    engine,
+    running: () => agent.inventory().flatMap(runningContainerOf),
+    cores: facts.cores,
+    found: (usage) => reporter.setUsage(usage),
+    history: usages,
+    uptimeMs,
+    timeoutMs: USAGE_TIMEOUT_MS,
+    log,
+  });
+  const shared = { agent, reporter, output, conditions, lease, meter, usages };
+  const begin = sessionFactory(config, facts, parts, shared);
   const images = new ImageRemoval({
     engine,
     wanted: () => agent.images(),
@@ -97,7 +111,7 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     isLow: isDiskLow(facts.dataDir, config.minDiskBytes, probeDisk),
     log,
   });
-  return { begin, output, conditions, agent, watch, lease, images };
+  return { begin, output, conditions, agent, watch, lease, images, meter };
 }
 
 function engineWatcher(
@@ -132,16 +146,10 @@ function sessionFactory(
     output,
     conditions,
     lease,
-  }: Omit<Assembly, 'begin' | 'watch' | 'images'> & { reporter: Reporter },
+    meter,
+    usages,
+  }: Omit<Assembly, 'begin' | 'watch' | 'images'> & { reporter: Reporter; usages: UsageHistory },
 ): Assembly['begin'] {
-  const meter = new UsageMeter({
-    engine,
-    running: () => agent.inventory().flatMap(runningContainerOf),
-    cores: facts.cores,
-    found: (usage) => reporter.setUsage(usage),
-    timeoutMs: USAGE_TIMEOUT_MS,
-    log,
-  });
   const host = hostFacts(config, facts);
   return (socket, version) =>
     new ControlPlaneSession(socket, {
@@ -156,6 +164,7 @@ function sessionFactory(
       lease,
       clock: (exchange) => compareClocks(exchange, conditions),
       measure: () => meter.measure(),
+      usageOf: (key) => usages.linesOf(key),
       welcomed: () => welcomed?.(),
       update: (release) => updater?.request(release),
       makeOverlay: (overlay) =>

@@ -11,6 +11,7 @@ import { watchDisk } from './host/disk.ts';
 import { startDiskGuard } from './host/disk-guard.ts';
 import { KEPT_OUTPUT_BYTES } from './host/disk-offenders.ts';
 import { watchFirewall } from './host/firewall.ts';
+import { startUsageRounds } from './host/usage-meter.ts';
 import { watchVolumeRoots } from './host/volume-roots.ts';
 import { type Logger, messageOf } from './logger.ts';
 import { decommission } from './services/decommission.ts';
@@ -25,6 +26,8 @@ const PING_MS = 10_000;
 const DISK_CHECK_MS = 10_000;
 const OUTPUT_LIMIT_MS = 2_000;
 const VOLUME_ROOT_CHECK_MS = 60_000;
+/** The time of the points of a usage series at first. */
+const USAGE_MS = 30_000;
 const LOG_EXPIRY_MS = 3_600_000;
 const NETWORK_REMOVAL_MS = 15_000;
 const IMAGE_REMOVAL_MS = 60_000;
@@ -39,7 +42,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   const facts = await waitForFacts(engine, log, stopSignal);
   if (!facts) return;
   const assembly = assemble(config, facts, parts);
-  const { agent, watch, output, lease, conditions } = assembly;
+  const { agent, watch, output, lease, conditions, meter } = assembly;
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
   // The signal may have aborted during `waitForFacts`; no further abort event follows.
   if (stopSignal.aborted) watch.close();
@@ -57,6 +60,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     await Promise.race([seen.promise, watching]);
     cleanups.push(scheduleHousekeeping(config, parts, assembly));
     cleanups.push(startOutputLimit(output, OUTPUT_LIMIT_MS));
+    cleanups.push(startUsageRounds(meter, USAGE_MS));
     cleanups.push(await guardDisk(config, facts, parts, assembly));
     // The lease may have expired while no agent ran. The agent must then stop its containers before anything
     // else.

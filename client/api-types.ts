@@ -606,6 +606,25 @@ export type ServiceDescription = {
   replicas?: number | undefined;
 };
 
+export type ServiceUsage = {
+  /** Time of the last start in seconds since 1970; null if its host has no samples of it */
+  start: number | null;
+  /** Samples of the last start, oldest first */
+  samples: Array<{
+    /** In seconds since 1970 */
+    time: number;
+    /** In bytes, the highest since the sample before */
+    memory: number;
+    /** Average since the sample before, or since the start */
+    cores: number;
+  }>;
+  reserved: {
+    /** In bytes */
+    memory: number;
+    cores: number;
+  };
+};
+
 export type ShopEntry = {
   id: string;
   category: string;

@@ -13,6 +13,7 @@ import type {
   RoleChanges,
   RoleFields,
   Service,
+  ServiceUsage,
   User,
   UserChanges,
   UserFields,
@@ -185,6 +186,11 @@ export class Berth {
 
   service(id: number): Promise<Service> {
     return this.#json('GET', `service/${id}`);
+  }
+
+  /** What the last start of a service used, over its whole life. */
+  usage(serviceId: number): Promise<ServiceUsage> {
+    return this.#json('GET', `service/${serviceId}/usage`);
   }
 
   /**

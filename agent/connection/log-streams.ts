@@ -1,7 +1,7 @@
 /** The open log streams of one connection. A stream never outlives its connection (P10). */
 import type { FileHandle } from 'node:fs/promises';
 import type { ServiceKey } from '../../shared/protocol/assignment.ts';
-import { MAX_LOG_STREAMS } from '../../shared/protocol/codec.ts';
+import { encodeChunk, MAX_LOG_STREAMS } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { sizeText } from '../../shared/sizes.ts';
@@ -16,6 +16,8 @@ export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
   retention: Pick<LogRetention, 'firstOffset' | 'lastRemoved' | 'maxBytes'>;
   mayWrite(key: ServiceKey): boolean;
+  /** The usage of a start as lines of text; undefined if there is none. */
+  usageOf(key: ServiceKey): string | undefined;
   send(message: Up): void;
   /**
    * Resolves when the bytes have been passed to the network, so that at most one chunk is buffered for each
@@ -40,6 +42,10 @@ export class LogStreams {
     this.#collectMs = collectMs;
     const key = { service, generation };
     const end = (end: LogEnd) => this.#options.send({ type: 'logs.end', stream, ...end });
+    if (format === 'usage') {
+      void this.#sendUsage(message).then(end);
+      return;
+    }
     // Each stream has buffers of a third of a megabyte.
     if (this.#readers.size >= MAX_LOG_STREAMS) {
       end({ reason: 'failed', message: 'too many log streams' });
@@ -69,6 +75,29 @@ export class LogStreams {
     void reader.run().then(() => {
       if (this.#readers.get(stream) === reader) this.#readers.delete(stream);
     });
+  }
+
+  /**
+   * Sends the whole usage as one chunk (P228), because it may differ the next time. A reader that continues
+   * after this chunk gets the end alone.
+   */
+  async #sendUsage({
+    stream,
+    offset,
+    credit,
+    ...key
+  }: Extract<Down, { type: 'logs.open' }>): Promise<LogEnd> {
+    if (offset > 0) return { reason: 'exited' };
+    const lines = this.#options.usageOf(key);
+    if (lines === undefined) return { reason: 'missing' };
+    const payload = Buffer.from(lines);
+    if (payload.length > credit)
+      return {
+        reason: 'failed',
+        message: `the usage of the service requires a credit of ${payload.length} bytes`,
+      };
+    await this.#options.sendBytes(encodeChunk({ stream, next: payload.length, payload }));
+    return { reason: 'exited' };
   }
 
   /** Late grants and closes for an ended stream are ignored. */

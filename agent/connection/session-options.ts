@@ -1,4 +1,5 @@
 /** What a session with the control plane requires of its socket and of the rest of the agent. */
+import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Overlay } from '../../shared/protocol/swarm.ts';
 import type { HostFacts } from '../../shared/protocol/up.ts';
@@ -36,6 +37,8 @@ export interface SessionOptions {
    * that is requested, which alone waits for it. Never rejects.
    */
   measure(): Promise<void>;
+  /** The usage of a start as lines of text; undefined if there is none (P228). */
+  usageOf(key: ServiceKey): string | undefined;
   /** Called at the welcome. */
   welcomed(): void;
   /** Begins an update of this agent. The session never waits for it. */

@@ -45,6 +45,7 @@ export class ControlPlaneSession {
       open: (key) => output.open(key),
       retention: output.retention,
       mayWrite: (key) => agent.mayWrite(key),
+      usageOf: options.usageOf,
       send: (message) => this.#send(message),
       sendBytes: (bytes) => socket.sendBytes(bytes),
     });

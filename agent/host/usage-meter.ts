@@ -6,6 +6,7 @@ import type { HostUsage } from '../../shared/protocol/up.ts';
 import type { Engine } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { nextReadings, type Readings, type RunningContainer, totalOf } from './usage.ts';
+import type { UsageHistory } from './usage-history.ts';
 
 export interface UsageMeterOptions {
   engine: Pick<Engine, 'usage'>;
@@ -15,9 +16,22 @@ export interface UsageMeterOptions {
   cores: number;
   /** Called after each round. Undefined if no sample was read. */
   found(usage: HostUsage | undefined): void;
+  /** Keeps what each service used (P229). */
+  history: Pick<UsageHistory, 'note'>;
+  /** A clock that is never set. */
+  uptimeMs(): number;
   /** Time limit of a round. */
   timeoutMs: number;
   log: Logger;
+}
+
+/**
+ * Measures also while the control plane wants only pulses, or is away (P231). Returns the function that ends
+ * it.
+ */
+export function startUsageRounds(meter: Pick<UsageMeter, 'measure'>, everyMs: number): () => void {
+  const rounds = setInterval(() => void meter.measure(), everyMs);
+  return () => clearInterval(rounds);
 }
 
 export class UsageMeter {
@@ -34,13 +48,14 @@ export class UsageMeter {
   async measure(): Promise<void> {
     if (this.#isMeasuring) return;
     this.#isMeasuring = true;
-    const { engine, running, cores, found, timeoutMs, log } = this.#options;
+    const { engine, running, cores, found, history, uptimeMs, timeoutMs, log } = this.#options;
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), timeoutMs);
     try {
       const ids = oldestFirst(running(), this.#readings);
       const samples = await engine.usage(ids, timeout.signal);
       this.#readings = nextReadings(running(), this.#readings, samples);
+      history.note(running(), this.#readings, uptimeMs());
       this.#wasAvailable = true;
       found(totalOf(this.#readings, cores));
     } catch (error) {

@@ -2,11 +2,12 @@
  * Usage arithmetic (P50): cores from the CPU time between two samples, and the sum over all running
  * containers. Pure.
  */
+import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { HostUsage, Observation } from '../../shared/protocol/up.ts';
 import type { UsageSample } from '../engine/engine.ts';
 
 /** A running container and its start. */
-export interface RunningContainer {
+export interface RunningContainer extends ServiceKey {
   id: string;
   startedAtMs: number;
 }
@@ -18,7 +19,16 @@ export interface Reading extends UsageSample {
 
 /** Empty for a container that is not running. */
 export const runningContainerOf = (seen: Observation): RunningContainer[] =>
-  seen.state === 'running' ? [{ id: seen.containerId, startedAtMs: seen.startedAtMs }] : [];
+  seen.state === 'running'
+    ? [
+        {
+          id: seen.containerId,
+          service: seen.service,
+          generation: seen.generation,
+          startedAtMs: seen.startedAtMs,
+        },
+      ]
+    : [];
 
 /** Keyed by container id. */
 export type Readings = ReadonlyMap<string, Reading>;
@@ -28,7 +38,7 @@ export type Readings = ReadonlyMap<string, Reading>;
  * sample counts with its previous usage. Containers that have ended are left out.
  */
 export function nextReadings(
-  running: readonly RunningContainer[],
+  running: readonly Pick<RunningContainer, 'id' | 'startedAtMs'>[],
   before: Readings,
   samples: ReadonlyMap<string, UsageSample>,
 ): Readings {

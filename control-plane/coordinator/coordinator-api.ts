@@ -59,7 +59,12 @@ export interface CoordinatorApi {
    * Streams where the log of a service is, as lines of JSON (streams/log-watch.ts), for a subscriber that
    * reads it from gateways. It is aborted as `openLog` is.
    */
-  watchLog(subscriber: LogSubscriber, serviceId: number, part?: LogPart): Promise<ReadableStream<Uint8Array>>;
+  watchLog(
+    subscriber: LogSubscriber,
+    serviceId: number,
+    part?: LogPart,
+    format?: LogFormat,
+  ): Promise<ReadableStream<Uint8Array>>;
   /**
    * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
    * ends from time to time (STREAM-3).

@@ -20,8 +20,8 @@ const revision = z.int().nonnegative();
 /** How long the agent collects output before it sends it. The latest value holds for all its logs (P178). */
 const collectMs = z.int().nonnegative().max(MAX_COLLECT_MS).optional();
 
-/** How the agent renders the bytes of a log stream. */
-export const logFormatSchema = z.enum(['raw', 'timestamps']);
+/** How the agent renders a log stream. `usage` is not the output, but what the start used (P228). */
+export const logFormatSchema = z.enum(['raw', 'timestamps', 'usage']);
 export type LogFormat = z.infer<typeof logFormatSchema>;
 
 /** Which part of a log a stream carries: by default all, followed to its end (P193). */

@@ -16,8 +16,9 @@
  *   period of pulses in `welcome`, and the request for a report, `report.request`.
  * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is
  *   read, in `logs.open`.
+ * - 8 (2026-11-27): the usage of a service, as a format of `logs.open`.
  */
-export const PROTOCOL_VERSION = 7;
+export const PROTOCOL_VERSION = 8;
 
 /** The first version whose agents send pulses (P179). */
 export const PULSE_VERSION = 6;
@@ -27,6 +28,9 @@ export const UPDATE_VERSION = 7;
 
 /** The first version whose agents read a part of a log (P193). */
 export const LOG_PART_VERSION = 7;
+
+/** The first version whose agents keep the usage of each service (P228). */
+export const USAGE_VERSION = 8;
 
 /**
  * The oldest version that agents speak. All that later versions have added to what agents send and expect is

@@ -1,7 +1,7 @@
 /** Log streams: who may read which log, for how long, and which host has the output of a service. */
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
-import { LOG_PART_VERSION } from '../../../shared/protocol/version.ts';
+import { LOG_PART_VERSION, USAGE_VERSION } from '../../../shared/protocol/version.ts';
 import type { Account } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isOver } from '../../core/model/execution.ts';
@@ -69,10 +69,11 @@ export class Logs {
     const state = this.#stateOf(serviceId, await this.#locate(serviceId));
     this.#readers.assertAllowed(subscriber, this.#turns.cluster);
     assertFreeStream(state().session, this.#turns.cluster);
-    assertPartThere(state(), part, this.#turns.cluster);
+    assertPartThere(state(), part, format, this.#turns.cluster);
     const source = () => {
       const { session, final, ...rest } = state();
-      const logs = session?.peer.logs;
+      // A host that has gone back to an older agent meanwhile would refuse the format.
+      const logs = session && speaks(session, format) ? session.peer.logs : undefined;
       const isOver = part.follow === false && !this.#turns.hasUncommittedChanges;
       return { ...rest, final: final || isOver, server: logs && 'openLog' in logs ? logs : undefined };
     };
@@ -95,12 +96,13 @@ export class Logs {
     subscriber: LogSubscriber,
     serviceId: number,
     part: LogPart = {},
+    format: LogFormat = 'raw',
   ): Promise<ReadableStream<Uint8Array>> {
     const state = this.#stateOf(serviceId, await this.#locate(serviceId));
     this.#readers.assertAllowed(subscriber, this.#turns.cluster);
-    assertPartThere(state(), part, this.#turns.cluster);
+    assertPartThere(state(), part, format, this.#turns.cluster);
     const committed = () => (this.#turns.hasUncommittedChanges ? undefined : state());
-    const addressOf = (session: AgentSession) => this.#addressOf(session);
+    const addressOf = (session: AgentSession) => (speaks(session, format) ? this.#addressOf(session) : null);
     const watch: LogWatch = new LogWatch(subscriber, committed, addressOf, () => this.#readers.delete(watch));
     this.#begin(watch);
     return watch.stream;
@@ -226,6 +228,9 @@ export class Logs {
   }
 }
 
+const speaks = ({ version }: AgentSession, format: LogFormat): boolean =>
+  format !== 'usage' || version >= USAGE_VERSION;
+
 const nameOf = ({ hostId }: AgentSession, cluster: Cluster | undefined): string | number =>
   cluster?.hosts.get(hostId)?.name ?? hostId;
 
@@ -240,9 +245,15 @@ function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | 
 function assertPartThere(
   { generation, removed, session }: LogState,
   { follow = true, tail }: LogPart,
+  format: LogFormat,
   cluster: Cluster | undefined,
 ): void {
   if (generation === 0 || removed || (follow && tail === undefined)) return;
+  if (session && !speaks(session, format))
+    throw new OperationError(
+      'unavailable',
+      `The agent of host ${nameOf(session, cluster)} is too old to keep what services use (protocol version ${session.version}, required ${USAGE_VERSION}). Update the agent.`,
+    );
   if (session && session.version < LOG_PART_VERSION)
     throw new OperationError(
       'unavailable',

@@ -19,6 +19,7 @@ import {
   statisticsSchema,
   tokenSchema,
 } from '../json/schemas.ts';
+import { usageSchema } from '../json/usage-schemas.ts';
 import type { Variant } from '../variants/variant.ts';
 import { accountOperations } from './account-operations.ts';
 import { auditOperation } from './audit-operations.ts';
@@ -215,6 +216,16 @@ const serviceOperations = (access: readonly Scheme[]): Operation[] => [
     summary: 'Read the output of a service from its first byte, live until it ends',
     access,
     answer: 'log',
+    errors: [404],
+  },
+  {
+    isNative: true,
+    method: 'get',
+    path: '/service/:id/usage',
+    tag: 'Services',
+    summary: 'Read the memory and the cores that the last start of a service used, over its whole life',
+    access,
+    answer: usageSchema,
     errors: [404],
   },
 ];

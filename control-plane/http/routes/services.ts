@@ -1,18 +1,21 @@
 /** Routes of services, their output, and discovery. */
 import { Hono } from 'hono';
 import { authorise } from '../../core/accounts/account.ts';
+import { requirementOf } from '../../core/model/resources.ts';
 import { serviceSeenAt } from '../../core/views/early-end.ts';
 import type { Context } from '../../operations/context.ts';
 import { describeService, discover, getService } from '../../operations/executions/services.ts';
+import { readServiceUsage } from '../../operations/executions/usage.ts';
 import { json } from '../json/render.ts';
 import type { DiscoveryJson } from '../json/schemas.ts';
+import { usageJson } from '../json/usage-schemas.ts';
 import { type Env, pathId } from '../request.ts';
 import type { Answers, Routes } from '../variants/variant.ts';
 import { STREAM_HEADERS } from './execution-logs.ts';
 
 export function serviceRoutes(
   context: Context,
-  variant: Answers & Pick<Routes, 'explains' | 'hidesEarlyEnds'>,
+  variant: Answers & Pick<Routes, 'explains' | 'hidesEarlyEnds' | 'serviceUsage'>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   const readService = variant.explains ? describeService : getService;
@@ -27,6 +30,11 @@ export function serviceRoutes(
       headers: { ...STREAM_HEADERS, 'content-type': 'text/plain; charset=utf-8' },
     });
   });
+  if (variant.serviceUsage)
+    routes.get('/:id/usage', async (c) => {
+      const { service, usage } = await readServiceUsage(context, c.get('actor'), pathId(c, 'id'));
+      return json(usageJson(usage, requirementOf(service.description)));
+    });
   routes.get('/:id', async (c) => {
     const service = await readService(context, c.get('actor'), pathId(c, 'id'));
     return json(

@@ -12,6 +12,7 @@ import type { Variant } from './variant.ts';
 export const native: Variant = {
   ...groupB,
   framedLogs: true,
+  serviceUsage: true,
   changesTimeLimit: true,
   personalTokens: true,
   shop: true,

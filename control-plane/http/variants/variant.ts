@@ -54,6 +54,8 @@ export interface Routes {
   explains: boolean;
   /** Whether the output of several services can be read as frames, from any position on (H432). */
   framedLogs?: boolean;
+  /** Whether programs can read what a service uses (H608). */
+  serviceUsage?: boolean;
   /** Whether the time limit of an execution can be changed (H482). */
   changesTimeLimit?: boolean;
   /** Whether personal access tokens are made, listed and revoked here. All variants accept them (H484). */

@@ -10,6 +10,7 @@ import { compareClocks } from '../../../agent/host/clock-check.ts';
 import { Conditions, unknownContainers } from '../../../agent/host/conditions.ts';
 import { punchHole } from '../../../agent/host/punch-hole.ts';
 import { runningContainerOf } from '../../../agent/host/usage.ts';
+import { UsageHistory } from '../../../agent/host/usage-history.ts';
 import { UsageMeter } from '../../../agent/host/usage-meter.ts';
 import { OutputStore } from '../../../agent/logs/output-store.ts';
 import { Agent } from '../../../agent/services/agent.ts';
@@ -90,11 +91,14 @@ export async function agentRig(
     retryMs: 20,
     log,
   });
+  const usages = new UsageHistory();
   const meter = new UsageMeter({
     engine,
     running: () => agent.inventory().flatMap(runningContainerOf),
     cores: 2,
     found: (usage) => reporter.setUsage(usage),
+    history: usages,
+    uptimeMs: () => performance.now(),
     timeoutMs: 5000,
     log,
   });
@@ -134,6 +138,7 @@ export async function agentRig(
         lease,
         clock: (exchange) => compareClocks(exchange, conditions),
         measure: () => meter.measure(),
+        usageOf: (key) => usages.linesOf(key),
         makeOverlay: () => {},
         welcomed: () => {},
         update: () => {},

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readUsage, sampleOf } from '../../../../agent/engine/docker/container-usage.ts';
 import { EngineError, type UsageSample } from '../../../../agent/engine/engine.ts';
 import { nextReadings, type Readings, runningContainerOf, totalOf } from '../../../../agent/host/usage.ts';
+import { UsageHistory } from '../../../../agent/host/usage-history.ts';
 import { UsageMeter } from '../../../../agent/host/usage-meter.ts';
 import { Reporter } from '../../../../agent/services/reporter.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
@@ -16,7 +17,7 @@ const sample = (timeMs: number, cpuMs: number, memoryBytes = MIB): UsageSample =
   cpuMs,
   memoryBytes,
 });
-const one = [{ id: 'a', startedAtMs: 1_000 }];
+const one = [{ id: 'a', service: 1, generation: 1, startedAtMs: 1_000 }];
 const next = (before: Readings, a?: UsageSample, running = one) =>
   nextReadings(running, before, new Map(a ? [['a', a]] : []));
 
@@ -110,6 +111,8 @@ describe('P51: a round', () => {
       running: () => one,
       cores: 2,
       found: (usage) => found.push(usage),
+      history: new UsageHistory(),
+      uptimeMs: () => 0,
       timeoutMs,
       log: (event) => log.push(event),
     });
@@ -137,9 +140,12 @@ describe('P51: a round', () => {
           return new Map(ids.slice(0, 1).map((id) => [id, sample(2_000 + requested.length, 500)]));
         },
       },
-      running: () => ['a', 'b', 'c'].map((id) => ({ id, startedAtMs: 1_000 })),
+      running: () =>
+        ['a', 'b', 'c'].map((id, at) => ({ id, service: at, generation: 1, startedAtMs: 1_000 })),
       cores: 2,
       found: () => {},
+      history: new UsageHistory(),
+      uptimeMs: () => 0,
       timeoutMs: 60_000,
       log: () => expect.unreachable(),
     });
@@ -181,7 +187,9 @@ test.each(['1.40', '0.99', ''])(
 test('P50: only running containers are measured', () => {
   const key = { service: 1, generation: 1, containerId: 'a' };
   const running = { ...key, ipAddress: '', ports: [], startedAtMs: 5 };
-  expect(runningContainerOf({ ...running, state: 'running' })).toEqual([{ id: 'a', startedAtMs: 5 }]);
+  expect(runningContainerOf({ ...running, state: 'running' })).toEqual([
+    { id: 'a', service: 1, generation: 1, startedAtMs: 5 },
+  ]);
   expect(runningContainerOf({ ...key, state: 'created' })).toEqual([]);
 });
 

@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+
+const LINES = '1000000\n1030000 1048576 0.5\n1060500 2097152 1.25\n';
+const SAMPLES = [
+  { time: 1_030, memory: 2 ** 20, cores: 0.5 },
+  { time: 1_060.5, memory: 2 ** 21, cores: 1.25 },
+];
+
+onHosts(hosts, (host) => {
+  const api = new ApiClient(host);
+  let agent: ScriptedAgent;
+  let tests = 0;
+  // A separate host for each test.
+  const join = (options: AgentOptions = {}) =>
+    ScriptedAgent.join(host(), { facts: { name: `host${tests}` }, ...options });
+  beforeEach(() => {
+    tests += 1;
+  });
+  afterEach(async () => {
+    if (agent.closeCode === undefined) await agent.close();
+  });
+
+  const running = async (): Promise<Assignment> => {
+    const [one] = await agent.assigned(await api.submit());
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    return one;
+  };
+  const read = (service: number) => api.http.get(`/native/api/0.7/service/${service}/usage`);
+  /** The answer, with these lines from the agent. */
+  const readWith = async ({ service }: Assignment, lines: string) => {
+    const reading = read(service);
+    const log = await agent.log(service, agent.logs.length);
+    await log.write(lines);
+    log.end();
+    return reading;
+  };
+
+  test('H608: the usage of a service comes from the host of its last start, in seconds, bytes and cores', async () => {
+    agent = await join();
+    const one = await running();
+    const reply = await readWith(one, LINES);
+    expect(reply.status).toBe(200);
+    expect(reply.json()).toEqual({
+      start: 1_000,
+      samples: SAMPLES,
+      reserved: { memory: expect.any(Number), cores: expect.any(Number) },
+    });
+    expect(agent.logs[0]?.opened).toMatchObject({ generation: 1, format: 'usage', follow: false });
+    await agent.report(seen.exited(one, 0));
+    expect((await readWith(one, LINES)).json()).toMatchObject({ start: 1_000, samples: SAMPLES });
+  });
+
+  test('H609: without samples, and before the first start, the start is null', async () => {
+    agent = await join();
+    const { service: id } = await running();
+    const reading = read(id);
+    (await agent.log(id)).end('missing');
+    expect((await reading).json()).toMatchObject({ start: null, samples: [] });
+    const execution = await api.submit(application(service({ labels: ['nowhere'] })));
+    const [waiting = 0] = (await api.execution(execution)).services;
+    expect((await read(waiting)).json()).toMatchObject({ start: null, samples: [] });
+  });
+
+  test('H610: an agent before version 8 is never asked, and the answer names it and the remedy', async () => {
+    agent = await join({ version: 7 });
+    const reply = await read((await running()).service);
+    expect(reply.status).toBe(503);
+    expect(reply.text).toMatch(/agent of host host\d+ is too old .*Update the agent/);
+    expect(agent.logs).toEqual([]);
+  });
+
+  test('H610: a host that is not connected, or that sends something else, is unavailable', async () => {
+    agent = await join();
+    const one = await running();
+    const odd = await readWith(one, '1000\n999 1 1\n');
+    expect([odd.status, odd.text]).toEqual([503, expect.stringContaining('invalid usage')]);
+    const long = await readWith(one, '1'.repeat(20_000));
+    expect([long.status, long.text]).toEqual([503, expect.stringContaining('invalid usage')]);
+    const reading = read(one.service);
+    (await agent.log(one.service, agent.logs.length)).end('failed', 'no memory left');
+    const failed = await reading;
+    expect([failed.status, failed.text]).toEqual([503, expect.stringContaining('no memory left')]);
+    await agent.close();
+    const away = await read(one.service);
+    expect([away.status, away.text]).toEqual([503, expect.stringContaining('not connected')]);
+  });
+
+  test("H608: another user's usage is not found, and there is none without credentials or outside Berth's own path", async () => {
+    agent = await join();
+    expect((await read(999_999)).status).toBe(404);
+    const { service: id } = await running();
+    await addUser(host(), 'curious', 'secret words', 'user');
+    const curious = new ApiClient(host, 'curious', 'secret words');
+    expect((await curious.http.get(`/native/api/0.7/service/${id}/usage`)).status).toBe(404);
+    const nobody = await fetch(`${host().url()}/native/api/0.7/service/${id}/usage`);
+    expect(nobody.status).toBe(401);
+    expect((await api.http.get(`service/${id}/usage`)).status).toBe(404);
+  });
+});
