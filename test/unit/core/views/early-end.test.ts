@@ -31,7 +31,7 @@ test('H168: services that have started are seen active as long, unless their exe
   const service = {
     ...{ status: 'inactive', backendStatus: 'destroyed', errorMessage: 'ended', starts: 1 },
     execution: ended,
-  } as ServiceView;
+  } as Partial<ServiceView> as ServiceView;
   const active = { status: 'active', backendStatus: 'started', errorMessage: null };
   expect(serviceSeenAt(service, START_MS + 2_999)).toMatchObject(active);
   for (const one of [
