@@ -90,6 +90,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     authentication: new Authentication({
       ...deps,
       tokenRules: deps.variant.tokens,
+      workSessionMs: deps.variant.workSessionMs,
       credentialsEnded: (userId) => replacedCredentials(deps, userId),
     }),
     addressOf: deps.addressOf,
@@ -205,7 +206,7 @@ const prepared =
 function apiRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> {
   const routes = new Hono<Env>();
   routes.route('/', publicRoutes(deps));
-  routes.route('/', userRoutes(deps, authenticating));
+  routes.route('/', userRoutes(deps, { ...authenticating, cookieMs: deps.variant.workSessionMs }));
   return routes;
 }
 
@@ -235,17 +236,18 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
   const { authentication } = authenticating;
   // Hono's '/x/*' also matches '/x'.
   const authenticate = authenticated(authenticating);
-  routes.post('/execution', claimed(authenticating));
-  routes.on('DELETE', ['/execution/:id', '/execution/delete/:id'], claimed(authenticating));
+  const ofWork = { workOnly: variant.workSessionMs !== undefined };
+  const authenticateWork = authenticated(authenticating, ofWork);
+  routes.post('/execution', claimed(authenticating, ofWork));
+  routes.on('DELETE', ['/execution/:id', '/execution/delete/:id'], claimed(authenticating, ofWork));
   routes.use('/login', authenticated(authenticating, { needsSession: true }));
-  for (const path of ['/execution/*', '/service/*', '/host/*', '/events']) routes.use(path, authenticate);
-  routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
-  if (variant.userInfo) {
-    routes.use('/userinfo', authenticate);
-    routes.get('/userinfo', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
-  }
+  for (const path of ['/execution/*', '/service/*']) routes.use(path, authenticateWork);
+  for (const path of ['/host/*', '/events']) routes.use(path, authenticate);
+  if (variant.userInfo) routes.use('/userinfo', authenticate);
+  for (const path of variant.userInfo ? ['/login', '/userinfo'] : ['/login'])
+    routes.get(path, (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
   if (variant.privateDiscovery) {
-    routes.use('/discovery/*', authenticate);
+    routes.use('/discovery/*', authenticateWork);
     routes.route('/discovery', discoveryRoutes(deps, variant));
   }
   routes.route('/execution', executionRoutes(deps, variant));

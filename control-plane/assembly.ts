@@ -4,6 +4,7 @@
 import { type Config, ConfigError, firstPasswordOf, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
+import { chooseVariant } from './http/variants/choose.ts';
 import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
@@ -36,7 +37,12 @@ export function assemble(env: Record<string, unknown>): Assembly {
   let prepared = false;
   const prepare = async () => {
     if (prepared) return;
-    const password = await prepareDatabase(db, log, firstPasswordOf(config), Date.now());
+    const { superuserKeepsExecutions } = chooseVariant(
+      config.BERTH_API_VARIANT,
+      config.BERTH_EXECUTION_ENDPOINTS,
+    );
+    const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
+    const password = await prepareDatabase(db, log, first, Date.now());
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
   };

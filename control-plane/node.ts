@@ -89,7 +89,9 @@ async function start(config: NodeConfig): Promise<void> {
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
   // Not before the server listens: a start that fails would take the only copy of the password with it.
-  const password = await ensureAdministrator(db, firstPasswordOf(config), nowMs());
+  const { superuserKeepsExecutions } = variant;
+  const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
+  const password = await ensureAdministrator(db, first, nowMs());
   if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
   open();
   coordinator.begin();

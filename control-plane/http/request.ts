@@ -32,23 +32,31 @@ const REQUEST_ID_HEADER = 'X-Request-Id';
 
 export const COOKIE = 'berth_session';
 
+interface AuthenticatedFor {
+  kind?: TokenKind;
+  needsSession?: boolean;
+  workOnly?: boolean;
+}
+
 /**
  * Authenticates for the routes after it. Anonymous requests pass: operations refuse them. With
- * `needsSession`, the session of Basic credentials is open.
+ * `needsSession`, the session of Basic credentials is open. With `workOnly`, a session need admit to
+ * executions only.
  */
 export function authenticated(
-  { authentication, addressOf, anew }: Authenticating,
-  { kind, needsSession = false }: { kind?: TokenKind; needsSession?: boolean } = {},
+  { authentication, addressOf, anew, cookieMs }: Authenticating,
+  { kind, needsSession = false, workOnly = false }: AuthenticatedFor = {},
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     if (c.get('caller')) return next();
-    const claim = await authentication.claim({ ...credentialsOf(c, addressOf), needsSession }, kind);
+    const credentials = { ...credentialsOf(c, addressOf), needsSession, workOnly };
+    const claim = await authentication.claim(credentials, kind);
     const answer = async (proof: Authenticated) => {
       const actor = withOrigin(c, proof.actor, addressOf);
       c.set('actor', actor);
       c.set('proof', { ...proof, actor } as Authenticated);
       await next();
-      setSession(c, proof);
+      setSession(c, proof, cookieMs);
       noteUse(c, authentication, proof.actor);
     };
     await answerAhead(c, claim, answer, anew);
@@ -59,9 +67,12 @@ export function authenticated(
  * The same for changes that the coordinator authorises itself: of a session or token that was seen before, it
  * alone finds out whether that is still right (ACC-10).
  */
-export function claimed({ authentication, addressOf }: Authenticating): MiddlewareHandler<Env> {
+export function claimed(
+  { authentication, addressOf, cookieMs }: Authenticating,
+  { workOnly = false }: Pick<AuthenticatedFor, 'workOnly'> = {},
+): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const claim = await authentication.claim(credentialsOf(c, addressOf));
+    const claim = await authentication.claim({ ...credentialsOf(c, addressOf), workOnly });
     const expected = expectedActor(claim.expected);
     const proof = expected ? undefined : await claim.prove();
     // The body may arrive after a revocation, which the coordinator then sees (H488).
@@ -69,7 +80,7 @@ export function claimed({ authentication, addressOf }: Authenticating): Middlewa
     const caller = expected ?? checkedAgain ?? proof?.actor ?? { kind: 'anonymous' };
     c.set('caller', withOrigin(c, caller, addressOf));
     await next();
-    if (proof) setSession(c, proof);
+    if (proof) setSession(c, proof, cookieMs);
     noteUse(c, authentication, c.get('caller'));
   };
 }
@@ -117,12 +128,12 @@ function expectedActor(expected: Authenticated | undefined): ExpectedActor | und
   }
 }
 
-function setSession(c: HonoContext, proof: Authenticated): void {
+function setSession(c: HonoContext, proof: Authenticated, cookieMs: number | undefined): void {
   const requestId: string | undefined = c.get('requestId');
   if (requestId !== undefined) c.res.headers.set(REQUEST_ID_HEADER, requestId);
   if (proof.by !== 'basic' || !maySetSession(c)) return;
   // Not with Hono's setCookie, which copies the response: that takes a tenth of the request's time.
-  c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c)));
+  c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c), cookieMs));
 }
 
 /** Starts the note of a personal access token's use. The answer does not wait for it. */
@@ -146,14 +157,16 @@ export interface Authenticating {
   authentication: Authentication;
   addressOf: AddressOf;
   anew: AnswerAnew;
+  /** How long clients keep the cookie. Default: SESSION_MS. */
+  cookieMs?: number | undefined;
 }
 
-export const sessionCookie = (token: string, secure: boolean): string =>
+export const sessionCookie = (token: string, secure: boolean, lifeMs = SESSION_MS): string =>
   generateCookie(COOKIE, token, {
     httpOnly: true,
     sameSite: 'Lax',
     path: '/',
-    maxAge: SESSION_MS / 1_000,
+    maxAge: lifeMs / 1_000,
     secure,
   });
 

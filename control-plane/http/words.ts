@@ -20,6 +20,8 @@ export interface Statuses {
   removed: 200 | 204;
   /** The answer to an authenticated caller whose role does not allow the request. */
   forbidden: 401 | 403;
+  /** Whether another user's execution is `forbidden` and not hidden (H173). */
+  revealsOthers?: boolean;
   /** The answer to OPTIONS. */
   options: 200 | 204;
   /** Whether the text of an error is also sent as Status header and reason phrase. */

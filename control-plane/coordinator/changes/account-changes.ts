@@ -72,6 +72,7 @@ export class AccountChanges {
     const madeMs = nowMs();
     const written = await changeAccounts({ db, ...state }, change, { key, entry, nowMs: madeMs });
     if (written.done && change.kind.endsWith('-user')) credentials.forget(written.id);
+    if (written.done && change.kind === 'delete-role') credentials.forget(null);
     if (written.done && entry) this.#deps.audited();
     if (written.done && key) keys.note({ ...key, madeId: written.id, madeMs });
     return written;

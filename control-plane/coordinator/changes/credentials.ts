@@ -99,7 +99,7 @@ export class Credentials {
 function keyOf(credential: LastingCredential): string {
   switch (credential.by) {
     case 'session':
-      return `session ${credential.tokenHash}`;
+      return `session ${credential.tokenHash} ${credential.workOnly ?? false}`;
     case 'token':
       return `token ${credential.idHash}`;
     case 'personal-token':

@@ -54,7 +54,14 @@ export const openLogsFrom =
       for await (const line of linesOf(watch)) {
         if (line === '') relay.heartbeat();
         else {
-          state = JSON.parse(line);
+          const watched: WatchedLog = JSON.parse(line);
+          if (watched.lastLine !== undefined) {
+            await server?.close();
+            relay.endWith(watched.lastLine);
+            first.resolve();
+            return;
+          }
+          state = watched;
           relay.update();
           if (!isOpen) await server?.hasAnswered;
           isOpen = true;

@@ -7,7 +7,7 @@ import { type CoordinatorApi, type CoordinatorVerb, coordinatorVerbs } from '../
 import type { Rejection } from './forward-upgrade.ts';
 
 /** The result of a call: its value, or the fields of its OperationError. */
-export type Outcome<T> = { value: T } | (Rejection & { retryAfterS?: number });
+export type Outcome<T> = { value: T } | (Rejection & { retryAfterS?: number; isOthers?: true });
 
 type Result<V extends CoordinatorVerb> = Awaited<ReturnType<CoordinatorApi[V]>>;
 
@@ -22,8 +22,9 @@ export async function outcomeOf<T>(run: () => Promise<T>): Promise<Outcome<T>> {
     return { value: await run() };
   } catch (error) {
     if (!(error instanceof OperationError)) throw error;
-    const { code, message, retryAfterS } = error;
-    return { code, message, ...(retryAfterS !== undefined && { retryAfterS }) };
+    const { code, message, retryAfterS, isOthers } = error;
+    const further = { ...(retryAfterS !== undefined && { retryAfterS }), ...(isOthers && { isOthers }) };
+    return { code, message, ...further };
   }
 }
 

@@ -19,6 +19,8 @@ import type { LogSink } from '../agents/open-logs.ts';
 import type { LogServer } from '../agents/session-peer.ts';
 import type { LogReader, LogState } from './log-state.ts';
 
+const LINE_FEED = 10;
+
 /** Current state of the service, with the connected host; undefined while that is not connected. */
 export interface LogSource extends Omit<LogState, 'session'> {
   server: LogServer | undefined;
@@ -41,6 +43,7 @@ export class LogRelay implements LogSink, LogReader {
   #controller: ReadableByteStreamController | undefined;
   #server: LogServer | undefined;
   #number = 0;
+  #isMidLine = false;
   /** Whether a chunk or the end of a start has arrived. */
   #hasBegun = false;
   #generation = 1;
@@ -123,6 +126,16 @@ export class LogRelay implements LogSink, LogReader {
     if (this.#framed && this.#freeBytes() > 0) this.#controller?.enqueue(heartbeat());
   }
 
+  endWith(line: string): void {
+    const controller = this.#controller;
+    this.#unsubscribe();
+    if (!controller) return;
+    controller.enqueue(new TextEncoder().encode(`${this.#isMidLine ? '\n' : ''}${line}\n`));
+    controller.close();
+    // As in `update`.
+    controller.byobRequest?.respond(0);
+  }
+
   abort(cause: Error): void {
     const controller = this.#controller;
     this.#unsubscribe();
@@ -136,6 +149,7 @@ export class LogRelay implements LogSink, LogReader {
     this.#offset = next;
     this.#outstanding -= payload.byteLength;
     if (payload.byteLength === 0) return true;
+    this.#isMidLine = payload.at(-1) !== LINE_FEED;
     const position = { generation: this.#generation, offset: next };
     this.#controller.enqueue(
       this.#framed ? encodeFrame({ service: this.#service, position, payload }) : ownBuffer(payload),

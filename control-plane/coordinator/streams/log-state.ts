@@ -17,6 +17,8 @@ export interface LogReader extends Subscription {
   readonly subscriber: LogSubscriber;
   /** The state of the service or its host may have changed. */
   update(): void;
+  /** Ends the stream after a line, which says why more is missing. */
+  endWith(line: string): void;
   /** Aborts the stream, so that the subscriber does not take the output so far for the whole. */
   abort(cause: Error): void;
 }

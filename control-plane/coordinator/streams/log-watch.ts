@@ -9,6 +9,8 @@ import type { LogReader, LogState } from './log-state.ts';
 
 /** A line of the stream: the state of a service's log. An empty line shows that the stream is alive. */
 export interface WatchedLog extends Omit<LogState, 'session'> {
+  /** The last line of a log whose subscriber has lost access; nothing follows it. */
+  lastLine?: string;
   /** The connection of the host of the last start; null while the host is not connected. */
   at: (GatewayAddress & { host: string | number }) | null;
 }
@@ -63,6 +65,15 @@ export class LogWatch implements LogReader {
 
   heartbeat(): void {
     if (this.#hasBufferSpace()) this.#send('');
+  }
+
+  endWith(lastLine: string): void {
+    const controller = this.#controller;
+    const last: WatchedLog = { generation: 0, removed: false, final: false, at: null, lastLine };
+    this.#send(JSON.stringify(last));
+    this.#finish();
+    controller?.close();
+    controller?.byobRequest?.respond(0);
   }
 
   abort(cause: Error): void {

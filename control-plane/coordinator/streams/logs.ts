@@ -126,7 +126,7 @@ export class Logs {
 
   /** The changes of a turn are committed. */
   changed(cluster: Cluster): void {
-    for (const reader of this.#readers.withStaleCredentials(cluster)) reader.abort(accessRevoked());
+    for (const reader of this.#readers.withStaleCredentials(cluster)) revoke(reader);
   }
 
   /**
@@ -143,7 +143,7 @@ export class Logs {
       return account;
     };
     const reviews = this.#readers.of(userId).map(async (reader) => {
-      if (!maySeeLog(reader.subscriber, await accountOf(reader.subscriber))) reader.abort(accessRevoked());
+      if (!maySeeLog(reader.subscriber, await accountOf(reader.subscriber))) revoke(reader);
     });
     await Promise.allSettled(reviews);
   }
@@ -281,6 +281,12 @@ const fallenBehind = () =>
     'unavailable',
     'This control plane has not loaded the execution, or another one has taken over. Try again.',
   );
+
+function revoke(reader: LogReader): void {
+  const { lastLine } = reader.subscriber;
+  if (lastLine === undefined) reader.abort(accessRevoked());
+  else reader.endWith(lastLine);
+}
 
 const accessRevoked = () =>
   new OperationError(

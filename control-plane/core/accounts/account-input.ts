@@ -57,7 +57,9 @@ export type AccountChange =
   | { kind: 'create-personal-token'; token: StoredPersonalToken; maxPerUser: number }
   | { kind: 'create-quota'; quota: NewQuota }
   | { kind: 'update-quota'; id: number; changes: QuotaChanges }
-  | { kind: 'delete-quota'; id: number };
+  /** `moves`: its users get the default one where that allows them nothing more (H172). */
+  | { kind: 'delete-quota'; id: number; moves?: boolean }
+  | { kind: 'delete-role'; id: number; moves: true };
 
 export type NameFilter = Optional<{ name: string }>;
 

@@ -27,6 +27,10 @@ export interface Role {
  */
 export const ADMIN_ROLE = 'admin';
 
+/** What users get whose role was deleted, where that moves them (H172). */
+export const DEFAULT_ROLE = 'user';
+export const DEFAULT_QUOTA = 'default';
+
 /** The source of users whose password Berth stores; users of any other source can't log in. */
 export const INTERNAL_SOURCE = 'internal';
 
@@ -67,7 +71,8 @@ export type TokenKind = 'access' | 'refresh';
  */
 export type Credential =
   | { by: 'password' }
-  | { by: 'session'; tokenHash: string }
+  /** `workOnly`: it admits to executions, and may outlast what it admits to besides (H169). */
+  | { by: 'session'; tokenHash: string; workOnly?: true }
   | { by: 'token'; idHash: string }
   /** A personal access token, whose scopes never change. */
   | { by: 'personal-token'; id: number; hash: string; scopes: readonly Scope[] };
@@ -134,12 +139,19 @@ export function authorise<A extends Actor | ExpectedActor>(
     throw lacking(role, '"See the cluster" (can_see_status).');
   if (!role.canChangeConfig && !needsNoConfig(action, user))
     throw lacking(role, '"Change the configuration" (can_change_config).');
+  if (credential.by === 'session' && credential.workOnly && !isWork(action))
+    throw new OperationError('unauthenticated', 'The session admits to executions only: log in again.');
   assertInScope(credential, scopeOf[action.kind]);
   // Checked last, so that a missing permission gives the same answer whether or not the execution exists.
-  if ('ownerId' in action && action.ownerId !== user.id && !role.canOperateOthers) throw noSuchExecution();
+  if ('ownerId' in action && action.ownerId !== user.id && !role.canOperateOthers)
+    throw noSuchExecution({ isOthers: true });
   if (concernsOthers(action, user)) assertInScope(credential, scopeForOthers[action.kind]);
   return actor as Exclude<A, { kind: 'anonymous' }>;
 }
+
+/** Whether a session that has outlasted its password admits to the action. */
+const isWork = ({ kind }: Action): boolean =>
+  kind === 'login' || kind.endsWith('-execution') || kind === 'list-executions';
 
 type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
 
@@ -198,10 +210,13 @@ function needsNoConfig(action: Action, user: User): boolean {
   return action.kind !== 'update-user' || action.fields.every((field) => OWN_FIELDS.includes(field));
 }
 
-export const noSuchExecution = () => new OperationError('not-found', 'There is no such execution.');
+type Hidden = Pick<OperationError, 'isOthers'>;
+export const noSuchExecution = (hidden?: Hidden) =>
+  new OperationError('not-found', 'There is no such execution.', hidden);
 export const tokenNotValid = () =>
   new OperationError(
     'bad-token',
     'The token is not valid: it has expired, was revoked or was not issued here.',
   );
-export const noSuchService = () => new OperationError('not-found', 'There is no such service.');
+export const noSuchService = (hidden?: Hidden) =>
+  new OperationError('not-found', 'There is no such service.', hidden);

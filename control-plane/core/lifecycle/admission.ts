@@ -2,6 +2,7 @@
  * Admission of submissions: queues one, unless it is beyond what may wait (SCHED-12). An execution that was
  * admitted once may return to the queue beyond every bound. Pure.
  */
+import { addUsage, noUsage } from '../accounts/quota.ts';
 import { RESERVED_PER_USER, reserveOf } from '../model/bounds.ts';
 import { OperationError } from '../model/errors.ts';
 import { type Execution, waitingBytesOf } from '../model/execution.ts';
@@ -22,6 +23,7 @@ export function submit(cluster: Cluster, submission: Submission, nowMs: number):
   const execution = newExecution(ids, submission, nowMs, requirements);
   execution.timeLimitS = newTimeLimitS(cluster.quotaOf(submission.userId), submission.timeLimitS);
   assertWithinBounds(cluster, execution, requirements);
+  if (submission.withinQuota) assertWithinQuota(cluster, submission.userId, requirements);
   Object.assign(cluster.nextIds, ids);
   cluster.addExecution(execution);
   const { description: text, application } = submission;
@@ -46,6 +48,37 @@ export function draft(cluster: Cluster, submission: Submission, nowMs: number): 
 function assertWithinBounds(cluster: Cluster, execution: Execution, requirements: Requirements): void {
   const problem = sizeProblem(cluster, execution, requirements) ?? queueProblem(cluster, execution);
   if (problem !== null) throw new OperationError('too-many', problem, { retryAfterS: RETRY_AFTER_S });
+}
+
+/**
+ * Throws `conflict` if the memory or the cores of the quota are less than all that the user has placed, what
+ * its waiting executions need to start, and all instances of the application.
+ */
+function assertWithinQuota(cluster: Cluster, userId: number, requirements: Requirements): void {
+  const { executions, counts, schedulerConfig } = cluster;
+  const { memoryBytes, cores } = cluster.quotaOf(userId);
+  if (memoryBytes === 0 && cores === 0) return;
+  const { defaultMemoryBytes } = schedulerConfig;
+  const used = { ...cluster.usage(userId) };
+  const waiting = counts.waitingOf(userId).executions > 0 ? executions.values() : [];
+  for (const { status, demand, userId: owner } of waiting) {
+    if (status !== 'queued' || owner !== userId) continue;
+    const needed = demand.usage(defaultMemoryBytes);
+    used.memoryBytes += needed.memoryBytes;
+    used.microCores += needed.microCores;
+  }
+  const wanted = noUsage();
+  for (const [{ total_count }, requirement] of requirements)
+    addUsage(wanted, requirement, defaultMemoryBytes, 1, total_count);
+  const exceeded = cluster.exceededLimits(userId, wanted, used);
+  const over = exceeded.find(({ dimension }) => dimension === 'cores') ?? exceeded[0];
+  if (!over) return;
+  const amount = over.dimension === 'cores' ? `${over.over} cores` : `${over.over}B memory`;
+  // Word for word as the earlier platform.
+  throw new OperationError(
+    'conflict',
+    `You requested ${amount} more than your quota allows, quota exceeded.`,
+  );
 }
 
 function sizeProblem(

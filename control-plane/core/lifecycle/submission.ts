@@ -21,6 +21,8 @@ export interface Submission {
   description: string;
   /** Undefined: as the user's quota states. */
   timeLimitS?: number | undefined;
+  /** Refused instead of queued if all that its user has, and this, exceed the quota (H171). */
+  withinQuota?: boolean;
 }
 
 /** The user may have been deleted or disabled since the request arrived. */

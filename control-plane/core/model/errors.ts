@@ -27,16 +27,24 @@ export class OperationError extends Error {
   readonly code: ErrorCode;
   readonly details: readonly unknown[] | undefined;
   readonly retryAfterS: number | undefined;
+  /** What was not found exists, but is another user's. Only some variants of the API reveal that (H173). */
+  readonly isOthers: boolean;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; details?: readonly unknown[]; retryAfterS?: number } = {},
+    options: {
+      cause?: unknown;
+      details?: readonly unknown[];
+      retryAfterS?: number;
+      isOthers?: boolean;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.details = options.details;
     this.retryAfterS = options.retryAfterS;
+    this.isOthers = options.isOthers ?? false;
   }
 }
 

@@ -19,6 +19,8 @@ export interface LogSubscriber extends Subscriber {
   credential: Credential;
   /** Owner of the execution. */
   ownerId: number;
+  /** The line with which the log ends when access is lost. Absent: the log is aborted (H298, H170). */
+  lastLine?: string | undefined;
 }
 
 /**

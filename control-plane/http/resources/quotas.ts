@@ -61,10 +61,10 @@ export const quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter> = {
   filter: nameFilter,
   render: quotaJson,
   create: createQuota,
-  get: getQuota,
+  get: (context, actor, id) => getQuota(context, actor, id),
   list: listQuotas,
-  update: updateQuota,
-  remove: deleteQuota,
+  update: (context, actor, id, input) => updateQuota(context, actor, id, input),
+  remove: (context, actor, id) => deleteQuota(context, actor, id),
 };
 
 /** The same with time limits, which only Berth's own path has (H481). */

@@ -38,8 +38,8 @@ export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
   filter: nameFilter,
   render: roleJson,
   create: createRole,
-  get: getRole,
+  get: (context, actor, id) => getRole(context, actor, id),
   list: listRoles,
   update: updateRole,
-  remove: deleteRole,
+  remove: (context, actor, id) => deleteRole(context, actor, id),
 };

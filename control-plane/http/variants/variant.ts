@@ -39,6 +39,10 @@ export interface Routes {
   version: string;
   /** Whether the name of an execution may have 1,000 characters. */
   longNames?: boolean;
+  /** How long sessions admit to executions, services and logs, if longer than to the rest (H169). */
+  workSessionMs?: number;
+  /** Whether the built-in superusers may not delete executions in a new database (H172). */
+  superuserKeepsExecutions?: boolean;
   /** Whether there is `userinfo`, with the user name and the role of the caller. */
   userInfo?: boolean;
   /** Whether discovery requires credentials. */

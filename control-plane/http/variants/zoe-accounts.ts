@@ -3,6 +3,8 @@
  */
 import * as z from 'zod';
 import { MAX_TIME_LIMIT_S } from '../../core/model/time-limit.ts';
+import { deleteQuota, getQuota, updateQuota } from '../../operations/accounts/quotas.ts';
+import { deleteRole, getRole } from '../../operations/accounts/roles.ts';
 import { otherNames } from '../../operations/input.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
 import { quotaFields, quotas, withTimeLimits } from '../resources/quotas.ts';
@@ -65,6 +67,8 @@ export const zoeAccounts: Accounts = {
   },
   roles: {
     ...roles,
+    get: (context, actor, id) => getRole(context, actor, id, true),
+    remove: (context, actor, id) => deleteRole(context, actor, id, true),
     body: z.preprocess(mapFields(readRoleField), roles.body).register(otherNames, [FULL_SHOP]),
     changes: z.preprocess(mapFields(readRoleField), roles.changes).register(otherNames, [FULL_SHOP]),
     render(role) {
@@ -74,6 +78,9 @@ export const zoeAccounts: Accounts = {
   },
   quotas: {
     ...quotas,
+    get: (context, actor, id) => getQuota(context, actor, id, true),
+    update: (context, actor, id, input) => updateQuota(context, actor, id, input, true),
+    remove: (context, actor, id) => deleteQuota(context, actor, id, true),
     body: fieldsWithLimit.transform(withLimitInSeconds).pipe(withTimeLimits.body),
     changes: fieldsWithLimit.partial().transform(withLimitInSeconds).pipe(withTimeLimits.changes),
     render: (quota) => ({ ...quotaJson(quota), runtime_limit: quota.maxTimeLimitS / HOUR_S }),

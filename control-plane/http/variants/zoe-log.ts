@@ -6,10 +6,15 @@
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isEnded } from '../../core/model/execution.ts';
+import type { ServiceView } from '../../core/views/execution-views.ts';
 import type { Context } from '../../operations/context.ts';
-import { getExecution } from '../../operations/executions/reads.ts';
-import { getService, openServiceLog } from '../../operations/executions/services.ts';
+import { readableService } from '../../operations/executions/reads.ts';
+import { getService, openReadableLog } from '../../operations/executions/services.ts';
 import { textStream } from '../text-stream.ts';
+
+/** In place of the rest of a log whose reader may not read on (H170). */
+const LAST_LINE =
+  'ZOE FOOTER: your session or permissions have changed; log in again to read the rest of this log';
 
 /** Output of a service with the time (UTC) before each line, as UTF-8. It ends after the last byte. */
 export async function openLines(
@@ -17,49 +22,52 @@ export async function openLines(
   actor: Actor,
   serviceId: number,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { hostName, executionId } = await getService(context, actor, serviceId);
-  if (hostName === null && isEnded(await getExecution(context, actor, executionId)))
+  const readable = await readableService(context, actor, serviceId);
+  const { service } = readable;
+  if (service.hostName === null && isEnded(service.execution))
     throw new OperationError('not-found', 'The service has never started, so there is no log.');
-  const log = await openServiceLog(context, actor, serviceId, 'timestamps');
-  return linesOf(log, () => headerOf(context, actor, serviceId));
+  const log = await openReadableLog(context, readable, 'timestamps', LAST_LINE);
+  return linesOf(log, headerOf(service), () => readHeader(context, actor, serviceId));
 }
 
 /**
- * Calls `header` before the first byte and, if it returned undefined, once more at the first output. The
+ * `header` comes before the first byte. If it is undefined, `readHeader` is called at the first output. The
  * source is read on demand only. Bytes that are not UTF-8 become U+FFFD; a carriage return becomes a space,
  * because clients would end the line there.
  */
 export const linesOf = (
   log: ReadableStream<Uint8Array>,
-  header: () => Promise<string | undefined>,
-): ReadableStream<Uint8Array> => textStream(log, (reader) => textsOf(reader, header));
+  header: string | undefined,
+  readHeader: () => Promise<string | undefined>,
+): ReadableStream<Uint8Array> => textStream(log, (reader) => textsOf(reader, header, readHeader));
 
 async function* textsOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  header: () => Promise<string | undefined>,
+  header: string | undefined,
+  readHeader: () => Promise<string | undefined>,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
-  const firstHeader = await header();
-  if (firstHeader !== undefined) yield firstHeader;
-  let lacksHeader = firstHeader === undefined;
+  if (header !== undefined) yield header;
+  let lacksHeader = header === undefined;
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     const text = decoder.decode(part.value, { stream: true }).replaceAll('\r', ' ');
     // The chunk held only a part of one character.
     if (text === '') continue;
-    yield lacksHeader ? `${(await header()) ?? ''}${text}` : text;
+    yield lacksHeader ? `${(await readHeader()) ?? ''}${text}` : text;
     lacksHeader = false;
   }
   const rest = decoder.decode();
   if (rest !== '') yield rest;
 }
 
-/** Undefined until the service has been placed on a host, and after its deletion. */
-async function headerOf(context: Context, actor: Actor, serviceId: number): Promise<string | undefined> {
+/** Undefined until the service has been placed on a host. */
+const headerOf = ({ name, hostName }: Pick<ServiceView, 'name' | 'hostName'>): string | undefined =>
+  hostName === null ? undefined : `ZOE HEADER: log file for service ${name} running on host ${hostName}\n`;
+
+/** Undefined also after the deletion of the service. */
+async function readHeader(context: Context, actor: Actor, serviceId: number): Promise<string | undefined> {
   try {
-    const { name, hostName } = await getService(context, actor, serviceId);
-    return hostName === null
-      ? undefined
-      : `ZOE HEADER: log file for service ${name} running on host ${hostName}\n`;
+    return headerOf(await getService(context, actor, serviceId));
   } catch (error) {
     if (error instanceof OperationError && error.code === 'not-found') return undefined;
     throw error;

@@ -12,12 +12,18 @@ import { zoeAccounts } from './zoe-accounts.ts';
 import { openLines } from './zoe-log.ts';
 import { platformJson } from './zoe-platform.ts';
 
+/** As long as the cookies of the earlier platform lived. */
+const WORK_SESSION_MS = 30 * 24 * 60 * 60_000;
+
 /** What both releases have in common. */
 const zoe = {
   created: 201,
   removed: 204,
   forbidden: 401,
   options: 204,
+  workSessionMs: WORK_SESSION_MS,
+  revealsOthers: true,
+  superuserKeepsExecutions: true,
   hidesEarlyEnds: true,
   strictEnds: true,
   lenientFilters: true,

@@ -53,6 +53,8 @@ export interface Credentials {
   addressOf: () => string | undefined;
   /** Makes or reads the id of the request, for a login that is recorded. */
   requestIdOf?: () => string;
+  /** Whether a session need admit to executions only (H169). Default: false. */
+  workOnly?: boolean | undefined;
   /** Whether the client means to go on with the session of its Basic credentials. Default: false. */
   needsSession?: boolean;
 }
@@ -109,10 +111,8 @@ export class Authentication {
   }
 
   /** Reads the credentials without the database. Throws if they can't be right. */
-  async claim(
-    { basic, bearer, sessionToken, addressOf, requestIdOf, needsSession = false }: Credentials,
-    kind: TokenKind = 'access',
-  ): Promise<Claim> {
+  async claim(credentials: Credentials, kind: TokenKind = 'access'): Promise<Claim> {
+    const { basic, bearer, sessionToken, addressOf, requestIdOf, needsSession = false } = credentials;
     const token = (basic?.password ?? bearer) || '';
     if (kind === 'access' && looksLikePersonalToken(token))
       return this.personalTokens.claim(token, this.#expected, basic?.username);
@@ -121,10 +121,12 @@ export class Authentication {
     if (bearer !== undefined) return this.#bearer(bearer, kind);
     if (sessionToken === undefined) return { prove: async () => ANONYMOUS };
     const tokenHash = digest(sessionToken);
-    return this.#expected.claim(`session ${tokenHash}`, async () => {
-      const account = await findAccountBySession(this.#db, tokenHash, this.#nowMs());
+    const { workOnly = false } = credentials;
+    return this.#expected.claim(`session ${tokenHash} ${workOnly}`, async () => {
+      const account = await findAccountBySession(this.#db, tokenHash, this.#nowMs(), workOnly);
       if (!account) return ANONYMOUS;
-      return { by: 'cookie', actor: actorOf(account, { by: 'session', tokenHash }) };
+      const credential: Credential = { by: 'session', tokenHash, ...(workOnly && { workOnly }) };
+      return { by: 'cookie', actor: actorOf(account, credential) };
     });
   }
 

@@ -6,6 +6,7 @@ import { INTERNAL_SOURCE } from '../../core/accounts/account.ts';
 import { entryWithoutUser } from '../../core/accounts/audit.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
 import { insertAuditOfChange } from '../../store/accounts/audit.ts';
+import { superuserKeepsExecutions } from '../../store/accounts/roles.ts';
 import {
   countUsers,
   findAccountByName,
@@ -21,12 +22,14 @@ export interface FirstPassword {
   /** Undefined for a random password. */
   configured: string | undefined;
   minLength: number;
+  /** Whether the built-in superusers may not delete executions, until an administrator changes that (H172). */
+  superuserKeepsExecutions?: boolean | undefined;
 }
 
 /** Resolves to the random password, which cannot be read again, or to undefined if none was generated. */
 export async function ensureAdministrator(
   db: Db,
-  { configured, minLength }: FirstPassword,
+  { configured, minLength, superuserKeepsExecutions: keeps }: FirstPassword,
   nowMs: number,
 ): Promise<string | undefined> {
   if ((await countUsers(db)) > 0) return undefined;
@@ -39,7 +42,10 @@ export async function ensureAdministrator(
   });
   const audit = insertAuditOfChange(entry, nowMs, 'inserted');
   const hash = await hashPassword(password);
-  const made = await insertFirstAdministrator(db, FIRST_ADMINISTRATOR, hash, audit);
+  const made = await insertFirstAdministrator(db, FIRST_ADMINISTRATOR, hash, [
+    audit,
+    ...(keeps ? [superuserKeepsExecutions] : []),
+  ]);
   return made && configured === undefined ? password : undefined;
 }
 

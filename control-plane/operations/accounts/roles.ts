@@ -35,8 +35,9 @@ export const createRole = (
     );
   });
 
-export async function getRole({ db }: Context, actor: Actor, id: number): Promise<Role> {
-  authorise(actor, { kind: 'see-configuration' });
+/** `forAll`: any user may read it. */
+export async function getRole({ db }: Context, actor: Actor, id: number, forAll = false): Promise<Role> {
+  authorise(actor, { kind: forAll ? 'login' : 'see-configuration' });
   return existing(await store.findRole(db, id), 'role');
 }
 
@@ -62,14 +63,18 @@ export const updateRole = (
     await reviewAccess(context, null);
   });
 
-export const deleteRole = (context: Context, actor: Actor, id: number): Promise<void> =>
+/** `moves`: its users get the role of plain users where that allows them nothing more. */
+export const deleteRole = (context: Context, actor: Actor, id: number, moves = false): Promise<void> =>
   attempted(context, actor, { action: 'delete-role', targetId: id }, async () => {
     const { db, nowMs } = context;
     const account = authorise(actor, { kind: 'configure' });
     const { name } = mutable(await store.findRole(db, id));
     const entry = entryOf(account, { action: 'delete-role', targetId: id, targetName: name });
-    const deleted = await store.deleteRole(db, id, insertAuditOfChange(entry, nowMs()));
+    const deleted = moves
+      ? await context.coordinator.changeAccounts({ kind: 'delete-role', id, moves }, undefined, entry)
+      : await store.deleteRole(db, id, insertAuditOfChange(entry, nowMs()));
     idOf(deleted, 'role', deleted.done ? '' : await referencesText(db, 'role', id));
+    if (moves) await reviewAccess(context, null);
   });
 
 function mutable(found: Role | undefined): Role {

@@ -18,6 +18,8 @@ export interface SessionsDeps {
   /** Called after a session of the user has ended because another one was opened. */
   credentialsEnded(userId: number): Promise<void>;
   maxSessionsPerUser: number;
+  /** How long sessions by Basic credentials admit to executions, if longer than to the rest (H169). */
+  workSessionMs?: number | undefined;
 }
 
 /** The times of a session that a sign-on has opened, or of one that stems from it. */
@@ -54,16 +56,16 @@ export class Sessions {
     const { db, maxSessionsPerUser: maxPerUser } = this.#deps;
     const token = randomBytes(32).toString('base64url');
     const nowMs = this.#deps.nowMs();
-    const { expiresMs = nowMs + SESSION_MS, signedOnMs } = times;
+    const { signedOnMs } = times;
+    const life =
+      times.expiresMs === undefined
+        ? this.#lifeFrom(nowMs, openedFrom)
+        : { expiresMs: times.expiresMs, fullUntilMs: null };
     const session = {
-      tokenHash: digest(token),
-      userId,
-      credentialVersion,
-      expiresMs,
-      openedFrom,
-      signedOnMs,
+      ...{ tokenHash: digest(token), userId, credentialVersion, openedFrom, signedOnMs },
+      ...life,
     };
-    const limits = { nowMs, maxPerUser, keptMs: REMEMBER_MS };
+    const limits = { nowMs, maxPerUser, keptMs: this.#deps.workSessionMs ?? REMEMBER_MS };
     if (await insertSession(db, session, limits, audit)) await this.#deps.credentialsEnded(userId);
     return token;
   }
@@ -74,7 +76,17 @@ export class Sessions {
    */
   async extended(token: string): Promise<string | undefined> {
     const { db, nowMs } = this.#deps;
-    return (await extendSession(db, digest(token), nowMs() + SESSION_MS)) ? token : undefined;
+    const session = { tokenHash: digest(token), ...this.#lifeFrom(nowMs(), token) };
+    return (await extendSession(db, session)) ? token : undefined;
+  }
+
+  /** `openedFrom` is null for a login by the form, which opens no longer session. */
+  #lifeFrom(nowMs: number, openedFrom: string | null) {
+    const { workSessionMs } = this.#deps;
+    const fullUntilMs = nowMs + SESSION_MS;
+    if (workSessionMs === undefined || openedFrom === null)
+      return { expiresMs: fullUntilMs, fullUntilMs: null };
+    return { expiresMs: nowMs + workSessionMs, fullUntilMs };
   }
 }
 

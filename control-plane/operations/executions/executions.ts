@@ -69,7 +69,7 @@ async function submit(
 ): Promise<Made> {
   const caller = authorise(actor, { kind: 'submit-execution' });
   const { user } = caller;
-  const submission = { userId: user.id, ...(await input()) };
+  const submission = { userId: user.id, ...(await input()), withinQuota: overQuota === 'refuse' };
   const key = readKey?.();
   if (overQuota === 'refuse') await checkConcurrency(context, user, key);
   try {

@@ -49,6 +49,11 @@ export async function getServices(
   return servicesOf(execution, rows);
 }
 
+export interface ReadableService {
+  account: KnownActor;
+  service: ServiceView;
+}
+
 /**
  * Resolves to the service and the account that may read it. Another user's service is `not-found`. The role
  * is checked first.
@@ -57,13 +62,13 @@ export async function readableService(
   { db, turns }: Context,
   actor: Actor,
   id: number,
-): Promise<{ account: KnownActor; service: ServiceView }> {
+): Promise<ReadableService> {
   const account = authorise(actor, { kind: 'list-executions' });
   const found = await findShortService(db, id, LONG_READ);
   try {
     authorise(actor, { kind: 'read-execution', ownerId: found?.userId ?? account.user.id });
   } catch (error) {
-    throw error instanceof OperationError && error.code === 'not-found' ? noSuchService() : error;
+    throw error instanceof OperationError && error.code === 'not-found' ? noSuchService(error) : error;
   }
   const service =
     found && 'isLong' in found

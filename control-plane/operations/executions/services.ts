@@ -10,7 +10,7 @@ import type { ServiceView } from '../../core/views/execution-views.ts';
 import { listActiveInstances } from '../../store/executions/executions.ts';
 import { logSubscriber } from '../access-review.ts';
 import type { Context } from '../context.ts';
-import { getServices, readableService } from './reads.ts';
+import { getServices, type ReadableService, readableService } from './reads.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const { service } = await readableService(context, actor, id);
@@ -65,6 +65,18 @@ export async function openServiceLog(
   const { account, service } = await readableService(context, actor, id);
   return context.coordinator.openLog(logSubscriber(account, service.userId), id, format, undefined, part);
 }
+
+/**
+ * The whole output of a service that the account may read. If the account loses access, the stream ends with
+ * `lastLine`; without that it is aborted then.
+ */
+export const openReadableLog = (
+  { coordinator }: Context,
+  { account, service }: ReadableService,
+  format: LogFormat,
+  lastLine?: string,
+): Promise<ReadableStream<Uint8Array>> =>
+  coordinator.openLog({ ...logSubscriber(account, service.userId), lastLine }, service.id, format);
 
 /**
  * DNS names of the active instances of a service group; undefined: of all groups. Public (api: discovery).

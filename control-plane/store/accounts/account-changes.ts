@@ -2,6 +2,7 @@
  * Changes of accounts: writes each in a transaction with the coordinator's epoch, then updates the
  * coordinator's state.
  */
+import { DEFAULT_QUOTA, DEFAULT_ROLE } from '../../core/accounts/account.ts';
 import type { AccountChange } from '../../core/accounts/account-input.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import type { UserKey } from '../../core/model/idempotency.ts';
@@ -13,8 +14,8 @@ import { insertAuditOfChange } from './audit.ts';
 import { insertKey } from './idempotency-keys.ts';
 import { joinTokenStatements } from './join-tokens.ts';
 import { findPersonalTokenId, personalTokenStatements } from './personal-tokens.ts';
-import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
-import { insertRole, listRoles } from './roles.ts';
+import { deleteQuota, findQuota, insertQuota, listQuotas, moveUsersOfQuota, updateQuota } from './quotas.ts';
+import { deletionOfRole, insertRole, listRoles, moveUsersOfRole } from './roles.ts';
 import { freeIdentity, insertIdentity, replaceIdentity } from './sign-ons.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
@@ -69,7 +70,9 @@ function statementsOf(change: AccountChange): Statement[] {
     case 'update-quota':
       return [updateQuota(change.id, change.changes)];
     case 'delete-quota':
-      return [deleteQuota(change.id)];
+      return [...(change.moves ? [moveUsersOfQuota(change.id)] : []), deleteQuota(change.id)];
+    case 'delete-role':
+      return [moveUsersOfRole(change.id), deletionOfRole(change.id)];
     case 'create-join-token':
       return joinTokenStatements(change.token, change.nowMs);
     case 'create-personal-token':
@@ -118,7 +121,20 @@ async function updateCluster(db: Db, cluster: Cluster, { kind }: AccountChange, 
       if (quota) cluster.setQuota(quota);
       return;
     }
-    case 'delete-quota':
+    case 'delete-quota': {
+      const [fallback] = await listQuotas(db, { name: DEFAULT_QUOTA });
+      for (const user of [...cluster.users.values()])
+        if (user.quotaId === id && fallback) cluster.setUser({ ...user, quotaId: fallback.id });
       cluster.quotas.delete(id);
+      return;
+    }
+    case 'delete-role': {
+      const [fallback] = await listRoles(db, { name: DEFAULT_ROLE });
+      for (const user of [...cluster.users.values()]) {
+        if (user.roleId !== id || !fallback) continue;
+        const credentialVersion = user.credentialVersion + 1;
+        cluster.setUser({ ...user, roleId: fallback.id, credentialVersion });
+      }
+    }
   }
 }

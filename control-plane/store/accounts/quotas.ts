@@ -1,5 +1,5 @@
 /** Rows of quotas. */
-import type { Quota } from '../../core/accounts/account.ts';
+import { DEFAULT_QUOTA, type Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { allRows, given } from './account-writes.ts';
@@ -25,6 +25,18 @@ export const updateQuota = (id: number, changes: QuotaChanges): Statement => ({
     memory = COALESCE(?, memory), cores = COALESCE(?, cores), time_limit_s = COALESCE(?, time_limit_s),
     max_time_limit_s = COALESCE(?, max_time_limit_s) WHERE id = ?`,
   args: [...values(changes), id],
+});
+
+/** A cap of 0 is none. */
+const isNoHigher = (cap: string) => `(old.${cap} = 0 OR fallback.${cap} BETWEEN 1 AND old.${cap})`;
+const CAPS = ['concurrent_executions', 'memory', 'cores', 'max_time_limit_s'];
+
+/** Gives the users of a quota, also deleted ones, the default quota, if that allows them nothing more. */
+export const moveUsersOfQuota = (id: number): Statement => ({
+  sql: `UPDATE users SET quota_id = (SELECT id FROM quotas WHERE name = '${DEFAULT_QUOTA}')
+    WHERE quota_id = ? AND EXISTS (SELECT 1 FROM quotas old JOIN quotas fallback ON fallback.name = '${DEFAULT_QUOTA}'
+      WHERE old.id = users.quota_id AND old.id <> fallback.id AND ${CAPS.map(isNoHigher).join(' AND ')})`,
+  args: [id],
 });
 
 /** Affects no row if there is no such quota, or if it is in use. */

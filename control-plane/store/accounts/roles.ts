@@ -1,5 +1,5 @@
 /** Rows of roles. */
-import { ADMIN_ROLE, type Role } from '../../core/accounts/account.ts';
+import { ADMIN_ROLE, DEFAULT_ROLE, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { allRows, given, type WriteOutcome, writeOne } from './account-writes.ts';
@@ -43,11 +43,38 @@ export const updateRole = (
 
 /** The same. Also refused if the role is in use. */
 export const deleteRole = (db: Db, id: number, audit: Statement): Promise<WriteOutcome> =>
-  writeOne(db, id, audit, {
-    sql: `DELETE FROM roles WHERE id = ? AND name <> '${ADMIN_ROLE}'
-      AND NOT EXISTS (SELECT 1 FROM users WHERE role_id = roles.id)`,
-    args: [id],
-  });
+  writeOne(db, id, audit, deletionOfRole(id));
+
+/** Affects no row if there is no such role, or if it is in use or the administrators'. */
+export const deletionOfRole = (id: number): Statement => ({
+  sql: `DELETE FROM roles WHERE id = ? AND name <> '${ADMIN_ROLE}'
+    AND NOT EXISTS (SELECT 1 FROM users WHERE role_id = roles.id)`,
+  args: [id],
+});
+
+const FLAGS = [
+  ...['can_change_config', 'can_delete_executions', 'can_see_status', 'can_access_full_app_shop'],
+  ...['can_operate_others', 'can_customize_resources', 'can_access_api'],
+];
+
+/**
+ * Gives the users of a role, also deleted ones, the role of plain users, if that allows them nothing more. Like
+ * any change of a role, this ends their sessions.
+ */
+export const moveUsersOfRole = (id: number): Statement => ({
+  sql: `UPDATE users SET credential_version = credential_version + 1,
+      role_id = (SELECT id FROM roles WHERE name = '${DEFAULT_ROLE}')
+    WHERE role_id = ? AND EXISTS (SELECT 1 FROM roles old JOIN roles fallback ON fallback.name = '${DEFAULT_ROLE}'
+      WHERE old.id = users.role_id AND old.id <> fallback.id AND old.name <> '${ADMIN_ROLE}'
+        AND ${FLAGS.map((flag) => `fallback.${flag} <= old.${flag}`).join(' AND ')})`,
+  args: [id],
+});
+
+/** The built-in superusers of the earlier platform must not delete executions (H172). */
+export const superuserKeepsExecutions: Statement = {
+  sql: `UPDATE roles SET can_delete_executions = 0 WHERE name = 'superuser'`,
+  args: [],
+};
 
 const values = (role: RoleChanges) => [
   given(role.name),

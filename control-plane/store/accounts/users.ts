@@ -26,7 +26,7 @@ const BY_NAME = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
 const BY_ID = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
   WHERE u.id = ? AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
 
-const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u ON u.id = s.user_id
+const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms, s.full_until_ms FROM sessions s JOIN users u ON u.id = s.user_id
   JOIN roles r ON r.id = u.role_id
   WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
 
@@ -50,15 +50,21 @@ export async function findAccountByName(db: Db, username: string): Promise<Store
   return row && accountOf(row);
 }
 
-/** The account of a session that is neither expired nor ended by a change of the user. */
+/**
+ * The account of a session that is neither expired nor ended by a change of the user. `workOnly`: the session
+ * may have outlasted its password (H169).
+ */
 export async function findAccountBySession(
   db: Db,
   tokenHash: string,
   nowMs: number,
+  workOnly = false,
 ): Promise<StoredAccount | undefined> {
   const [row] = await db.query(BY_SESSION, [tokenHash]);
+  if (!row) return undefined;
+  const untilMs = Number((workOnly ? null : row.full_until_ms) ?? row.expires_ms);
   // Not compared in SQL: the query then has no time in it, so simultaneous requests share one read.
-  return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
+  return untilMs > nowMs ? accountOf({ ...row, expires_ms: untilMs }) : undefined;
 }
 
 /** The account of a token that is not revoked, expired or ended by a change of the user. */
@@ -103,7 +109,8 @@ export async function findAccountByCredential(
   credential: Credential,
   nowMs: number,
 ): Promise<StoredAccount | undefined> {
-  if (credential.by === 'session') return findAccountBySession(db, credential.tokenHash, nowMs);
+  if (credential.by === 'session')
+    return findAccountBySession(db, credential.tokenHash, nowMs, credential.workOnly);
   if (credential.by === 'token') return findAccountByToken(db, credential.idHash, 'access', nowMs);
   if (credential.by === 'personal-token') return findAccountByPersonalToken(db, credential.hash, nowMs);
   const [row] = await db.query(BY_ID, [userId]);
@@ -115,6 +122,8 @@ export interface NewSession {
   userId: number;
   credentialVersion: number;
   expiresMs: number;
+  /** From then on it admits to executions only; null: never. */
+  fullUntilMs: number | null;
   /** Digest of the address for a session by Basic credentials; null for a login by the form. */
   openedFrom: string | null;
   /** When the user signed on for it; undefined for a session by a password or by another session. */
@@ -133,7 +142,8 @@ export async function insertSession(
   { nowMs, maxPerUser, keptMs }: { nowMs: number; maxPerUser: number; keptMs: number },
   audit: readonly Statement[] = [],
 ): Promise<boolean> {
-  const { tokenHash, userId, credentialVersion, expiresMs, openedFrom, signedOnMs = null } = session;
+  const { tokenHash, userId, credentialVersion, expiresMs, fullUntilMs } = session;
+  const { openedFrom, signedOnMs = null } = session;
   const affected = await db.batch([
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
     {
@@ -142,9 +152,9 @@ export async function insertSession(
     },
     {
       // Inserts nothing if the user was removed meanwhile.
-      sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms, opened_from, signed_on_ms)
-        SELECT ?, id, ?, ?, ?, ? FROM users WHERE id = ?`,
-      args: [tokenHash, credentialVersion, expiresMs, openedFrom, signedOnMs, userId],
+      sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms, opened_from, signed_on_ms,
+        full_until_ms) SELECT ?, id, ?, ?, ?, ?, ? FROM users WHERE id = ?`,
+      args: [tokenHash, credentialVersion, expiresMs, openedFrom, signedOnMs, fullUntilMs, userId],
     },
     ...audit,
     {
@@ -157,12 +167,13 @@ export async function insertSession(
   return replaced + beyond > 0;
 }
 
-/** When a session ends, and when its user signed on for it; undefined if it has ended. */
+/** When a session ends to admit everything, and when its user signed on for it; undefined if it has ended. */
 export async function findSessionTimes(
   db: Db,
   tokenHash: string,
 ): Promise<{ expiresMs: number; signedOnMs: number | null } | undefined> {
-  const sql = 'SELECT expires_ms, signed_on_ms FROM sessions WHERE token_hash = ? LIMIT 1';
+  const sql = `SELECT COALESCE(full_until_ms, expires_ms) AS expires_ms, signed_on_ms FROM sessions
+    WHERE token_hash = ? LIMIT 1`;
   const [row] = await db.query(sql, [tokenHash]);
   if (!row) return undefined;
   const signedOnMs = row.signed_on_ms === null ? null : Number(row.signed_on_ms);
@@ -170,9 +181,15 @@ export async function findSessionTimes(
 }
 
 /** Resolves to false if the session has ended. */
-export async function extendSession(db: Db, tokenHash: string, expiresMs: number): Promise<boolean> {
+export async function extendSession(
+  db: Db,
+  { tokenHash, expiresMs, fullUntilMs }: Pick<NewSession, 'tokenHash' | 'expiresMs' | 'fullUntilMs'>,
+): Promise<boolean> {
   const [extended] = await db.batch([
-    { sql: 'UPDATE sessions SET expires_ms = ? WHERE token_hash = ?', args: [expiresMs, tokenHash] },
+    {
+      sql: 'UPDATE sessions SET expires_ms = ?, full_until_ms = ? WHERE token_hash = ?',
+      args: [expiresMs, fullUntilMs, tokenHash],
+    },
   ]);
   return extended === 1;
 }
@@ -214,12 +231,12 @@ export async function countUsers(db: Db): Promise<number> {
   return Number(row?.users);
 }
 
-/** Creates the first administrator unless there are users. Resolves to true if it was created. */
+/** Creates the first administrator unless there are users, then runs `next`. Resolves to true if it was created. */
 export async function insertFirstAdministrator(
   db: Db,
   username: string,
   passwordHash: string,
-  audit: Statement,
+  next: readonly Statement[],
 ): Promise<boolean> {
   const [inserted] = await db.batch([
     {
@@ -228,7 +245,7 @@ export async function insertFirstAdministrator(
           'internal', 1000, 0, 1, ? WHERE NOT EXISTS (SELECT 1 FROM users WHERE deleted = 0)`,
       args: [username, passwordHash],
     },
-    audit,
+    ...next,
   ]);
   return inserted === 1;
 }

@@ -248,4 +248,12 @@ export const migrations: readonly Migration[] = [
       'ALTER TABLE sessions ADD COLUMN signed_on_ms INTEGER',
     ],
   },
+  {
+    version: 24,
+    name: 'sessions that outlast their password for executions',
+    statements: [
+      // Until then a session admits everything; after it, executions only. Null: until it expires.
+      'ALTER TABLE sessions ADD COLUMN full_until_ms INTEGER',
+    ],
+  },
 ];

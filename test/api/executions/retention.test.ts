@@ -77,7 +77,10 @@ onHosts(
           engine_version, last_contact_ms, lost, removed_ms) VALUES (?, '', '[]', 1, 1, 1, '', '', 0, 0, ?)`;
         for (const [name, timeMs] of Object.entries({ old, later }))
           await db.batch([
-            { sql: 'INSERT INTO sessions VALUES (?, ?, 1, ?, NULL)', args: [name, user?.id ?? 0, timeMs] },
+            {
+              sql: 'INSERT INTO sessions VALUES (?, ?, 1, ?, NULL, NULL, NULL)',
+              args: [name, user?.id ?? 0, timeMs],
+            },
             {
               sql: "INSERT INTO tokens VALUES (?, 'refresh', ?, ?, 1, ?)",
               args: [name, name, user?.id ?? 0, timeMs],

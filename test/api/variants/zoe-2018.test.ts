@@ -98,7 +98,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     await startedLongAgo(host(), id);
     expect(await client.get(id)).toMatchObject({ status: 'terminated', time_end: expect.any(Number) });
     await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
-    await client.delete(id);
+    await (await login()).delete(id);
     expect(await client.get(id)).toBeUndefined();
     await agent.close();
   });
@@ -297,6 +297,83 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       const native = (await admin.get(`/native/api/0.7/quota/${quota_id}`)).json<{ quota: Json }>();
       expect(native.quota).toMatchObject({ time_limit: 0, max_time_limit: runtime_limit * 3_600 });
       expect((await admin.post(`quota/${quota_id}`, { runtime_limit: 0, cores: 2 })).status).toBe(201);
+    });
+
+    test('H171: a submission beyond the cores or the memory of the quota is 409, with what waits', async () => {
+      const caps = { concurrent_executions: 0, memory: 2 ** 30, cores: 2 };
+      const { quota_id } = (await admin.post('quota', { name: 'two', ...caps })).json<{ quota_id: number }>();
+      const user = { username: 'gina', role_id: 2, quota_id };
+      const { user_id } = (await admin.post('user', user)).json<{ user_id: number }>();
+      await admin.post(`user/${user_id}`, { password: 'secret words' });
+      const client = await login('gina', 'secret words');
+      const of = (cores: number, memory: number, total_count = 1) => {
+        const resources = { memory: { min: memory, max: null }, cores: { min: cores, max: null } };
+        return application(service({ labels: ['nowhere'], resources, total_count, essential_count: 1 }));
+      };
+      await client.start('first', of(0.75, 2 ** 28, 2));
+      await expect(client.start('second', of(1.75, 2 ** 28))).rejects.toThrow(
+        'You requested 0.5 cores more than your quota allows, quota exceeded.',
+      );
+      await expect(client.start('second', of(0.1, 2 ** 29, 2))).rejects.toThrow(
+        'You requested 268435456B memory more than your quota allows, quota exceeded.',
+      );
+      await client.start('second', of(0.1, 2 ** 28));
+      for (const [id] of await client.list()) await client.terminate(Number(id));
+    });
+
+    test('H172: a quota or role in use is deleted if the default one allows its users nothing more', async () => {
+      const quotaOf = async (name: string, memory: number) => {
+        const quota = { name, concurrent_executions: 0, memory, cores: 0 };
+        return (await admin.post('quota', quota)).json<{ quota_id: number }>().quota_id;
+      };
+      const roleOf = async (name: string, flags: Json) =>
+        (await admin.post('role', { name, ...flags })).json<{ role_id: number }>().role_id;
+      // The default quota of the tests has no caps.
+      const [same, smaller] = [await quotaOf('same', 0), await quotaOf('smaller', 2 ** 33)];
+      const more = await roleOf('more', { can_access_api: true, can_see_status: true });
+      const less = await roleOf('less', { can_access_api: false });
+      const userOf = async (username: string, role_id: number, quota_id: number) => {
+        const made = await admin.post('user', { username, role_id, quota_id });
+        const { user_id } = made.json<{ user_id: number }>();
+        await admin.post(`user/${user_id}`, { password: 'secret words' });
+        return user_id;
+      };
+      const [moved, kept] = [await userOf('hanna', more, same), await userOf('ivo', less, smaller)];
+      const client = await login('hanna', 'secret words');
+      const deleted = async (path: string) => (await admin.delete(path)).status;
+      expect(await deleted(`quota/${same}`)).toBe(204);
+      expect(await client.list()).toEqual([]);
+      expect(await deleted(`role/${more}`)).toBe(204);
+      await expect(client.list()).rejects.toThrow();
+      expect((await admin.get(`user/${moved}`)).json()).toMatchObject({ user: { role_id: 3, quota_id: 1 } });
+      const again = await login('hanna', 'secret words');
+      const id = await again.start('with the default quota', waiting);
+      await again.terminate(id);
+      expect([await deleted(`quota/${smaller}`), await deleted(`role/${less}`)]).toEqual([409, 409]);
+      expect((await admin.get(`user/${kept}`)).json()).toMatchObject({
+        user: { role_id: less, quota_id: smaller },
+      });
+    });
+
+    test('H172: the default quota keeps its name, and any user reads roles and quotas by their ids', async () => {
+      expect((await admin.post('quota/1', { name: 'other' })).reason).toBe('Cannot rename default quota');
+      expect((await admin.delete('quota/1')).reason).toBe('Cannot delete default quota');
+      expect((await admin.post('quota/1', { cores: 0 })).status).toBe(201);
+      for (const kind of ['role', 'quota']) {
+        expect((await alice.get(`${kind}/1`)).json()).toMatchObject({ [kind]: { id: 1 } });
+        expect((await anonymous.get(`${kind}/1`)).status).toBe(401);
+        expect((await alice.get(kind)).status).toBe(401);
+      }
+    });
+
+    test('H172: the built-in superusers may not delete executions until an administrator allows it', async () => {
+      const made = await alice.post('execution', { name: 'x', application: waiting });
+      const { execution_id } = made.json<{ execution_id: number }>();
+      await alice.delete(`execution/${execution_id}`);
+      expect((await alice.delete(`execution/delete/${execution_id}`)).status).toBe(401);
+      await admin.post('role/2', { can_delete_executions: true });
+      expect((await alice.delete(`execution/delete/${execution_id}`)).status).toBe(204);
+      await admin.post('role/2', { can_delete_executions: false });
     });
 
     test('H161: an execution beyond the quota is 409 until another one has ended', async () => {

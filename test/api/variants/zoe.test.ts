@@ -1,4 +1,5 @@
 /** What the variants of both releases of Zoe Analytics have in common. */
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
@@ -75,6 +76,72 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     await addUser(host(), 'mallory', 'secret words', 'user');
     const mallory = anonymous.with(basic('mallory', 'secret words'));
     expect((await mallory.delete(`execution/delete/${id}`)).status).toBe(401);
+    await admin.delete(`execution/${id}`);
+  });
+
+  /** A user with a session, which 2018.12 and 2017.12 open alike. */
+  async function withSession(name: string) {
+    await addUser(host(), name, 'secret words', 'user');
+    const [id = ''] = Object.keys((await admin.get(`/native/api/0.7/user?username=${name}`)).json());
+    const { headers } = await anonymous.with(basic(name, 'secret words')).get('login');
+    const cookie = headers['set-cookie']?.join(', ') ?? '';
+    return { id, cookie, client: anonymous.with({ cookie }) };
+  }
+
+  test('H169: a session admits to executions for 30 days, and to nothing else after 12 h', async () => {
+    const { id, cookie, client } = await withSession('dora');
+    expect(cookie).toContain('Max-Age=2592000');
+    await writeRow(host(), 'UPDATE sessions SET full_until_ms = 1 WHERE user_id = ?', [Number(id)]);
+    const described = application(service({ labels: ['nowhere'] }));
+    const made = await client.post('execution', { name: 'late', application: described });
+    const { execution_id } = made.json<{ execution_id: number }>();
+    const { services } = (await client.get(`execution/${execution_id}`)).json<{ services: number[] }>();
+    expect((await client.get(`service/${services[0]}`)).status).toBe(200);
+    expect((await client.delete(`execution/${execution_id}`)).status).toBe(204);
+    const others = ['login', 'host', '/native/api/0.7/execution', '/native/api/0.7/token'];
+    for (const path of isLater ? [...others, `user/${id}`, 'role/1', 'quota/1'] : [...others, 'userinfo'])
+      expect([path, (await client.get(path)).status]).toEqual([path, 401]);
+    expect((await client.get('/account')).status).toBe(303);
+
+    expect((await admin.post(`/native/api/0.7/user/${id}`, { enabled: false })).status).toBe(200);
+    expect((await client.get(`execution/${execution_id}`)).status).toBe(401);
+    expect((await client.post('execution', { name: 'x', application: described })).status).toBe(401);
+  });
+
+  test('H170: a log ends cleanly with a line that says so when its reader loses access', async () => {
+    const { id, client } = await withSession('erika');
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'ends1', labels: ['ends'] } });
+    const described = application(service({ labels: ['ends'] }));
+    const made = await client.post('execution', { name: 'x', application: described });
+    const [one] = await agent.assigned(made.json<{ execution_id: number }>().execution_id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    const stream = await client.open('GET', `service/logs/${one.service}`);
+    const received = text(stream);
+    await (await agent.log(one.service)).write('2026-11-21 10:00:00 cut in the mid');
+    const change = { password: 'other secret words' };
+    expect((await admin.post(`/native/api/0.7/user/${id}`, change)).status).toBe(200);
+    expect((await received).split('\n')).toEqual([
+      ...[expect.stringMatching(/^ZOE HEADER: /), '2026-11-21 10:00:00 cut in the mid'],
+      ...[expect.stringMatching(/^ZOE FOOTER: .* log in again/), ''],
+    ]);
+    await admin.delete(`execution/${one.execution}`);
+    await agent.report(seen.gone(one));
+    await agent.close();
+  });
+
+  test("H173: another user's execution and its services are 401 Unauthorized, and an unknown one is 404", async () => {
+    const id = await submit(application(service({ labels: ['nowhere'] })));
+    const { services } = (await admin.get(`execution/${id}`)).json<{ services: number[] }>();
+    const { client } = await withSession('felix');
+    const paths = [`execution/${id}`, `service/${services[0]}`, `service/logs/${services[0]}`];
+    for (const reply of [
+      ...(await Promise.all([...paths, `execution/endpoints/${id}`].map((path) => client.get(path)))),
+      await client.delete(`execution/${id}`),
+    ])
+      expect([reply.status, reasonOf(reply)]).toEqual([401, 'Unauthorized']);
+    expect((await client.get('execution/99999')).status).toBe(404);
+    expect((await client.get(`/native/api/0.7/execution/${id}`)).status).toBe(404);
     await admin.delete(`execution/${id}`);
   });
 

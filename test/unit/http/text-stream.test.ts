@@ -2,10 +2,11 @@ import { expect, test } from 'vitest';
 import { textStream } from '../../../control-plane/http/text-stream.ts';
 import { linesOf } from '../../../control-plane/http/variants/zoe-log.ts';
 
-/** A source without any output, which records its cancellation. */
-const silent = () => {
+/** A source without any further output, which records its cancellation. */
+const silent = (output?: string) => {
   const source = { isCancelled: false };
   const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => output && controller.enqueue(new TextEncoder().encode(output)),
     cancel: () => {
       source.isCancelled = true;
     },
@@ -14,8 +15,8 @@ const silent = () => {
 };
 
 test('H162, H44: a log whose header cannot be read fails, and is cancelled at its host', async () => {
-  const log = silent();
-  const lines = linesOf(log.stream, () => Promise.reject(new Error('the database is away')));
+  const log = silent('output');
+  const lines = linesOf(log.stream, undefined, () => Promise.reject(new Error('the database is away')));
   await expect(new Response(lines).text()).rejects.toThrow('the database is away');
   expect(log.isCancelled).toBe(true);
 });

@@ -171,7 +171,7 @@ describe('C244: a review removes', () => {
     const nowMs = rig.clock.nowMs();
     for (const [name, expiresMs] of Object.entries({ past: nowMs, future: nowMs + 100 * DAY_MS })) {
       await rig.memory.batch([
-        { sql: 'INSERT INTO sessions VALUES (?, 1, 1, ?, NULL)', args: [name, expiresMs] },
+        { sql: 'INSERT INTO sessions VALUES (?, 1, 1, ?, NULL, NULL, NULL)', args: [name, expiresMs] },
         { sql: "INSERT INTO tokens VALUES (?, 'refresh', ?, 1, 1, ?)", args: [name, name, expiresMs] },
         { sql: 'INSERT INTO login_failures VALUES (?, 1, ?)', args: [name, expiresMs - HOUR_MS - 1] },
         { sql: "INSERT INTO join_tokens VALUES (?, NULL, '[]', ?, NULL)", args: [name, expiresMs] },
