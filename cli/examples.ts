@@ -12,7 +12,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   login: [
     ['berth login https://berth.example.org', 'asks for your name and password'],
-    ['berth login berth.example.org --user ada --name lab', 'keeps it as the context lab'],
+    [
+      'berth login berth.example.org --browser --name lab',
+      'as you are logged in there; keeps it as the context lab',
+    ],
     ['berth login https://berth.example.org --token', 'asks for a personal access token'],
   ],
   logout: [['berth logout', 'ends the session at the current control plane']],

@@ -101,6 +101,14 @@ export class Berth {
     return { user, session };
   }
 
+  /** Logs in by a code that a page of the server has given, for the verifier. Resolves to the session. */
+  async logInByCode(code: string, verifier: string): Promise<string> {
+    const url = new URL('/login/command-line', this.#url);
+    const response = await send({ method: 'POST', url, credentials: undefined, body: { code, verifier } });
+    response.resume();
+    return sessionOf(response) ?? Promise.reject(new Error('The server has given no session.'));
+  }
+
   /** The user of the credentials. */
   async user(): Promise<User> {
     return (await this.#json<Login>('GET', 'login')).user;

@@ -32,6 +32,8 @@ export interface Kind<Item extends { id: number }> {
   name: 'user' | 'role' | 'quota';
   of(berth: Berth): Accounts<Item>;
   fields: Readonly<Record<Exclude<keyof Item, 'id'>, Field>>;
+  /** Fields that are given, and never shown. */
+  unseen?: Readonly<Record<string, Field>>;
   hasPassword: boolean;
   heads: readonly string[];
   row(item: Item): string[];
@@ -81,10 +83,17 @@ export const users: Kind<User> = {
     email: { type: text, meaning: 'the address for mail', isFilter: true },
     role_id: { type: role, meaning: 'what the user may do', isRequired: true, isFilter: true },
     quota_id: { type: quota, meaning: 'what the user may use', isRequired: true, isFilter: true },
-    auth_source: { type: text, meaning: 'who verifies the password; by default internal', isFilter: true },
+    auth_source: {
+      type: text,
+      meaning: 'how the user logs in: internal (by default) or oidc',
+      isFilter: true,
+    },
     fs_uid: { type: integer, meaning: 'the user id in file systems' },
     priority: { type: integer, meaning: 'higher goes first in the queue', isFilter: true },
     enabled: { type: flag, meaning: 'may log in', isFilter: true },
+  },
+  unseen: {
+    subject: { type: text, meaning: 'who the user is at the provider of the sign-on' },
   },
   hasPassword: true,
   heads: ['ID', 'NAME', 'EMAIL', 'ROLE ID', 'QUOTA ID', 'ENABLED'],
@@ -142,8 +151,10 @@ export const quotas: Kind<Quota> = {
 const optionOf = (name: string, { type, meaning }: Field): Option =>
   new Option(`--${name.replaceAll('_', '-')} ${type.form}`, meaning);
 
-const fieldsOf = <Item extends { id: number }>({ fields }: Kind<Item>): [name: string, field: Field][] =>
-  Object.entries<Field>(fields);
+const fieldsOf = <Item extends { id: number }>({
+  fields,
+  unseen,
+}: Kind<Item>): [name: string, field: Field][] => Object.entries<Field>({ ...fields, ...unseen });
 
 export function optionsOf<Item extends { id: number }>(
   kind: Kind<Item>,

@@ -1,7 +1,10 @@
 /** `berth login`, `logout` and `context`. */
+import { createHash, randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { Berth } from '../../client/berth.ts';
 import { ContextsFile, credentialsIn, defaultUrl, originOf } from '../contexts.ts';
+import { openerOf, openUrl } from '../terminal/desktop.ts';
+import { listenForCode } from '../terminal/loopback.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -9,6 +12,7 @@ interface LoginOptions {
   user?: string;
   passwordStdin?: boolean;
   token?: boolean;
+  browser?: boolean;
   name?: string;
 }
 
@@ -20,6 +24,7 @@ export function addSessionCommands(program: Command, terminal: Terminal): void {
     .option('-u, --user <name>', 'the user name')
     .option('--password-stdin', 'read the password from standard input')
     .option('--token', 'log in with a personal access token, from standard input without a terminal')
+    .option('--browser', 'log in on a page of the control plane, in a browser on this machine')
     .option('--name <context>', 'the name of the context; by default the host of the URL')
     .action((url: string | undefined, options: LoginOptions) => logIn(file, terminal, url, options));
   program
@@ -47,14 +52,17 @@ async function logIn(
   file: ContextsFile,
   terminal: Terminal,
   given: string | undefined,
-  { user, passwordStdin = false, token = false, name }: LoginOptions,
+  { user, passwordStdin = false, token = false, browser = false, name }: LoginOptions,
 ): Promise<void> {
   const known = await file.read();
   const url = originOf(given ?? terminal.env.BERTH_URL ?? defaultUrl(known));
   const context = name ?? new URL(url).host;
-  const { username, ...credentials } = token
-    ? await byToken(terminal, url)
-    : await byPassword(terminal, url, user, passwordStdin);
+  const { username, ...credentials } = await credentialsBy(
+    token ? 'token' : browser ? 'browser' : 'password',
+    terminal,
+    url,
+    { passwordStdin, ...(user !== undefined && { user }) },
+  );
   // Read again: a password may have been typed for minutes.
   const { contexts } = await file.read();
   await file.write({
@@ -62,6 +70,34 @@ async function logIn(
     contexts: { ...contexts, [context]: { url, username, ...credentials } },
   });
   terminal.say(`Logged in to ${url} as ${onOneLine(username)}. The context is ${context}.`);
+}
+
+function credentialsBy(
+  way: 'token' | 'browser' | 'password',
+  terminal: Terminal,
+  url: string,
+  { user, passwordStdin = false }: LoginOptions,
+): Promise<{ username: string; token?: string; session?: string }> {
+  if (way === 'token') return byToken(terminal, url);
+  return way === 'browser' ? byBrowser(terminal, url) : byPassword(terminal, url, user, passwordStdin);
+}
+
+const MAX_WAIT_MS = 600_000;
+
+/** The page asks the user, and sends a code to this program, which only this program can redeem. */
+async function byBrowser(terminal: Terminal, url: string): Promise<{ username: string; session: string }> {
+  const signal = AbortSignal.any([terminal.interrupted(), AbortSignal.timeout(MAX_WAIT_MS)]);
+  const { port, code } = await listenForCode(signal);
+  const verifier = randomBytes(32).toString('base64url');
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const page = `${url}/account/command-line?port=${port}&challenge=${challenge}`;
+  terminal.say(`Allow the login on this page, in a browser on this machine:\n${page}`);
+  const opener = openerOf(terminal.env);
+  // The page can be opened by hand.
+  if (terminal.isInteractive && opener) await openUrl(opener, page, terminal.env).catch(() => {});
+  const session = await new Berth(url).logInByCode(await code, verifier);
+  const { username } = await new Berth(url, { session }).user();
+  return { username, session };
 }
 
 async function byToken(terminal: Terminal, url: string): Promise<{ username: string; token: string }> {

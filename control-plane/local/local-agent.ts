@@ -42,16 +42,9 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
       restart = setTimeout(run, RESTART_DELAY_MS);
       return;
     }
-    // The agent needs none of the control plane's credentials, so it must not receive them.
-    const {
-      BERTH_ADMIN_PASSWORD: _,
-      BERTH_DATABASE_URL: __,
-      BERTH_DATABASE_TOKEN: ___,
-      ...rest
-    } = process.env;
     const env = {
       BERTH_AGENT_DATA_DIR: join(dataDir, 'agent'),
-      ...rest,
+      ...withoutSecrets(process.env),
       BERTH_URL: url,
       BERTH_JOIN_TOKEN: token,
       BERTH_DEPLOYMENT_NAME: deploymentName,
@@ -80,3 +73,15 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
       }),
   };
 }
+
+/** Credentials of the control plane. The agent needs none of them, so it must not receive them. */
+const SECRETS = [
+  'BERTH_ADMIN_PASSWORD',
+  'BERTH_DATABASE_URL',
+  'BERTH_DATABASE_TOKEN',
+  'BERTH_METRICS_TOKEN',
+  'BERTH_OIDC_CLIENT_SECRET',
+];
+
+const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.includes(name)));

@@ -18,6 +18,7 @@ import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { allowedText } from './admin/roles.ts';
 import { password } from './admin/user.ts';
 import { newPasswordHint } from './admin/user-form.ts';
+import { commandLinePages } from './command-line.ts';
 import { personalTokenPages } from './personal-tokens.ts';
 
 const passwordFields = z
@@ -58,6 +59,7 @@ export function accountPages(deps: WebDeps): Hono<WebEnv> {
     ),
   );
   routes.route('/tokens', personalTokenPages(deps));
+  routes.route('/command-line', commandLinePages(deps));
   return routes;
 }
 

@@ -17,6 +17,7 @@ import { field } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
 import { safePath, sessionToken, withContext } from '../session.ts';
+import { redeemCode } from './command-line.ts';
 import { logOutPage, signOnPages } from './sign-on.ts';
 
 const isUsername = (text: string): boolean => usernameSchema.safeParse(text).success;
@@ -38,6 +39,7 @@ export function loginPages(deps: WebDeps): Hono<WebEnv> {
     return actor.kind === 'anonymous' ? loginPage(deps, c, { next }) : c.redirect(next, 303);
   });
   routes.post('/login', (c) => logIn(deps, c));
+  routes.post('/login/command-line', redeemCode(deps));
   routes.post('/logout', (c) => logOut(deps, c, signOn));
   if (signOn)
     routes.route(

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import type { Scope } from '../../core/accounts/account.ts';
 import { defaultDays, type PersonalToken } from '../../core/accounts/personal-token.ts';
 import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import { count } from '../../core/model/text.ts';
 import { personalTokenFields } from '../../http/json/personal-token-schemas.ts';
 import { pathId } from '../../http/request.ts';
 import {
@@ -20,6 +21,7 @@ import { ago, alert, checkbox, crumbs, empty, facts, field, timeOf } from '../co
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 
 const PATH = '/account/tokens';
+const DAY_MS = 86_400_000;
 
 /** Every token may read as well. */
 const SCOPES: readonly (readonly [scope: Scope, label: string, hint: string])[] = [
@@ -120,7 +122,11 @@ function expiryText(expiresMs: number | null, nowMs: number): Html | string {
   return expiresMs <= nowMs ? 'has expired' : timeOf(expiresMs);
 }
 
-function form({ personalTokenRules }: WebDeps, c: WebContext, { values, problems, refused }: Entry): Html {
+function form(
+  { personalTokenRules, signOn }: WebDeps,
+  c: WebContext,
+  { values, problems, refused }: Entry,
+): Html {
   const { canChangeConfig } = c.get('account').role;
   const { maxDays } = personalTokenRules;
   const offered = SCOPES.filter(([scope]) => canChangeConfig || !OF_ADMINISTRATORS.includes(scope));
@@ -145,7 +151,7 @@ ${field(
 ${offered.map(([scope, label, hint]) => checkbox(scope, label, values[scope] !== undefined, hint))}
 ${
   signsOn(c)
-    ? html`<p class="hint">You must have signed on within the last 10 minutes. The token works for some days after each sign-on; your operator states how many.</p>`
+    ? html`<p class="hint">You must have signed on within the last 10 minutes. The token works for ${count((signOn?.tokensMs ?? 0) / DAY_MS, 'day')} after each sign-on.</p>`
     : field(
         { name: 'present', label: 'Your password', problems },
         (it) => html`<input ${it} type="password" autocomplete="current-password" required>`,

@@ -1,9 +1,14 @@
 /** Sign-on by a real provider of OpenID Connect: one control plane of each host serves all tests. */
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { afterAll, afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { CommandLine } from '../../support/clients/command-line.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup, writeRow } from '../../support/hosts/hosts.ts';
 import { type Falsified, newKey, TestProvider } from '../../support/sign-on/test-provider.ts';
 import { Visitor } from '../../support/sign-on/visitor.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'B' },
@@ -359,6 +364,79 @@ onHosts(
         ...{ method: 'POST', body: new URLSearchParams({ name: 'web', days: '1' }) },
       });
       expect([made.status, made.text]).toEqual([200, expect.stringContaining('berth_pat_')]);
+    });
+
+    /** Allows a login of the command line, as the page that `berth login --browser` prints does. */
+    const allow = async (page: string, who = visitor): Promise<string> => {
+      const asked = await who.open(page);
+      expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('Allow it only if')]);
+      const body = new URLSearchParams(new URL(page).searchParams);
+      const seen = await who.open(`${berth()}/account/command-line`, { method: 'POST', body });
+      return /^0; url=(.*)$/.exec(seen.headers.get('refresh') ?? '')?.[1] ?? '';
+    };
+
+    test('L122, L123: berth login --browser logs in who has signed on, and an administrator links users by --subject', async () => {
+      const home = await scratchFolder('berth-home-');
+      onTestFinished(() => rm(home, { recursive: true, force: true }));
+      await signedOn('quinn');
+      const line = new CommandLine(home);
+      const running = line.start(['login', berth(), '--browser']);
+      const page = String(await eventually(() => /^http:\S+challenge=\S+$/m.exec(running.err())?.[0]));
+      const back = await allow(page);
+      expect(back).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=/);
+      expect(await (await fetch(back)).text()).toContain('go on in the terminal');
+      const { code, err } = await running.ended;
+      expect([code, err]).toEqual([0, expect.stringContaining(`Logged in to ${berth()} as quinn.`)]);
+      expect(await line.run(['ps', '-q'])).toEqual({ code: 0, out: '', err: '' });
+      expect((await line.run(['logout'])).code).toBe(0);
+      expect(await isLoggedIn()).toBe(true);
+      await line.logIn(berth(), ADMIN_PASSWORD);
+      const words = ['--role-id', 'user', '--quota-id', 'default', '--auth-source', 'oidc'];
+      const subject = account('rose', { preferred_username: 'other' });
+      const created = await line.run([
+        'user',
+        'create',
+        '--username',
+        'rose',
+        ...words,
+        '--subject',
+        subject,
+      ]);
+      expect(created.code, created.err).toBe(0);
+      expect((await new Visitor().signOn(berth())).text).toContain('rose');
+    });
+
+    test('H542: the code of a login by the browser is for one program, ends with the session, and lasts no longer', async () => {
+      await signedOn('sam');
+      const verifier = 'v'.repeat(43);
+      const challenge = createHash('sha256').update(verifier).digest('base64url');
+      const page = `${berth()}/account/command-line?port=5000&challenge=${challenge}`;
+      const code = new URL(await allow(page)).searchParams.get('code') ?? '';
+      const redeem = (body: object) => anonymous.post('/login/command-line', body);
+      expect((await redeem({ code, verifier: 'w'.repeat(43) })).status).toBe(401);
+      expect((await redeem({ code: `${code}x`, verifier })).status).toBe(401);
+      expect((await redeem({ code: 7, verifier })).status).toBe(400);
+      const made = await redeem({ code, verifier });
+      expect([made.status, made.headers['set-cookie']?.[0]]).toEqual([
+        204,
+        expect.stringContaining('HttpOnly'),
+      ]);
+      const db = await host().openDb();
+      const rows = await db.query(
+        'SELECT expires_ms, signed_on_ms FROM sessions JOIN users ON users.id = user_id WHERE username = ? ORDER BY signed_on_ms',
+        ['sam'],
+      );
+      await db.close();
+      expect(rows.map(({ signed_on_ms }) => signed_on_ms)).toEqual([null, expect.any(Number)]);
+      expect(rows[0]?.expires_ms).toBe(rows[1]?.expires_ms);
+      const entries = Object.values(
+        (await admin.get(`${NATIVE}/audit?user=sam`)).json<Record<string, Entry>>(),
+      );
+      expect(entries.map(({ credential }) => credential).sort()).toEqual(['oidc', 'session']);
+      await visitor.open(`${berth()}/logout`, { method: 'POST' });
+      expect((await redeem({ code, verifier })).status).toBe(401);
+      for (const wrong of ['port=0&challenge=x', 'port=70000', ''])
+        expect((await new Visitor().open(`${berth()}/account/command-line?${wrong}`)).status).toBe(303);
     });
   },
   {
