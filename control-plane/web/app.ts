@@ -14,6 +14,7 @@ import { adminPages } from './pages/admin/admin.ts';
 import { clusterPages } from './pages/cluster/cluster.ts';
 import { executionPages } from './pages/executions/executions.ts';
 import { logPages } from './pages/executions/logs.ts';
+import { usagePages } from './pages/executions/usage.ts';
 import { loginPages } from './pages/login.ts';
 import { shopPages } from './pages/shop/shop.ts';
 import { startPages } from './pages/start/start.ts';
@@ -22,7 +23,7 @@ import { signedIn, withContext } from './session.ts';
 /** Sections behind a login, by the beginning of their path. */
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/events': eventPages,
-  '/executions': (deps) => executionPages(deps).route('/', logPages(deps)),
+  '/executions': (deps) => executionPages(deps).route('/', logPages(deps)).route('/', usagePages(deps)),
   '/shop': shopPages,
   '/start': startPages,
   '/cluster': clusterPages,

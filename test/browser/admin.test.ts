@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { onSites } from '../support/browser/browser.ts';
 import { application, script } from '../support/fixtures/descriptions.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 onSites('admin', (site) => {
   const hostRow = 'tr:has(a[href="/cluster/hosts/1"])';
@@ -8,7 +9,7 @@ onSites('admin', (site) => {
   test('W81, W82: the host shows its reservations as they change, and charts of the last hour', async () => {
     const page = await site().visit('/cluster');
     await page.locator(`${hostRow} [data-state=ready]`).waitFor();
-    expect(await page.locator('#charts canvas').count()).toBe(3);
+    expect(await page.locator('[data-charts] canvas').count()).toBe(3);
     const id = await site().berth.api.submit(application(script('exec sleep 1000')));
     await page.locator(hostRow).getByText('0.1 of', { exact: false }).waitFor();
     await page.getByText('Last hour as a table').click();
@@ -17,6 +18,22 @@ onSites('admin', (site) => {
     await page.locator(`a[href="/executions/${id}"]`).waitFor();
     await site().berth.api.terminate(id);
     await page.getByText('No services on this host.').waitFor();
+  });
+
+  test('W181: what a real container uses is on the page of its execution, as charts', async () => {
+    const id = await site().berth.api.submit(application(script('exec sleep 1000')));
+    await site().berth.api.waitFor(id, 'running');
+    const page = await site().visit(`/executions/${id}`);
+    await page.getByRole('link', { name: 'Usage' }).click();
+    // Where the agent only sends pulses, the page of the host makes it measure.
+    await eventually(async () => {
+      await page.goto('/cluster/hosts/1');
+      await page.goto(`/executions/${id}/usage`);
+      return (await page.locator('[data-charts] canvas').count()) === 2;
+    }, 20_000);
+    await page.getByText('Memory (MiB)', { exact: true }).waitFor();
+    await page.getByText('B now', { exact: false }).waitFor();
+    await site().berth.api.terminate(id);
   });
 
   test('W82: values that change without an event are fetched every half a minute', async () => {

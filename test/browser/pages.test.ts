@@ -21,6 +21,7 @@ const pages: Readonly<Record<string, string>> = {
   'shop-entry': '/shop/elastic-batch-0',
   'execution-queued': '/executions/4',
   logs: '/executions/3/logs',
+  usage: '/executions/1/usage',
   cluster: '/cluster',
   host: '/cluster/hosts/1',
   'host-removal': '/cluster/hosts/1/remove',

@@ -1,23 +1,12 @@
 /**
- * Draws the charts of the cluster page from the samples in the page. A table on the page has the same numbers
- * as text.
+ * Draws the charts of a page from the samples in it (components/charts.ts). A table on the page has the same
+ * numbers as text.
  */
 import uPlot from 'uplot';
 import { coresText, memoryText } from '../../core/model/text.ts';
+import type { ChartColumn } from '../components/charts.ts';
 
-/** The order of the numbers of a sample (pages/cluster/cluster-history.ts). */
-const COLUMNS = [
-  'time',
-  'running',
-  'queued',
-  'memoryReserved',
-  'memoryUsed',
-  'memory',
-  'coresReserved',
-  'coresUsed',
-  'cores',
-] as const;
-type Column = (typeof COLUMNS)[number];
+type Column = Exclude<ChartColumn, 'time'>;
 
 interface Line {
   column: Column;
@@ -34,14 +23,17 @@ interface Chart {
   lines: readonly Line[];
   /** Counts whole things. */
   whole?: boolean;
-  /** The page's number for 1 on the axis; 1 by default. */
-  unit?: number;
+  /** The least that the axis spans, in its unit. */
+  least: number;
+  /** The unit of the axis by the highest value: the page's number for 1 on it, and its name. 1 by default. */
+  unitOf?: (highest: number) => { unit: number; name: string };
   /** A value in words, from the page's number. */
   valueText: (value: number) => string;
 }
 
+const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-const HOUR_S = 3_600;
+const DAY_S = 86_400;
 /** Shortest time that the charts span, even before there are samples for all of it. */
 const MIN_SPAN_S = 600;
 /** Distances between grid lines: 1, 2, 5, 10 and so on. */
@@ -50,6 +42,7 @@ const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((n) =
 const CHARTS: readonly Chart[] = [
   {
     title: 'Executions',
+    least: 1,
     lines: [
       { column: 'running', label: 'running', colour: '--good', filled: true },
       { column: 'queued', label: 'queued', colour: '--busy' },
@@ -58,17 +51,19 @@ const CHARTS: readonly Chart[] = [
     valueText: String,
   },
   {
-    title: 'Memory (GiB)',
+    title: 'Memory',
+    least: 1,
     lines: [
       { column: 'memoryReserved', label: 'reserved', colour: '--accent', filled: true },
       { column: 'memoryUsed', label: 'in use', colour: '--good' },
       { column: 'memory', label: 'total', colour: '--quiet', dashed: true },
     ],
-    unit: GIB,
+    unitOf: (highest) => (highest < GIB ? { unit: MIB, name: 'MiB' } : { unit: GIB, name: 'GiB' }),
     valueText: memoryText,
   },
   {
     title: 'Cores',
+    least: 0.1,
     lines: [
       { column: 'coresReserved', label: 'reserved', colour: '--accent', filled: true },
       { column: 'coresUsed', label: 'in use', colour: '--good' },
@@ -78,20 +73,36 @@ const CHARTS: readonly Chart[] = [
   },
 ];
 const HEIGHT = 190;
+/** Texts of the time axis by the distance between grid lines. The day stands below the first time on it. */
+const AXIS_TIMES: (string | number | null)[][] = [
+  [DAY_S, '{MM}-{DD}', null, null, null, null, null, null, 1],
+  [1, '{HH}:{mm}', null, null, '\n{MM}-{DD}', null, null, null, 1],
+];
 
 type Numbers = (number | null)[];
+/** The samples by column, as far as the page has them. */
+type Samples = Partial<Record<ChartColumn, Numbers>>;
 
-/** The samples by column, as uPlot requires them. */
-function samplesOf(): Record<Column, Numbers> {
-  const text = document.getElementById('samples')?.dataset.samples ?? '[]';
-  const samples = JSON.parse(text) as Numbers[];
-  const columns = COLUMNS.map((name, at) => [name, samples.map((one) => one[at] ?? null)]);
-  return Object.fromEntries(columns) as Record<Column, Numbers>;
+function samplesIn(element: HTMLElement | null): Samples {
+  const columns = (element?.dataset.columns ?? '').split(' ');
+  const samples = JSON.parse(element?.dataset.samples ?? '[]') as Numbers[];
+  return Object.fromEntries(columns.map((name, at) => [name, samples.map((one) => one[at] ?? null)]));
 }
 
-function dataOf({ lines, unit = 1 }: Chart, samples: Record<Column, Numbers>): uPlot.AlignedData {
-  const scaled = lines.map(({ column }) => samples[column].map((value) => value && value / unit));
-  return [samples.time, ...scaled] as uPlot.AlignedData;
+const linesIn = ({ lines }: Chart, samples: Samples): Line[] =>
+  lines.filter(({ column }) => samples[column] !== undefined);
+
+function unitIn({ lines, unitOf }: Chart, samples: Samples): { unit: number; name: string } {
+  const values = lines.flatMap(({ column }) => samples[column] ?? []).map((value) => value ?? 0);
+  return unitOf?.(values.reduce((highest, value) => Math.max(highest, value), 0)) ?? { unit: 1, name: '' };
+}
+
+function dataOf(chart: Chart, samples: Samples): uPlot.AlignedData {
+  const { unit } = unitIn(chart, samples);
+  const scaled = linesIn(chart, samples).map(({ column }) =>
+    samples[column]?.map((value) => value && value / unit),
+  );
+  return [samples.time ?? [], ...scaled] as uPlot.AlignedData;
 }
 
 const axisText = (value: number): string => String(Number(value.toPrecision(3)));
@@ -99,7 +110,9 @@ const axisText = (value: number): string => String(Number(value.toPrecision(3)))
 const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function optionsOf({ lines, whole, unit = 1, valueText }: Chart, width: number): uPlot.Options {
+function optionsOf(chart: Chart, samples: Samples, width: number): uPlot.Options {
+  const { whole, least, valueText } = chart;
+  const { unit } = unitIn(chart, samples);
   const axis: uPlot.Axis = {
     stroke: colour('--quiet'),
     grid: { stroke: colour('--line'), width: 1 },
@@ -110,11 +123,11 @@ function optionsOf({ lines, whole, unit = 1, valueText }: Chart, width: number):
     height: HEIGHT,
     cursor: { drag: { x: false, y: false } },
     scales: {
-      x: { range: (_, first, last) => [Math.max(last - HOUR_S, Math.min(first, last - MIN_SPAN_S)), last] },
-      y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] },
+      x: { range: (_, first, last) => [Math.min(first, last - MIN_SPAN_S), last] },
+      y: { range: (_, __, max) => [0, Math.max(least, max * 1.1)] },
     },
     axes: [
-      { ...axis, values: [[1, '{HH}:{mm}', null, null, null, null, null, null, 0]], space: 60 },
+      { ...axis, values: AXIS_TIMES, space: 60 },
       {
         ...axis,
         size: 44,
@@ -123,8 +136,8 @@ function optionsOf({ lines, whole, unit = 1, valueText }: Chart, width: number):
       },
     ],
     series: [
-      { label: '', value: (_, atS) => (atS === null ? '' : new Date(atS * 1_000).toLocaleTimeString()) },
-      ...lines.map(
+      { label: '', value: (_, atS) => (atS === null ? '' : new Date(atS * 1_000).toLocaleString()) },
+      ...linesIn(chart, samples).map(
         ({ label, colour: name, filled, dashed }): uPlot.Series => ({
           label,
           stroke: colour(name),
@@ -143,6 +156,7 @@ function optionsOf({ lines, whole, unit = 1, valueText }: Chart, width: number):
 
 class Drawing {
   readonly #chart: Chart;
+  readonly #caption = document.createElement('figcaption');
   readonly #place = document.createElement('div');
   #plot: uPlot | undefined;
 
@@ -150,26 +164,32 @@ class Drawing {
     this.#chart = chart;
     const figure = document.createElement('figure');
     figure.className = 'card chart';
-    const caption = document.createElement('figcaption');
-    caption.textContent = chart.title;
     // The table has the same numbers for screen readers.
     this.#place.setAttribute('aria-hidden', 'true');
-    figure.append(caption, this.#place);
+    figure.append(this.#caption, this.#place);
     parent.append(figure);
     new ResizeObserver(() => this.#fit()).observe(this.#place);
   }
 
-  draw(samples: Record<Column, Numbers>): void {
+  draw(samples: Samples): void {
     this.#plot?.destroy();
+    this.#caption.textContent = this.#title(samples);
     this.#plot = new uPlot(
-      optionsOf(this.#chart, this.#place.clientWidth),
+      optionsOf(this.#chart, samples, this.#place.clientWidth),
       dataOf(this.#chart, samples),
       this.#place,
     );
   }
 
-  update(samples: Record<Column, Numbers>): void {
-    this.#plot?.setData(dataOf(this.#chart, samples));
+  update(samples: Samples): void {
+    if (this.#title(samples) === this.#caption.textContent) this.#plot?.setData(dataOf(this.#chart, samples));
+    else this.draw(samples);
+  }
+
+  /** With the unit, which may become another one. */
+  #title(samples: Samples): string {
+    const { name } = unitIn(this.#chart, samples);
+    return name === '' ? this.#chart.title : `${this.#chart.title} (${name})`;
   }
 
   #fit(): void {
@@ -178,17 +198,45 @@ class Drawing {
   }
 }
 
-const parent = document.getElementById('charts');
-if (parent) {
-  parent.hidden = false;
-  const drawings = CHARTS.map((chart) => new Drawing(chart, parent));
-  const draw = () => {
-    for (const one of drawings) one.draw(samplesOf());
-  };
-  draw();
-  document.addEventListener('berth:refreshed', (event) => {
-    if (event.target instanceof HTMLElement && event.target.id === 'history')
-      for (const one of drawings) one.update(samplesOf());
-  });
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+/** The charts of one place on the page. Those without samples are hidden. */
+class Place {
+  readonly #parent: HTMLElement;
+  #drawings: Drawing[] = [];
+
+  constructor(parent: HTMLElement) {
+    this.#parent = parent;
+  }
+
+  draw(): void {
+    const samples = this.#samples();
+    if (!samples.time?.length) return;
+    if (this.#drawings.length === 0) {
+      this.#parent.hidden = false;
+      const charts = CHARTS.filter((chart) => linesIn(chart, samples).length > 0);
+      this.#drawings = charts.map((chart) => new Drawing(chart, this.#parent));
+    }
+    for (const one of this.#drawings) one.draw(samples);
+  }
+
+  update(): void {
+    if (this.#drawings.length === 0) this.draw();
+    else for (const one of this.#drawings) one.update(this.#samples());
+  }
+
+  #samples(): Samples {
+    return samplesIn(document.getElementById(this.#parent.dataset.charts ?? ''));
+  }
 }
+
+const places = [...document.querySelectorAll<HTMLElement>('[data-charts]')].map((parent) => ({
+  place: new Place(parent),
+  samplesId: parent.dataset.charts ?? '',
+}));
+for (const { place } of places) place.draw();
+document.addEventListener('berth:refreshed', ({ target }) => {
+  for (const { place, samplesId } of places)
+    if (target instanceof HTMLElement && target.querySelector(`#${samplesId}`)) place.update();
+});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  for (const { place } of places) place.draw();
+});

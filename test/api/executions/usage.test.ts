@@ -2,9 +2,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const LINES = '1000000\n1030000 1048576 0.5\n1060500 2097152 1.25\n';
 const SAMPLES = [
@@ -90,6 +92,57 @@ onHosts(hosts, (host) => {
     await agent.close();
     const away = await read(one.service);
     expect([away.status, away.text]).toEqual([503, expect.stringContaining('not connected')]);
+  });
+
+  test('W181: the page has the numbers, the samples and a table of each service, without script', async () => {
+    agent = await join();
+    const one = await running();
+    const path = `/executions/${one.execution}/usage`;
+    const web = await WebClient.logIn(host);
+    const visit = async (lines?: string) => {
+      const visiting = web.get(path);
+      const log = await agent.log(one.service, agent.logs.length);
+      if (lines === undefined) log.end('missing');
+      else {
+        await log.write(lines);
+        log.end();
+      }
+      return (await visiting).text;
+    };
+    const text = await visit(LINES);
+    expect(text).toContain('2.0 MiB now, 2.0 MiB at most');
+    expect(text).toContain('1.25 now, 0.878 on average');
+    const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
+    expect(samples.map(([time, , memory, , cores]) => [time, memory, cores])).toEqual([
+      [1_030, 2 ** 20, 0.5],
+      [1_061, 2 ** 21, 1.25],
+    ]);
+    expect(text.match(/<th scope="row">/g)).toHaveLength(2);
+    expect(await visit()).toContain('There are no samples');
+    expect((await web.get(`${path}?service=999999`)).status).toBe(404);
+    expect((await web.get(`/executions/${one.execution}`)).text).toContain(`href="${path}"`);
+    await agent.close();
+    expect((await web.get(path)).text).toContain('not connected');
+  });
+
+  test('W182: of many services the page shows 16, and a host that fails hides no other', async () => {
+    agent = await join();
+    const many = service({ name: 'many', total_count: 17, essential_count: 17 });
+    const all = await agent.assigned(await api.submit(application(many)), 17);
+    await agent.report(...all.map(seen.running));
+    const visiting = (await WebClient.logIn(host)).get(`/executions/${all[0]?.execution}/usage`);
+    const wanted = await eventually(() => agent.logs.length === 16 && [...agent.logs]);
+    for (const [at, log] of (wanted || []).entries()) {
+      if (at === 3) log.end('failed', 'no memory left');
+      else {
+        await log.write(LINES);
+        log.end();
+      }
+    }
+    const { text } = await visiting;
+    expect(text.match(/2\.0 MiB now/g)).toHaveLength(15);
+    expect(text.match(/no memory left/g)).toHaveLength(1);
+    expect(text).toContain('First 16 of 17');
   });
 
   test("H608: another user's usage is not found, and there is none without credentials or outside Berth's own path", async () => {

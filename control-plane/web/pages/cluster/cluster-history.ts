@@ -1,6 +1,7 @@
 /** The last hour of the cluster: a table, and the samples for browser/charts.ts. */
 import { memoryText } from '../../../core/model/text.ts';
 import type { Sample } from '../../../core/views/history.ts';
+import { CHART_COLUMNS, samplesFor } from '../../components/charts.ts';
 import { type Html, html } from '../../components/html.ts';
 import { coresNumber } from '../../components/pieces.ts';
 
@@ -11,7 +12,7 @@ export function historyPart(samples: readonly Sample[]): Html {
   const [first] = samples;
   const since = first ? new Date(first.atMs).toISOString() : '';
   return html`
-<div id="samples" data-samples="${JSON.stringify(samples.map(numbersOf))}"></div>
+${samplesFor('samples', CHART_COLUMNS, samples.map(numbersOf))}
 <details class="card">
 <summary>Last hour as a table</summary>
 <p class="hint">Since <time datetime="${since}">${since.slice(11, 16)} UTC</time>. Samples are kept for an hour, and are lost when the control plane restarts.</p>
@@ -22,7 +23,7 @@ export function historyPart(samples: readonly Sample[]): Html {
 </details>`;
 }
 
-/** Times are in seconds; browser/charts.ts has the same order. */
+/** In the order of CHART_COLUMNS. */
 const numbersOf = (one: Sample): (number | null)[] => [
   Math.round(one.atMs / 1_000),
   one.running,

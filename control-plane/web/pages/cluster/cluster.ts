@@ -8,6 +8,7 @@ import {
   type SeenQueued,
   viewCluster,
 } from '../../../operations/cluster/cluster.ts';
+import { chartPlace } from '../../components/charts.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { ago, badge, coresNumber, empty, facts, live, options } from '../../components/pieces.ts';
@@ -36,7 +37,7 @@ ${live('hosts', ['host', 'service', 'time'], hostsPart(c, cluster))}
 <h2 id="queue-title">Queue</h2>
 ${live('queue', ['execution', 'time'], queuePart(c, cluster))}
 <h2>Last hour</h2>
-<div id="charts" class="grid charts" hidden></div>
+${chartPlace('samples')}
 ${live('history', ['execution', 'time'], historyPart(cluster.samples))}`,
     });
   });

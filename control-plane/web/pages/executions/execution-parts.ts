@@ -122,7 +122,8 @@ export function serviceTable(
   return html`
 <section aria-labelledby="services-title">
 <div class="bar"><h2 id="services-title">Services</h2>
-<a class="button push" href="/executions/${id}/logs">All logs</a></div>
+<a class="button push" href="/executions/${id}/usage">Usage</a>
+<a class="button" href="/executions/${id}/logs">All logs</a></div>
 <div class="scroll"><table>
 <thead><tr><th scope="col">Name</th><th scope="col">Log</th>${termHeading('State')}${termHeading('Container')}
 <th scope="col">Host</th>${termHeading('Starts', 'number')}</tr></thead>
