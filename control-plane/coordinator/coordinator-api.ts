@@ -17,8 +17,8 @@ import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import type { Explanation } from '../core/views/explanation.ts';
-import type { HostDetail, HostView } from '../core/views/host-view.ts';
-import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
+import type { HostView } from '../core/views/host-view.ts';
+import type { ClusterOverview, HostOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
 import type { SchedulerSnapshot, SchedulerStatistics } from '../core/views/statistics.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 
@@ -114,7 +114,7 @@ export interface CoordinatorApi {
   progress(serviceIds: readonly number[]): Promise<string[]>;
   /** In the order of their registration. */
   hosts(): Promise<HostView[]>;
-  host(hostId: number): Promise<HostDetail>;
+  host(hostId: number): Promise<HostOverview>;
   /** Summary of the cluster: hosts, queue, and the last hour. */
   overview(search: OverviewSearch): Promise<ClusterOverview>;
   /** Current usage of every user with something running. */

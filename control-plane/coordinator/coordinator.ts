@@ -21,10 +21,11 @@ import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
 import { type Explanation, explainLive, explainSubmission } from '../core/views/explanation.ts';
-import { type HostDetail, type HostView, hostDetailOf, hostViewsOf } from '../core/views/host-view.ts';
+import { type HostView, hostViewsOf } from '../core/views/host-view.ts';
 import {
   allowanceOf,
   type ClusterOverview,
+  type HostOverview,
   Overview,
   type OverviewSearch,
   type UserUsage,
@@ -251,9 +252,9 @@ export class Coordinator implements CoordinatorApi {
     return this.#turns.query(hostViewsOf);
   }
 
-  async host(hostId: number): Promise<HostDetail> {
+  async host(hostId: number): Promise<HostOverview> {
     await this.agents.freshReports.request();
-    return this.#turns.query((cluster) => hostDetailOf(cluster, hostId));
+    return this.#turns.query((cluster, nowMs) => this.#overview.host(cluster, hostId, nowMs));
   }
 
   async overview(search: OverviewSearch): Promise<ClusterOverview> {

@@ -9,7 +9,16 @@ import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { explainHead } from './explanation.ts';
 import { History, type Sample, sampleOf } from './history.ts';
-import { type HostState, type HostView, hostStateOf, hostViewOf } from './host-view.ts';
+import { HostHistory, type HostSample } from './host-history.ts';
+import {
+  type HostDetail,
+  type HostState,
+  type HostView,
+  hostDetailOf,
+  hostIn,
+  hostStateOf,
+  hostViewOf,
+} from './host-view.ts';
 import { type SchedulerSummary, schedulerSummaryOf } from './statistics.ts';
 
 /** Search conditions; `queued` and `hosts` are the maximum numbers of results. */
@@ -33,6 +42,12 @@ export interface ClusterOverview {
   samples: Sample[];
 }
 
+/** A host with its last hour. */
+export interface HostOverview extends HostDetail {
+  /** Oldest first; the last one is of now. */
+  samples: HostSample[];
+}
+
 export interface QueuedView {
   id: number;
   name: string;
@@ -54,11 +69,18 @@ const MAX_HEAD_BYTES = 4 * 2 ** 20;
  */
 export class Overview {
   readonly #history = new History();
+  readonly #hosts = new HostHistory();
   #head: { queue: QueuedView[]; fromMs: number; untilMs: number } | undefined;
 
   /** To be called after each turn. */
   note(cluster: Cluster, nowMs: number): void {
     this.#history.note(cluster, nowMs);
+    this.#hosts.note(cluster.hosts, nowMs);
+  }
+
+  /** Throws OperationError if there is no such host. */
+  host(cluster: Cluster, id: number, nowMs: number): HostOverview {
+    return { ...hostDetailOf(cluster, id), samples: this.#hosts.samples(hostIn(cluster, id), nowMs) };
   }
 
   of(cluster: Cluster, search: OverviewSearch, nowMs: number): ClusterOverview {

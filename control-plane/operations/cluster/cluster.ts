@@ -1,7 +1,13 @@
 /** Use cases that show the cluster as a whole. Each one authorises on its first line. */
 import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
-import type { HostDetail, HostService } from '../../core/views/host-view.ts';
-import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../../core/views/overview.ts';
+import type { HostService } from '../../core/views/host-view.ts';
+import type {
+  ClusterOverview,
+  HostOverview,
+  OverviewSearch,
+  QueuedView,
+  UserUsage,
+} from '../../core/views/overview.ts';
 import type { Context } from '../context.ts';
 
 /** Queued executions shown. The coordinator diagnoses the placement of each. */
@@ -16,7 +22,7 @@ type WithoutOwner<T, Own extends keyof T> = Omit<T, Own | 'userId'> & { own: Pic
 export type SeenQueued = WithoutOwner<QueuedView, 'id' | 'name' | 'userName'>;
 export type SeenService = WithoutOwner<HostService, 'id' | 'name' | 'executionId' | 'executionName'>;
 export type SeenCluster = Omit<ClusterOverview, 'queue'> & { queue: SeenQueued[] };
-export type SeenHost = Omit<HostDetail, 'services'> & { services: SeenService[] };
+export type SeenHost = Omit<HostOverview, 'services'> & { services: SeenService[] };
 
 export async function viewCluster(
   { coordinator }: Context,

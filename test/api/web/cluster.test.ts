@@ -104,6 +104,18 @@ onHosts(hosts, (host) => {
     expect(text).toContain('Last hour as a table');
   });
 
+  test('W183: the page of a host has its last hour as a table, with the samples for the charts', async () => {
+    const { agent, id } = await ownHost();
+    await agent.use({ memoryBytes: 3 * 2 ** 30, cores: 0.5 });
+    const { text } = await admin.get(`/cluster/hosts/${id}`);
+    const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
+    const [time = 0, , usedMemory, , , usedCores] = samples.at(-1) ?? [];
+    expect(Math.abs(time - Date.now() / 1_000)).toBeLessThan(60);
+    expect([usedMemory, usedCores]).toEqual([3 * 2 ** 30, 0.5]);
+    expect(text).toContain('Last hour as a table');
+    expect(text).toContain('<td>3.0 GiB</td>');
+  });
+
   test('W83: forms drain, undrain and label a host, and report the result', async () => {
     const { id, name } = await ownHost();
     const client = new HostClient(api.http);

@@ -33,8 +33,8 @@ const numbersOf = (one: Sample): (number | null)[] => [
 ];
 
 /** Newest first, one row every five minutes. */
-function rowsOf(samples: readonly Sample[]): Sample[] {
-  const rows: Sample[] = [];
+export function rowsOf<T extends { atMs: number }>(samples: readonly T[]): T[] {
+  const rows: T[] = [];
   for (const one of samples.toReversed()) {
     const last = rows.at(-1);
     if (!last || last.atMs - one.atMs >= ROW_MS) rows.push(one);

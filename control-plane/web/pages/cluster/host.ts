@@ -4,6 +4,7 @@ import { hostLabels } from '../../../http/json/request-schemas.ts';
 import { checked, pathId } from '../../../http/request.ts';
 import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster/cluster.ts';
 import { updateHost } from '../../../operations/cluster/hosts.ts';
+import { chartPlace } from '../../components/charts.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { redirectAfter } from '../../components/notice.ts';
@@ -11,6 +12,7 @@ import { page } from '../../components/page.ts';
 import { ago, badge, checkbox, crumbs, facts, field, live } from '../../components/pieces.ts';
 import { kindMark, termHeading, termList } from '../../components/terms.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { hostHistoryPart } from './host-history.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
 import { offerCard, offerIn } from './host-offer.ts';
 import { hostRemovalPages } from './host-removal.ts';
@@ -59,9 +61,13 @@ export const labelsIn = (text: string): string[] => text.split(/[\s,]+/, 100).fi
 const hostPage = (c: WebContext, host: SeenHost): Promise<Response> =>
   page(c, {
     title: host.name,
+    scripts: ['charts'],
     body: html`
 ${crumbs([['/cluster', 'Cluster']])}
 ${live('host', [`host:${host.id}`, 'service', 'time'], hostPart(host, c.get('nowMs')))}
+<h2>Last hour</h2>
+${chartPlace('samples')}
+${live('history', ['time'], hostHistoryPart(host))}
 ${c.get('account').role.canChangeConfig ? html`<h2>Manage this host</h2><div class="grid">${offerCard(host)}${drainCard(host)}${labelCard(host)}${removeCard(host)}</div>` : ''}`,
   });
 

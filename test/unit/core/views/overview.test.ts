@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HISTORY_MS, SAMPLE_MS } from '../../../../control-plane/core/views/history.ts';
+import { HostHistory } from '../../../../control-plane/core/views/host-history.ts';
 import { Overview, usagesOf } from '../../../../control-plane/core/views/overview.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, hostFacts } from '../../../support/rigs/core-rig.ts';
@@ -74,6 +75,52 @@ test('W82: a clock that is set back leaves no samples of the future', () => {
   for (const atMs of [1_000_000, 1_100_000, 500_000, 510_000]) overview.note(rig.cluster, atMs);
   expect(samplesOf(overview, rig, 520_000).map(({ atMs }) => atMs)).toEqual([500_000, 520_000]);
 });
+
+test('W184: a host has a sample each half a minute for an hour, and one of now', () => {
+  const rig = new CoreRig();
+  const { id } = rig.hello(hostFacts('host1'));
+  rig.submit(of(3 * GIB));
+  rig.turn();
+  const overview = new Overview();
+  const start = rig.nowMs;
+  for (let ms = 0; ms <= 2 * HISTORY_MS; ms += 1_000) overview.note(rig.cluster, start + ms);
+  const { samples } = overview.host(rig.cluster, id, start + 2 * HISTORY_MS + 1_000);
+  expect(samples).toHaveLength(HISTORY_MS / SAMPLE_MS + 1);
+  expect(samples.at(-1)).toEqual({
+    ...{ atMs: start + 2 * HISTORY_MS + 1_000, reservedMemoryBytes: 3 * GIB, usedMemoryBytes: null },
+    ...{ reservedCores: 1, usedCores: null },
+  });
+  overview.note(rig.cluster, start);
+  const atMs = overview.host(rig.cluster, id, start + 1_000).samples.map((sample) => sample.atMs);
+  expect(atMs).toEqual([start, start + 1_000]);
+});
+
+test('W184: all hosts together have at most 120,000 samples, further apart with more hosts', () => {
+  const host = sampleHost();
+  for (const [count, periodMs] of [
+    [1_000, SAMPLE_MS],
+    [1_001, 2 * SAMPLE_MS],
+    [10_000, 10 * SAMPLE_MS],
+  ] as const) {
+    const hosts = new Map(Array.from({ length: count }, (_, at) => [at + 1, { ...host, id: at + 1 }]));
+    const history = new HostHistory();
+    for (let ms = 0; ms < HISTORY_MS; ms += SAMPLE_MS) history.note(hosts, ms);
+    const one = { ...host, id: count };
+    const times = history.samples(one, HISTORY_MS).map(({ atMs }) => atMs);
+    expect(times.slice(0, -1)).toEqual(
+      Array.from({ length: HISTORY_MS / periodMs }, (_, at) => at * periodMs),
+    );
+    expect((times.length - 1) * count).toBeLessThanOrEqual(120_000);
+    expect(history.samples(one, 1)[0]).toMatchObject({ usedMemoryBytes: 2 ** 30, usedCores: 0.25 });
+    // A host that joins later has no earlier samples.
+    expect(history.samples({ ...host, id: count + 1 }, HISTORY_MS)).toHaveLength(1);
+  }
+});
+
+/** A connected host that reports its usage. */
+function sampleHost() {
+  return { ...new CoreRig().hello(hostFacts('host1')), usage: { memoryBytes: 2 ** 30, cores: 0.25 } };
+}
 
 test('W92: usage under the quota is reported for users with something running', () => {
   const rig = new CoreRig();
