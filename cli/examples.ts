@@ -91,6 +91,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['berth top', 'until q or Ctrl-C'],
     ['berth top --json', 'once, for programs'],
   ],
+  usage: [
+    ['berth usage 12', 'memory and cores of each service of execution 12'],
+    ['berth usage 12/web0 --json', 'all samples of one service'],
+  ],
   host: [['berth host ls', 'the hosts with what they offer']],
   'host ls': [['berth host ls', 'the hosts with what they offer']],
   'host get': [['berth host get host1', 'with its services and conditions']],

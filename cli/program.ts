@@ -16,7 +16,7 @@ import { addPersonalTokenCommands } from './commands/personal-tokens.ts';
 import { addRunCommands } from './commands/run.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addShopCommands } from './commands/shop.ts';
-import { addTopCommand } from './commands/top.ts';
+import { addTopCommand, addUsageCommand } from './commands/top.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
 import { addExamples } from './examples.ts';
@@ -61,6 +61,7 @@ export function programOf(terminal: Terminal): Command {
   addMachineCommands(program, terminal);
   addEventCommand(program, terminal, connected);
   addTopCommand(program, terminal, (signal) => connect(terminal.env, signal));
+  addUsageCommand(program, terminal, connected);
   addHostCommands(program, terminal, connected);
   addAccountCommands(program, terminal, connected);
   addPersonalTokenCommands(program, terminal, connected);

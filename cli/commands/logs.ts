@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { chosenServices } from '../../client/logs.ts';
-import { idOf, linesOf, repeated, timeMsOf } from '../inputs/arguments.ts';
+import { linesOf, placeOf, repeated, timeMsOf } from '../inputs/arguments.ts';
 import { printOutput } from '../output.ts';
 import { Exit, INTERRUPTED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -39,12 +39,6 @@ export function addLogCommand(program: Command, terminal: Terminal, connect: () 
         ...(service && { service: [...(options.service ?? []), service] }),
       });
     });
-}
-
-/** The id of an execution, and the service of it that may follow after a slash. */
-function placeOf(given: string): { id: number; service?: string } {
-  const [id = '', ...service] = given.split('/');
-  return { id: idOf(id), ...(service.length > 0 && { service: service.join('/') }) };
 }
 
 async function print(

@@ -1,7 +1,9 @@
-/** `berth top`: hosts with what they use, and what services have reserved. */
+/** `berth top`: hosts with what they use, and what services have reserved. `berth usage`: what services use. */
 import type { Command } from 'commander';
-import { type Berth, BerthError } from '../../client/berth.ts';
+import { type Berth, BerthError, type ServiceUsage } from '../../client/berth.ts';
+import { chosenServices } from '../../client/logs.ts';
 import { sizeText } from '../../shared/sizes.ts';
+import { placeOf } from '../inputs/arguments.ts';
 import { Screen } from '../terminal/screen.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -10,6 +12,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 const MAX_EXECUTIONS = 100;
 const REDRAW_MS = 2_000;
 const FORBIDDEN = 403;
+const UNAVAILABLE = 503;
 
 type Host = Awaited<ReturnType<Berth['hosts']['list']>>[number];
 
@@ -107,3 +110,65 @@ const serviceRow = (one: ServiceGroup): string[] => [
 const sizeOrDash = (bytes: number | null): string => (bytes === null ? '-' : sizeText(bytes));
 const coresOrDash = (cores: number | null): string =>
   cores === null ? '-' : String(Number(cores.toFixed(1)));
+
+export function addUsageCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  program
+    .command('usage <id>')
+    .description('Show what each service of an execution uses; ID/SERVICE: what one of them uses')
+    .option('--json', 'with all samples since the last start of each, as JSON')
+    .action(async (given: string, { json }: { json?: boolean }) => {
+      const { id, service } = placeOf(given);
+      const berth = await connect();
+      const chosen = chosenServices(
+        id,
+        await berth.services(id),
+        service === undefined ? undefined : [service],
+      );
+      const used = await Promise.all(chosen.map((one) => serviceUsageOf(berth, one)));
+      terminal.out(
+        json ? `${JSON.stringify(used)}\n` : table(USAGE_HEADS, used.map(usageRow), terminal.columns),
+      );
+    });
+}
+
+/** What the last start of a service used, or why that can't be read now. */
+interface UsedByService extends Partial<ServiceUsage> {
+  name: string;
+  problem?: string;
+}
+
+const serviceUsageOf = (berth: Berth, { id, name }: { id: number; name: string }): Promise<UsedByService> =>
+  berth.usage(id).then(
+    (usage) => ({ name, ...usage }),
+    (error: unknown) => {
+      if (error instanceof BerthError && error.status === UNAVAILABLE)
+        return { name, problem: error.message };
+      throw error;
+    },
+  );
+
+const USAGE_HEADS = [
+  'SERVICE',
+  ...['MEMORY', 'HIGHEST', 'RESERVED'],
+  ...['CORES', 'AVERAGE', 'RESERVED', 'PROBLEM'],
+];
+
+function usageRow({ name, start, samples = [], reserved, problem = '' }: UsedByService): string[] {
+  const last = samples.at(-1);
+  const highest = samples.length === 0 ? null : Math.max(...samples.map(({ memory }) => memory));
+  return [
+    ...[name, sizeOrDash(last?.memory ?? null), sizeOrDash(highest), sizeOrDash(reserved?.memory ?? null)],
+    ...[finer(last?.cores ?? null), finer(averageOf(start ?? null, samples)), finer(reserved?.cores ?? null)],
+    problem,
+  ];
+}
+
+/** The cores over the whole life. */
+function averageOf(start: number | null, samples: ServiceUsage['samples']): number | null {
+  const last = samples.at(-1);
+  if (start === null || !last) return null;
+  const used = samples.map(({ time, cores }, at) => cores * (time - (samples[at - 1]?.time ?? start)));
+  return used.reduce((sum, one) => sum + one, 0) / (last.time - start);
+}
+
+const finer = (cores: number | null): string => (cores === null ? '-' : String(Number(cores.toFixed(2))));

@@ -35,3 +35,9 @@ export function timeMsOf(text: string): number {
   if (Number.isFinite(timeMs)) return timeMs;
   throw new Error(`${text} is no time; give an age such as 10m, or a date such as 2026-11-26T12:00:00Z.`);
 }
+
+/** The id of an execution, and the service of it that may follow after a slash. */
+export function placeOf(given: string): { id: number; service?: string } {
+  const [id = '', ...service] = given.split('/');
+  return { id: idOf(id), ...(service.length > 0 && { service: service.join('/') }) };
+}

@@ -56,6 +56,25 @@ onHosts(setups, (host) => {
     ]);
   });
 
+  test('L131: usage shows what each service uses, and the reason where that is not known', async () => {
+    const answer = async (nth: number, lines?: string) => {
+      const [one] = await agent.assigned(id);
+      const log = await agent.log(one?.service ?? 0, nth);
+      if (lines) await log.write(lines);
+      log.end(lines ? 'exited' : 'failed', lines ? undefined : 'no memory left');
+    };
+    const lines = `1000\n11000 ${2 * GIB} 1\n31000 ${GIB} 0.25\n`;
+    const [shown] = await Promise.all([berth.run(['usage', String(id)]), answer(0, lines)]);
+    expect([shown.code, shown.err]).toEqual([0, '']);
+    expect(shown.out).toMatch(
+      /^SERVICE +MEMORY .*\nmain0 +1\.0 GiB +2\.0 GiB +1\.0 GiB +0\.25 +0\.5 +0\.5\n$/,
+    );
+    const [json] = await Promise.all([berth.run(['usage', `${id}/main0`, '--json']), answer(1, lines)]);
+    expect(JSON.parse(json.out)).toMatchObject([{ name: 'main0', start: 1, samples: [{ time: 11 }, {}] }]);
+    const [failed] = await Promise.all([berth.run(['usage', String(id)]), answer(2)]);
+    expect(failed.out).toMatch(/\nmain0 +- .*no memory left/);
+  });
+
   test('L105: a user who may not see the hosts gets the own services alone', async () => {
     await addUser(host(), 'alice', 'secret words', 'user');
     const own = new CommandLine(join(home, 'alice'));
