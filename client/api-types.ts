@@ -498,6 +498,10 @@ export type Service = {
   /** Exit code of its last container if that ended by itself, else null; only under /native/api/0.7 */
   exit_code?: number | null | undefined;
   endpoints?: Endpoints | undefined;
+  /**
+   * What checks of its health have found; null if it has none, or does not run; only under /native/api/0.7
+   */
+  health?: 'starting' | 'healthy' | 'unhealthy' | null | undefined;
 };
 
 /** A service definition: one or more containers of the same kind. */
@@ -522,7 +526,7 @@ export type ServiceDescription = {
   essential_count: number;
   /**
    * Services of a lower number start first. A service starts when all essential instances of a lower number
-   * have started.
+   * have started and, if their health is checked, are healthy.
    */
   startup_order: number;
   /** What each instance of the service reserves, and what it may use. */
@@ -602,6 +606,55 @@ export type ServiceDescription = {
    * user's own.
    */
   network?: string | null | undefined;
+  /**
+   * How the health of each instance is checked: exactly one of "http", "tcp", "command" and "image". An
+   * instance is starting until it is healthy. One that is unhealthy has died. Absent: a running instance
+   * counts as healthy.
+   */
+  health?: {
+    /** A check by HTTP: healthy with a status from 200 to 399. A redirect is not followed. */
+    http?: {
+      /** What is requested with GET, such as "/health?full". */
+      path: string;
+      /** The port in the container. It need not be published. */
+      port: number;
+    } | undefined;
+    /** A check by TCP: healthy if the port accepts a connection. */
+    tcp?: {
+      /** The port in the container. It need not be published. */
+      port: number;
+    } | undefined;
+    /**
+     * A check by a command line that runs in the container: healthy with exit code 0. Split and filled in as
+     * "command" of the service.
+     */
+    command?: string | undefined;
+    /** A check by the command of the HEALTHCHECK of the image. */
+    image?: true | undefined;
+    /** Seconds from one check to the next. At least 5 with "command" and "image". Absent: 10. */
+    interval?: number | undefined;
+    /** Seconds after which a check without an answer has failed. Absent: 5. */
+    timeout?: number | undefined;
+    /** Checks that fail one after the other before the instance counts as unhealthy. Absent: 3. */
+    retries?: number | undefined;
+    /** Seconds from the start in which no failed check counts, until one succeeds. Absent: 30. */
+    start_period?: number | undefined;
+  } | undefined;
+  /**
+   * How often instances that die are started again. Absent: a monitor is not started again, others 5 times in
+   * 10 minutes. With it, a monitor that fails is started again too; one that exits with 0 still ends the
+   * execution. Other elastic instances are started again without a limit.
+   */
+  restart?: {
+    /**
+     * Restarts within the window. One more death ends the execution with an error. 0: the first death does.
+     */
+    attempts: number;
+    /** Seconds for which a death counts. Absent: 600. */
+    window?: number | undefined;
+    /** Seconds before each restart. Absent: 1, 2, 4 and so on, at most 60. */
+    delay?: number | undefined;
+  } | undefined;
   /** Accepted for descriptions of other platforms; has no effect. */
   replicas?: number | undefined;
 };

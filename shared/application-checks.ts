@@ -12,6 +12,7 @@ import {
 } from './application-schema.ts';
 import { isPlain, splitCommand } from './command.ts';
 import { InstanceNames } from './instance-names.ts';
+import { type HealthDescription, healthKinds, MIN_COMMAND_INTERVAL_S } from './schema-parts.ts';
 import type { Steps } from './steps.ts';
 import { unknownVariables } from './variables.ts';
 
@@ -39,7 +40,12 @@ export function* semanticProblems(services: readonly CheckedService[], found: Fi
     if (found.isFull) return;
     serviceProblems(service, found);
     yield* checkEnvironment(service, names, found);
-    yield* checkCommand(service, names, found);
+    const { at, fields } = service;
+    yield* checkCommand(['services', at, 'command'], fields.command, names, found);
+    const { health } = fields;
+    if (!health) continue;
+    healthProblems(['services', at, 'health'], health, found);
+    yield* checkCommand(['services', at, 'health', 'command'], health.command, names, found);
   }
 }
 
@@ -118,6 +124,19 @@ function serviceProblems({ at, fields, volumes }: CheckedService, found: Finding
   }
 }
 
+function healthProblems(path: readonly PropertyKey[], health: HealthDescription, found: Findings): void {
+  const given = healthKinds.filter((kind) => health[kind] !== undefined);
+  if (given.length !== 1)
+    found.add(path, `must have exactly one of "http", "tcp", "command" and "image", and has ${given.length}`);
+  if (health.command?.trim() === '') found.add([...path, 'command'], 'must not be blank');
+  const runsCommand = health.command !== undefined || health.image !== undefined;
+  if (runsCommand && (health.interval ?? MIN_COMMAND_INTERVAL_S) < MIN_COMMAND_INTERVAL_S)
+    found.add(
+      [...path, 'interval'],
+      `must be at least ${MIN_COMMAND_INTERVAL_S} for a command in the container`,
+    );
+}
+
 /** A step checks this much text, or as many entries. */
 const STEP_LENGTH = 50_000;
 const CHARACTERS_A_UNIT = 100;
@@ -151,12 +170,12 @@ function variableProblems(
 
 /** Checks the variables of the command, and the length of what the program is started with. */
 function* checkCommand(
-  { at, fields: { command } }: CheckedService,
+  path: readonly PropertyKey[],
+  command: string | null | undefined,
   instances: Instances,
   found: Findings,
 ): Steps<void> {
   if (typeof command !== 'string') return;
-  const path = ['services', at, 'command'];
   // Too short for too many words or too long ones. A reference has no blank, so that the references of plain
   // words are those of the text.
   const isWhole = command.length <= 2 * MAX_WORDS && !isTooLong(command) && isPlain(command);

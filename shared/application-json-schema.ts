@@ -18,6 +18,7 @@ export const CHECKS_ACROSS_FIELDS: readonly string[] = [
   'The services of an application have at most 10,000 variables, volumes, ports and labels in all',
   'essential_count is at most total_count, and a "max" is at least its "min"',
   'Names of volumes are unique within a service',
+  'A health check has exactly one of "http", "tcp", "command" and "image"; its interval is at least 5 with "command" and "image"',
   'No text contains a NUL character or half a surrogate pair',
   'A variable with its name, and each word of the command, have at most 131,071 bytes in UTF-8, because Linux starts no program with more',
   'Quotes of a command are closed, and its last character is not a lone backslash',

@@ -4,7 +4,14 @@
  * change.
  */
 import * as z from 'zod';
-import { ENDPOINT_URL, ENDPOINT_URL_PROBLEM } from './endpoint-schemes.ts';
+import {
+  described,
+  ENDPOINT_URL,
+  ENDPOINT_URL_PROBLEM,
+  healthSchema,
+  restartSchema,
+  text,
+} from './schema-parts.ts';
 
 export const APPLICATION_FORMAT_VERSION = 3;
 export const MAX_INSTANCES = 1000;
@@ -25,19 +32,6 @@ export const MAX_LABEL_TEXT = 4096;
 /** The engine refuses a higher id of a user or group. */
 const MAX_USER_ID = 2 ** 31 - 1;
 
-/**
- * Describes the schema in place. `describe` would copy it, and every copy of a schema costs memory at run
- * time.
- */
-const described = <T extends z.ZodType>(schema: T, description: string, title?: string): T => {
-  z.globalRegistry.add(schema, { description, ...(title !== undefined && { title }) });
-  return schema;
-};
-
-const text = z
-  .string()
-  .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
-  .refine((value) => value.isWellFormed(), 'must not contain half a surrogate pair');
 const bytes = z.int().nonnegative();
 const cores = z.number().nonnegative();
 const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
@@ -153,7 +147,7 @@ export const serviceSchema = z.strictObject({
   ),
   startup_order: described(
     z.int(),
-    'Services of a lower number start first. A service starts when all essential instances of a lower number have started.',
+    'Services of a lower number start first. A service starts when all essential instances of a lower number have started and, if their health is checked, are healthy.',
   ),
   resources: resourcesSchema,
   environment: environmentSchema,
@@ -193,6 +187,8 @@ export const serviceSchema = z.strictObject({
     "A network of the host to join instead of the user's own; the operator must allow it. " +
       "Null or absent: the user's own.",
   ),
+  health: healthSchema.optional(),
+  restart: restartSchema.optional(),
   replicas: described(
     z.int().nonnegative().optional(),
     'Accepted for descriptions of other platforms; has no effect.',

@@ -5,6 +5,8 @@
 import type { Application, ServiceDescription } from './application-schema.ts';
 import { splitCommand } from './command.ts';
 import type { Assignment } from './protocol/assignment.ts';
+import type { HealthCheck } from './protocol/health.ts';
+import { defaultHealth, type HealthDescription } from './schema-parts.ts';
 import { substitute, type Variables } from './variables.ts';
 
 export interface ServiceSpec {
@@ -84,7 +86,23 @@ export function assignmentOf(
     shmBytes: definition.resources.shm ?? null,
     ports: definition.ports.map(({ port_number, protocol }) => ({ port: port_number, protocol })),
     volumes: definition.volumes.map(({ name, path, read_only }) => ({ name, path, readOnly: read_only })),
+    ...(definition.health && { health: healthCheckOf(definition.health, variables) }),
   };
+}
+
+/** The check in the words of the protocol. */
+function healthCheckOf(health: HealthDescription, variables: Variables): HealthCheck {
+  const frame = {
+    intervalMs: 1_000 * (health.interval ?? defaultHealth.interval),
+    timeoutMs: 1_000 * (health.timeout ?? defaultHealth.timeout),
+    retries: health.retries ?? defaultHealth.retries,
+    startPeriodMs: 1_000 * (health.start_period ?? defaultHealth.start_period),
+  };
+  const { http, tcp, command } = health;
+  if (http) return { ...frame, kind: 'http', port: http.port, path: http.path };
+  if (tcp) return { ...frame, kind: 'tcp', port: tcp.port };
+  const words = commandWords(command ?? null, variables);
+  return words ? { ...frame, kind: 'command', words } : { ...frame, kind: 'image' };
 }
 
 function commandWords(command: string | null, variables: Variables): string[] | null {

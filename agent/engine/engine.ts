@@ -3,6 +3,7 @@
  * imports an engine.
  */
 import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Health } from '../../shared/protocol/health.ts';
 import type { Overlay, Swarm } from '../../shared/protocol/swarm.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import type { CpuClaim } from './cpu-allocation.ts';
@@ -26,7 +27,14 @@ interface Labelled {
 export type Container = ServiceKey & { id: string } & Labelled &
   (
     | { state: 'created' }
-    | { state: 'running'; ipAddress: string; ports: PublishedPort[]; startedAtMs: number }
+    | {
+        state: 'running';
+        ipAddress: string;
+        ports: PublishedPort[];
+        startedAtMs: number;
+        /** Undefined if it is not checked. */
+        health?: Health;
+      }
     | {
         state: 'exited';
         exitCode: number;
@@ -38,7 +46,10 @@ export type Container = ServiceKey & { id: string } & Labelled &
   );
 
 /** What a listing returns. `inspect` returns all fields. */
-export type ContainerSummary = Pick<Container, 'id' | 'service' | 'generation' | 'state'>;
+export type ContainerSummary = Pick<Container, 'id' | 'service' | 'generation' | 'state'> & {
+  /** What its health checks have found, as far as they run. */
+  health?: Health['state'];
+};
 
 export interface EngineFacts {
   memoryBytes: number;
@@ -154,7 +165,8 @@ export interface Engine {
    */
   removeUnusedImage(options: UnusedImageOptions): Promise<RemovedImage | undefined>;
   /**
-   * Calls `changed` with the id of each container that may have changed. The call only means: inspect again.
+   * Calls `changed` with the id of each container that may have changed, its health included. The call only
+   * means: inspect again.
    */
   watch(changed: (id: string) => void): Promise<Watch>;
   /**

@@ -11,9 +11,9 @@ export async function findContainers(
 ): Promise<Map<number, Map<string, Container>>> {
   const lane = limits.laneFor('inspect');
   // A container listed in its known state needs no inspection.
-  const inspectListed = async ({ id, service, state }: ContainerSummary): Promise<Container | undefined> => {
-    const known = registry.get(service)?.containers.get(id);
-    return known?.state === state ? known : await lane.run(() => engine.inspect(id));
+  const inspectListed = async (listed: ContainerSummary): Promise<Container | undefined> => {
+    const known = registry.get(listed.service)?.containers.get(listed.id);
+    return known && isSame(known, listed) ? known : await lane.run(() => engine.inspect(listed.id));
   };
   const found = new Map<number, Map<string, Container>>();
   for (const container of await Promise.all((await engine.list()).map(inspectListed))) {
@@ -23,3 +23,6 @@ export async function findContainers(
   }
   return found;
 }
+
+const isSame = (known: Container, { state, health }: ContainerSummary): boolean =>
+  known.state === state && (known.state !== 'running' || known.health?.state === health);

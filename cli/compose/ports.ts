@@ -1,6 +1,6 @@
 /** Makes ports of a description out of those of a Compose service. Pure. */
 import { MAX_ENTRIES, type ServiceDescription } from '../../shared/application-schema.ts';
-import { ENDPOINT_SCHEMES } from '../../shared/endpoint-schemes.ts';
+import { ENDPOINT_SCHEMES } from '../../shared/schema-parts.ts';
 import type { Path, Remarks } from './remarks.ts';
 import type { ComposePort } from './schema.ts';
 

@@ -9,6 +9,7 @@ import {
   MAX_VOLUMES,
   MAX_WORDS,
 } from './bounds.ts';
+import { healthCheckSchema } from './health.ts';
 
 /** The highest id. */
 export const MAX_ID = 999_999_999_999_999;
@@ -83,6 +84,8 @@ export const assignmentSchema = serviceKeySchema.extend({
   shmBytes: z.int().nonnegative().nullable(),
   ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema })).max(MAX_PUBLISHED_PORTS),
   volumes: z.array(z.object({ name: plainText, path: plainText, readOnly: z.boolean() })).max(MAX_VOLUMES),
+  /** Absent: none. Versions before 8 do not send it. */
+  health: healthCheckSchema.optional(),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 

@@ -16,6 +16,7 @@ import {
   MAX_TIME_MS,
   messageText,
 } from './bounds.ts';
+import { healthSchema } from './health.ts';
 import { swarmSchema } from './swarm.ts';
 
 const timeMs = z.number().nonnegative().max(MAX_TIME_MS);
@@ -38,6 +39,8 @@ export const observationSchema = z.discriminatedUnion('state', [
     /** Published ports: the container port, and the host port that the engine chose. */
     ports: z.array(z.object({ port, protocol: portProtocolSchema, hostPort: port })).max(MAX_PUBLISHED_PORTS),
     startedAtMs: timeMs,
+    /** Absent if it is not checked, and from agents before version 8 (P210). */
+    health: healthSchema.optional(),
   }),
   serviceKeySchema.extend({
     state: z.literal('exited'),

@@ -16,7 +16,8 @@
  *   period of pulses in `welcome`, and the request for a report, `report.request`.
  * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is
  *   read, in `logs.open`.
- * - 8 (2026-11-27): the usage of a service, as a format of `logs.open`.
+ * - 8 (2026-11-27): the usage of a service, as a format of `logs.open`; health checks in assignments, and the
+ *   health of containers in observations.
  */
 export const PROTOCOL_VERSION = 8;
 

@@ -76,7 +76,8 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
     ...(around.user === undefined ? {} : { User: around.user }),
     Env: environment(assignment, around),
     Labels: labels(assignment, around),
-    // Each run costs the engine more than the container, whose limits do not count it (P151).
+    // Each run costs the engine more than the container, whose limits do not count it (P151). The agent runs
+    // the checks that the description has, a few at once (P212).
     Healthcheck: { Test: ['NONE'] },
     StopTimeout: STOP_GRACE_SECONDS,
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
@@ -157,6 +158,7 @@ function labels(assignment: Assignment, { deployment, host, overlay }: Surroundi
     // Always set, since an image may have a label of this name.
     [label.idProof]: assignment.idProof ?? '',
     [label.owner]: assignment.owner,
+    [label.health]: assignment.health ? JSON.stringify(assignment.health) : '',
     ...(overlay === undefined ? {} : { [label.overlay]: overlay }),
     [label.coresMin]: String(min),
     ...(max === null ? {} : { [label.coresMax]: String(max) }),

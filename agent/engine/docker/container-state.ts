@@ -4,10 +4,13 @@ import { idProofSchema, type ServiceKey } from '../../../shared/protocol/assignm
 import type { Container, ContainerCpu, ContainerSummary, PublishedPort } from '../engine.ts';
 import { label } from '../labels.ts';
 
-/** Undefined if the labels are not Berth's. */
-export function readSummary({ Id: id, Labels, State }: ContainerInfo): ContainerSummary | undefined {
+/** Undefined if the labels are not Berth's. `health`: what the agent's checks have found. */
+export function readSummary(
+  { Id: id, Labels, State }: ContainerInfo,
+  health: ContainerSummary['health'],
+): ContainerSummary | undefined {
   const key = readKey(Labels);
-  return key && { ...key, id, state: readState(State) };
+  return key && { ...key, id, state: readState(State), ...(health && { health }) };
 }
 
 export function readContainer(info: ContainerInspectInfo): Container | undefined {

@@ -25,6 +25,7 @@ import { type EngineFiles, filesIn } from '../engine-files.ts';
 import { closeFolders, type MountRules } from '../folders/allowed-folders.ts';
 import { containerUser, type RunAs } from '../folders/container-user.ts';
 import { HostFolders } from '../folders/host-folders.ts';
+import type { HealthChecks } from '../health/health-checks.ts';
 import type { ImageRecordOptions } from '../images/image-record.ts';
 import { label } from '../labels.ts';
 import { ContainerNetworks, type NetworkOptions } from '../networks/container-networks.ts';
@@ -32,9 +33,11 @@ import { readDiskUse } from './container-disk-use.ts';
 import { OomEvents, watchContainers } from './container-events.ts';
 import { killProcesses } from './container-processes.ts';
 import type { ContainerSettings } from './container-settings.ts';
-import { containerOptions, type DockerInfo, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { containerOptions, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
+import { EngineInfo } from './engine-info.ts';
+import { healthChecks, requireCheckable } from './health-probe.ts';
 import { followOutput } from './output-stream.ts';
 import { OwnImages } from './own-images.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
@@ -66,7 +69,8 @@ export class DockerEngine implements Engine {
   readonly #images: OwnImages;
   readonly #pulls: Pulls;
   readonly #oomEvents = new OomEvents();
-  #info: Promise<DockerInfo> | undefined;
+  readonly #info: EngineInfo;
+  readonly #health: HealthChecks;
   /** The engine's files, once `facts` has found them. Undefined if the agent cannot read them. */
   #files: EngineFiles | undefined;
   #initWorks = true;
@@ -75,8 +79,10 @@ export class DockerEngine implements Engine {
     this.#docker = docker;
     this.#streams = streams;
     this.#options = options;
+    this.#info = new EngineInfo(docker);
+    this.#health = healthChecks(streams);
     const engineId = async () => {
-      const { ID, DockerRootDir } = await this.#readInfo();
+      const { ID, DockerRootDir } = await this.#info.read();
       return `${ID} ${DockerRootDir}`;
     };
     this.#networks = new ContainerNetworks(docker, options, engineId);
@@ -87,8 +93,7 @@ export class DockerEngine implements Engine {
   }
 
   async facts(): Promise<EngineFacts> {
-    this.#info = undefined;
-    const { MemTotal, NCPU, ServerVersion, DockerRootDir } = await this.#readInfo();
+    const { MemTotal, NCPU, ServerVersion, DockerRootDir } = await this.#info.refresh();
     const facts = { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion };
     this.#files = this.#options.local ? await filesIn(DockerRootDir) : undefined;
     return { ...facts, dataDir: this.#options.local ? DockerRootDir : undefined };
@@ -113,27 +118,29 @@ export class DockerEngine implements Engine {
   async list(): Promise<ContainerSummary[]> {
     const filters = { label: this.#labels() };
     const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters }));
-    return infos.map(readSummary).filter((summary) => summary !== undefined);
+    return infos.flatMap((info) => readSummary(info, this.#health.stateOf(info.Id)) ?? []);
   }
 
   async inspect(id: string): Promise<Container | undefined> {
     try {
       const info = await this.#docker.getContainer(id).inspect();
       const container = this.#isOurs(info) ? readContainer(info) : undefined;
-      if (container?.state !== 'exited') return container;
+      if (container?.state !== 'exited') return container && this.#health.withHealth(container, info);
+      this.#health.forget(container.id);
       const outOfMemory = await this.#oomEvents.ranOutOfMemory(container);
       const { Init } = info.HostConfig;
       const startError = Init ? await startErrorOf(this.#docker, id, container.exitCode) : undefined;
       return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
     } catch (error) {
-      if (statusOf(error) === 404) return undefined;
-      throw engineError(error);
+      if (statusOf(error) !== 404) throw engineError(error);
+      this.#health.forget(id);
+      return undefined;
     }
   }
 
   async create(assignment: Assignment, cpuLimit: number): Promise<Container> {
     const { service, generation, execution, idProof } = assignment;
-    const info = await this.#readInfo();
+    const info = await this.#info.read();
     const { MemTotal, InitBinary } = info;
     const { deployment, host, reservedOf, logMaxBytes, bind, capabilities, etcFiles } = this.#options;
     const around = {
@@ -155,6 +162,7 @@ export class DockerEngine implements Engine {
       const user = containerUser(assignment, folders.length > 0, this.#options.runAs);
       const options = containerOptions(assignment, { ...around, mounts, user });
       const { id } = await this.#docker.createContainer(options);
+      await requireCheckable(this.#docker, id, assignment, this.#options.local);
       this.#folders.hold(id, folders);
       const cpu = { ...claimOf(assignment), limit: cpuLimit };
       return { service, generation, execution, idProof, id, cpu, state: 'created' };
@@ -186,7 +194,7 @@ export class DockerEngine implements Engine {
   }
 
   async updateCpuLimit(id: string, cpuLimit: number): Promise<void> {
-    const NanoCpus = nanoCpus(cpuLimit, await this.#readInfo());
+    const NanoCpus = nanoCpus(cpuLimit, await this.#info.read());
     if (NanoCpus !== null) await tolerate(this.#docker.getContainer(id).update({ NanoCpus }), [404]);
   }
 
@@ -223,6 +231,7 @@ export class DockerEngine implements Engine {
 
   watch(changed: (id: string) => void): Promise<Watch> {
     this.#folders.forgetProof();
+    this.#health.onChange(changed);
     return watchContainers(this.#streams, this.#labels(), this.#oomEvents, changed);
   }
 
@@ -237,14 +246,6 @@ export class DockerEngine implements Engine {
   async removeUnused(graceMs: number): Promise<void> {
     await wrapErrors(this.#folders.removeUnused());
     await this.#networks.removeUnused(graceMs);
-  }
-
-  #readInfo(): Promise<DockerInfo> {
-    this.#info ??= wrapErrors(this.#docker.info() as Promise<DockerInfo>).catch((error: unknown) => {
-      this.#info = undefined;
-      throw error;
-    });
-    return this.#info;
   }
 
   #labels(): string[] {

@@ -37,12 +37,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
       service.backendStatus = 'created';
       break;
     case 'running':
-      if (service.backendStatus === 'started' && service.containerId === observation.containerId) return;
-      service.containerId = observation.containerId;
-      service.ipAddress = observation.ipAddress;
-      service.ports = observation.ports;
-      service.backendStatus = 'started';
-      if (service.status === 'starting') service.status = 'active';
+      if (!observeRunning(cluster, service, observation, nowMs)) return;
       break;
     case 'exited':
       if (service.exit && service.backendStatus === 'dead') return;
@@ -141,6 +136,60 @@ export function observeForgotten(cluster: Cluster, host: Host, serviceId: number
   cluster.touch(service);
 }
 
+type Running = Extract<Observation, { state: 'running' }>;
+
+/** False if no row changes. */
+function observeRunning(cluster: Cluster, service: Service, seen: Running, nowMs: number): boolean {
+  const isKnown = service.backendStatus === 'started' && service.containerId === seen.containerId;
+  if (!isKnown) {
+    service.containerId = seen.containerId;
+    service.ipAddress = seen.ipAddress;
+    service.ports = seen.ports;
+    service.backendStatus = 'started';
+  }
+  return observeHealth(cluster, service, seen.health, nowMs) || !isKnown;
+}
+
+/** A service whose health is checked is active once it is healthy. False if no row changes. */
+function observeHealth(
+  cluster: Cluster,
+  service: Service,
+  health: Running['health'],
+  nowMs: number,
+): boolean {
+  if (!isAssigned(service) || service.exit || service.failure) return false;
+  const isStarting = service.status === 'starting';
+  if (service.isChecked && health?.state === 'unhealthy')
+    return recordUnhealthy(service, health.detail, nowMs);
+  if (!isStarting) return false;
+  if (service.isChecked && !health) {
+    const host = cluster.hosts.get(service.hostId ?? 0)?.name;
+    recordFailure(service, { temporary: true, message: cannotCheck(host) }, nowMs);
+    return true;
+  }
+  if (service.isChecked && health?.state === 'starting') {
+    service.preparing = cutText(health.detail, MAX_DETAIL_LENGTH);
+    cluster.changes.progressed.add(service);
+    return false;
+  }
+  service.status = 'active';
+  return true;
+}
+
+/** Agents report the health of every container that is checked, from version 8 of the protocol on. */
+const cannotCheck = (host: string | undefined): string =>
+  `the agent of host ${host} is too old to check the health of services: update it (berth host update ${host})`;
+
+/** The container still runs. It counts as ended all the same, and is stopped. */
+function recordUnhealthy(service: Service, detail: string, nowMs: number): boolean {
+  // A preempted or evicted service leaves anyway.
+  if (isPreempted(service)) return false;
+  service.exit = { code: null, outOfMemory: false, unhealthy: cutText(detail, MAX_DETAIL_LENGTH) };
+  service.errorMessage = describeExit(service, service.exit);
+  recordDeath(service, nowMs);
+  return true;
+}
+
 /** A requested end is not a death. */
 function recordExit(service: Service, exit: Exit, nowMs: number): void {
   service.backendStatus = 'dead';
@@ -158,9 +207,12 @@ function recordFailure(service: Service, failure: Failure, nowMs: number): void 
   recordDeath(service, nowMs);
 }
 
-/** Drops deaths that are too old to count. */
+/** As many as any policy counts. */
+const MAX_DEATHS = 101;
+
+/** Drops deaths that are too old, or too many, to count. */
 function recordDeath(service: Service, nowMs: number): void {
-  service.deathsMs = [...recentDeaths(service, nowMs), nowMs];
+  service.deathsMs = [...recentDeaths(service, nowMs), nowMs].slice(-MAX_DEATHS);
 }
 
 /** The container is gone: as requested or, if it should still run, as an end without an exit code. */

@@ -8,14 +8,16 @@ import { handleClockStep } from '../hosts/clock-step.ts';
 import { livenessDeadlineMs, missedItsDeadline, restartTimeout } from '../hosts/host-liveness.ts';
 import { backoffMs, type Ending, type Execution, isEnded, isLoaded } from '../model/execution.ts';
 import {
-  DEATH_WINDOW_MS,
   describeExit,
+  hasExceededRestarts,
+  hasFinished,
   isAssigned,
   isPreempted,
-  MAX_DEATHS,
   recentDeaths,
+  restartPolicyOf,
   type Service,
 } from '../model/service.ts';
+import { count, periodText } from '../model/text.ts';
 import { endingByTime, timeLimitMs } from '../model/time-limit.ts';
 import { updateReservation } from '../scheduling/backfill-reservation.ts';
 import type { Loading, SchedulingActions } from '../scheduling/scheduler-state.ts';
@@ -184,21 +186,25 @@ function endingOf(execution: Execution, nowMs: number): Ending | null {
     if (failure && !failure.temporary) return error(`service ${name}: ${failure.message}`);
     if (failure && status === 'starting')
       return { status: 'queued', message: `service ${name}: ${failure.message}` };
-    if (exit && service.monitor) {
+    if (exit && hasFinished(service)) {
       // A clean end waits until all other services have started: only then has the execution run.
       if (exit.code !== 0) return error(describeExit(service, exit));
       if (status === 'running') return { status: 'terminated', message: null };
     }
-    if (!service.monitor && service.essential && recentDeaths(service, nowMs).length > MAX_DEATHS) {
-      return error(
-        `service ${name} died more than ${MAX_DEATHS} times in ${DEATH_WINDOW_MS / 60_000} minutes; the last time: ${service.errorMessage ?? 'it ended with exit code 0'}`,
-      );
-    }
+    if (hasExceededRestarts(service, nowMs)) return error(tooManyDeaths(service));
   }
   return endingByTime(execution, nowMs);
 }
 
 const error = (message: string): Ending => ({ status: 'error', message });
+
+function tooManyDeaths(service: Service): string {
+  const { attempts, windowMs } = restartPolicyOf(service);
+  const last = service.errorMessage ?? 'it ended with exit code 0';
+  if (attempts === 0)
+    return `service ${service.name} died, and its restart policy allows no restart: ${last}`;
+  return `service ${service.name} died more than ${count(attempts, 'time')} in ${periodText(windowMs)}; the last time: ${last}`;
+}
 
 /** Starts services in start-up order, and restarts those that died. */
 function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
@@ -206,9 +212,10 @@ function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number):
     if (service.status !== 'inactive' || !service.placed) continue;
     // A monitor that ended cleanly during the start is not restarted; the execution ends once all others have
     // started.
-    if (service.exit && service.monitor) continue;
+    if (hasFinished(service)) continue;
     if (service.exit || service.failure) {
-      const restartAtMs = nowMs + backoffMs(Math.max(1, recentDeaths(service, nowMs).length));
+      const { delayMs } = restartPolicyOf(service);
+      const restartAtMs = nowMs + (delayMs ?? backoffMs(Math.max(1, recentDeaths(service, nowMs).length)));
       return { kind: 'replace-service', service, restartAtMs };
     }
     const { hostId, restartAtMs } = service;
@@ -228,5 +235,12 @@ const isTurnOf = ({ startupOrder }: Service, { services }: Execution): boolean =
 const hasStarted = ({ services }: Execution): boolean =>
   services.every((service) => !service.essential || (hasRun(service) && !service.failure));
 
-const hasRun = (service: Service): boolean =>
-  service.status === 'active' || service.exit !== null || service.deathsMs.length > 0;
+/**
+ * Whether those that start later need not wait for the service. One whose health is checked must be healthy, or
+ * be a monitor that has ended well.
+ */
+const hasRun = (service: Service): boolean => {
+  const { status, exit, isChecked, monitor, deathsMs } = service;
+  if (status === 'active') return true;
+  return isChecked ? monitor && exit?.code === 0 : exit !== null || deathsMs.length > 0;
+};

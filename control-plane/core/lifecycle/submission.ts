@@ -8,7 +8,7 @@ import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
 import { utf8Bytes } from '../model/json-bytes.ts';
 import { type Requirements, requirementOf, requirementsOf } from '../model/resources.ts';
-import type { Service } from '../model/service.ts';
+import { restartOf, type Service } from '../model/service.ts';
 import { gangDemandOf } from '../scheduling/resource-demand.ts';
 import type { NextIds } from '../state/changes.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -89,7 +89,7 @@ export const newServices = (
  */
 export type Instance = Pick<
   Service,
-  'name' | 'group' | 'essential' | 'monitor' | 'startupOrder' | 'requirement'
+  'name' | 'group' | 'essential' | 'monitor' | 'startupOrder' | 'requirement' | 'isChecked' | 'restart'
 >;
 
 export function instancesOf(
@@ -103,6 +103,8 @@ export function instancesOf(
     monitor: definition.monitor,
     startupOrder: definition.startup_order,
     requirement: requirements.get(definition) ?? requirementOf(definition),
+    isChecked: definition.health !== undefined,
+    restart: restartOf(definition),
   }));
 }
 
@@ -117,6 +119,8 @@ const newService = (id: number, executionId: number, instance: Instance): Servic
   monitor: instance.monitor,
   startupOrder: instance.startupOrder,
   requirement: instance.requirement,
+  isChecked: instance.isChecked,
+  restart: instance.restart,
   status: 'inactive',
   backendStatus: 'undefined',
   hostId: null,

@@ -26,10 +26,12 @@ export class CoordinatorCounts {
     'requeue-host': 0,
   };
   #placements = 0;
+  #unhealthy = 0;
 
   decided(decisions: readonly Decision[]): void {
     for (const decision of decisions) {
       this.#decisions[decision.kind] += 1;
+      if (decision.kind === 'stop' && decision.service.exit?.unhealthy !== undefined) this.#unhealthy += 1;
       if (decision.kind === 'place') this.#placements += decision.placements.length;
     }
   }
@@ -38,6 +40,11 @@ export class CoordinatorCounts {
     return [
       counter('berth_decisions_total', 'Committed decisions, by kind.', byLabel('kind', this.#decisions)),
       counter('berth_placements_total', 'Services that were placed on a host.', this.#placements),
+      counter(
+        'berth_unhealthy_services_total',
+        'Services that were stopped because checks of their health failed.',
+        this.#unhealthy,
+      ),
       this.turns.family('berth_turn_duration_seconds', 'Turns of the coordinator, with their commits.'),
       this.commits.family('berth_commit_duration_seconds', 'Commits of turns, until the database answered.'),
       counter(

@@ -1,6 +1,6 @@
 /** Executions: fields, states and how they end. Pure. */
 import type { ResourceDemand } from './resources.ts';
-import type { Service } from './service.ts';
+import { hasFinished, type Service } from './service.ts';
 
 export const executionStatuses = [
   'submitted',
@@ -108,7 +108,7 @@ export const isEnded = ({ status }: Pick<Execution, 'status'>): boolean =>
 export function isOver({ status, ending }: Execution, service: Service): boolean {
   if (status === 'terminated' || status === 'error') return true;
   if (ending) return ending.status !== 'queued';
-  return service.monitor && service.exit !== null;
+  return hasFinished(service);
 }
 
 export const MAX_BACKOFF_MS = 60_000;

@@ -1,4 +1,5 @@
 /** Services: one container each, with fields, states, and the words that describe an end. Pure. */
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
 import type { Requirement } from './resources.ts';
 
@@ -11,6 +12,8 @@ export interface Exit {
   /** Null if the container vanished without an exit code. */
   code: number | null;
   outOfMemory: boolean;
+  /** What the last health check has found, if the container still ran and its health ended the start. */
+  unhealthy?: string;
 }
 
 export interface Failure {
@@ -30,6 +33,10 @@ export interface Service {
   readonly monitor: boolean;
   readonly startupOrder: number;
   readonly requirement: Requirement;
+  /** Whether it is active only once its host has reported it as healthy. */
+  readonly isChecked: boolean;
+  /** Null: the default. */
+  readonly restart: RestartPolicy | null;
   status: ServiceStatus;
   backendStatus: BackendStatus;
   /** The host of the current or last start. It is kept after the end, since the logs are there. */
@@ -49,8 +56,8 @@ export interface Service {
   restartAtMs: number | null;
   errorMessage: string | null;
   /**
-   * What the host does to start the service, such as the progress of a pull; empty if the host has not
-   * reported any. In memory only.
+   * What the host does to start the service, such as the progress of a pull, and what the last health check
+   * has found while the service is not yet healthy. Empty if the host has not reported any. In memory only.
    */
   preparing: string;
   /**
@@ -60,13 +67,46 @@ export interface Service {
   logs: 'kept' | 'forgetting' | 'forgotten';
 }
 
-/** An execution ends if a service has more unwanted ends than this within the window. */
-export const MAX_DEATHS = 5;
-export const DEATH_WINDOW_MS = 10 * 60_000;
+/** How often a service that dies is started again, as its description states it. */
+export interface RestartPolicy {
+  /** Deaths within the window that do not end the execution. */
+  attempts: number;
+  windowMs: number;
+  /** Before each restart. Null: growing. */
+  delayMs: number | null;
+}
+
+const DEFAULT_WINDOW_MS = 10 * 60_000;
+const DEFAULT_RESTART: RestartPolicy = { attempts: 5, windowMs: DEFAULT_WINDOW_MS, delayMs: null };
+
+export const restartPolicyOf = ({ restart }: Pick<Service, 'restart'>): RestartPolicy =>
+  restart ?? DEFAULT_RESTART;
+
+export const restartOf = ({ restart }: Pick<ServiceDescription, 'restart'>): RestartPolicy | null =>
+  restart
+    ? {
+        attempts: restart.attempts,
+        windowMs: restart.window === undefined ? DEFAULT_WINDOW_MS : restart.window * 1_000,
+        delayMs: restart.delay === undefined ? null : restart.delay * 1_000,
+      }
+    : null;
 
 /** Times of the unwanted ends that count at `nowMs`. */
-export const recentDeaths = ({ deathsMs }: Pick<Service, 'deathsMs'>, nowMs: number): number[] =>
-  deathsMs.filter((timeMs) => timeMs > nowMs - DEATH_WINDOW_MS);
+export const recentDeaths = (service: Pick<Service, 'deathsMs' | 'restart'>, nowMs: number): number[] =>
+  service.deathsMs.filter((timeMs) => timeMs > nowMs - restartPolicyOf(service).windowMs);
+
+/**
+ * Whether the service has died more often than its policy allows. Elastic services have no limit (C66), and a
+ * monitor without a policy is never started again (C10).
+ */
+export function hasExceededRestarts(service: Service, nowMs: number): boolean {
+  const isLimited = service.monitor ? service.restart !== null : service.essential;
+  return isLimited && recentDeaths(service, nowMs).length > restartPolicyOf(service).attempts;
+}
+
+/** Whether its container has ended in a way that decides the end of the execution, whatever follows. */
+export const hasFinished = ({ monitor, exit, restart }: Pick<Service, 'monitor' | 'exit' | 'restart'>) =>
+  monitor && exit !== null && (exit.code === 0 || restart === null);
 
 const SIGNALS: Record<number, string> = {
   1: 'SIGHUP',
@@ -93,6 +133,7 @@ const KILLED = 137;
  * always report that a lack of memory caused a SIGKILL.
  */
 export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string {
+  if (exit.unhealthy !== undefined) return `service ${service.name} was unhealthy: ${exit.unhealthy}`;
   if (exit.code === null) return `the container of service ${service.name} was removed from outside Berth`;
   const signal = SIGNALS[exit.code - 128];
   const doubt = exit.code === KILLED ? ', perhaps out of memory' : '';

@@ -17,6 +17,17 @@ export const coresText = (cores: number): string => count(Number(cores.toPrecisi
 /** For example `1 host`, `2 hosts`. */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
+const PERIODS: readonly [ms: number, noun: string][] = [
+  [3_600_000, 'hour'],
+  [60_000, 'minute'],
+];
+
+/** For example `10 minutes`, `90 seconds`: whole seconds, in the largest unit of which it is a multiple. */
+export function periodText(ms: number): string {
+  const [unitMs, noun] = PERIODS.find(([unit]) => ms > 0 && ms % unit === 0) ?? [1_000, 'second'];
+  return count(Math.round(ms / unitMs), noun);
+}
+
 /** For example `web0, web1, web2 and 7 more`, with at most `limit` names. */
 export function listText(names: readonly string[], limit = 3): string {
   const rest = names.length - limit;

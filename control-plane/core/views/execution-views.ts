@@ -64,6 +64,22 @@ export interface ServiceView {
   progress?: string;
 }
 
+export const serviceHealths = ['starting', 'healthy', 'unhealthy'] as const;
+export type ServiceHealth = (typeof serviceHealths)[number];
+
+/** What is known of the health of its container; null if that is not checked, or does not run. */
+export function healthOf({
+  description,
+  status,
+  backendStatus,
+  exit,
+}: Pick<ServiceView, 'description' | 'status' | 'backendStatus' | 'exit'>): ServiceHealth | null {
+  if (!description.health) return null;
+  if (exit?.unhealthy !== undefined) return 'unhealthy';
+  if (status === 'active') return 'healthy';
+  return status === 'starting' && backendStatus === 'started' ? 'starting' : null;
+}
+
 /** [name, URL] of each published port of each active service. */
 export function endpointsOf(services: readonly ServiceView[]): [name: string, url: string][] {
   return services.flatMap((service) => {

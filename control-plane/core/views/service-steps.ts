@@ -3,8 +3,8 @@
 import { projectedRequeueMs } from '../hosts/host-liveness.ts';
 import type { Execution } from '../model/execution.ts';
 import { type Host, isReachable } from '../model/host.ts';
-import { isPreempted, type Service } from '../model/service.ts';
-import { listText } from '../model/text.ts';
+import { isPreempted, recentDeaths, type Service } from '../model/service.ts';
+import { count, listText, periodText } from '../model/text.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { delayText } from './explanation-text.ts';
 
@@ -35,7 +35,8 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
   const host = cluster.hosts.get(service.hostId ?? 0);
   if (status === 'inactive') {
     if (ending || service.exit) return null;
-    if (restartAtMs !== null && restartAtMs > nowMs) return `restarting ${delayText(restartAtMs - nowMs)}`;
+    if (restartAtMs !== null && restartAtMs > nowMs)
+      return `restarting ${delayText(restartAtMs - nowMs)}${deathsText(service, nowMs)}`;
     if (!service.placed) return null;
     if (host && cluster.hasDepartingContainers(host.id))
       return `waiting until preempted services have left host ${host.name}`;
@@ -49,9 +50,23 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
   if (status === 'active') return null;
   if (status === 'terminating') return `being stopped on host ${host?.name}`;
   const progress = preparing === '' ? '' : ` (${preparing})`;
+  if (backendStatus === 'started') {
+    const found = preparing === '' ? 'no check has ended yet' : `last check: ${preparing}`;
+    return `waiting until it is healthy on host ${host?.name} (${found})`;
+  }
   return backendStatus === 'created'
     ? `being started on host ${host?.name}`
     : `being prepared on host ${host?.name}${progress}`;
+}
+
+/** Why a service is restarted that has a health check or a restart policy; empty for others. */
+function deathsText(service: Service, nowMs: number): string {
+  const { isChecked, restart, errorMessage, monitor, essential } = service;
+  const why = isChecked && errorMessage !== null ? `, since ${errorMessage}` : '';
+  if (restart === null || !(monitor || essential)) return why;
+  const { attempts, windowMs } = restart;
+  const deaths = recentDeaths(service, nowMs).length;
+  return `${why} (${deaths} of ${count(attempts, 'restart')} in ${periodText(windowMs)})`;
 }
 
 function silenceText(cluster: Cluster, host: Host, nowMs: number): string {

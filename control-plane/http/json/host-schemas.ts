@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { HostRemoval } from '../../core/hosts/host-removal.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
 import { type HostDetail, type HostService, type HostView, hostStates } from '../../core/views/host-view.ts';
+import { seconds } from './schemas.ts';
 
 const id = z.int().positive();
 const bytes = z.int().nonnegative().describe('Bytes');
@@ -143,3 +144,21 @@ function leftText(containers: number, deploymentName: string): string {
     `remove the containers with the label berth.deployment=${deploymentName} by hand.`
   );
 }
+
+export const joinTokenSchema = z
+  .strictObject({
+    token: z
+      .string()
+      .describe('The token for one agent, as its BERTH_JOIN_TOKEN; it cannot be read again later'),
+    expires_at: seconds('When it expires'),
+    agent_sha256: z
+      .string()
+      .describe('The SHA-256 checksum of the agent, which the install script compares (BERTH_BUNDLE_SHA256)'),
+    install: z
+      .string()
+      .optional()
+      .describe('The command that, run as root, makes a machine a host with this token'),
+    warning: z.string().optional().describe('Why other machines cannot use the command'),
+  })
+  .meta({ id: 'JoinToken' });
+export type JoinTokenJson = z.infer<typeof joinTokenSchema>;

@@ -7,10 +7,12 @@ import { applicationSchema, serviceSchema } from '../../../shared/application-sc
 import { executionStatuses } from '../../core/model/execution.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
 import { filterNames } from '../../core/scheduling/host-filters.ts';
+import { serviceHealths } from '../../core/views/execution-views.ts';
 import type { Words } from '../words.ts';
 
 const id = z.int().positive();
-const seconds = (meaning: string) => z.number().describe(`${meaning}, in seconds since the epoch (UTC)`);
+export const seconds = (meaning: string) =>
+  z.number().describe(`${meaning}, in seconds since the epoch (UTC)`);
 
 const timeLimit = (meaning: string) =>
   z.int().nonnegative().optional().describe(`${meaning}, in seconds; only under /native/api/0.7`);
@@ -192,6 +194,13 @@ export const serviceViewSchema = z
         'Exit code of its last container if that ended by itself, else null; only under /native/api/0.7',
       ),
     endpoints: endpointsSchema.optional().describe('Its endpoints; only under /native/api/0.7'),
+    health: z
+      .enum(serviceHealths)
+      .nullable()
+      .optional()
+      .describe(
+        'What checks of its health have found; null if it has none, or does not run; only under /native/api/0.7',
+      ),
   })
   .meta({ id: 'Service' });
 
@@ -234,23 +243,6 @@ export const quotaSchema = z
     max_time_limit: timeLimit('The longest time limit of an execution; 0: any or none'),
   })
   .meta({ id: 'Quota' });
-
-export const joinTokenSchema = z
-  .strictObject({
-    token: z
-      .string()
-      .describe('The token for one agent, as its BERTH_JOIN_TOKEN; it cannot be read again later'),
-    expires_at: seconds('When it expires'),
-    agent_sha256: z
-      .string()
-      .describe('The SHA-256 checksum of the agent, which the install script compares (BERTH_BUNDLE_SHA256)'),
-    install: z
-      .string()
-      .optional()
-      .describe('The command that, run as root, makes a machine a host with this token'),
-    warning: z.string().optional().describe('Why other machines cannot use the command'),
-  })
-  .meta({ id: 'JoinToken' });
 
 export const tokenSchema = z
   .strictObject({
@@ -295,5 +287,4 @@ export type UserJson = z.infer<typeof userSchema>;
 export type RoleJson = z.infer<typeof roleSchema>;
 export type QuotaJson = z.infer<typeof quotaSchema>;
 export type TokenJson = z.infer<typeof tokenSchema>;
-export type JoinTokenJson = z.infer<typeof joinTokenSchema>;
 export type LoginJson = z.infer<(typeof groupSchemas)[Group]['login']>;

@@ -1,8 +1,13 @@
 /** Operations on hosts for the OpenAPI document. */
 import * as z from 'zod';
-import { agentUpdateSchema, hostDetailSchema, hostRemovalSchema, hostSchema } from '../json/host-schemas.ts';
+import {
+  agentUpdateSchema,
+  hostDetailSchema,
+  hostRemovalSchema,
+  hostSchema,
+  joinTokenSchema,
+} from '../json/host-schemas.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
-import { joinTokenSchema } from '../json/schemas.ts';
 import type { Operation, Scheme } from './operation.ts';
 
 export function hostOperations(access: readonly Scheme[]): Operation[] {

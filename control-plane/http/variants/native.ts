@@ -1,5 +1,5 @@
-/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532). */
-import { endpointsOf } from '../../core/views/execution-views.ts';
+/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532, H565). */
+import { endpointsOf, healthOf } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
@@ -22,6 +22,7 @@ export const native: Variant = {
     ...serviceJson(service),
     exit_code: service.hasDied ? (service.exit?.code ?? null) : null,
     endpoints: endpointsOf([service]),
+    health: healthOf(service),
   }),
   accounts: {
     ...{ users: { ...users, ...withSubject }, roles },

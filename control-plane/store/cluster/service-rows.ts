@@ -17,6 +17,8 @@ export const serviceOf = (row: Row, instance: Instance): Service => ({
   monitor: instance.monitor,
   startupOrder: instance.startupOrder,
   requirement: instance.requirement,
+  isChecked: instance.isChecked,
+  restart: instance.restart,
   status: String(row.status) as ServiceStatus,
   backendStatus: String(row.backend_status) as BackendStatus,
   hostId: row.host_id === null ? null : Number(row.host_id),

@@ -5,7 +5,10 @@ export const TERMS = {
   essential: 'All essential services of an execution start together. Without them it stays queued.',
   elastic: 'Elastic services are added while there is capacity, and stopped when essential services need it.',
   monitor: 'When a monitor service exits, the execution ends.',
-  State: 'What Berth does with the service. Active: its container has started.',
+  health:
+    'Its host checks its health, as its description states. It is active once it is healthy, and stopped when it is unhealthy.',
+  State:
+    'What Berth does with the service. Active: its container has started and, if its health is checked, is healthy.',
   Container: 'The container as its host last reported it: created, started, dead or destroyed.',
   Starts: 'How often the service has been started.',
 } as const;

@@ -61,7 +61,7 @@ export class FakeEngine implements Engine {
   async makeOverlay(): Promise<void> {}
 
   async list(): Promise<ContainerSummary[]> {
-    return [...this.containers.values()];
+    return [...this.containers.values()].map(summaryOf);
   }
 
   async inspect(id: string): Promise<Container | undefined> {
@@ -191,3 +191,10 @@ export class FakeEngine implements Engine {
     await this.before(call);
   }
 }
+
+/** What a listing of the engine has of a container. */
+export const summaryOf = (container: Container): ContainerSummary => {
+  const { id, service, generation, state } = container;
+  const health = container.state === 'running' ? container.health?.state : undefined;
+  return { id, service, generation, state, ...(health && { health }) };
+};

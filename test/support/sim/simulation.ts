@@ -354,7 +354,7 @@ export class Simulation {
         this.#starts.leasesUnknown(hostId);
         for (const container of engine.containers.values()) this.#expectTwoCopies(container);
       },
-      scriptFor: () => randomScript(world, this.faults.hasStopped),
+      scriptFor: (assignment) => randomScript(world, this.faults.hasStopped, assignment),
       lost: (service) => this.logs.lost.add(service),
       lapsed: (one, services) => this.#lapses.lapsed(one, services),
       revoked: (one) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { validateApplication } from '../../../shared/application.ts';
-import { ENDPOINT_SCHEMES } from '../../../shared/endpoint-schemes.ts';
+import { ENDPOINT_SCHEMES } from '../../../shared/schema-parts.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 
 const problemsOf = (url_template: string) => {

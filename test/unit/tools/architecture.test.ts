@@ -119,6 +119,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     folders: ['engine.ts', 'lane.ts'],
     images: ['engine.ts'],
     networks: ['docker-error.ts', 'engine.ts', 'labels.ts', 'lane.ts'],
+    health: ['docker-error.ts', 'engine.ts', 'labels.ts', 'lane.ts'],
     docker: [
       'docker-error.ts',
       'engine.ts',
@@ -130,6 +131,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       'images',
       'folders',
       'networks',
+      'health',
     ],
   },
 };

@@ -42,6 +42,7 @@ const OWNERS: Record<string, readonly string[]> = {
   dockerode: [
     'agent/engine/docker/',
     'agent/engine/folders/',
+    'agent/engine/health/',
     'agent/engine/networks/',
     'agent/engine/engine-address.ts',
     'examples/image.ts',

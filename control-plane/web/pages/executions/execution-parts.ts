@@ -4,7 +4,9 @@ import { type ExecutionStatus, isEnded } from '../../../core/model/execution.ts'
 import {
   type ExecutionView,
   endpointsOf,
+  healthOf,
   isEssential,
+  type ServiceHealth,
   type ServiceView,
 } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
@@ -142,11 +144,25 @@ function serviceRow(service: ServiceView): Html {
 ${service.description.monitor ? html` <span class="mark" title="${TERMS.monitor}">monitor</span>` : ''}
 ${detailOf(service)}</th>
 <td><a href="/executions/${executionId}/logs?service=${id}" aria-label="Log of ${name}">Log</a></td>
-<td>${badge(status)}</td>
+<td>${badge(status)}${healthMark(service)}</td>
 <td>${backendStatus === 'undefined' ? html`<span class="quiet">none</span>` : badge(backendStatus)}</td>
 <td>${hostName ?? html`<span class="quiet">none</span>`}</td>
 <td class="number">${starts}</td>
 </tr>`;
+}
+
+/** Words beside the state of a service whose health is checked. */
+const HEALTH_MARKS: Record<ServiceHealth, string> = {
+  starting: 'not yet healthy',
+  healthy: 'healthy',
+  unhealthy: 'unhealthy',
+};
+
+function healthMark(service: ServiceView): Html | '' {
+  const health = healthOf(service);
+  return health === null
+    ? ''
+    : html` <span class="mark" title="${TERMS.health}">${HEALTH_MARKS[health]}</span>`;
 }
 
 /** The error, the progress of a start, or the exit code. */

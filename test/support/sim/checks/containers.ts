@@ -2,7 +2,7 @@
  * Container check: each start has at most one container, two starts of a service never run at once, and after
  * settling the containers are exactly those of the rows.
  */
-import type { SimContainer } from '../machine/container.ts';
+import { healthOf, type SimContainer } from '../machine/container.ts';
 import type { EngineEvents, SimEngine } from '../machine/engine.ts';
 import type { World } from '../world/time.ts';
 import { isLive, type Ledger } from './ledger.ts';
@@ -80,11 +80,15 @@ export class ContainerCheck implements EngineEvents {
         problems.push(`service ${service.id} is ${service.status}`);
       if (isLive(service)) wanted.set(`${service.id}.${service.generation}`, String(service.backend_id));
     }
-    for (const { key, id, state } of this.#ours()) {
+    for (const container of this.#ours()) {
+      const { key, id, state } = container;
+      const health = healthOf(container, this.#world.nowMs)?.state;
       const name = `${key?.service}.${key?.generation}`;
       if (!wanted.has(name))
         problems.push(`container ${id} of ${name} is ${state}, but no service is active`);
       else if (state !== 'running') problems.push(`container ${id} of ${name} is ${state}`);
+      else if (health === 'unhealthy')
+        problems.push(`container ${id} of ${name} is unhealthy and still runs`);
       else if (wanted.get(name) !== id)
         problems.push(`container ${id} of ${name} is recorded as ${wanted.get(name)}`);
       wanted.delete(name);

@@ -14,6 +14,8 @@ export interface Demand {
   essential: number;
   monitor: boolean;
   labels: readonly string[];
+  /** Whether its health is checked. */
+  isChecked: boolean;
 }
 
 export class Ledger {
@@ -108,21 +110,24 @@ export class Ledger {
 
   #readDemands(id: number, description: string): void {
     const { services } = JSON.parse(description) as Application;
-    const needs = services.map(({ name, monitor, essential_count: essential, resources, labels = [] }) => {
-      const { memory, cores } = resources;
-      return [
-        name,
-        {
-          memory: memory.min ?? 0,
-          // No minimum of a simulation is large enough to be a limit.
-          limit: memory.max || DEFAULT_MEMORY,
-          cores: cores.min ?? 0.1,
-          essential,
-          monitor,
-          labels,
-        },
-      ] as const;
-    });
+    const needs = services.map(
+      ({ name, monitor, essential_count: essential, resources, labels = [], health }) => {
+        const { memory, cores } = resources;
+        return [
+          name,
+          {
+            memory: memory.min ?? 0,
+            // No minimum of a simulation is large enough to be a limit.
+            limit: memory.max || DEFAULT_MEMORY,
+            cores: cores.min ?? 0.1,
+            essential,
+            monitor,
+            labels,
+            isChecked: health !== undefined,
+          },
+        ] as const;
+      },
+    );
     this.#needs.set(id, new Map(needs));
   }
 }

@@ -199,6 +199,11 @@ export class LifecycleCheck {
       this.#demand(this.#mayLeave(before), execution, `${what} is restarted while it is ${before.status}`);
     }
     if (grown === 0) this.#end(execution, what, before, after);
+    const becomesActive = after.status === 'active' && (before.status !== 'active' || grown > 0);
+    if (becomesActive && this.#ledger.demandOf(after).isChecked) {
+      this.#world.count('service: active once it is healthy');
+      this.#demand(this.#starts.hadHealth(after, 'healthy'), execution, `${what} is active and not healthy`);
+    }
     const moved = before.host_id !== null && before.host_id !== after.host_id;
     if (moved) {
       this.#world.count('service: moved to another host');
@@ -226,6 +231,15 @@ export class LifecycleCheck {
       execution,
       `${what} failed because the engine did not answer`,
     );
+    if (exit?.unhealthy !== undefined) {
+      this.#world.count('service: died of its health');
+      this.#demand(
+        !isStopped && this.#starts.hadHealth(before, 'unhealthy'),
+        execution,
+        `${what} counts as unhealthy although nobody reported that`,
+      );
+      return;
+    }
     this.#demand(
       exit?.code !== null || this.#starts.mayBeGone(before),
       execution,

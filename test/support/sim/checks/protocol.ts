@@ -3,6 +3,7 @@
  * stream exceeds its credit, and each stream ends once.
  */
 
+import type { Row } from '../../../../control-plane/store/db/db.ts';
 import { keyOf, type ServiceKey } from '../../../../shared/protocol/assignment.ts';
 import {
   CHUNK_HEADER_BYTES,
@@ -244,7 +245,9 @@ export class ProtocolCheck implements Tap {
       return true;
     switch (observation.state) {
       case 'running':
-        return row.status !== 'starting' || row.backend_status === 'dead';
+        return (
+          row.status !== 'starting' || row.backend_status === 'dead' || this.#waitsForHealth(row, observation)
+        );
       case 'exited':
         return row.exit !== null || row.status === 'terminating';
       case 'failed':
@@ -254,6 +257,11 @@ export class ProtocolCheck implements Tap {
       default:
         return true;
     }
+  }
+
+  /** A service that is checked may stay as it is until it is healthy. */
+  #waitsForHealth(row: Row, { health }: Extract<Observation, { state: 'running' }>): boolean {
+    return this.#ledger.demandOf(row).isChecked && health?.state !== 'healthy';
   }
 
   #isStale(link: Link): boolean {

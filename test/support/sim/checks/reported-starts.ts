@@ -1,6 +1,7 @@
 /** What agents have reported about the starts that they were given, and whether they may (P12). */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import { keyOf, type ServiceKey } from '../../../../shared/protocol/assignment.ts';
+import type { Health } from '../../../../shared/protocol/health.ts';
 import type { Observation, Report } from '../../../../shared/protocol/up.ts';
 import type { Link } from '../world/network.ts';
 import type { World } from '../world/time.ts';
@@ -17,6 +18,8 @@ export class ReportedStarts {
   readonly #gone = new Set<string>();
   /** Starts whose container was reported. */
   readonly #seen = new Set<string>();
+  /** Starts with each health that was reported of them. */
+  readonly #health = new Set<string>();
   /** The latest start of each service that a hello has listed. */
   readonly #listed = new Map<number, number>();
   /** Starts that were missing from a later hello. */
@@ -48,6 +51,7 @@ export class ReportedStarts {
     for (const one of observations) {
       const key = `host ${hostId}: ${keyOf(one)}`;
       if (one.state === 'gone') this.#gone.add(key);
+      if (one.state === 'running' && one.health) this.#health.add(`${key} ${one.health.state}`);
       if (!WITH_CONTAINER.has(one.state)) continue;
       this.#seen.add(key);
       this.#missing.delete(key);
@@ -70,6 +74,11 @@ export class ReportedStarts {
   listed(inventory: readonly Observation[]): void {
     for (const { service, generation } of inventory)
       this.#listed.set(service, Math.max(generation, this.latestListed(service)));
+  }
+
+  /** True if its host has ever reported this health of the start. */
+  hadHealth(row: Row, state: Health['state']): boolean {
+    return this.#health.has(`${startOf(row)} ${state}`);
   }
 
   /** The latest start of a service that a hello has listed; 0: none. */

@@ -1,5 +1,6 @@
 /** A simulated container: its identity, its state, its script and its output. */
 import type { ContainerCpu, OutputRecord } from '../../../../agent/engine/engine.ts';
+import type { Health } from '../../../../shared/protocol/health.ts';
 import type { Inode } from '../world/disk.ts';
 
 /** What a container does after its start. `afterMs` is the time until it ends by itself; null means never. */
@@ -14,6 +15,27 @@ export interface ContainerScript {
   linesMs: number;
   /** Until this time no signal ends the container. */
   immortalUntilMs: number;
+  /** Only of a container whose health is checked. */
+  health?: HealthScript;
+}
+
+/** What checks of its health find at this time; undefined if it is not checked. */
+export function healthOf(
+  { script, startedAtMs }: Pick<SimContainer, 'script' | 'startedAtMs'>,
+  nowMs: number,
+): Health | undefined {
+  if (!script.health) return undefined;
+  const { healthyAfterMs, unhealthyAfterMs } = script.health;
+  const ageMs = nowMs - startedAtMs;
+  if (unhealthyAfterMs !== null && ageMs >= unhealthyAfterMs) return { state: 'unhealthy', detail: 'bad' };
+  return ageMs >= healthyAfterMs
+    ? { state: 'healthy', detail: 'good' }
+    : { state: 'starting', detail: 'not yet' };
+}
+
+export interface HealthScript {
+  healthyAfterMs: number;
+  unhealthyAfterMs: number | null;
 }
 
 export interface SimContainer {

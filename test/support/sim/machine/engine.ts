@@ -16,7 +16,7 @@ import {
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { Disk } from '../world/disk.ts';
 import { currentProcess, ifAlive, type Process, type World } from '../world/time.ts';
-import type { ContainerScript, SimContainer } from './container.ts';
+import { type ContainerScript, healthOf, type SimContainer } from './container.ts';
 import { attempt, ContainerRuntime, unkillable } from './runtime.ts';
 
 /** Where the agent finds the engine's own log files. */
@@ -101,16 +101,20 @@ export class SimEngine implements Engine {
 
   list(): Promise<ContainerSummary[]> {
     return this.#call('list', () =>
-      [...this.containers.values()].flatMap(({ id, key, state }) =>
-        key ? [{ service: key.service, generation: key.generation, id, state }] : [],
-      ),
+      [...this.containers.values()].flatMap((container) => {
+        const { id, key, state } = container;
+        const health = state === 'running' ? healthOf(container, this.#world.nowMs)?.state : undefined;
+        return key
+          ? [{ service: key.service, generation: key.generation, id, state, ...(health && { health }) }]
+          : [];
+      }),
     );
   }
 
   inspect(id: string): Promise<Container | undefined> {
     return this.#call('inspect', () => {
       const container = this.containers.get(id);
-      return container && view(container);
+      return container && this.#view(container);
     });
   }
 
@@ -119,10 +123,10 @@ export class SimEngine implements Engine {
       const { execution, service, generation, idProof, name, image } = assignment;
       if (!this.#images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
       const holder = [...this.containers.values()].find((one) => one.name === name);
-      if (holder?.key?.service === service && holder.key.generation === generation) return view(holder);
+      if (holder?.key?.service === service && holder.key.generation === generation) return this.#view(holder);
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
       const cpu = { ...claimOf(assignment), limit };
-      return view(
+      return this.#view(
         this.runtime.add(
           name,
           { execution, service, generation, idProof },
@@ -141,7 +145,7 @@ export class SimEngine implements Engine {
       const container = this.#ownContainer(id, 'start');
       if (!container) throw new EngineError('permanent', `No such container: ${id}`);
       this.runtime.start(container);
-      return view(container);
+      return this.#view(container);
     });
   }
 
@@ -276,6 +280,12 @@ export class SimEngine implements Engine {
   stopServing(containersGoOn: boolean): void {
     this.down = true;
     this.runtime.stop(containersGoOn);
+  }
+
+  #view(container: SimContainer): Container {
+    const seen = view(container);
+    const health = seen.state === 'running' ? healthOf(container, this.#world.nowMs) : undefined;
+    return seen.state === 'running' && health ? { ...seen, health } : seen;
   }
 
   #ownContainer(id: string, call: string): SimContainer | undefined {

@@ -63,6 +63,8 @@ export class ContainerRuntime {
     this.#world.count(`container: ${container.key ? 'started' : "another's"}`);
     this.#options.onStart(container);
     this.#write(container, 0);
+    for (const afterMs of Object.values(script.health ?? {}))
+      if (afterMs !== null) this.#world.after(afterMs, () => this.#notifyWatchers(container.id));
     if (script.afterMs !== null)
       this.#world.after(script.afterMs, () => {
         if (container.state === 'running') this.#end(container, script.exitCode, script.outOfMemory);

@@ -22,11 +22,11 @@ export function downAs(offset: number, frame: Frame): Frame {
   const message = JSON.parse(frame) as Down;
   if (message.type === 'welcome') return JSON.stringify({ ...message, leaseMs: undefined });
   if (message.type === 'sync') {
-    const assignments = message.assignments.map(withoutProof);
+    const assignments = message.assignments.map(withoutLater);
     return JSON.stringify({ ...message, assignments, unknown: undefined });
   }
   if (message.type === 'start')
-    return JSON.stringify({ ...message, assignment: withoutProof(message.assignment) });
+    return JSON.stringify({ ...message, assignment: withoutLater(message.assignment) });
   if (message.type === 'logs.open' || message.type === 'logs.credit')
     return JSON.stringify({ ...message, collectMs: undefined, follow: undefined, tail: undefined });
   return message.type === 'ack' ? JSON.stringify({ ...message, timeMs: undefined }) : frame;
@@ -39,5 +39,5 @@ function helloAs(offset: number, hello: Extract<Up, { type: 'hello' }>): object 
   return { type, version, deployment, host, inventory: inventory.map(withoutLapse) };
 }
 
-const withoutProof = (one: object): object => ({ ...one, idProof: undefined });
-const withoutLapse = (one: object): object => ({ ...one, lapsed: undefined });
+const withoutLater = (one: object): object => ({ ...one, idProof: undefined, health: undefined });
+const withoutLapse = (one: object): object => ({ ...one, lapsed: undefined, health: undefined });

@@ -132,6 +132,18 @@ export const planeMutants: readonly Mutant[] = [
     to: '    const clean = true;',
   },
   {
+    name: 'count a running service as healthy',
+    file: observe,
+    from: "if (service.isChecked && health?.state === 'starting') {",
+    to: 'if (false) {',
+  },
+  {
+    name: 'let an unhealthy service run on',
+    file: observe,
+    from: '  if (isPreempted(service)) return false;\n',
+    to: '  if (service.id > 0) return false;\n',
+  },
+  {
     name: 'accept reports on any generation',
     file: observe,
     from: 'service.hostId !== host.id || service.generation !== observation.generation) return;',

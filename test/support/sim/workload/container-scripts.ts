@@ -1,5 +1,6 @@
 /** Container scripts: what the containers of a simulation do after their start. */
-import type { ContainerScript } from '../machine/container.ts';
+import type { Assignment, ServiceKey } from '../../../../shared/protocol/assignment.ts';
+import type { ContainerScript, HealthScript } from '../machine/container.ts';
 import type { World } from '../world/time.ts';
 
 /** The container writes nothing and never ends by itself. */
@@ -8,8 +9,20 @@ export const endlessScript = (): ContainerScript => ({
   ...{ lines: 0, linesMs: 0, immortalUntilMs: 0 },
 });
 
-/** Two containers of five end by themselves, unless `isEndless`. */
-export function randomScript(world: World, isEndless: boolean): ContainerScript {
+/** Two containers of five end by themselves, unless `isEndless`. The assignment may ask for health checks. */
+export function randomScript(world: World, isEndless: boolean, assignment: Assignment): ContainerScript {
+  const script = endingScript(world, isEndless);
+  return assignment.health ? { ...script, health: healthScript(assignment, isEndless) } : script;
+}
+
+/** One start of four becomes unhealthy, unless `isEndless`. Uses no random numbers. */
+function healthScript({ service, generation }: ServiceKey, isEndless: boolean): HealthScript {
+  const healthyAfterMs = 10 + 700 * (service % 4);
+  if (isEndless || (service + generation) % 4 > 0) return { healthyAfterMs, unhealthyAfterMs: null };
+  return { healthyAfterMs, unhealthyAfterMs: service % 3 === 0 ? 0 : 6_000 };
+}
+
+function endingScript(world: World, isEndless: boolean): ContainerScript {
   const output = { lines: world.between(0, 30), linesMs: world.between(1, 5_000) };
   const kind = isEndless ? 1 : world.random();
   const ends = (exitCode: number, afterMs: number, more: Partial<ContainerScript> = {}): ContainerScript => ({

@@ -6,7 +6,7 @@ import { serveAgent } from '../../../../agent/serving.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { scratchDir } from '../../../support/agents/agent-rig.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { FakeEngine, summaryOf } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -105,7 +105,7 @@ test('C97: the agent retries if the engine does not list its containers', async 
   let failures = 1;
   engine.list = async () => {
     if (failures-- > 0) throw new Error('the engine is busy');
-    return [...engine.containers.values()];
+    return [...engine.containers.values()].map(summaryOf);
   };
   (await peer.connection()).close(closeCodes.revoked.code);
   expect(await served).toMatchObject({ revoked: true });

@@ -1,0 +1,27 @@
+/** The engine's own description of itself, read once for all who need it. */
+import type Docker from 'dockerode';
+import { wrapErrors } from '../docker-error.ts';
+import type { DockerInfo } from './container-spec.ts';
+
+export class EngineInfo {
+  readonly #docker: Docker;
+  #info: Promise<DockerInfo> | undefined;
+
+  constructor(docker: Docker) {
+    this.#docker = docker;
+  }
+
+  read(): Promise<DockerInfo> {
+    this.#info ??= wrapErrors(this.#docker.info() as Promise<DockerInfo>).catch((error: unknown) => {
+      this.#info = undefined;
+      throw error;
+    });
+    return this.#info;
+  }
+
+  /** Reads again. */
+  refresh(): Promise<DockerInfo> {
+    this.#info = undefined;
+    return this.read();
+  }
+}

@@ -1,0 +1,39 @@
+/** Makes health checks with a Docker engine: connects to containers, or runs commands in them. */
+import type Docker from 'dockerode';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { EngineError } from '../engine.ts';
+import { CommandProbe, imageCommand, requireImageCommand } from '../health/command-probe.ts';
+import { HealthChecks } from '../health/health-checks.ts';
+import { probeNetwork } from '../health/network-probe.ts';
+
+/** `docker` is for calls that last as long as a command runs. */
+export function healthChecks(docker: Docker): HealthChecks {
+  const commands = new CommandProbe(docker);
+  return new HealthChecks({
+    run: async (check, { id, address, image }) => {
+      if (check.kind === 'http' || check.kind === 'tcp') return probeNetwork(check, address);
+      if (check.kind === 'command') return commands.run(id, check.words, check.timeoutMs);
+      const words = await imageCommand(docker, image).catch(() => undefined);
+      return words ? commands.run(id, words, check.timeoutMs) : { result: 'unknown', detail: '' };
+    },
+    forgotten: (id) => commands.forget(id),
+    nowMs: Date.now,
+  });
+}
+
+/**
+ * Throws if the health of a container that was just created cannot be checked. `isLocal`: the engine is on
+ * the agent's machine, which alone can reach the addresses of containers.
+ */
+export async function requireCheckable(
+  docker: Docker,
+  id: string,
+  { health, image }: Assignment,
+  isLocal: boolean,
+): Promise<void> {
+  if (health?.kind === 'image') await requireImageCommand(docker, id, image);
+  if (isLocal || (health?.kind !== 'http' && health?.kind !== 'tcp')) return;
+  await docker.getContainer(id).remove({ force: true, v: true });
+  const reason = `the engine of this host is on another machine, where the agent cannot check by ${health.kind}`;
+  throw new EngineError('permanent', `${reason}: use "command" in "health"`);
+}

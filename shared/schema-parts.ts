@@ -1,0 +1,127 @@
+/**
+ * Parts of the schema of descriptions: texts, URLs of endpoints, and how a service lives, which are its
+ * health check and its restart policy.
+ */
+import * as z from 'zod';
+
+/**
+ * Describes the schema in place. `describe` would copy it, and every copy of a schema costs memory at run
+ * time.
+ */
+export const described = <T extends z.ZodType>(schema: T, description: string, title?: string): T => {
+  z.globalRegistry.add(schema, { description, ...(title !== undefined && { title }) });
+  return schema;
+};
+
+export const text = z
+  .string()
+  .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
+  .refine((value) => value.isWellFormed(), 'must not contain half a surrogate pair');
+
+/** URL schemes that an endpoint may have: those of network services. No browser runs them as a program. */
+export const ENDPOINT_SCHEMES = [
+  ...['amqp', 'amqps', 'dns', 'ftp', 'ftps', 'grpc', 'grpcs', 'hdfs', 'http', 'https', 'kafka', 'ldap'],
+  ...['ldaps', 'mongodb', 'mqtt', 'mqtts', 'mysql', 'nats', 'nfs', 'postgres', 'postgresql', 'rdp', 'redis'],
+  ...['rediss', 'rtmp', 'rtsp', 'sftp', 'spark', 'ssh', 'tcp', 'tls', 'udp', 'vnc', 'ws', 'wss'],
+] as const;
+
+/** A pattern of JSON Schema has no flag that ignores case. */
+const inAnyCase = (word: string): string =>
+  [...word].map((letter) => `[${letter}${letter.toUpperCase()}]`).join('');
+
+/** What URL parsers take for a scheme: they skip leading spaces, and tabs and line ends anywhere. */
+const SCHEME = '[\\x00-\\x20]*[a-zA-Z][a-zA-Z0-9+.\\t\\n\\r-]*:';
+
+/** Matches texts that begin with one of the schemes, or with no scheme at all. */
+export const ENDPOINT_URL = new RegExp(
+  `^(?:(?:${ENDPOINT_SCHEMES.map(inAnyCase).join('|')}):|(?!${SCHEME}))`,
+);
+
+export const ENDPOINT_URL_PROBLEM = `must begin with one of these schemes, or with none: ${ENDPOINT_SCHEMES.join(', ')}`;
+
+/** The engine runs these checks in the container, which costs the host far more than a connection. */
+export const MIN_COMMAND_INTERVAL_S = 5;
+const MAX_PERIOD_S = 3600;
+const MAX_PATH_LENGTH = 1024;
+const MAX_HEALTH_COMMAND_LENGTH = 4096;
+
+/** What a description that leaves them out means; periods in seconds. */
+export const defaultHealth = { interval: 10, timeout: 5, retries: 3, start_period: 30 } as const;
+
+/** A new schema each time, since the descriptions differ. */
+const port = () => z.int().min(1).max(65_535);
+
+export const healthSchema = described(
+  z.strictObject({
+    http: described(
+      z
+        .strictObject({
+          path: described(
+            z
+              .string()
+              .max(MAX_PATH_LENGTH)
+              .regex(/^\/[\x21-\x7e]*$/, 'must begin with "/" and have no spaces, only printable ASCII'),
+            'What is requested with GET, such as "/health?full".',
+          ),
+          port: described(port(), 'The port in the container. It need not be published.'),
+        })
+        .optional(),
+      'A check by HTTP: healthy with a status from 200 to 399. A redirect is not followed.',
+    ),
+    tcp: described(
+      z
+        .strictObject({
+          port: described(port(), 'The port in the container. It need not be published.'),
+        })
+        .optional(),
+      'A check by TCP: healthy if the port accepts a connection.',
+    ),
+    command: described(
+      text.min(1).max(MAX_HEALTH_COMMAND_LENGTH).optional(),
+      'A check by a command line that runs in the container: healthy with exit code 0. Split and filled in as "command" of the service.',
+    ),
+    image: described(z.literal(true).optional(), 'A check by the command of the HEALTHCHECK of the image.'),
+    interval: described(
+      z.int().min(1).max(MAX_PERIOD_S).optional(),
+      `Seconds from one check to the next. At least ${MIN_COMMAND_INTERVAL_S} with "command" and "image". Absent: ${defaultHealth.interval}.`,
+    ),
+    timeout: described(
+      z.int().min(1).max(60).optional(),
+      `Seconds after which a check without an answer has failed. Absent: ${defaultHealth.timeout}.`,
+    ),
+    retries: described(
+      z.int().min(1).max(100).optional(),
+      `Checks that fail one after the other before the instance counts as unhealthy. Absent: ${defaultHealth.retries}.`,
+    ),
+    start_period: described(
+      z.int().min(0).max(MAX_PERIOD_S).optional(),
+      `Seconds from the start in which no failed check counts, until one succeeds. Absent: ${defaultHealth.start_period}.`,
+    ),
+  }),
+  'How the health of each instance is checked: exactly one of "http", "tcp", "command" and "image". ' +
+    'An instance is starting until it is healthy. One that is unhealthy has died. Absent: a running instance counts as healthy.',
+);
+export type HealthDescription = z.infer<typeof healthSchema>;
+
+export const healthKinds = ['http', 'tcp', 'command', 'image'] as const;
+
+export const restartSchema = described(
+  z.strictObject({
+    attempts: described(
+      z.int().min(0).max(100),
+      'Restarts within the window. One more death ends the execution with an error. 0: the first death does.',
+    ),
+    window: described(
+      z.int().min(10).max(86_400).optional(),
+      'Seconds for which a death counts. Absent: 600.',
+    ),
+    delay: described(
+      z.int().min(1).max(MAX_PERIOD_S).optional(),
+      'Seconds before each restart. Absent: 1, 2, 4 and so on, at most 60.',
+    ),
+  }),
+  'How often instances that die are started again. Absent: a monitor is not started again, others 5 times in 10 minutes. ' +
+    'With it, a monitor that fails is started again too; one that exits with 0 still ends the execution. ' +
+    'Other elastic instances are started again without a limit.',
+);
+export type RestartDescription = z.infer<typeof restartSchema>;

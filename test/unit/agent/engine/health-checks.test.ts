@@ -1,0 +1,117 @@
+import type { ContainerInspectInfo } from 'dockerode';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Container } from '../../../../agent/engine/engine.ts';
+import { HealthChecks, type Target } from '../../../../agent/engine/health/health-checks.ts';
+import { type Finding, judge, pauseMs, unjudged } from '../../../../agent/engine/health/judge.ts';
+import type { HealthCheck } from '../../../../shared/protocol/health.ts';
+
+const check: HealthCheck = {
+  ...{ kind: 'tcp', port: 80, intervalMs: 10_000, timeoutMs: 1_000 },
+  ...{ retries: 3, startPeriodMs: 30_000 },
+};
+const passed: Finding = { result: 'passed', detail: 'open' };
+const failed: Finding = { result: 'failed', detail: 'refused' };
+const unknown: Finding = { result: 'unknown', detail: '' };
+
+/** The states after each of the findings, all of which are this long after the start. */
+function statesOf(findings: readonly Finding[], ageMs: number): string[] {
+  let judgement = unjudged;
+  return findings.map((finding) => {
+    judgement = judge(judgement, finding, check, ageMs);
+    return `${judgement.health.state} ${judgement.health.detail}`;
+  });
+}
+
+test('P210: as many failures one after the other as there are retries make a container unhealthy, and a success healthy', () => {
+  const late = 30_000;
+  const starting = 'starting refused';
+  expect(statesOf([failed, failed, failed], late)).toEqual([starting, starting, 'unhealthy refused']);
+  expect(statesOf([passed, failed, failed, passed, failed, failed, failed], late)).toEqual([
+    ...Array<string>(6).fill('healthy open'),
+    'unhealthy refused',
+  ]);
+  expect(statesOf([failed, failed, failed, passed], late).at(-1)).toBe('healthy open');
+});
+
+test('P210: failures of the start period do not count, until a check succeeds; what is unknown never counts', () => {
+  expect(statesOf(Array<Finding>(9).fill(failed), 29_999).at(-1)).toBe('starting refused');
+  expect(statesOf([passed, failed, failed, failed], 1_000).at(-1)).toBe('unhealthy refused');
+  expect(statesOf([failed, failed, ...Array<Finding>(9).fill(unknown)], 30_000).at(-1)).toBe(
+    'starting refused',
+  );
+});
+
+test('P210: a container that starts is checked more often, but a command no more than every 5 s', () => {
+  expect(pauseMs(unjudged, check, 0)).toBe(1_000);
+  expect(pauseMs(unjudged, check, 30_000)).toBe(10_000);
+  expect(pauseMs({ ...unjudged, hasPassed: true }, check, 0)).toBe(10_000);
+  expect(pauseMs(unjudged, { ...check, kind: 'image' }, 0)).toBe(5_000);
+});
+
+const running = (id: string): Container => ({
+  ...{ service: 1, generation: 1, id, state: 'running', ipAddress: '', ports: [], startedAtMs: 0 },
+});
+const infoOf = (id: string, labels: Record<string, string>, networks: Record<string, string>) =>
+  ({
+    ...{ Id: id, Image: 'sha256:1' },
+    Config: { Labels: labels },
+    NetworkSettings: {
+      Networks: Object.fromEntries(
+        Object.entries(networks).map(([name, IPAddress]) => [name, { IPAddress }]),
+      ),
+    },
+  }) as unknown as ContainerInspectInfo;
+
+/** Checks that find what the test answers, with the targets so far. */
+function checks(finding: Finding = passed) {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const targets: Target[] = [];
+  const forgotten: string[] = [];
+  const health = new HealthChecks({
+    run: async (_, target) => {
+      targets.push(target);
+      return finding;
+    },
+    forgotten: (id) => forgotten.push(id),
+    nowMs: () => 60_000,
+  });
+  return { health, targets, forgotten };
+}
+const label = { 'berth.health': JSON.stringify(check) };
+
+test('P211: a container of an overlay network is checked at the address that its own host can reach', async () => {
+  const { health, targets } = checks();
+  const labels = { ...label, 'berth.overlay': 'a-overlay' };
+  health.withHealth(running('c1'), infoOf('c1', labels, { 'a-overlay': '10.9.0.2', bridge: '172.17.0.2' }));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(targets.map(({ address }) => address)).toEqual(['172.17.0.2']);
+});
+
+test('P213: checks go on until the container ends, and each change of its health is reported once', async () => {
+  const { health, targets, forgotten } = checks(failed);
+  const changed: string[] = [];
+  health.onChange((id) => changed.push(id));
+  const info = infoOf('c1', label, { bridge: '172.17.0.2' });
+  expect(health.withHealth(running('c1'), info)).toMatchObject({ health: { state: 'starting', detail: '' } });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(health.withHealth(running('c1'), info)).toMatchObject({ health: { state: 'unhealthy' } });
+  expect(health.stateOf('c1')).toBe('unhealthy');
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(targets).toHaveLength(5);
+  // The first detail, and the verdict.
+  expect(changed).toEqual(['c1', 'c1']);
+  health.forget('c1');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(targets).toHaveLength(5);
+  expect(forgotten).toEqual(['c1']);
+});
+
+test('P213: a label that is no check, as an image may have it, is ignored', () => {
+  const { health, targets } = checks();
+  for (const text of ['', 'not JSON', '{"kind":"tcp"}', JSON.stringify({ ...check, retries: 1e9 })]) {
+    const container = running('c1');
+    expect(health.withHealth(container, infoOf('c1', { 'berth.health': text }, {}))).toBe(container);
+  }
+  expect(targets).toEqual([]);
+});

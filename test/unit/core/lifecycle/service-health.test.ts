@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest';
+import { observe } from '../../../../control-plane/core/lifecycle/observations.ts';
+import { explain } from '../../../../control-plane/core/views/explanation.ts';
+import type { Health } from '../../../../shared/protocol/health.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import {
+  decisionTexts,
+  exited,
+  gone,
+  keyOfService,
+  named,
+  running,
+  startingRig,
+} from '../../../support/rigs/core-rig.ts';
+
+const health = { http: { path: '/', port: 80 } };
+const seen = (state: Health['state'], detail = '') => ({ ...running, health: { state, detail } });
+const side = service({ name: 'side', monitor: false, health });
+const pair = application(service({ startup_order: 1 }), side);
+
+test('C288: a service whose health is checked is starting until it is healthy, and those that start later wait for it', () => {
+  const { rig, execution } = startingRig(pair);
+  const [web, one] = [named(execution, 'web0'), named(execution, 'side0')];
+  expect(rig.see(one, seen('starting'))).toEqual([]);
+  expect(one).toMatchObject({ status: 'starting', backendStatus: 'started' });
+  expect(decisionTexts(rig.see(one, seen('healthy')))).toEqual(['start web0.1']);
+  expect(one.status).toBe('active');
+  expect(execution.status).toBe('starting');
+  rig.see(web, running);
+  expect(execution.status).toBe('running');
+});
+
+test('C288: a service that was healthy stays active while checks begin anew, as after a restart of its agent', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('healthy'));
+  rig.see(one, seen('starting'));
+  expect(one.status).toBe('active');
+});
+
+test('C288: a service that has died before it was healthy has not started, unless it is a monitor that exited with 0', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('starting'));
+  rig.see(one, exited(1));
+  expect(decisionTexts(rig.see(one, gone))).toEqual(['replace-service side0.1']);
+  expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+  expect(named(execution, 'web0').status).toBe('inactive');
+
+  const job = startingRig(application(service({ health })));
+  job.rig.see(named(job.execution, 'web0'), exited(0));
+  job.rig.see(named(job.execution, 'web0'), gone);
+  expect(job.execution.status).toBe('terminated');
+});
+
+test('C289: an unhealthy service has died: it is stopped, and started again by the rules of other deaths', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('healthy'));
+  rig.see(named(execution, 'web0'), running);
+  for (let death = 1; death <= 6; death++) {
+    expect(decisionTexts(rig.see(one, seen('unhealthy', 'GET / on port 80: status 500')))).toContain(
+      `stop side0.${death}`,
+    );
+    expect(one.errorMessage).toBe('service side0 was unhealthy: GET / on port 80: status 500');
+    rig.see(one, exited(143));
+    rig.see(one, gone);
+    if (death === 6) break;
+    rig.advance(60_000);
+    expect(one.generation).toBe(death + 1);
+    rig.see(one, seen('healthy'));
+  }
+  expect(execution.ending).toEqual({
+    status: 'error',
+    message:
+      'service side0 died more than 5 times in 10 minutes; the last time: service side0 was unhealthy: GET / on port 80: status 500',
+  });
+});
+
+test('C289: an unhealthy monitor ends the execution as error, unless its restart policy lets it start again', () => {
+  const { rig, execution } = startingRig(application(service({ health })));
+  rig.see(named(execution, 'web0'), seen('unhealthy', 'no answer within 5 s'));
+  expect(execution.ending).toEqual({
+    status: 'error',
+    message: 'service web0 was unhealthy: no answer within 5 s',
+  });
+  const again = startingRig(application(service({ health, restart: { attempts: 1 } })));
+  const web = named(again.execution, 'web0');
+  expect(decisionTexts(again.rig.see(web, seen('unhealthy', 'no answer')))).toEqual(['stop web0.1']);
+  again.rig.see(web, gone);
+  expect(decisionTexts(again.rig.advance(1_000))).toEqual(['start web0.2']);
+});
+
+test('C289: what a host reports of the health of a service that was stopped, or is not checked, changes nothing', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('healthy'));
+  const web = named(execution, 'web0');
+  rig.see(web, seen('unhealthy', 'of no interest'));
+  expect(web).toMatchObject({ status: 'active', deathsMs: [] });
+  rig.terminate(execution);
+  rig.see(one, seen('unhealthy', 'late'));
+  expect(one).toMatchObject({ status: 'terminating', exit: null, errorMessage: null, deathsMs: [] });
+});
+
+test('C289: a repeated report of the same health is no change', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('healthy'));
+  rig.cluster.changes.services.clear();
+  const again = { ...seen('healthy'), ...keyOfService(one) } as const;
+  observe(rig.cluster, rig.hostOf(one), again, rig.nowMs);
+  expect(rig.cluster.changes.services.size).toBe(0);
+});
+
+test('C291: an explanation has what the last check found, and why a service is restarted', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  const waitingFor = () => explain(rig.cluster, execution, rig.nowMs).waitingFor[1];
+  rig.see(one, seen('starting'));
+  expect(waitingFor()).toBe('side0: waiting until it is healthy on host one (no check has ended yet).');
+  rig.see(one, seen('starting', 'port 80: connection refused'));
+  expect(waitingFor()).toBe(
+    'side0: waiting until it is healthy on host one (last check: port 80: connection refused).',
+  );
+  expect(rig.cluster.changes.progressed).toContain(one);
+  rig.see(one, seen('unhealthy', 'port 80: connection refused'));
+  rig.see(one, gone);
+  expect(waitingFor()).toBe(
+    'side0: restarting in 1 s, since service side0 was unhealthy: port 80: connection refused.',
+  );
+});
+
+test('C292: a host whose agent cannot check health gives the execution back, and the explanation names the remedy', () => {
+  const { rig, execution } = startingRig(pair);
+  rig.see(named(execution, 'side0'), running);
+  rig.see(named(execution, 'side0'), gone);
+  expect(execution.status).toBe('queued');
+  expect(explain(rig.cluster, execution, rig.nowMs).waitingFor).toContain(
+    '1 start failed (service side0: the agent of host one is too old to check the health of services: update it (berth host update one)); the next attempt is in 1 s.',
+  );
+});
