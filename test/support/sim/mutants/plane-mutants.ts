@@ -142,6 +142,7 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: '  if (isPreempted(service)) return false;\n',
     to: '  if (service.id > 0) return false;\n',
+    firstSeed: 24,
   },
   {
     name: 'accept reports on any generation',
