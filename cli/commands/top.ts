@@ -1,4 +1,4 @@
-/** `berth top`: hosts with what they use, and what services have reserved. `berth usage`: what services use. */
+/** `berth top`: hosts with what they use, and what services reserve. `berth usage`: what services use. */
 import type { Command } from 'commander';
 import { type Berth, BerthError, type ServiceUsage } from '../../client/berth.ts';
 import { chosenServices } from '../../client/logs.ts';

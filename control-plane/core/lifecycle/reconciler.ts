@@ -236,8 +236,8 @@ const hasStarted = ({ services }: Execution): boolean =>
   services.every((service) => !service.essential || (hasRun(service) && !service.failure));
 
 /**
- * Whether those that start later need not wait for the service. One whose health is checked must be healthy, or
- * be a monitor that has ended well.
+ * Whether those that start later need not wait for the service. One whose health is checked must be healthy,
+ * or be a monitor that has ended well.
  */
 const hasRun = (service: Service): boolean => {
   const { status, exit, isChecked, monitor, deathsMs } = service;

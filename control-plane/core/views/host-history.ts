@@ -15,7 +15,9 @@ export interface HostSample {
   usedCores: number | null;
 }
 
-/** The most of all hosts together, some 24 bytes each. More than 1,000 hosts have fewer than 120 samples each. */
+/**
+ * The most of all hosts together, some 24 bytes each. More than 1,000 hosts have fewer than 120 samples each.
+ */
 const MAX_SAMPLES = 120_000;
 /** Numbers of a sample: reserved and used memory, reserved and used cores. NaN is unknown. */
 const NUMBERS = 4;

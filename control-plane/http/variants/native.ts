@@ -1,4 +1,6 @@
-/** Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532, H565). */
+/**
+ * Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532, H565).
+ */
 import { endpointsOf, healthOf } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';

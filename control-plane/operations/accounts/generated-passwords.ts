@@ -22,7 +22,7 @@ export interface FirstPassword {
   /** Undefined for a random password. */
   configured: string | undefined;
   minLength: number;
-  /** Whether the built-in superusers may not delete executions, until an administrator changes that (H172). */
+  /** Whether the built-in superusers may not delete executions, until an administrator changes it (H172). */
   superuserKeepsExecutions?: boolean | undefined;
 }
 

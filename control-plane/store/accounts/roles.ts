@@ -58,8 +58,8 @@ const FLAGS = [
 ];
 
 /**
- * Gives the users of a role, also deleted ones, the role of plain users, if that allows them nothing more. Like
- * any change of a role, this ends their sessions.
+ * Gives the users of a role, also deleted ones, the role of plain users, if that allows them nothing more.
+ * Like any change of a role, this ends their sessions.
  */
 export const moveUsersOfRole = (id: number): Statement => ({
   sql: `UPDATE users SET credential_version = credential_version + 1,

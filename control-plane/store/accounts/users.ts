@@ -231,7 +231,10 @@ export async function countUsers(db: Db): Promise<number> {
   return Number(row?.users);
 }
 
-/** Creates the first administrator unless there are users, then runs `next`. Resolves to true if it was created. */
+/**
+ * Creates the first administrator unless there are users, then runs `next`. Resolves to true if it was
+ * created.
+ */
 export async function insertFirstAdministrator(
   db: Db,
   username: string,
