@@ -2,13 +2,13 @@
  * Admission of submissions: queues one, unless it is beyond what may wait (SCHED-12). An execution that was
  * admitted once may return to the queue beyond every bound. Pure.
  */
-import { addUsage, noUsage } from '../accounts/quota.ts';
 import { RESERVED_PER_USER, reserveOf } from '../model/bounds.ts';
 import { OperationError } from '../model/errors.ts';
 import { type Execution, waitingBytesOf } from '../model/execution.ts';
 import { type Requirements, requirementsOf, weightOfServices } from '../model/resources.ts';
 import { count, memoryText } from '../model/text.ts';
 import { newTimeLimitS } from '../model/time-limit.ts';
+import { usageOfAll } from '../scheduling/resource-demand.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { assertEnabled, newExecution, newServices, type Submission } from './submission.ts';
 
@@ -67,10 +67,7 @@ function assertWithinQuota(cluster: Cluster, userId: number, requirements: Requi
     used.memoryBytes += needed.memoryBytes;
     used.microCores += needed.microCores;
   }
-  const wanted = noUsage();
-  for (const [{ total_count }, requirement] of requirements)
-    addUsage(wanted, requirement, defaultMemoryBytes, 1, total_count);
-  const exceeded = cluster.exceededLimits(userId, wanted, used);
+  const exceeded = cluster.exceededLimits(userId, usageOfAll(requirements, defaultMemoryBytes), used);
   const over = exceeded.find(({ dimension }) => dimension === 'cores') ?? exceeded[0];
   if (!over) return;
   const amount = over.dimension === 'cores' ? `${over.over} cores` : `${over.over}B memory`;

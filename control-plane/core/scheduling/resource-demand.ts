@@ -1,6 +1,6 @@
 /** Resource demand: what a start requires, in a form that takes little memory (SCHED-15). Pure. */
 import type { Application } from '../../../shared/application-schema.ts';
-import { addUsage } from '../accounts/quota.ts';
+import { addUsage, noUsage } from '../accounts/quota.ts';
 import {
   type Need,
   type Requirement,
@@ -235,4 +235,12 @@ function compareLists<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T)
     if (order !== 0) return order;
   }
   return 0;
+}
+
+/** What all instances of an application count under the quota, elastic ones too. */
+export function usageOfAll(requirements: Requirements, defaultMemoryBytes: number): Usage {
+  const usage = noUsage();
+  for (const [{ total_count }, requirement] of requirements)
+    addUsage(usage, requirement, defaultMemoryBytes, 1, total_count);
+  return usage;
 }
