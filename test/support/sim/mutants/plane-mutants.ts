@@ -153,8 +153,8 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'acknowledge a termination and ignore it',
     file: 'control-plane/coordinator/changes/execution-changes.ts',
-    from: '      requestEnd(cluster, execution, nowMs),',
-    to: '      undefined,',
+    from: '      requestEnd(cluster, execution, nowMs);',
+    to: '      undefined;',
   },
   {
     name: 'restart services elsewhere before the lease expires',
