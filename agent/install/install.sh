@@ -364,7 +364,15 @@ start() {
     say 'The agent is running, and systemd starts it whenever the machine starts. Its log: journalctl -u berth-agent'
     return
   fi
-  say 'The agent is installed, but systemd does not run it. Have your service manager run this command as this user.'
+  if [ -n "$root" ]; then
+    say "The agent is installed beneath $root, and nothing was started, because BERTH_ROOT leaves systemd alone."
+    if [ -d /run/systemd/system ] && [ ! -e "${unit#"$root"}" ]; then
+      say "To have systemd run it: systemctl enable --now $unit"
+    fi
+    say 'To run it in another way, have your service manager run this command as this user.'
+  else
+    say 'The agent is installed. systemd does not run on this machine: have your service manager run this command as this user.'
+  fi
   say 'If an agent is already running, restart it.'
   say
   say "  $command"

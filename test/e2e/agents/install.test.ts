@@ -267,8 +267,12 @@ test('H265: an existing data folder keeps its mode', async () => {
   expect((await stat(join(folder, 'e2e-install'))).mode & 0o777).toBe(0o700);
 });
 
-test('H266: the systemd unit runs the command that the script prints without systemd, and systemd finds no fault in the unit', async () => {
+test('H266, H604: the systemd unit runs the command that the script prints, and a folder to install beneath is named as why systemd was left alone', async () => {
   const output = await install({ BERTH_JOIN_TOKEN: await joinToken() });
+  expect(output).toContain(
+    `beneath ${machine.root}, and nothing was started, because BERTH_ROOT leaves systemd alone`,
+  );
+  expect(output).not.toContain('systemd does not run on this machine');
   const unit = await machine.read('/etc/systemd/system/berth-agent.service');
   expect(unit).toContain(`\nExecStart=${commandIn(output).join(' ')}\n`);
   for (const line of [
