@@ -20,6 +20,7 @@ import type { Explanation } from '../core/views/explanation.ts';
 import type { HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, HostOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
 import type { SchedulerSnapshot, SchedulerStatistics } from '../core/views/statistics.ts';
+import type { WaitingReason } from '../core/views/waiting-reasons.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 
 /** Every method rejects with OperationError and no other error. */
@@ -103,6 +104,8 @@ export interface CoordinatorApi {
   metrics(maxHosts: number): Promise<Family[]>;
   /** Why an execution has its present state; null if it has ended. */
   explain(executionId: number): Promise<Explanation | null>;
+  /** Why those of these executions wait that are queued, as far as that is known (W172). */
+  waitingReasons(executionIds: readonly number[]): Promise<WaitingReason[]>;
   /** What would happen to the submission if it were made now. */
   explainSubmission(submission: Submission): Promise<Explanation>;
   /** The user's quota, and how much of it is in use. */
@@ -156,6 +159,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   summary: true,
   metrics: true,
   explain: true,
+  waitingReasons: true,
   explainSubmission: true,
   allowance: true,
   progress: true,

@@ -230,6 +230,13 @@ export class Coordinator implements CoordinatorApi {
     );
   }
 
+  waitingReasons(executionIds: readonly number[]) {
+    return this.#turns.query(
+      (cluster, nowMs) => this.#overview.reasons.of(cluster, executionIds, nowMs),
+      (cluster, nowMs) => this.#overview.reasons.due(cluster, executionIds, nowMs),
+    );
+  }
+
   allowance(userId: number): Promise<Allowance> {
     return this.#turns.query((cluster) => {
       assertEnabled(cluster, userId);

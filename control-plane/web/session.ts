@@ -71,8 +71,16 @@ function loginPath(c: WebContext): string {
   const { pathname, search } = new URL(c.req.url);
   // A form can't be sent again after the login, but its page can be shown.
   const wanted = isReading(c) ? pathname + search : (refererPath(c) ?? '/');
-  return wanted === '/executions' ? '/login' : `/login?next=${encodeURIComponent(wanted)}`;
+  const query = [
+    ...(wanted === '/executions' ? [] : [`next=${encodeURIComponent(wanted)}`]),
+    ...(isReading(c) && hadSession(c) ? ['ended'] : []),
+  ];
+  return query.length === 0 ? '/login' : `/login?${query.join('&')}`;
 }
+
+/** Whether there was a session. Browsers drop its cookie when it expires, but an open page goes on. */
+const hadSession = (c: WebContext): boolean =>
+  sessionToken(c) !== undefined || c.req.header('berth-refresh') !== undefined;
 
 /** Path of the page that sent the request, if it is ours. */
 export function refererPath(c: WebContext): string | undefined {

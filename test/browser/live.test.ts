@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { onSites } from '../support/browser/browser.ts';
 import { application, script } from '../support/fixtures/descriptions.ts';
+import { PASSWORD } from '../support/rigs/berth.ts';
 
 onSites('live', (site) => {
   test('W11: changes by another client appear as they happen, and selected executions stay selected', async () => {
@@ -29,12 +30,20 @@ onSites('live', (site) => {
     await page.locator(`a[href="/executions/${id}"]`).waitFor();
   });
 
-  test('W11: an expired session leads to the login', async () => {
-    const page = await site().visit('/executions', { expected: /40[13]/ });
-    await page.context().clearCookies();
-    await site().berth.api.submit(application(script('exec sleep 1000')));
-    await page.getByRole('button', { name: 'Log in' }).waitFor();
-    expect(new URL(page.url()).pathname).toBe('/login');
+  test('W11, W166: a session that ends elsewhere leads to the login with the reason, without a lost connection, and back', async () => {
+    const page = await site().visit('/executions?state=running', { expected: /40[13]/ });
+    await page.evaluate(`new MutationObserver(() => {
+      if (!document.getElementById('connection').hidden) sessionStorage.setItem('lost', 'shown');
+    }).observe(document.getElementById('connection'), { attributes: true })`);
+    const another = await page.context().newPage();
+    await another.goto('/account');
+    await another.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('Your session has ended.').waitFor();
+    expect(await page.evaluate<string | null>('sessionStorage.getItem("lost")')).toBeNull();
+    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.waitForURL('**/executions?state=running');
   });
 
   test('W11: a page that answered a form does not send the form again', async () => {

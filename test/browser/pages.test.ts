@@ -17,6 +17,7 @@ const pages: Readonly<Record<string, string>> = {
   log: '/executions/1/logs',
   'start-form': '/start?by=form',
   'start-description': '/start?by=description',
+  'start-format': '/start/format',
   shop: '/shop',
   'shop-entry': '/shop/elastic-batch-0',
   'execution-queued': '/executions/4',

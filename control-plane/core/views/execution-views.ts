@@ -56,6 +56,8 @@ export interface ServiceView {
   hasDied: boolean;
   ports: Service['ports'];
   hostName: string | null;
+  /** Null if it has no host, or a host that was removed. */
+  hostId: number | null;
   hostAddress: string | null;
   /** Number of starts so far, over all hosts. */
   starts: number;

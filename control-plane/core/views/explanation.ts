@@ -120,15 +120,16 @@ const NOTHING = {
 };
 
 /**
- * Explains the first executions of the queue. One whose services are not in memory has no explanation yet.
+ * Explains waiting executions that are chosen by the order of the queue. One whose services are not in memory
+ * has no explanation yet.
  */
-export function explainHead(
+export function explainQueue(
   cluster: Cluster,
-  limit: number,
+  choose: (order: readonly Execution[]) => readonly Execution[],
   nowMs: number,
 ): { execution: Execution; waitingFor: string[] }[] {
   const order = cluster.queue.projectedOrder((id) => cluster.fairShareKey(id));
-  return order.slice(0, limit).map((execution) => ({
+  return choose(order).map((execution) => ({
     execution,
     waitingFor: isLoaded(execution) ? explainQueued(cluster, execution, nowMs, order).waitingFor : [],
   }));

@@ -7,18 +7,21 @@ import { isReachable } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { type SchedulerSummary, schedulerSummaryOf } from './statistics.ts';
 
-/** The cluster at one moment; amounts are totals of the connected hosts. Memory in bytes. */
+/**
+ * The cluster at one moment. Amounts are totals of the connected hosts, and null while hosts are known and
+ * none is connected, as after a start of the control plane. Memory in bytes.
+ */
 export interface Sample {
   atMs: number;
   /** Executions that start or run. */
   running: number;
   queued: number;
-  memoryBytes: number;
-  reservedMemoryBytes: number;
+  memoryBytes: number | null;
+  reservedMemoryBytes: number | null;
   /** Null if no agent reports it. */
   usedMemoryBytes: number | null;
-  cores: number;
-  reservedCores: number;
+  cores: number | null;
+  reservedCores: number | null;
   usedCores: number | null;
 }
 
@@ -55,15 +58,17 @@ export function sampleOf(
     isReachable(host) && host.usage ? [host.usage] : [],
   );
   const isKnown = usages.length > 0;
+  const isOutOfSight = hosts.known > 0 && hosts.connected === 0;
+  const amount = (total: number) => (isOutOfSight ? null : total);
   return {
     atMs,
     running: running.executions,
     queued: queue.executions,
-    memoryBytes: hosts.memoryBytes,
-    reservedMemoryBytes: hosts.reservedMemoryBytes,
+    memoryBytes: amount(hosts.memoryBytes),
+    reservedMemoryBytes: amount(hosts.reservedMemoryBytes),
     usedMemoryBytes: isKnown ? usages.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0) : null,
-    cores: hosts.cores,
-    reservedCores: hosts.reservedCores,
+    cores: amount(hosts.cores),
+    reservedCores: amount(hosts.reservedCores),
     usedCores: isKnown ? usages.reduce((sum, { cores }) => sum + cores, 0) : null,
   };
 }

@@ -7,7 +7,7 @@ import { type Allowance, MICRO } from '../accounts/quota.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { explainHead } from './explanation.ts';
+import { explainQueue } from './explanation.ts';
 import { History, type Sample, sampleOf } from './history.ts';
 import { HostHistory, type HostSample } from './host-history.ts';
 import {
@@ -20,6 +20,7 @@ import {
   hostViewOf,
 } from './host-view.ts';
 import { type SchedulerSummary, schedulerSummaryOf } from './statistics.ts';
+import { WaitingReasons } from './waiting-reasons.ts';
 
 /** Search conditions; `queued` and `hosts` are the maximum numbers of results. */
 export interface OverviewSearch {
@@ -64,10 +65,12 @@ export interface QueuedView {
 const MAX_HEAD_BYTES = 4 * 2 ** 20;
 
 /**
- * Builds overviews, and holds what lasts between two of them: the history and the last explanation of the
- * queue's head.
+ * Builds overviews, and holds what lasts between two of them: the history, the last explanation of the
+ * queue's head, and those of executions in lists.
  */
 export class Overview {
+  /** Explanations of executions in lists. */
+  readonly reasons = new WaitingReasons();
   readonly #history = new History();
   readonly #hosts = new HostHistory();
   #head: { queue: QueuedView[]; fromMs: number; untilMs: number } | undefined;
@@ -137,7 +140,7 @@ function matches(cluster: Cluster, host: Host, { text, state }: OverviewSearch):
 }
 
 const queuedViewsOf = (cluster: Cluster, limit: number, nowMs: number): QueuedView[] =>
-  explainHead(cluster, limit, nowMs).map(({ execution, waitingFor }, at) => ({
+  explainQueue(cluster, (order) => order.slice(0, limit), nowMs).map(({ execution, waitingFor }, at) => ({
     id: execution.id,
     name: execution.name,
     userId: execution.userId,

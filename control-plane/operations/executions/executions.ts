@@ -131,13 +131,18 @@ export interface ExecutionPage {
    * Undefined if these would be others than the ones that the lines are from (H393).
    */
   counts: Counts | undefined;
+  /** What the queued ones of the lines wait for, by id, as far as the coordinator states it. */
+  waitingFor: ReadonlyMap<number, readonly string[]>;
   /** The last execution that was searched for a part of a name, if there may be older matches (H393). */
   searchEnd?: Position | undefined;
 }
 
-/** Like `listExecutions`, but without descriptions, and at most `size` executions. */
+/**
+ * Like `listExecutions`, but with what queued executions wait for, without descriptions, and at most `size`
+ * executions.
+ */
 export async function pageExecutions(
-  { db }: Context,
+  { db, coordinator }: Context,
   actor: Actor,
   filter: ExecutionFilter,
   size: number,
@@ -150,7 +155,22 @@ export async function pageExecutions(
     isFirst ? countExecutions(db, all) : countAll(db, all),
     visible.nameContains === undefined ? undefined : findSearchEnd(db, visible),
   ]);
-  return { lines: lines.slice(0, size), hasMore: lines.length > size, counts, searchEnd };
+  const shown = lines.slice(0, size);
+  const waitingFor = await waitingReasons(coordinator, shown);
+  return { lines: shown, hasMore: lines.length > size, counts, waitingFor, searchEnd };
+}
+
+async function waitingReasons(
+  coordinator: Context['coordinator'],
+  lines: readonly ExecutionLine[],
+): Promise<ExecutionPage['waitingFor']> {
+  const queued = lines.filter(({ status }) => status === 'queued').map(({ id }) => id);
+  if (queued.length === 0) return new Map();
+  const reasons = await coordinator.waitingReasons(queued).catch((error: unknown) => {
+    if (error instanceof OperationError && error.code === 'unavailable') return [];
+    throw error;
+  });
+  return new Map(reasons.map(({ executionId, waitingFor }) => [executionId, waitingFor]));
 }
 
 /** The next executions of the list, without counts. */
@@ -159,7 +179,7 @@ export async function findExecutions(
   actor: Actor,
   filter: ExecutionFilter,
   size: number,
-): Promise<Omit<ExecutionPage, 'counts' | 'hasMore'>> {
+): Promise<Pick<ExecutionPage, 'lines' | 'searchEnd'>> {
   const visible = visibleTo(authorise(actor, { kind: 'list-executions' }), filter);
   const [lines, searchEnd] = await Promise.all([
     listExecutionLines(db, { ...visible, limit: size }),

@@ -100,7 +100,8 @@ const STATE_BY_ID = `SELECT user_id, status, error_message, time_start_ms FROM e
 
 const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, e.status AS execution_status, e.time_start_ms, s.name,
   s.service_group, s.status, s.backend_status, s.ip_address, s.backend_id, s.error_message, s.exit, s.deaths_ms,
-  s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address`;
+  s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address,
+  CASE WHEN h.removed_ms IS NULL THEN h.id END AS host_id`;
 const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
@@ -259,6 +260,7 @@ const UNPLACED = {
   hasDied: false,
   ports: [],
   hostName: null,
+  hostId: null,
   hostAddress: null,
   starts: 0,
 } as const;
@@ -282,6 +284,7 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   hasDied: row.exit !== null && row.deaths_ms !== '[]',
   ports: JSON.parse(String(row.ports)),
   hostName: row.host === null ? null : String(row.host),
+  hostId: numberOrNull(row.host_id),
   hostAddress: row.address === null ? null : String(row.address),
   starts: Number(row.generation),
   description: definitionOf(application, String(row.service_group)),

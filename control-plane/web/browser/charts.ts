@@ -78,6 +78,12 @@ const AXIS_TIMES: (string | number | null)[][] = [
   [DAY_S, '{MM}-{DD}', null, null, null, null, null, null, 1],
   [1, '{HH}:{mm}', null, null, '\n{MM}-{DD}', null, null, null, 1],
 ];
+/**
+ * A line keeps its value until the next sample. A slope would show a change as if it had begun at the sample
+ * before, which may be many minutes old.
+ */
+const paths = uPlot.paths.stepped?.({ align: 1 });
+const stepped: Pick<uPlot.Series, 'paths'> = paths ? { paths } : {};
 
 type Numbers = (number | null)[];
 /** The samples by column, as far as the page has them. */
@@ -147,6 +153,7 @@ function optionsOf(chart: Chart, samples: Samples, width: number): uPlot.Options
           value: (_, value, __, at) =>
             at === null ? '' : value === null ? 'unknown' : valueText(value * unit),
           ...(filled ? { fill: `${colour(name)}26` } : {}),
+          ...stepped,
           ...(dashed ? { dash: [6, 4], width: 1 } : {}),
         }),
       ),

@@ -69,13 +69,17 @@ ${account ? navigation(c.req.path, account) : ''}
 </header>`;
 }
 
+/** Whether the role may see the pages of the cluster and of its hosts. */
+export const seesCluster = ({ canSeeStatus, canChangeConfig }: Account['role']): boolean =>
+  canSeeStatus || canChangeConfig;
+
 /** Hides what the role does not allow; the operations also refuse it. */
 function navigation(path: string, { user, role }: Account): Html {
   const links: [href: string, text: string, shown: boolean][] = [
     ['/executions', 'Executions', true],
     ['/start', 'New execution', true],
     ['/shop', 'App shop', true],
-    ['/cluster', 'Cluster', role.canSeeStatus || role.canChangeConfig],
+    ['/cluster', 'Cluster', seesCluster(role)],
     ['/admin', 'Administration', role.canChangeConfig],
   ];
   return html`

@@ -24,6 +24,8 @@ const isUsername = (text: string): boolean => usernameSchema.safeParse(text).suc
 
 export interface Attempt {
   next: string;
+  /** Whether the visitor had a session, which has ended. */
+  ended?: boolean;
   username?: string;
   error?: OperationError;
 }
@@ -36,7 +38,9 @@ export function loginPages(deps: WebDeps): Hono<WebEnv> {
   routes.get('/login', async (c) => {
     const next = safePath(c.req.query('next'));
     const actor = await actorOf(deps, c);
-    return actor.kind === 'anonymous' ? loginPage(deps, c, { next }) : c.redirect(next, 303);
+    return actor.kind === 'anonymous'
+      ? loginPage(deps, c, { next, ended: c.req.query('ended') !== undefined })
+      : c.redirect(next, 303);
   });
   routes.post('/login', (c) => logIn(deps, c));
   routes.post('/login/command-line', redeemCode(deps));
@@ -89,7 +93,7 @@ async function logOut(deps: WebDeps, c: WebContext, signOn: SignOn | undefined):
 function loginPage(
   { signOn }: WebDeps,
   c: WebContext,
-  { next, username = '', error }: Attempt,
+  { next, ended = false, username = '', error }: Attempt,
 ): Promise<Response> {
   return page(c, {
     title: 'Log in',
@@ -98,6 +102,7 @@ function loginPage(
     body: html`
 <form class="card narrow" method="post" action="/login">
 <h1>Log in</h1>
+${ended ? html`<p class="notice waits" role="status">Your session has ended. Log in to return to the page.</p>` : ''}
 ${error ? html`<p class="notice failed" role="alert">${error.message}</p>` : ''}
 ${signOn ? html`<p><a class="button primary wide" href="/login/oidc?next=${encodeURIComponent(next)}">Sign on with ${signOn.name}</a></p><p class="quiet">Or by a password of Berth:</p>` : ''}
 <input type="hidden" name="next" value="${next}">

@@ -81,18 +81,24 @@ onHosts(hosts, (host) => {
     expect((await admin.get('/cluster/hosts/999999')).status).toBe(404);
   });
 
-  test('W81: waiting executions are shown with their reasons, but unnamed to users who may not see them', async () => {
+  test('W81, W168: waiting executions are shown with their reasons, once for all that have the same, but unnamed to users who may not see them', async () => {
     const execution = newName('waits');
-    const reply = await accounts.as('plain').post('execution', { name: execution, application: large() });
-    const { execution_id } = reply.json<{ execution_id: number }>();
+    const submit = async () => {
+      const reply = await accounts.as('plain').post('execution', { name: execution, application: large() });
+      return reply.json<{ execution_id: number }>().execution_id;
+    };
+    const ids = [await submit(), await submit(), await submit()];
     const [all, veiled] = [await admin.get('/cluster'), await viewer.get('/cluster')];
     expect(all.text).toContain(execution);
     expect(all.text).toContain('plain, submitted');
-    expect(all.text).toContain('Waiting alone is not enough');
+    expect(all.text.match(/Waiting alone is not enough/g)).toHaveLength(1);
+    expect(all.text).toContain('<h3>3 executions</h3>');
+    for (const [at, id] of ids.entries())
+      expect(all.text).toContain(`<li>${at + 1}. <a href="/executions/${id}">${execution}</a>`);
     expect(veiled.text).toContain('Another user&#39;s');
     expect(veiled.text).not.toContain(execution);
     expect(veiled.text).not.toContain('plain, submitted');
-    await accounts.statusOf('DELETE', `execution/${execution_id}`);
+    for (const id of ids) await accounts.statusOf('DELETE', `execution/${id}`);
   });
 
   test('W82: the last hour is shown as a table, with the samples for the charts', async () => {

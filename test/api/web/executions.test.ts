@@ -79,7 +79,7 @@ onHosts(hosts, (host) => {
       expect(text).toContain('Its service main0 exited with code 0, which ended the execution. It ran for ');
     });
 
-    test('W22, W24: the page shows services, the progress of their starts, and endpoints', async () => {
+    test('W22, W24, W169: the page shows services with links to their hosts, the progress of their starts, and endpoints', async () => {
       const id = await api.submit(described, NASTY);
       const assigned = await agent.assigned(id, 2);
       const { service: pulled, generation } = firstOf(assigned);
@@ -101,8 +101,46 @@ onHosts(hosts, (host) => {
       expect(text).toContain('ssh://192.0.2.7:30081');
       expect(text).not.toMatch(/<script>|<img src=x/);
       expect(text).toContain('/logs?service=');
+      // For roles that may see the cluster, the name of a host leads to its page.
+      expect(text).toMatch(/<td><a href="\/cluster\/hosts\/\d+">web-host<\/a><\/td>/);
+      const ann = await WebClient.logIn(host, 'ann', 'secret words');
+      const reply = await accounts.as('ann').post('execution', { name: 'plain', application: described });
+      const own = reply.json<{ execution_id: number }>().execution_id;
+      await agent.assigned(own, 2);
+      expect(await detail(own, ann)).toContain('<td>web-host</td>');
+      for (const one of [id, own]) {
+        await api.terminate(one);
+        await gone(one);
+      }
+    });
+
+    test('W169: the page shows the image, command, instances, memory and cores of each service, as text', async () => {
+      const memory = { min: 2 * GIB, max: 3 * GIB };
+      const one = service({
+        name: 'one',
+        labels: ['nowhere'],
+        image: `${NASTY.replaceAll(' ', '')}:1`,
+        command: 'run it',
+      });
+      const id = await api.submit(
+        application(
+          { ...one, total_count: 7, resources: { memory, cores: { min: 0.5, max: 2 } } },
+          ...Array.from({ length: 20 }, (_, n) => ({ ...one, name: `more${n}`, image: 'x'.repeat(300) })),
+        ),
+      );
+      const text = await detail(id);
+      const [row = ''] = /<tr>\s*<th scope="row">one<\/th>[\s\S]*?<\/tr>/.exec(text) ?? [];
+      expect(
+        row
+          .replaceAll(/<[^>]*>|\s+/g, ' ')
+          .replaceAll(/ +/g, ' ')
+          .trim(),
+      ).toBe(
+        'one 7 &quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;imgsrc=xonerror=alert(1)&gt;:1 run it 2.0 GiB at most 3.0 GiB 0.5 cores at most 2 cores',
+      );
+      expect(text).toContain(`<code>${'x'.repeat(199)}…</code>`);
+      expect(text).toContain('1 more service in the JSON');
       await api.terminate(id);
-      await gone(id);
     });
 
     test('W24: the page shows a hundred services, and all of them on request', async () => {

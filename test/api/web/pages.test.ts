@@ -165,6 +165,19 @@ onHosts(hosts, (host) => {
     expect((await anyone.with({ cookie }).get('/login')).text).toContain('nothing was changed');
   });
 
+  test('W166: a visitor whose session has ended reads this on the login page, and a new visitor does not', async () => {
+    const cookie = cookieOf(await logIn());
+    const mine = anyone.with({ cookie });
+    await mine.send('POST', '/logout', '');
+    const { status, headers } = await mine.get('/shop?a=b');
+    expect([status, headers.location]).toEqual([303, '/login?next=%2Fshop%3Fa%3Db&ended']);
+    expect((await mine.get(headers.location ?? '')).text).toContain('Your session has ended.');
+    // A browser has dropped the cookie of an expired session, and an open page refreshes itself.
+    const refreshed = await anyone.with({ 'berth-refresh': '1' }).get('/executions');
+    expect(refreshed.headers.location).toBe('/login?ended');
+    expect((await anyone.get('/login')).text).not.toContain('Your session has ended.');
+  });
+
   test('W7: the navigation shows what the role allows', async () => {
     await addUser(host(), 'plain', 'secret words', 'user');
     const own = anyone.with({

@@ -165,6 +165,36 @@ onHosts(hosts, (host) => {
     for (const from of [String(id), '999999', 'x', ''])
       expect((await eve.get(`/start?from=${from}`)).status).toBe(404);
   });
+
+  test('W170: an execution that the form has started opens in the form again, or as JSON on request', async () => {
+    const id = startedId(await admin.post(BY_FORM, simple({ action: 'submit', environment: 'A=<b>' })));
+    const form = (await admin.get(`/start?from=${id}`)).text;
+    expect(form).toMatch(/<textarea id="environment"[^>]*>\nA=&lt;b&gt;<\/textarea>/);
+    expect(form).toContain(`action="/start?by=form&amp;from=${id}"`);
+    expect(form).toContain(`href="/start?by=description&amp;from=${id}"`);
+    const json = await admin.get(`/start?by=description&from=${id}`);
+    expect(
+      JSON.parse(
+        plainOf(typedOf(json) ?? '')
+          .replaceAll('&lt;', '<')
+          .replaceAll('&gt;', '>'),
+      ),
+    ).toEqual((await api.execution(id)).description);
+  });
+
+  test('W171: the page of the format lists every field, and its templates can be started from', async () => {
+    const { text } = await admin.get('/start/format');
+    expect(text).toContain('<code>resources.memory.max</code>');
+    expect(text).toContain('<code>{dns_name#&lt;instance&gt;}</code>');
+    const ids = [...text.matchAll(/href="\/start\?template=([a-z-]+)"/g)].map(([, id]) => id);
+    expect(ids.length).toBeGreaterThan(3);
+    for (const id of ids) {
+      const { status, text } = await admin.get(`/start?template=${id}`);
+      expect([id, status]).toEqual([id, 200]);
+      expect(text).toMatch(/Valid: |name="image"/);
+    }
+    expect((await admin.get('/start?template=none')).status).toBe(404);
+  });
 });
 
 describe('a variant of the API that refuses submissions beyond the quota', () => {

@@ -138,6 +138,7 @@ class Connection {
       this.#show();
     };
     source.onerror = () => {
+      if (this.#lostMs === undefined) void this.#leaveIfLoggedOut();
       this.#lostMs ??= Date.now();
       // Browsers do not retry a refused stream, for example during a start of the control plane or after the
       // session has ended.
@@ -155,6 +156,13 @@ class Connection {
       source.addEventListener(kind, ({ data }) => this.#take(kind, data));
     }
     source.addEventListener('reset', () => this.#refresher.request());
+  }
+
+  /** A stream ends with its session: the page then leads to the login, and shows no lost connection. */
+  async #leaveIfLoggedOut(): Promise<void> {
+    const headers = { accept: 'text/event-stream' };
+    const response = await fetch(EVENTS, { method: 'HEAD', headers }).catch(() => undefined);
+    if (response?.status === 401) this.#refresher.request();
   }
 
   close(): void {

@@ -45,9 +45,15 @@ export function rowsOf<T extends { atMs: number }>(samples: readonly T[]): T[] {
 const row = (one: Sample): Html => html`
 <tr><th scope="row">${new Date(one.atMs).toISOString().slice(11, 16)}</th>
 <td class="number">${one.running}</td><td class="number">${one.queued}</td>
-<td>${memoryText(one.reservedMemoryBytes)} of ${memoryText(one.memoryBytes)}</td>
-<td>${one.usedMemoryBytes === null ? 'unknown' : memoryText(one.usedMemoryBytes)}</td>
-<td>${coresNumber(one.reservedCores)} of ${coresNumber(one.cores)}</td>
-<td>${one.usedCores === null ? 'unknown' : coresNumber(one.usedCores)}</td></tr>`;
+<td>${shareText(one.reservedMemoryBytes, one.memoryBytes, memoryText)}</td>
+<td>${textOf(one.usedMemoryBytes, memoryText)}</td>
+<td>${shareText(one.reservedCores, one.cores, coresNumber)}</td>
+<td>${textOf(one.usedCores, coresNumber)}</td></tr>`;
+
+const textOf = (amount: number | null, text: (amount: number) => string): string =>
+  amount === null ? 'unknown' : text(amount);
+
+const shareText = (part: number | null, total: number | null, text: (amount: number) => string): string =>
+  part === null || total === null ? 'unknown' : `${text(part)} of ${text(total)}`;
 
 const rounded = (count: number | null): number | null => count && Number(count.toFixed(2));

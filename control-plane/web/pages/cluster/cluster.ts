@@ -2,18 +2,14 @@
 import { Hono } from 'hono';
 import { coresText, memoryText } from '../../../core/model/text.ts';
 import { type HostView, hostStates } from '../../../core/views/host-view.ts';
-import {
-  type HostSearch,
-  type SeenCluster,
-  type SeenQueued,
-  viewCluster,
-} from '../../../operations/cluster/cluster.ts';
+import { type HostSearch, type SeenCluster, viewCluster } from '../../../operations/cluster/cluster.ts';
 import { chartPlace } from '../../components/charts.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { ago, badge, coresNumber, empty, facts, live, options } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { historyPart } from './cluster-history.ts';
+import { queuePart } from './cluster-queue.ts';
 import { hostPages } from './host.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
 import { joinPages } from './join-token.ts';
@@ -35,7 +31,7 @@ export function clusterPages(deps: WebDeps): Hono<WebEnv> {
 ${cluster.summary.hosts.known > MAX_UNFILTERED || search.text || search.state ? filters(search) : ''}
 ${live('hosts', ['host', 'service', 'time'], hostsPart(c, cluster))}
 <h2 id="queue-title">Queue</h2>
-${live('queue', ['execution', 'time'], queuePart(c, cluster))}
+${live('queue', ['execution', 'time'], queuePart(cluster, c.get('nowMs')))}
 <h2>Last hour</h2>
 ${chartPlace('samples')}
 ${live('history', ['execution', 'time'], historyPart(cluster.samples))}`,
@@ -99,24 +95,3 @@ const hostRow = (host: HostView, nowMs: number): Html => html`
 <td>${host.agentVersion}<br>Docker ${host.engineVersion}</td>
 <td>${ago(host.heardMs, nowMs)}</td>
 </tr>`;
-
-function queuePart(c: WebContext, { queue, summary }: SeenCluster): Html {
-  const waiting = summary.queue.executions;
-  if (waiting === 0) return html`<p class="quiet">The queue is empty.</p>`;
-  const rest = waiting - queue.length;
-  return html`
-<p>${waiting === 1 ? '1 execution is waiting, submitted' : `${waiting} executions are waiting. The oldest was submitted`} ${ago(summary.queue.oldestSubmitMs, c.get('nowMs'))}.</p>
-${queue.length === 0 ? '' : queueList(queue, c.get('nowMs'))}
-${queue.length > 0 && rest > 0 ? html`<p class="hint">${rest} more are behind these, or wait to be retried after a failed start.</p>` : ''}
-${queue.length === 0 ? html`<p class="hint">Their start failed and will be retried.</p>` : ''}`;
-}
-
-const queueList = (queue: readonly SeenQueued[], nowMs: number): Html => html`
-<ol class="bare">${queue.map(
-  ({ position, own, timeSubmitMs, waitingFor }) => html`
-<li class="card">
-<h3>${position}. ${own ? html`<a href="/executions/${own.id}">${own.name}</a>` : "Another user's execution"}</h3>
-<p class="quiet">${own ? html`${own.userName}, submitted` : 'Submitted'} ${ago(timeSubmitMs, nowMs)}</p>
-${waitingFor.length === 0 ? html`<p>About to start.</p>` : waitingFor.map((text) => html`<p>${text}</p>`)}
-</li>`,
-)}</ol>`;

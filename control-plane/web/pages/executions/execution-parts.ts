@@ -115,11 +115,19 @@ export const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse
 /** Rows shown at first. */
 const MAX_SERVICES = 100;
 
+export interface ServiceTable {
+  /** All rows, however many. */
+  showAll: boolean;
+  /** Whether the role of the user may see the pages of hosts. */
+  linksHosts: boolean;
+}
+
 export function serviceTable(
-  { id, services: { length } }: { id: number; services: readonly ServiceView[] },
+  id: number,
   services: readonly ServiceView[],
-  showAll: boolean,
+  { showAll, linksHosts }: ServiceTable,
 ): Html {
+  const { length } = services;
   const shown = showAll ? services : services.slice(0, MAX_SERVICES);
   return html`
 <section aria-labelledby="services-title">
@@ -129,15 +137,15 @@ export function serviceTable(
 <div class="scroll"><table>
 <thead><tr><th scope="col">Name</th><th scope="col">Log</th>${termHeading('State')}${termHeading('Container')}
 <th scope="col">Host</th>${termHeading('Starts', 'number')}</tr></thead>
-<tbody>${shown.map(serviceRow)}</tbody>
+<tbody>${shown.map((service) => serviceRow(service, linksHosts))}</tbody>
 </table></div>
 ${shown.length < length ? html`<p class="below"><a href="/executions/${id}?services=all">Show all ${length} services</a></p>` : ''}
 ${termList('essential', 'elastic', 'monitor', 'State', 'Container', 'Starts')}
 </section>`;
 }
 
-function serviceRow(service: ServiceView): Html {
-  const { id, executionId, name, status, backendStatus, hostName, starts } = service;
+function serviceRow(service: ServiceView, linksHosts: boolean): Html {
+  const { id, executionId, name, status, backendStatus, starts } = service;
   return html`
 <tr id="service-${id}">
 <th scope="row">${name} ${kindMark(isEssential(service))}
@@ -146,7 +154,7 @@ ${detailOf(service)}</th>
 <td><a href="/executions/${executionId}/logs?service=${id}" aria-label="Log of ${name}">Log</a></td>
 <td>${badge(status)}${healthMark(service)}</td>
 <td>${backendStatus === 'undefined' ? html`<span class="quiet">none</span>` : badge(backendStatus)}</td>
-<td>${hostName ?? html`<span class="quiet">none</span>`}</td>
+<td>${hostOf(service, linksHosts)}</td>
 <td class="number">${starts}</td>
 </tr>`;
 }
@@ -163,6 +171,11 @@ function healthMark(service: ServiceView): Html | '' {
   return health === null
     ? ''
     : html` <span class="mark" title="${TERMS.health}">${HEALTH_MARKS[health]}</span>`;
+}
+
+function hostOf({ hostId, hostName }: ServiceView, linksHosts: boolean): Html | string {
+  if (hostName === null) return html`<span class="quiet">none</span>`;
+  return linksHosts && hostId !== null ? html`<a href="/cluster/hosts/${hostId}">${hostName}</a>` : hostName;
 }
 
 /** The error, the progress of a start, or the exit code. */

@@ -2,7 +2,6 @@
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
 import { isEnded } from '../../../core/model/execution.ts';
-import { memoryText } from '../../../core/model/text.ts';
 import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
 import { pathId } from '../../../http/request.ts';
@@ -15,15 +14,14 @@ import {
 import { getExecution } from '../../../operations/executions/reads.ts';
 import { listExecutionServices } from '../../../operations/executions/services.ts';
 import { submissionSteps } from '../../../operations/executions/submission-input.ts';
-import { duration } from '../../components/duration.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { isOperationError, redirectAfter, redirectWith } from '../../components/notice.ts';
-import { page } from '../../components/page.ts';
+import { page, seesCluster } from '../../components/page.ts';
 import { badge, crumbs, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { indentSteps } from '../../description/indented.ts';
-import { LIFE_TEXTS } from '../../description/simple-application.ts';
+import { aboutDescription } from './execution-description.ts';
 import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
 
 export function executionPage(deps: WebDeps): Hono<WebEnv> {
@@ -98,9 +96,6 @@ async function explained(deps: WebDeps, c: WebContext, id: number): Promise<Expl
   }
 }
 
-/** Longer descriptions are only downloaded: a page with one takes a browser's time, and that of others. */
-const MAX_SHOWN = 64 * 1024;
-
 function detailPage(
   c: WebContext,
   execution: ExecutionView,
@@ -108,6 +103,7 @@ function detailPage(
   explanation: Explanation | undefined,
 ): Promise<Response> {
   const { id, name, status } = execution;
+  const { user, role } = c.get('account');
   const nowMs = c.get('nowMs');
   const form = (action: string) =>
     html`<form id="${action}" method="post" action="/executions/${id}/${action}"></form>`;
@@ -129,9 +125,9 @@ ${timeline(execution, nowMs)}
 ${isEnded(execution) ? end(execution, services, nowMs) : ''}
 ${explanation && !isEnded(execution) ? waiting(explanation) : ''}
 ${endpoints(services, status)}
-${serviceTable({ id, services }, services, c.req.query('services') === 'all')}`,
+${serviceTable(id, services, { showAll: c.req.query('services') === 'all', linksHosts: seesCluster(role) })}`,
 )}
-${c.req.header('berth-refresh') === undefined ? about(c, execution) : ''}`,
+${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username) : ''}`,
   });
 }
 
@@ -151,30 +147,6 @@ ${isEnded(execution) || status === 'cleaning up' ? '' : html`<button form="termi
 <button form="again">Run again</button>
 <a class="button" href="/start?from=${id}">Edit and run again</a>
 ${canDeleteExecutions ? html`<button form="delete" name="confirmed" value="" class="danger" data-confirm="Delete ${name} and its logs? If it is still running, it is terminated first.">Delete</button>` : ''}`;
-}
-
-function about(c: WebContext, execution: ExecutionView): Html {
-  const { id, userName, description, timeLimitS } = execution;
-  const application = JSON.parse(description) as { name: string; will_end: boolean };
-  const isShown = description.length <= MAX_SHOWN;
-  return html`
-<section aria-labelledby="about-title">
-<h2 id="about-title">Description</h2>
-<dl class="facts">
-<dt>Application</dt><dd>${application.name}</dd>
-<dt>Type</dt><dd>${application.will_end ? LIFE_TEXTS.ends : LIFE_TEXTS.stays}</dd>
-${timeLimitS === null ? '' : html`<dt>Time limit</dt><dd>${duration(timeLimitS * 1_000)}</dd>`}
-<dt>Owner</dt><dd>${userName}${userName === c.get('account').user.username ? ' (you)' : ''}</dd>
-</dl>
-<details>
-<summary>JSON as submitted</summary>
-<div class="bar">
-${isShown ? html`<button type="button" data-copy="description">Copy</button>` : html`<p>The description has ${memoryText(description.length)}.</p>`}
-<a class="button" href="/executions/${id}/description.json" download>Download</a>
-</div>
-${isShown ? html`<pre id="description" tabindex="0">${`${JSON.stringify(application, null, 2)}\n`}</pre>` : ''}
-</details>
-</section>`;
 }
 
 /** Asks for confirmation without script. */

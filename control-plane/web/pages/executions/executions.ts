@@ -24,6 +24,8 @@ import {
 } from './execution-filter-form.ts';
 
 const PAGE_SIZE = 50;
+/** Characters of a reason in the list. */
+const MAX_WHY_LENGTH = 200;
 
 export function executionPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -117,24 +119,36 @@ function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
 <td></td><th scope="col">Name</th><th scope="col">State</th>
 <th scope="col" class="number">Services</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}<th scope="col">Application</th>
 </tr></thead>
-<tbody>${found.lines.map((line) => row(line, role, c.get('nowMs')))}</tbody>
+<tbody>${found.lines.map((line) => row(line, found.waitingFor.get(line.id) ?? [], role, c.get('nowMs')))}</tbody>
 </table></div>
 ${footer(query, found, role)}
 ${allThatMatch(query, found, role)}`;
 }
 
-function row(line: ExecutionLine, { canOperateOthers, canDeleteExecutions }: Role, nowMs: number): Html {
+function row(
+  line: ExecutionLine,
+  waitingFor: readonly string[],
+  { canOperateOthers, canDeleteExecutions }: Role,
+  nowMs: number,
+): Html {
   const { id, name, status } = line;
   const checkbox = html`<input type="checkbox" id="select-${id}" form="bulk" name="id" value="${id}" autocomplete="off"${isEnded(line) ? '' : html` data-live`} aria-label="Select ${name} (${id})">`;
   return html`
 <tr id="execution-${id}">
 <td>${isEnded(line) && !canDeleteExecutions ? '' : checkbox}</td>
-<th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}</th>
+<th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}${why(waitingFor)}</th>
 <td><div class="state"><span>${badge(status)}</span><span>${age(line, nowMs)}</span></div></td>
 <td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
 ${canOperateOthers ? html`<td class="words">${line.userName}</td>` : ''}
 <td class="words">${line.application}</td>
 </tr>`;
+}
+
+/** The first reason for waiting. The page of the execution has all of them. */
+function why([first, ...others]: readonly string[]): Html | '' {
+  if (first === undefined) return '';
+  const text = first.length > MAX_WHY_LENGTH ? `${first.slice(0, MAX_WHY_LENGTH - 1)}…` : first;
+  return html`<div class="why quiet" title="${[first, ...others].join(' ')}">${text}</div>`;
 }
 
 /** For how long it is or was in its state, as far as that is known, or since when it is there. */

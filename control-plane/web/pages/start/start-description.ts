@@ -8,7 +8,7 @@ import type { Problems } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { field } from '../../components/pieces.ts';
 import type { CheckedText, Draft, TextProblem } from '../../description/draft.ts';
-import { actions, type FormPlace, startForm } from './start-frame.ts';
+import { actions, FORMAT_PATH, type FormPlace, startForm } from './start-frame.ts';
 
 export interface DescriptionForm {
   draft: Draft;
@@ -34,7 +34,7 @@ ${field({ name: 'name', label: 'Name of the execution', hint: 'Optional. Default
 <div class="editor"><div class="gutter scripted" aria-hidden="true"></div>
 <textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary"${isInvalid ? html` aria-invalid="true"` : ''}>
 ${description}</textarea></div>
-<p class="hint" id="description-hint">JSON in format 3 (${place.docsPath ? html`<a href="${place.docsPath}">API documentation</a>, ` : ''}<a href="${SCHEMA_PATH}">JSON Schema</a> for editors). Type or paste it<span class="scripted">, or drop a file here</span>.</p>
+<p class="hint" id="description-hint">JSON in format 3 (<a href="${FORMAT_PATH}">templates and all fields</a>, ${place.docsPath ? html`<a href="${place.docsPath}">API documentation</a>, ` : ''}<a href="${SCHEMA_PATH}">JSON Schema</a> for editors). Type or paste it<span class="scripted">, or drop a file here</span>.</p>
 <div id="check">${checkedText(description, checked)}</div>
 </div>
 ${actions('')}`;

@@ -17,20 +17,32 @@ export interface Outcome {
 
 export interface StartFrame {
   by: 'form' | 'description';
+  /** Where its fields come from, as in URLs: `from=5`, an execution, or `template=web`. */
+  source?: string | undefined;
   form: Html;
   outcome: Outcome;
   allowance: Allowance | undefined;
 }
 
-const WAYS = [
-  ['/start?by=form', 'Form'],
-  ['/start?by=description', 'JSON description'],
-] as const;
+export const FORMAT_PATH = '/start/format';
 
-export function startBody({ by, form, outcome, allowance }: StartFrame): Html {
+/** Links to the ways to describe an execution; `path` is the present one. */
+export const ways = (path: string, description = '/start?by=description'): Html =>
+  tabs(
+    'Kinds of input',
+    [
+      ['/start?by=form', 'Form'],
+      [description, 'JSON description'],
+      [FORMAT_PATH, 'Templates and format'],
+    ],
+    path,
+  );
+
+export function startBody({ by, source, form, outcome, allowance }: StartFrame): Html {
+  const description = source === undefined ? undefined : `/start?by=description&${source}`;
   return html`
 <h1>New execution</h1>
-${tabs('Kinds of input', WAYS, `/start?by=${by}`)}
+${ways(by === 'form' ? '/start?by=form' : (description ?? '/start?by=description'), description)}
 <div class="beside">
 <div>
 ${outcomePart(outcome)}
@@ -68,8 +80,7 @@ ${more}
 /** Which form it is, and whose. */
 export interface FormPlace {
   by: StartFrame['by'];
-  /** The execution that the description was taken from. */
-  from?: string | undefined;
+  source?: StartFrame['source'];
   /** True if nothing was sent yet, so that the script may restore a draft. */
   fresh: boolean;
   username: string;
@@ -81,8 +92,8 @@ export interface FormPlace {
  * The form around all fields. Enter in a field presses its first button, which changes nothing. The script
  * keeps what is typed (browser/parts/drafts.ts), and shows the note after it has restored a draft.
  */
-export function startForm({ by, from, fresh, username }: FormPlace, body: Html): Html {
-  const query = from === undefined ? `by=${by}` : `by=${by}&from=${from}`;
+export function startForm({ by, source, fresh, username }: FormPlace, body: Html): Html {
+  const query = source === undefined ? `by=${by}` : `by=${by}&${source}`;
   return html`
 <form class="card" method="post" action="/start?${query}" id="start"${draftOf(query, username, fresh)}>
 <button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Check placement</button>

@@ -29,19 +29,30 @@ import {
   readSimple,
   type SimpleApplication,
 } from '../../description/simple-application.ts';
+import { simpleFrom } from '../../description/simple-from.ts';
+import { templates } from '../../description/templates.ts';
 import { statusOf } from '../../error-page.ts';
 import { checkedText, type DescriptionForm, descriptionForm } from './start-description.ts';
 import { type SimpleForm, simpleForm } from './start-form.ts';
+import { formatPage } from './start-format.ts';
 import { type FormPlace, type Outcome, startBody } from './start-frame.ts';
 
 export function startPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/', async (c) => {
-    const { by, from } = c.req.query();
-    if (from !== undefined) return describedPage(deps, c, { draft: await draftOf(deps, c, from) });
-    if (by === 'description') return describedPage(deps, c, { draft: { name: '', description: '' } });
-    return simplePage(deps, c, { simple: FRESH });
+    const isDescription = c.req.query('by') === 'description';
+    const before = await earlier(deps, c);
+    if (!before)
+      return isDescription
+        ? describedPage(deps, c, { draft: { name: '', description: '' } })
+        : simplePage(deps, c, { simple: FRESH });
+    const { name, description } = before;
+    const simple = isDescription ? undefined : simpleFrom(name, description);
+    if (simple) return simplePage(deps, c, { simple });
+    const indented = await c.get('bodies').work(c, description.length, indentSteps(description));
+    return describedPage(deps, c, { draft: { name, description: indented } });
   });
+  routes.get('/format', formatPage);
   routes.post('/check', async (c) => {
     const form = await descriptionFormOf(c);
     const description = form.get('description') ?? '';
@@ -62,12 +73,24 @@ export function startPages(deps: WebDeps): Hono<WebEnv> {
 
 const actionOf = (form: URLSearchParams): string => form.get('action') ?? 'explain';
 
-/** The draft of an earlier execution, to be changed and run again. */
-async function draftOf(deps: WebDeps, c: WebContext, from: string): Promise<Draft> {
-  if (!/^\d{1,15}$/.test(from)) throw new OperationError('not-found', 'There is no such execution.');
-  const { name, description } = await getExecution(deps, c.get('actor'), Number(from));
-  const indented = await c.get('bodies').work(c, description.length, indentSteps(description));
-  return { name, description: indented };
+/** What the user begins with, if anything: an earlier execution, or a template. */
+async function earlier(deps: WebDeps, c: WebContext): Promise<Draft | undefined> {
+  const { from, template } = c.req.query();
+  if (from !== undefined) {
+    if (!/^\d{1,15}$/.test(from)) throw new OperationError('not-found', 'There is no such execution.');
+    return getExecution(deps, c.get('actor'), Number(from));
+  }
+  if (template === undefined) return undefined;
+  const found = templates.find(({ id }) => id === template);
+  if (!found) throw new OperationError('not-found', 'There is no such template.');
+  return { name: found.application.name, description: JSON.stringify(found.application) };
+}
+
+/** The parameter of the URL that names it. */
+function sourceOf(c: WebContext): string | undefined {
+  const { from = '', template = '' } = c.req.query();
+  if (/^\d{1,15}$/.test(from)) return `from=${from}`;
+  return templates.some(({ id }) => id === template) ? `template=${template}` : undefined;
 }
 
 const checkedBy = (c: WebContext, description: string): Promise<CheckedText> =>
@@ -157,14 +180,14 @@ async function startPage(
   formAt: (place: FormPlace) => Html,
 ): Promise<Response> {
   const { username } = c.get('account').user;
-  const [from] = (by === 'description' && c.req.query('from')?.match(/^\d{1,15}$/)) || [];
-  const form = formAt({ by, from, fresh: c.req.method === 'GET', username, docsPath: deps.docsPath });
+  const source = sourceOf(c);
+  const form = formAt({ by, source, fresh: c.req.method === 'GET', username, docsPath: deps.docsPath });
   // The form must remain usable while the quota can't be read.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
     title: 'New execution',
     status: outcome.status ?? 200,
     scripts: ['start'],
-    body: startBody({ by, form, outcome, allowance }),
+    body: startBody({ by, source, form, outcome, allowance }),
   });
 }

@@ -32,6 +32,7 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
     hasDied: false,
     ports: [{ port: 80, protocol: 'tcp', hostPort: 32768 }],
     hostName: 'host1',
+    hostId: 1,
     hostAddress: '192.0.2.1',
     starts: 1,
     description: service({ ports: [http] }),

@@ -69,6 +69,21 @@ test('W82: samples of an hour are held, one each half a minute, and the last one
   expect(samples[0]).toMatchObject({ running: 1, queued: 0, reservedMemoryBytes: 3 * GIB, reservedCores: 1 });
 });
 
+test('W167: while hosts are known and none is connected, their amounts are unknown and not 0', () => {
+  const rig = new CoreRig();
+  const amounts = () => {
+    const [last] = samplesOf(new Overview(), rig, rig.nowMs).slice(-1);
+    return [last?.memoryBytes, last?.reservedMemoryBytes, last?.cores, last?.reservedCores];
+  };
+  expect(amounts()).toEqual([0, 0, 0, 0]);
+  const host = rig.hello(hostFacts('host1'));
+  rig.submit(of(3 * GIB));
+  rig.turn();
+  expect(amounts()).toEqual([host.memoryBytes, 3 * GIB, host.cores, 1]);
+  rig.disconnect(host);
+  expect(amounts()).toEqual([null, null, null, null]);
+});
+
 test('W82: a clock that is set back leaves no samples of the future', () => {
   const rig = new CoreRig();
   const overview = new Overview();
