@@ -32,7 +32,7 @@ export type AuditEntry = {
   user_id: number | null;
   /** Name of the account at the time */
   user: string | null;
-  credential: 'session' | 'password' | 'token' | 'personal-token' | 'join-token' | 'oidc' | 'none';
+  credential: 'session' | 'password' | 'ldap' | 'token' | 'personal-token' | 'join-token' | 'oidc' | 'none';
   /** Id of the personal access token */
   token_id: number | null;
   /** Address of the client; for failed logins, its network */

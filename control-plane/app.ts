@@ -40,6 +40,7 @@ import { Authentication } from './operations/accounts/authentication.ts';
 import type { ConfirmPassword } from './operations/accounts/users.ts';
 import type { Context } from './operations/context.ts';
 import { descriptionSteps } from './operations/executions/submission-input.ts';
+import type { PasswordVerificationDeps } from './operations/passwords/password-verification.ts';
 import { ReadTurns } from './operations/read-turns.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { API_PATH, API_VERSION, NATIVE_PATH } from './version.ts';
@@ -47,10 +48,9 @@ import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
 
-export interface AppDeps extends Omit<Context, 'turns'>, InstallSources {
+export interface AppDeps extends Omit<Context, 'turns'>, InstallSources, PasswordVerificationDeps {
   variant: Variant;
   addressOf: AddressOf;
-  maxWaitingLogins: number;
   maxSessionsPerUser: number;
   personalTokenRules: PersonalTokenRules;
   swaggerFile: ReadFile;
@@ -97,7 +97,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     anew: (c: HonoContext) => app.fetch(c.req.raw, c.env),
   };
   const web = webDeps(deps, authenticating);
-  const limits = () => [deps.bodies.limit, deps.turns.limit, authenticating.authentication.limit];
+  const limits = () => [deps.bodies.limit, deps.turns.limit, ...authenticating.authentication.limits];
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
   // Reads have no middleware on their way: it would take a tenth of the time of a short one.
   app.on(UNSAFE_METHODS, '*', fromThisSite(web));

@@ -18,6 +18,7 @@ import {
   queuePolicies,
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
+import { ldapProblems, ldapSettings } from './directory/ldap-settings.ts';
 import type { ScrapeAccess } from './operations/cluster/metrics.ts';
 import { signOnProblems, signOnSettings } from './operations/sign-on/settings.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
@@ -155,6 +156,7 @@ const nodeSettings = settings.extend({
   BERTH_MAX_UNREAD_MIB: bound(256, 'MiB', MAX_BODY_MEMORY_MIB),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
   BERTH_STANDBY: z.enum(['on', 'off']).default('off'),
+  ...ldapSettings,
   BERTH_SHOP: z.string().min(1).optional(),
   /** Folder with a signed agent, instead of the one that Berth comes with. */
   BERTH_AGENT_RELEASE: z.string().min(1).optional(),
@@ -174,10 +176,18 @@ type Environment = Record<string, unknown>;
 /** Settings of earlier releases, with their new names. */
 const renamed: Record<string, string> = { BERTH_HOLD_AFTER: 'BERTH_BACKFILL_RESERVE_AFTER' };
 
-export const readConfig = (env: Environment): Config => whole(read(settings, env), []);
+export function readConfig(env: Environment): Config {
+  const problems = env.BERTH_LDAP_URL
+    ? [
+        'BERTH_LDAP_URL: a Worker can not verify passwords at a directory; remove this setting, or run the control plane on Node',
+      ]
+    : [];
+  return whole(read(settings, env), problems);
+}
 export function readNodeConfig(env: Environment): NodeConfig {
   const config = read(nodeSettings, env);
-  return whole(config, config.BERTH_STANDBY === 'on' ? standbyProblems(config) : []);
+  const ofStandby = config.BERTH_STANDBY === 'on' ? standbyProblems(config) : [];
+  return whole(config, [...ofStandby, ...ldapProblems(config)]);
 }
 
 /** Throws ConfigError if settings that belong together do not fit. */

@@ -20,6 +20,8 @@ import {
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
 import { MIB } from './core/model/bounds.ts';
+import type { Directory } from './directory/ldap-directory.ts';
+import { ldapConfigOf } from './directory/ldap-settings.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
@@ -65,10 +67,11 @@ try {
 async function start(config: NodeConfig): Promise<void> {
   const dataDir = dataFolder(config.BERTH_DATA_DIR);
   const { db, isUpgrade } = await openDb(config, dataDir);
+  const directory = await openDirectoryOf(config);
   const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
   const metrics = metricsOf(config, () => connections.limits);
-  const app = newApp(config, { dataDir, db, coordinator, variant, metrics });
+  const app = newApp(config, { dataDir, db, directory, coordinator, variant, metrics });
   const { serve, open } = holdRequests(metrics ? counted(app, metrics.http) : app.fetch);
   const { server, connections } = httpServer(serve, {
     variant,
@@ -105,6 +108,7 @@ async function start(config: NodeConfig): Promise<void> {
     endAgents();
     await served;
     coordinator.stop();
+    directory?.close();
     await db.close();
   });
   const joinToken = async () => (await makeJoinToken(db, nowMs())).token;
@@ -124,17 +128,30 @@ async function openDb(config: NodeConfig, dataDir: string): Promise<{ db: Db; is
   return { db, isUpgrade };
 }
 
+/** Its library is loaded only if there is a directory. */
+async function openDirectoryOf(config: NodeConfig): Promise<Directory | undefined> {
+  const settings = ldapConfigOf(config);
+  if (!settings) return undefined;
+  const { openDirectory } = await import('./directory/ldap-directory.ts');
+  try {
+    return await openDirectory(settings, log);
+  } catch (error) {
+    throw new ConfigError(`BERTH_LDAP_CA: the file can not be read: ${String(error)}`);
+  }
+}
+
 function newApp(
   config: NodeConfig,
   parts: {
     dataDir: string;
     db: Db;
+    directory: Directory | undefined;
     coordinator: NodeCoordinator;
     variant: Variant;
     metrics: MetricsSettings | undefined;
   },
 ): App {
-  const { dataDir, db, coordinator, variant, metrics } = parts;
+  const { dataDir, db, directory, coordinator, variant, metrics } = parts;
   const behindProxy = config.BERTH_TRUST_PROXY === 'on';
   return createApp({
     db,
@@ -147,6 +164,9 @@ function newApp(
     nowMs,
     addressOf: behindProxy ? forwardedAddress : peerAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    directory,
+    withoutDirectory: ({ id }) =>
+      log('directory.missing', { userId: id, reason: 'BERTH_LDAP_URL is not set' }),
     bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),

@@ -103,6 +103,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    withoutDirectory: ({ id }) =>
+      log('directory.missing', { userId: id, reason: 'a Worker can not verify passwords at a directory' }),
     bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),

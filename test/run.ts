@@ -11,6 +11,7 @@ import { ensureEngine, type LocalEngine } from '../agent/local/local-engine.ts';
 import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
 import { ensureChromium } from './support/browser/chromium.ts';
+import { ensureSlapd } from './support/directory/slapd.ts';
 import { removeKilledRuns } from './support/engines/leftovers.ts';
 import { type Counts, countTests, failuresIn } from './support/reports/count.ts';
 import { checkRules, titlesOf } from './support/reports/rules.ts';
@@ -64,6 +65,7 @@ async function findPrograms(): Promise<void> {
   await step('browser', findBrowser);
   await step('prometheus', findPrometheus);
   await step('shells', findShells);
+  await step('slapd', findSlapd);
 }
 
 /** Runs a step. A step that throws counts as one failure. After an interrupt, further steps are skipped. */
@@ -107,6 +109,12 @@ async function findBrowser(): Promise<Counts> {
 async function findPrometheus(): Promise<Counts> {
   const { prometheus } = await ensurePrometheus(print);
   print(`Prometheus at ${prometheus}`);
+  return ONE;
+}
+
+async function findSlapd(): Promise<Counts> {
+  const { program } = await ensureSlapd(print);
+  print(`slapd at ${program}`);
   return ONE;
 }
 

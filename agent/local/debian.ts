@@ -11,9 +11,9 @@ export const isRoot = (): boolean => process.getuid?.() === 0;
 
 export const hasApt = (): Promise<boolean> => findProgram('apt-get').then((path) => path !== undefined);
 
-/** Installs a package and its dependencies, without starting their services. Requires root. */
-export async function installPackage(name: string): Promise<void> {
-  await withFreshLists(['install', '--yes', '--no-install-recommends', name]);
+/** Installs packages and their dependencies, without starting their services. Requires root. */
+export async function installPackage(...names: string[]): Promise<void> {
+  await withFreshLists(['install', '--yes', '--no-install-recommends', ...names]);
 }
 
 /**

@@ -85,7 +85,7 @@ export const users: Kind<User> = {
     quota_id: { type: quota, meaning: 'what the user may use', isRequired: true, isFilter: true },
     auth_source: {
       type: text,
-      meaning: 'how the user logs in: internal (by default) or oidc',
+      meaning: 'how the user logs in: internal (by default), ldap or oidc',
       isFilter: true,
     },
     fs_uid: { type: integer, meaning: 'the user id in file systems' },

@@ -77,6 +77,7 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
 /** Credentials of the control plane. The agent needs none of them, so it must not receive them. */
 const SECRETS = [
   'BERTH_ADMIN_PASSWORD',
+  'BERTH_LDAP_BIND_PASSWORD',
   'BERTH_DATABASE_URL',
   'BERTH_DATABASE_TOKEN',
   'BERTH_METRICS_TOKEN',

@@ -31,8 +31,12 @@ export const ADMIN_ROLE = 'admin';
 export const DEFAULT_ROLE = 'user';
 export const DEFAULT_QUOTA = 'default';
 
-/** The source of users whose password Berth stores; users of any other source can't log in. */
+/** The source of users whose password Berth stores. */
 export const INTERNAL_SOURCE = 'internal';
+/** The source of users whose password the directory verifies. */
+export const LDAP_SOURCE = 'ldap';
+/** Users of any other source can't log in by a password. */
+export const PASSWORD_SOURCES: readonly string[] = [INTERNAL_SOURCE, LDAP_SOURCE];
 
 /** Caps on what a user's placed executions use; 0 means no cap. */
 export interface Quota extends TimeLimits {

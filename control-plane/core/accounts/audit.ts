@@ -3,7 +3,7 @@
  * a value of a request, except for names. Pure.
  */
 import type { ErrorCode } from '../model/errors.ts';
-import type { Credential, ExpectedActor, KnownActor, Origin } from './account.ts';
+import { type Credential, type ExpectedActor, type KnownActor, LDAP_SOURCE, type Origin } from './account.ts';
 import { subnetOf } from './login-queue.ts';
 
 /** What can be recorded, and what it is done to. */
@@ -38,10 +38,14 @@ export type AuditAction = keyof typeof auditTargets;
 export type AuditTarget = (typeof auditTargets)[AuditAction];
 export const auditActions = Object.keys(auditTargets) as AuditAction[];
 
-/** What showed who it was; `none` for the operator's programs. */
+/**
+ * What showed who it was: `password` is one that Berth stores, `ldap` one that the directory has verified,
+ * and `none` is for the operator's programs.
+ */
 export const auditCredentials = [
   'session',
   'password',
+  'ldap',
   'token',
   'personal-token',
   'join-token',
@@ -118,7 +122,15 @@ export function entryOf(actor: RecordedActor, deed: Deed): AuditEntry {
   const { user, credential, origin } = actor;
   const { by } = credential;
   const tokenId = by === 'personal-token' ? credential.id : null;
-  return { ...placeOf(origin), userId: user.id, username: user.username, credential: by, tokenId, ...deed };
+  const shown = by === 'password' && user.authSource === LDAP_SOURCE ? 'ldap' : by;
+  return {
+    ...placeOf(origin),
+    userId: user.id,
+    username: user.username,
+    credential: shown,
+    tokenId,
+    ...deed,
+  };
 }
 
 /** An entry of somebody without an account. */

@@ -39,6 +39,7 @@ export function metricsRoutes(
       ...ofCluster,
       ...limitFamilies(limits()),
       settings.http.family(),
+      ...authenticating.authentication.counts.families(),
       ...(settings.process?.() ?? []),
     ]);
     return new Response(metricsText(families), {

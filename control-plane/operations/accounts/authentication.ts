@@ -13,7 +13,6 @@ import {
   type AuthenticatedByBasic,
   authorise,
   type Credential,
-  INTERNAL_SOURCE,
   type TokenKind,
 } from '../../core/accounts/account.ts';
 import { failedLoginNetwork } from '../../core/accounts/audit.ts';
@@ -21,18 +20,22 @@ import { subnetOf } from '../../core/accounts/login-queue.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
 import { looksLikePersonalToken } from '../../core/accounts/personal-token.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
+import { LoginCounts } from '../../core/metrics/login-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { countFailedLogin } from '../../store/accounts/audit.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
 import { findAccountByName, findAccountBySession } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
+import {
+  PasswordVerification,
+  type PasswordVerificationDeps,
+  type PasswordWay,
+} from '../passwords/password-verification.ts';
 import { digest } from './digest.ts';
 import { type Claim, ExpectedProofs } from './expected-proofs.ts';
 import { FamiliarAddresses } from './familiar-addresses.ts';
 import { beginAttempt } from './login-throttle.ts';
-import { PasswordChecks } from './password-checks.ts';
-import { verifyPassword } from './passwords.ts';
 import { PersonalTokens } from './personal-tokens.ts';
 import { REMEMBER_MS, SESSION_MS, Sessions, type SessionsDeps } from './sessions.ts';
 import { type TokenDeps, type TokenRules, Tokens } from './tokens.ts';
@@ -59,11 +62,9 @@ export interface Credentials {
   needsSession?: boolean;
 }
 
-export interface AuthenticationDeps extends TokenDeps, SessionsDeps {
+export interface AuthenticationDeps extends TokenDeps, SessionsDeps, PasswordVerificationDeps {
   /** Null if the variant has no tokens. */
   tokenRules: TokenRules | null;
-  /** Limit for logins that wait for their password check, and for those of familiar clients. */
-  maxWaitingLogins: number;
 }
 
 interface Remembered {
@@ -77,29 +78,30 @@ interface Remembered {
 export class Authentication {
   readonly tokens: Tokens | null;
   readonly personalTokens: PersonalTokens;
+  readonly counts = new LoginCounts();
   readonly #db: Db;
   readonly #expected = new ExpectedProofs();
   readonly #nowMs: () => number;
   readonly #sessions: Sessions;
   readonly #key = randomBytes(32).toString('base64url');
-  readonly #passwordChecks: PasswordChecks;
+  readonly #passwords: PasswordVerification;
   readonly #familiarAddresses: FamiliarAddresses;
   /** By keyed hash of user name and password. */
   readonly #remembered = new RecentMap<string, Remembered>(MAX_REMEMBERED);
 
   constructor(deps: AuthenticationDeps) {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
-    this.personalTokens = new PersonalTokens(deps);
+    this.personalTokens = new PersonalTokens({ ...deps, counts: this.counts });
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
     this.#sessions = new Sessions(deps);
-    this.#passwordChecks = new PasswordChecks(deps.nowMs, { maxWaiting: deps.maxWaitingLogins });
+    this.#passwords = new PasswordVerification(deps, this.counts);
     this.#familiarAddresses = new FamiliarAddresses(deps.nowMs);
   }
 
-  /** The bound on logins that wait. */
-  get limit(): Limit {
-    return this.#passwordChecks.limit;
+  /** The bounds on logins that wait. */
+  get limits(): Limit[] {
+    return this.#passwords.limits;
   }
 
   /**
@@ -173,12 +175,14 @@ export class Authentication {
       network: address === undefined ? '' : subnetOf(address),
       familiar: this.#remembered.has(cacheKey) || this.#familiarAddresses.has(address),
     };
-    return this.#passwordChecks.run(
+    const way = await this.#passwords.wayOf(username);
+    return this.#passwords.run(
+      way,
       login,
       // The same client may have logged in while this call waited.
       async () =>
         (await this.#withoutCheck(cacheKey, username, needsSession)) ??
-        this.#logIn({ username, password }, cacheKey, address, use),
+        this.#logIn({ username, password, cacheKey, way, address }, use),
     );
   }
 
@@ -204,9 +208,7 @@ export class Authentication {
   }
 
   async #logIn(
-    { username, password }: BasicCredentials,
-    cacheKey: string,
-    address: string | undefined,
+    { username, password, cacheKey, way, address }: BasicLogin,
     use: BasicUse,
   ): Promise<AuthenticatedByBasic> {
     const begin = () => beginAttempt(this.#db, this.#nowMs, username, address);
@@ -217,10 +219,12 @@ export class Authentication {
     const earlier = this.#recall(cacheKey, account);
     // Failed guesses of others must not delay a client that has logged in here with this password before.
     const attempt = begun ?? (earlier ? undefined : await begin());
-    const right = await verifyPassword(password, account?.passwordHash ?? null);
-    if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
+    if (!(await this.#passwords.verify(way, password, account)) || !account) {
       const audit = countFailedLogin(failedLoginNetwork(address), this.#nowMs());
       await (attempt ? attempt.failed(audit) : this.#db.batch([audit]));
+      this.#remembered.delete(cacheKey);
+      // The directory has accepted these credentials before, and does not any more.
+      if (earlier !== undefined && account) await this.#sessions.end(earlier, account.user.id);
       throw wrongCredentials();
     }
     await attempt?.succeeded();
@@ -266,6 +270,13 @@ export class Authentication {
     this.#remembered.delete(cacheKey);
     return undefined;
   }
+}
+
+/** Basic credentials that are about to be verified. */
+interface BasicLogin extends BasicCredentials {
+  cacheKey: string;
+  way: PasswordWay;
+  address: string | undefined;
 }
 
 /** What Basic credentials are sent for. */

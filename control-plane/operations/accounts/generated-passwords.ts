@@ -14,7 +14,7 @@ import {
   replacePassword,
 } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
-import { hashPassword, randomPassword } from './passwords.ts';
+import { hashPassword, randomPassword } from '../passwords/passwords.ts';
 
 const FIRST_ADMINISTRATOR = 'admin';
 

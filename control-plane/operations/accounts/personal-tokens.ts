@@ -18,6 +18,7 @@ import {
   tooManyPersonalTokens,
 } from '../../core/accounts/personal-token.ts';
 import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import type { LoginCounts } from '../../core/metrics/login-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { insertAuditOfChange } from '../../store/accounts/audit.ts';
@@ -43,18 +44,21 @@ const MAX_REMEMBERED = 10_000;
 
 export interface PersonalTokensDeps {
   db: Db;
+  counts: LoginCounts;
   nowMs: () => number;
 }
 
 export class PersonalTokens {
   readonly #db: Db;
   readonly #nowMs: () => number;
+  readonly #counts: LoginCounts;
   #key: string | undefined;
   /** The minute of the last use, by hash. Bounds writes to one each minute. */
   readonly #usedMs = new RecentMap<string, number>(MAX_REMEMBERED);
 
-  constructor({ db, nowMs }: PersonalTokensDeps) {
+  constructor({ db, nowMs, counts }: PersonalTokensDeps) {
     this.#db = db;
+    this.#counts = counts;
     this.#nowMs = nowMs;
   }
 
@@ -95,6 +99,7 @@ export class PersonalTokens {
     const usedMs = minuteOf(this.#nowMs());
     if (this.#usedMs.get(hash) === usedMs) return;
     this.#usedMs.set(hash, usedMs);
+    this.#counts.count('token');
     try {
       await writePersonalTokenUse(this.#db, hash, usedMs);
     } catch (error) {

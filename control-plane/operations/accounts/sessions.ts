@@ -88,6 +88,12 @@ export class Sessions {
       return { expiresMs: fullUntilMs, fullUntilMs: null };
     return { expiresMs: nowMs + workSessionMs, fullUntilMs };
   }
+
+  /** Ends a session of credentials that are not accepted any more. */
+  async end(token: string, userId: number): Promise<void> {
+    await deleteSession(this.#deps.db, digest(token));
+    await this.#deps.credentialsEnded(userId);
+  }
 }
 
 /** Ends the session of the token, which is the actor's if it has not ended before. */

@@ -1,5 +1,11 @@
 /** Use cases on users. Each one authorises on its first line. */
-import { type Actor, authorise, type KnownActor, type User } from '../../core/accounts/account.ts';
+import {
+  type Actor,
+  authorise,
+  type KnownActor,
+  LDAP_SOURCE,
+  type User,
+} from '../../core/accounts/account.ts';
 import {
   givenFields,
   type NewUser,
@@ -16,12 +22,15 @@ import { findRole } from '../../store/accounts/roles.ts';
 import * as store from '../../store/accounts/user-rows.ts';
 import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
-import { hashPassword } from './passwords.ts';
+import { hashPassword } from '../passwords/passwords.ts';
 import { existing, type Input, idOf, keyOf, madeBy } from './write-outcome.ts';
 
 /** Executions that are removed concurrently; they share commits. */
 const MAX_CONCURRENT_REMOVALS = 50;
 
+/** Shown in place of a form, too. */
+export const DIRECTORYS_PASSWORD =
+  'Berth does not store the password of a user of ldap: it is that of the directory, and is changed there.';
 const NOT_OWN = 'current_password: applies only to a new password of your own.';
 const LAST_ADMINISTRATOR = 'This is the last enabled administrator: create another administrator first.';
 
@@ -36,7 +45,7 @@ export const createUser = (
     const { password, subject, ...user } = await input();
     const key = keyOf(account, readKey);
     const linked = linkOf(context, subject, user.authSource);
-    checkPassword(context, password, user.username);
+    checkPassword(context, password, user);
     await checkReferences(context, user);
     const created = await context.coordinator.changeAccounts(
       { kind: 'create-user', user: { ...user, ...linked, passwordHash: await hashIfGiven(password) } },
@@ -85,8 +94,12 @@ async function writeChanges(
   const { password, currentPassword, subject, ...changes } = await input();
   const asked = givenFields({ ...changes, subject });
   const account = authorise(actor, { kind: 'update-user', userId: id, fields: asked });
-  const { username } = existing(await store.findUser(context.db, id), 'user');
-  checkPassword(context, password, changes.username ?? username);
+  const user = existing(await store.findUser(context.db, id), 'user');
+  const { username } = user;
+  checkPassword(context, password, {
+    username: changes.username ?? username,
+    authSource: changes.authSource ?? user.authSource,
+  });
   if (password !== undefined && id === account.user.id)
     await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
@@ -135,8 +148,14 @@ export async function requireCurrentPassword(
   );
 }
 
-function checkPassword({ minPasswordLength }: Context, password: string | undefined, username: string): void {
-  const problem = password === undefined ? undefined : passwordProblem(password, username, minPasswordLength);
+function checkPassword(
+  { minPasswordLength }: Context,
+  password: string | undefined,
+  { username, authSource }: Pick<User, 'username' | 'authSource'>,
+): void {
+  if (password === undefined) return;
+  if (authSource === LDAP_SOURCE) throw new OperationError('invalid', `password: ${DIRECTORYS_PASSWORD}`);
+  const problem = passwordProblem(password, username, minPasswordLength);
   if (problem !== undefined) throw new OperationError('invalid', `password: ${problem}.`);
 }
 

@@ -5,7 +5,7 @@
 import {
   type Account,
   type Credential,
-  INTERNAL_SOURCE,
+  PASSWORD_SOURCES,
   type Scope,
   type TokenKind,
 } from '../../core/accounts/account.ts';
@@ -36,7 +36,7 @@ const BY_PERSONAL_TOKEN = `SELECT ${ACCOUNT}, t.id AS token_id, t.scopes, t.expi
   FROM personal_tokens t JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
   LEFT JOIN sign_ons o ON o.user_id = u.id
   WHERE t.hash = ? AND u.enabled = 1 AND u.deleted = 0
-    AND u.auth_source IN ('${INTERNAL_SOURCE}', '${OIDC_SOURCE}') LIMIT 1`;
+    AND u.auth_source IN (${[...PASSWORD_SOURCES, OIDC_SOURCE].map((one) => `'${one}'`)}) LIMIT 1`;
 
 /** An account with the hash of its password; null if no password is set. */
 export interface StoredAccount extends Account {

@@ -1,6 +1,7 @@
 /** The page of a user's own account: role, quota, password and e-mail address. */
 import { Hono } from 'hono';
 import * as z from 'zod';
+import { LDAP_SOURCE, type User } from '../../core/accounts/account.ts';
 import { MICRO } from '../../core/accounts/quota.ts';
 import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { memoryText } from '../../core/model/text.ts';
@@ -8,7 +9,7 @@ import { email } from '../../http/json/account-fields.ts';
 import { isHttps, sessionCookie } from '../../http/request.ts';
 import { changeOwnPassword } from '../../operations/accounts/own-password.ts';
 import { getAllowance } from '../../operations/accounts/quotas.ts';
-import { updateUser } from '../../operations/accounts/users.ts';
+import { DIRECTORYS_PASSWORD, updateUser } from '../../operations/accounts/users.ts';
 import { type Entry, handleForm } from '../components/form-entry.ts';
 import { type Html, html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
@@ -17,7 +18,7 @@ import { alert, coresNumber, facts, field, share } from '../components/pieces.ts
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { allowedText } from './admin/roles.ts';
 import { password } from './admin/user.ts';
-import { newPasswordHint } from './admin/user-form.ts';
+import { newPasswordHint, wayText } from './admin/user-form.ts';
 import { commandLinePages } from './command-line.ts';
 import { personalTokenPages } from './personal-tokens.ts';
 
@@ -92,6 +93,7 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
 <h1>Your account</h1>
 <div class="card">${facts([
       ['User name', user.username],
+      ['Logs in by', wayText(user)],
       ['Role', html`${role.name} <span class="quiet">(${allowedText(role)})</span>`],
       ['Quota', quota.name],
       ['Executions', withLimit(used.executions, quota.concurrentExecutions)],
@@ -99,11 +101,7 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
       ['Cores', withLimit(used.microCores / MICRO, quota.cores, coresNumber)],
     ])}</div>
 <div class="columns">
-<section><h2>Password</h2>${
-      user.authSource === OIDC_SOURCE
-        ? html`<p>You sign on by ${deps.signOn?.name ?? 'a provider'}, and have no password here.</p>`
-        : passwordForm(c, user.username, entries.password ?? {})
-    }</section>
+<section><h2>Password</h2>${passwordPart(deps, c, user, entries)}</section>
 <section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}
 <h2>Programs</h2><p><a href="/account/tokens">Personal access tokens</a> let programs act for you without your password.</p></section>
 </div>`,
@@ -112,6 +110,13 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
 
 const withLimit = (used: number, limit: number, text?: (amount: number) => string): Html =>
   html`${share(used, limit, text)}${limit === 0 ? ', no limit' : ''}`;
+
+function passwordPart(deps: WebDeps, c: WebContext, user: User, entries: Entries): Html {
+  if (user.authSource === LDAP_SOURCE) return html`<p class="card">${DIRECTORYS_PASSWORD}</p>`;
+  if (user.authSource === OIDC_SOURCE)
+    return html`<p>You sign on by ${deps.signOn?.name ?? 'a provider'}, and have no password here.</p>`;
+  return passwordForm(c, user.username, entries.password ?? {});
+}
 
 function passwordForm(c: WebContext, username: string, { problems, refused }: Partial<Entry>): Html {
   const secret = (name: string, label: string, autocomplete: string, hint?: string) =>

@@ -45,12 +45,17 @@ async function leave({ addressOf }: WebDeps, c: WebContext, signOn: SignOn, next
   return c.redirect(url, 303);
 }
 
-async function comeBack({ addressOf }: WebDeps, c: WebContext, signOn: SignOn): Promise<Response> {
+async function comeBack(
+  { addressOf, authentication }: WebDeps,
+  c: WebContext,
+  signOn: SignOn,
+): Promise<Response> {
   const begun = getCookie(c, COOKIE);
   // Used once, whatever comes of it.
   deleteCookie(c, COOKIE, { path: CALLBACK });
   const query = new URL(c.req.url).searchParams;
   const { session, next } = await signOn.complete(query, begun, originOf(c, addressOf));
+  authentication.counts.count('oidc');
   c.header('set-cookie', sessionCookie(session, isHttps(c)), { append: true });
   return c.redirect(safePath(next), 303);
 }

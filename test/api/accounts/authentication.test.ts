@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { verifyPassword } from '../../../control-plane/operations/accounts/passwords.ts';
+import { verifyPassword } from '../../../control-plane/operations/passwords/passwords.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import {
   addUser,

@@ -85,6 +85,16 @@ onHosts(
       expect([await userNamed('ann'), await userNamed('renamed')]).toEqual([user, undefined]);
     });
 
+    test('H562: metrics count sign-ons', async () => {
+      const count = async () => {
+        const { text } = await admin.get('/metrics');
+        return Number(/berth_logins_total\{way="oidc"\} (\d+)/.exec(text)?.[1]);
+      };
+      const before = await count();
+      await signedOn('counted');
+      expect(await count()).toBe(before + 1);
+    });
+
     test('H531: a sign-on never takes over a user by name or e-mail address', async () => {
       await makeUser({ username: 'bob', email: 'bob@example.org' });
       const before = await userNamed('bob');

@@ -1,9 +1,11 @@
 import { scryptSync } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readConfig } from '../../../control-plane/config.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { Authentication } from '../../../control-plane/operations/accounts/authentication.ts';
 import { FamiliarAddresses } from '../../../control-plane/operations/accounts/familiar-addresses.ts';
 import { endSession } from '../../../control-plane/operations/accounts/sessions.ts';
+import type { PasswordVerificationDeps } from '../../../control-plane/operations/passwords/password-verification.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
 
@@ -22,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => db.close());
 
-const open = (maxWaitingLogins = 512) =>
+const open = (maxWaitingLogins = 512, more: Partial<PasswordVerificationDeps> = {}) =>
   new Authentication({
     credentialsEnded: async () => {},
     db: faulty,
@@ -31,6 +33,7 @@ const open = (maxWaitingLogins = 512) =>
     tokenRules: null,
     maxWaitingLogins,
     maxSessionsPerUser: 5,
+    ...more,
   });
 
 /** Sets Alice's password, with a hash cheap enough for many logins. */
@@ -252,4 +255,102 @@ test('H342: at most 10,000 addresses are familiar; the oldest is forgotten first
   const familiar = new FamiliarAddresses(() => nowMs);
   for (let n = 0; n <= 10_000; n++) familiar.add(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
   expect([familiar.has('10.0.0.0'), familiar.has('10.0.0.1')]).toEqual([false, true]);
+});
+
+describe('a user of ldap', () => {
+  /** A directory with Alice's password, and with what it was asked. */
+  class FakeDirectory {
+    readonly maxRunning = 1;
+    password = 'secret';
+    asked: (string | undefined)[] = [];
+    held: Promise<void> | undefined;
+
+    async verify(username: string | undefined, password: string): Promise<boolean> {
+      this.asked.push(username);
+      await this.held;
+      return username === 'alice' && password === this.password;
+    }
+  }
+
+  let directory: FakeDirectory;
+  beforeEach(async () => {
+    directory = new FakeDirectory();
+    authentication = open(512, { directory });
+    await db.query(`UPDATE users SET auth_source = 'ldap' WHERE id = 1`);
+  });
+
+  test('H558: what the directory has accepted holds for a minute, and a password that it no longer accepts ends its session', async () => {
+    const session = await logIn('secret');
+    const form = await logInByForm();
+    directory.password = 'changed';
+    nowMs += MINUTE_MS - 1;
+    expect(await logIn('secret')).toBe(session);
+    nowMs += 1;
+    expect(await logIn('secret')).toBe('unauthenticated');
+    expect(await Promise.all([session, form].map(isOpen))).toEqual([false, true]);
+    expect(await logIn('changed')).toHaveLength(43);
+    nowMs += 12 * 60 * MINUTE_MS;
+    expect(await isOpen(form)).toBe(false);
+  });
+
+  test('H558: a password that was accepted before is throttled once it was refused', async () => {
+    await logIn('secret');
+    directory.password = 'changed';
+    nowMs += MINUTE_MS;
+    // The first refusal of what was accepted before counts as no guess.
+    for (let n = 0; n < 11; n++) expect(await logIn('secret')).toBe('unauthenticated');
+    expect(await logIn('secret')).toBe('too-many');
+    const { length } = directory.asked;
+    expect(await logIn('changed')).toBe('too-many');
+    expect(directory.asked).toHaveLength(length);
+  });
+
+  test('H554: logins at a slow directory wait in a queue of their own, with as many at once as it has connections', async () => {
+    await db.query(
+      `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
+        SELECT 2, 'bob', email, role_id, quota_id, 'internal', fs_uid, priority, enabled, password_hash
+        FROM users WHERE id = 1`,
+    );
+    const held = Promise.withResolvers<void>();
+    directory.held = held.promise;
+    const logins = ['secret', 'wrong', 'other'].map((password) => logIn(password));
+    expect(await logIn('secret', { username: 'bob' })).toHaveLength(43);
+    expect(directory.asked).toHaveLength(1);
+    held.resolve();
+    expect((await Promise.all(logins)).filter((one) => one === 'unauthenticated')).toHaveLength(2);
+  });
+
+  test('H557: a name that nobody has goes one way or the other, always the same, and the directory never sees it', async () => {
+    const ways = async (at: Authentication) => {
+      const all: boolean[] = [];
+      for (let n = 0; n < 16; n++) {
+        const { length } = directory.asked;
+        await logIn('wrong', { username: `stranger ${n}`, address: `10.0.${n}.1`, at });
+        all.push(directory.asked.length > length);
+      }
+      return all;
+    };
+    const first = await ways(authentication);
+    expect(new Set(first)).toEqual(new Set([true, false]));
+    expect(await ways(open(512, { directory }))).toEqual(first);
+    expect(new Set(directory.asked)).toEqual(new Set([undefined]));
+  });
+
+  test('H559: where there is no directory, logins of its users are refused, and reported once a minute', async () => {
+    const reported: number[] = [];
+    const without = open(512, { withoutDirectory: ({ id }) => void reported.push(id) });
+    for (let n = 0; n < 3; n++) expect(await logIn('secret', { at: without })).toBe('unauthenticated');
+    expect(reported).toEqual([1]);
+    nowMs += MINUTE_MS;
+    await logIn('secret', { at: without });
+    await logIn('secret', { at: without, username: 'nobody' });
+    expect(reported).toEqual([1, 1]);
+  });
+});
+
+test('H559: a Worker does not start with a directory in its settings, and says so', () => {
+  expect(() => readConfig({ BERTH_LDAP_URL: 'ldaps://directory' })).toThrow(
+    /BERTH_LDAP_URL: a Worker can not verify passwords at a directory/,
+  );
+  expect(() => readConfig({ BERTH_LDAP_URL: '' })).not.toThrow();
 });

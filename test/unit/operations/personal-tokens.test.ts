@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Scope } from '../../../control-plane/core/accounts/action.ts';
 import { expiryOf, looksLikePersonalToken } from '../../../control-plane/core/accounts/personal-token.ts';
+import { LoginCounts } from '../../../control-plane/core/metrics/login-counts.ts';
 import { ExpectedProofs } from '../../../control-plane/operations/accounts/expected-proofs.ts';
 import { PersonalTokens } from '../../../control-plane/operations/accounts/personal-tokens.ts';
 import {
@@ -29,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => db.close());
 
-const open = () => new PersonalTokens({ db: faulty, nowMs: () => nowMs });
+const open = () => new PersonalTokens({ db: faulty, counts: new LoginCounts(), nowMs: () => nowMs });
 
 async function make(expiresMs: number | null, scopes: Scope[] = ['read']) {
   const { token, hash } = await tokens.make();

@@ -47,6 +47,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     store: ['core'],
     coordinator: ['store', 'core'],
     operations: ['store', 'core', 'type coordinator/coordinator-api.ts'],
+    directory: ['core', 'type coordinator/ports.ts', 'type operations/passwords/password-source.ts'],
     http: ['operations', 'core', 'store/db/db.ts', 'version.ts'],
     web: ['http', 'operations', 'core'],
     server: ['http', 'core', 'type coordinator/ports.ts'],
@@ -81,7 +82,8 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'sleep', 'agents', 'gateways', 'streams'],
   },
   'control-plane/operations': {
-    accounts: ['context.ts', 'access-review.ts', 'audit.ts'],
+    passwords: [],
+    accounts: ['context.ts', 'access-review.ts', 'audit.ts', 'passwords'],
     cluster: ['context.ts', 'audit.ts', 'accounts'],
     executions: ['context.ts', 'audit.ts', 'input.ts', 'read-turns.ts', 'access-review.ts'],
     shop: ['context.ts', 'executions'],

@@ -36,7 +36,11 @@ describe('settings', () => {
 
   test('the guide lists exactly the settings of the control plane, and separately the renamed ones', () => {
     const renamed = namesBelow('Renamed settings');
-    const files = ['control-plane/config.ts', 'control-plane/operations/sign-on/settings.ts'];
+    const files = [
+      'control-plane/config.ts',
+      'control-plane/operations/sign-on/settings.ts',
+      'control-plane/directory/ldap-settings.ts',
+    ];
     const current = files.flatMap(settingsIn).filter((name) => !renamed.includes(name));
     expect(sorted(namesBelow('Settings of the control plane'))).toEqual(sorted(current));
     const code = programs('control-plane').map((source) => source.code);

@@ -10,6 +10,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'shared/',
     'cli/compose/schema.ts',
     'control-plane/config.ts',
+    'control-plane/directory/ldap-settings.ts',
     'control-plane/operations/',
     'control-plane/http/',
     'control-plane/web/',
@@ -26,6 +27,7 @@ const OWNERS: Record<string, readonly string[]> = {
   'jsonc-parser': ['control-plane/web/description/json-text.ts'],
   '@hono/node-server': ['control-plane/server/node-server.ts'],
   'hono-openapi': ['control-plane/http/openapi/document.ts'],
+  ldapts: ['control-plane/directory/connection.ts'],
   libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
   'cloudflare:workers': [
     'control-plane/coordinator/runtime/durable-object.ts',
@@ -87,6 +89,24 @@ test('every owner imports its package', () => {
       .map((owner) => `${owner} does not import ${name}`),
   );
   expect(idle).toEqual([]);
+});
+
+test('H550: only the entry on Node loads the directory and its library, and only where it is set', () => {
+  const files = new Map(sources.map((source) => [source.path, source]));
+  const reached = new Set<string>();
+  const follow = (path: string) => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    for (const { file, typeOnly } of files.get(path)?.imports ?? []) if (file && !typeOnly) follow(file);
+  };
+  for (const entry of ['control-plane/worker.ts', 'agent/main.ts', 'cli/main.ts']) follow(entry);
+  expect(reached.size).toBeGreaterThan(300);
+  expect(
+    [...reached].filter((path) => files.get(path)?.imports.some((one) => one.package === 'ldapts')),
+  ).toEqual([]);
+  const loads = sources.filter(({ code }) => code.includes("'./directory/ldap-directory.ts'"));
+  expect(loads.map(({ path }) => path)).toEqual(['control-plane/node.ts']);
+  expect(loads[0]?.code).toContain("await import('./directory/ldap-directory.ts')");
 });
 
 test('tests import fast-check only with its seed, from random-cases.ts', () => {

@@ -1,5 +1,13 @@
 /** The forms of a user. */
-import type { Quota, Role, User } from '../../../core/accounts/account.ts';
+import {
+  INTERNAL_SOURCE,
+  LDAP_SOURCE,
+  type Quota,
+  type Role,
+  type User,
+} from '../../../core/accounts/account.ts';
+import { OIDC_SOURCE } from '../../../core/accounts/sign-on.ts';
+import { DIRECTORYS_PASSWORD } from '../../../operations/accounts/users.ts';
 import type { Problems } from '../../components/form.ts';
 import type { Entry } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
@@ -23,7 +31,7 @@ export function newUserPage(c: WebContext, choices: Choices, entry: Entry): Prom
 <form class="card" method="post" action="/admin/users">
 <h1>New user</h1>
 ${alert(entry.refused)}
-${userFields(choices, { ...entry, values }, passwordField(c, 'Password', entry.problems))}
+${userFields(choices, { ...entry, values }, passwordField(c, 'Password', entry.problems, false))}
 <div class="bar"><button class="primary">Create user</button><a class="button" href="/admin/users">Cancel</a></div>
 </form>`,
   });
@@ -40,11 +48,28 @@ ${alert(entry.refused)}
 ${userFields(choices, entry)}
 <div class="bar"><button class="primary">Save</button><a class="button" href="/admin/users">Cancel</a></div>
 </form>
+<h2>Logins</h2>
+<p>${user.username} logs in by ${wayText(user)}. The audit log has <a href="/admin/audit?${new URLSearchParams({ user: user.username, action: 'log-in' })}">all logins of ${user.username}</a>, each with its way and address. Personal access tokens work beside it.</p>
 <h2>Password</h2>
-${user.id === c.get('account').user.id ? html`<p>Change your own password in <a href="/account">your account</a>.</p>` : passwordForm(c, user, entry)}
+${passwordPart(c, user, entry)}
 <h2>Delete</h2>
 <p>A disabled user can't log in. Deleting a user also deletes all executions of the user. <a class="button danger" href="/admin/users/${user.id}/delete">Delete user</a></p>`,
   });
+
+/** How a user comes in, besides by personal access tokens. */
+export function wayText({ authSource }: Pick<User, 'authSource'>): string {
+  if (authSource === INTERNAL_SOURCE) return 'a password that Berth stores';
+  if (authSource === LDAP_SOURCE) return 'the password of the directory (LDAP)';
+  if (authSource === OIDC_SOURCE) return 'sign-on (OpenID Connect)';
+  return `the account source "${authSource}"`;
+}
+
+function passwordPart(c: WebContext, user: User, entry: Entry): Html {
+  if (user.authSource === LDAP_SOURCE) return html`<p>${DIRECTORYS_PASSWORD}</p>`;
+  if (user.id === c.get('account').user.id)
+    return html`<p>Change your own password in <a href="/account">your account</a>.</p>`;
+  return passwordForm(c, user, entry);
+}
 
 const passwordForm = (c: WebContext, { id, username }: User, { problems }: Entry): Html => html`
 <form class="card half" method="post" action="/admin/users/${id}/password">
@@ -58,10 +83,16 @@ ${passwordField(c, 'New password', problems)}
 export const newPasswordHint = (c: WebContext): string =>
   `At least ${c.get('minPasswordLength')} characters, and not the user name.`;
 
-const passwordField = (c: WebContext, label: string, problems: Problems | undefined): Html =>
+const passwordField = (
+  c: WebContext,
+  label: string,
+  problems: Problems | undefined,
+  isRequired = true,
+): Html =>
   field(
     { name: 'password', label, hint: newPasswordHint(c), problems },
-    (it) => html`<input ${it} type="password" autocomplete="new-password" required>`,
+    (it) =>
+      html`<input ${it} type="password" autocomplete="new-password"${isRequired ? html` required` : ''}>`,
   );
 
 /** `secret` is the password field of a new user. */
@@ -81,7 +112,7 @@ ${checkbox('enabled', 'Can log in', values.enabled !== undefined)}
 <details${problems?.source || problems?.uid ? html` open` : ''}>
 <summary>More settings</summary>
 <div class="columns">
-${text('source', 'Account source', html`autocomplete="off" required`, 'Only users with the source "internal" can log in.')}
+${text('source', 'Account source', html`autocomplete="off" required`, 'internal: Berth stores the password. ldap: the directory verifies it; leave the password empty.')}
 ${text('uid', 'File system user ID', html`type="number" min="1" step="1"`, 'Leave empty to use the next free ID.')}
 </div>
 </details>`;

@@ -1,7 +1,7 @@
 /** The pages of one user: create, change, set a password, delete. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import type { User } from '../../../core/accounts/account.ts';
+import { INTERNAL_SOURCE, LDAP_SOURCE, type User } from '../../../core/accounts/account.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../../core/accounts/password-policy.ts';
 import { email, fsUid, integerText, name, username } from '../../../http/json/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
@@ -41,9 +41,18 @@ const userOf = ({ role, quota, enabled, source, uid, ...rest }: z.infer<typeof f
 
 const userFields = fields.transform(userOf);
 const secretFields = z.object({ password });
+/** Only users whose password Berth stores need one. */
 const newUserFields = fields
-  .extend(secretFields.shape)
-  .transform(({ password, ...user }) => ({ ...userOf(user), password }));
+  .extend({ password: z.literal('').or(password) })
+  .refine(({ source, password }) => source !== INTERNAL_SOURCE || password !== '', {
+    path: ['password'],
+    error: 'must not be empty',
+  })
+  .refine(({ source, password }) => source !== LDAP_SOURCE || password === '', {
+    path: ['password'],
+    error: 'must be empty: the directory has it',
+  })
+  .transform(({ password, ...user }) => ({ ...userOf(user), ...(password !== '' && { password }) }));
 
 export function userEditPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();

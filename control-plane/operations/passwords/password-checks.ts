@@ -13,6 +13,8 @@ const MAX_WAIT_MS = 15_000;
 const LOST_MS = 60_000;
 
 export interface PasswordCheckLimits {
+  /** In metrics. */
+  name?: string;
   maxRunning?: number;
   maxWaiting: number;
 }
@@ -27,13 +29,18 @@ interface Waiting extends WaitingLogin {
 }
 
 export class PasswordChecks {
+  readonly #name: string;
   readonly #nowMs: () => number;
   readonly #maxRunning: number;
   readonly #maxWaiting: number;
   readonly #running = new Set<Slot>();
   readonly #waiting: LoginQueue<Waiting>;
 
-  constructor(nowMs: () => number, { maxRunning = MAX_RUNNING, maxWaiting }: PasswordCheckLimits) {
+  constructor(
+    nowMs: () => number,
+    { name = 'waiting_logins', maxRunning = MAX_RUNNING, maxWaiting }: PasswordCheckLimits,
+  ) {
+    this.#name = name;
     this.#nowMs = nowMs;
     this.#maxRunning = maxRunning;
     this.#maxWaiting = maxWaiting;
@@ -43,7 +50,7 @@ export class PasswordChecks {
   /** Familiar logins have as many places as the others. */
   get limit(): Limit {
     const setting = 'BERTH_MAX_WAITING_LOGINS';
-    return { name: 'waiting_logins', setting, used: this.#waiting.size, limit: 2 * this.#maxWaiting };
+    return { name: this.#name, setting, used: this.#waiting.size, limit: 2 * this.#maxWaiting };
   }
 
   /** Rejects with `unavailable` if the login has no place in the queue, or waits too long. */

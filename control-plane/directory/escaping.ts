@@ -1,0 +1,16 @@
+/**
+ * Puts a name into a distinguished name (RFC 4514) or a search filter (RFC 4515), so that it stays one value.
+ * Pure.
+ */
+
+/** Stands for the name in a template. */
+export const PLACE = '{name}';
+
+/** `{name}` replaced by the escaped name. Both syntaxes read `\` and two hexadecimal digits as one byte. */
+export const filled = (template: string, name: string): string =>
+  template.replaceAll(PLACE, () => escaped(name));
+
+/** Escapes whatever is neither a letter nor a digit, since both syntaxes take these as they are. */
+const escaped = (name: string): string => name.replace(/[^\p{L}\p{N}]/gu, bytesOf);
+
+const bytesOf = (text: string): string => Buffer.from(text).toString('hex').replace(/../g, '\\$&');

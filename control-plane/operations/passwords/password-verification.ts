@@ -1,0 +1,109 @@
+/**
+ * Verifies passwords where they are kept: by a hash of Berth's own, or at the directory (ACC-17). Each way
+ * has its own queue, so that a directory that is slow delays nobody whose password Berth stores.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+import { INTERNAL_SOURCE, LDAP_SOURCE, type User } from '../../core/accounts/account.ts';
+import type { WaitingLogin } from '../../core/accounts/login-queue.ts';
+import type { Limit } from '../../core/metrics/limits.ts';
+import type { LoginCounts } from '../../core/metrics/login-counts.ts';
+import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
+import { findAccountByName, type StoredAccount } from '../../store/accounts/users.ts';
+import type { Db } from '../../store/db/db.ts';
+import { PasswordChecks } from './password-checks.ts';
+import type { PasswordSource } from './password-source.ts';
+import { verifyPassword } from './passwords.ts';
+
+/** Logins of users whose source is missing are reported this often at most. */
+const REPORT_MS = 60_000;
+
+export type PasswordWay = typeof INTERNAL_SOURCE | typeof LDAP_SOURCE;
+
+export interface PasswordVerificationDeps {
+  db: Db;
+  nowMs: () => number;
+  /** Limit for logins of each way that wait for their password check, and for those of familiar clients. */
+  maxWaitingLogins: number;
+  /** Verifies users of `ldap`; undefined if there is no directory, or none that this host can reach. */
+  directory?: PasswordSource | undefined;
+  /** Called when a user of `ldap` logs in where there is no directory. */
+  withoutDirectory?: ((user: User) => void) | undefined;
+}
+
+export class PasswordVerification {
+  readonly #deps: PasswordVerificationDeps;
+  readonly #counts: LoginCounts;
+  readonly #checks: Record<PasswordWay, PasswordChecks>;
+  #key: string | undefined;
+  #reportedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: PasswordVerificationDeps, counts: LoginCounts) {
+    this.#deps = deps;
+    this.#counts = counts;
+    const { nowMs, maxWaitingLogins: maxWaiting, directory } = deps;
+    const maxRunning = directory?.maxRunning ?? 1;
+    this.#checks = {
+      internal: new PasswordChecks(nowMs, { maxWaiting }),
+      ldap: new PasswordChecks(nowMs, { name: 'waiting_directory_logins', maxRunning, maxWaiting }),
+    };
+  }
+
+  /** The bounds on logins that wait. */
+  get limits(): Limit[] {
+    const { internal, ldap } = this.#checks;
+    return this.#deps.directory ? [internal.limit, ldap.limit] : [internal.limit];
+  }
+
+  /**
+   * Where a password for this name is verified. A name that nobody has goes one way or the other, and always
+   * the same: neither time nor a directory that is down may show which names are users (H343).
+   */
+  async wayOf(username: string): Promise<PasswordWay> {
+    const { db, directory } = this.#deps;
+    if (!directory) return INTERNAL_SOURCE;
+    const source = (await findAccountByName(db, username))?.user.authSource;
+    if (source === INTERNAL_SOURCE || source === LDAP_SOURCE) return source;
+    this.#key ??= await findOrCreateSecret(db, 'password-way-key', () =>
+      randomBytes(32).toString('base64url'),
+    );
+    const [byte = 0] = createHmac('sha256', this.#key).update(username).digest();
+    return byte % 2 === 0 ? INTERNAL_SOURCE : LDAP_SOURCE;
+  }
+
+  /** Rejects with `unavailable` if the login has no place in the queue of its way, or waits too long. */
+  run<T>(way: PasswordWay, login: WaitingLogin, check: () => Promise<T>): Promise<T> {
+    return this.#checks[way].run(login, check);
+  }
+
+  /**
+   * Whether this is the password of the account, which may log in. Takes equally long if there is none.
+   * Rejects with `unavailable` if the directory does not answer.
+   */
+  async verify(way: PasswordWay, password: string, account: StoredAccount | undefined): Promise<boolean> {
+    const ofWay = account?.user.authSource === way ? account : undefined;
+    const right = await (way === LDAP_SOURCE
+      ? this.#verifyThere(ofWay?.user.username, password)
+      : verifyPassword(password, ofWay?.passwordHash ?? null));
+    if (account && !ofWay && account.user.authSource === LDAP_SOURCE) this.#reportMissing(account.user);
+    const isAdmitted = right && (ofWay?.user.enabled ?? false);
+    if (isAdmitted) this.#counts.count(way);
+    else this.#counts.countRefusal('wrong');
+    return isAdmitted;
+  }
+
+  async #verifyThere(username: string | undefined, password: string): Promise<boolean> {
+    try {
+      return (await this.#deps.directory?.verify(username, password)) ?? false;
+    } catch (error) {
+      this.#counts.countRefusal('no-answer');
+      throw error;
+    }
+  }
+
+  #reportMissing(user: User): void {
+    const nowMs = this.#deps.nowMs();
+    if (nowMs - this.#reportedMs < REPORT_MS) return;
+    this.#reportedMs = nowMs;
+    this.#deps.withoutDirectory?.(user);
+  }
+}

@@ -1,0 +1,226 @@
+/** Users of `ldap`: a directory and a control plane on Node for all tests but the last, on a Worker. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AccountClient, plain } from '../../support/clients/account-client.ts';
+import { basic } from '../../support/clients/http-client.ts';
+import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
+import { DirectoryServer, PEOPLE } from '../../support/directory/directory-server.ts';
+import { type Host, startHost } from '../../support/hosts/hosts.ts';
+
+const NATIVE = '/native/api/0.7';
+const PASSWORD = 'words of the directory';
+const STORED = 'words that Berth stores';
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+const names = ['ann', 'bob', 'carl', 'dora', 'emil', 'fay', 'gus', 'hal', 'ina'];
+
+describe('a control plane on Node', () => {
+  let server: DirectoryServer;
+  let node: Host;
+  const accounts = new AccountClient(() => node);
+  const as = (username: string, password = PASSWORD) => accounts.as(username, password);
+  const statusOf = async (username: string, password = PASSWORD): Promise<number> =>
+    (await as(username, password).get('login')).status;
+  const addDirectoryUser = (username: string) =>
+    accounts.create('user', { username, ...plain, auth_source: 'ldap' });
+
+  beforeAll(async () => {
+    server = await DirectoryServer.start(names.map((uid) => ({ uid, password: PASSWORD })));
+    node = await startHost(
+      { kind: 'node', variant: 'B' },
+      {
+        BERTH_LDAP_URL: server.tlsUrl,
+        BERTH_LDAP_CA: server.authority.ca,
+        BERTH_LDAP_USER_DN: `uid={name},${PEOPLE}`,
+      },
+    );
+    await accounts.addUser('internal', {}, STORED);
+  });
+  afterAll(async () => {
+    await node?.stop();
+    await server?.stop();
+  });
+  /** Runs the work while the directory is down. */
+  const withoutServer = async (work: () => Promise<void>) => {
+    await server.end();
+    await work().finally(() => server.start());
+  };
+
+  test('H550: a user of ldap logs in with the password of the directory, and with no other one', async () => {
+    await accounts.addUser('ann', {}, STORED);
+    expect(await statusOf('ann')).toBe(401);
+    const [id = ''] = Object.keys((await accounts.admin.get('user?username=ann')).json());
+    await accounts.update('user', Number(id), { auth_source: 'ldap' });
+    expect([await statusOf('ann'), await statusOf('ann', STORED), await statusOf('ann', '')]).toEqual([
+      200, 401, 401,
+    ]);
+    const cookie = sessionOf(await as('ann').get('login'));
+    expect((await accounts.anonymous.with({ cookie }).get('execution')).status).toBe(200);
+    await WebClient.logIn(() => node, 'ann', PASSWORD);
+    // The directory has hal, and Berth has not.
+    expect(await statusOf('hal')).toBe(401);
+    await accounts.update('user', Number(id), { enabled: false });
+    const replies = [await as('ann').get('login'), await as('nobody').get('login')];
+    expect(replies.map(({ status }) => status)).toEqual([401, 401]);
+    expect(replies[0]?.text).toBe(replies[1]?.text);
+  });
+
+  test('H558: failed logins of a user of ldap are throttled like any others', async () => {
+    await addDirectoryUser('bob');
+    for (let n = 0; n < 10; n++) expect(await statusOf('bob', `wrong ${n}`)).toBe(401);
+    expect(await statusOf('bob')).toBe(429);
+    expect(await statusOf('internal', STORED)).toBe(200);
+  });
+
+  test('H555, H557: while the directory is down, its users get 503, all others log in, and no answer shows which names exist', async () => {
+    await addDirectoryUser('carl');
+    const token = await tokenOf('carl');
+    await withoutServer(async () => {
+      const down = await as('carl', 'not yet verified').get('login');
+      expect([down.status, down.text]).toEqual([503, expect.stringContaining('directory')]);
+      expect(await statusOf('internal', STORED)).toBe(200);
+      expect(await statusOf('internal', 'wrong')).toBe(401);
+      expect((await accounts.anonymous.with(bearer(token)).get(`${NATIVE}/execution`)).status).toBe(200);
+      const page = await accounts.anonymous
+        .with({ accept: 'text/html' })
+        .send('POST', '/login', new URLSearchParams({ username: 'carl', password: 'another' }).toString());
+      expect([page.status, page.text]).toEqual([503, expect.stringContaining('does not answer')]);
+      const strangers = Array.from({ length: 10 }, (_, n) => `stranger ${n}`);
+      const answers = async () => Promise.all(strangers.map((name) => statusOf(name)));
+      const first = await answers();
+      expect(new Set(first)).toEqual(new Set([401, 503]));
+      expect(await answers()).toEqual(first);
+    });
+    expect(await statusOf('carl')).toBe(200);
+    expect(node.output()).toContain('directory.failed');
+    expect(node.output()).not.toContain(PASSWORD);
+  });
+
+  const tokenOf = async (username: string): Promise<string> => {
+    const reply = await as(username).post(`${NATIVE}/token`, { name: 'program', scopes: ['read'] });
+    expect(reply.status, reply.text).toBe(200);
+    return String(reply.json().token);
+  };
+
+  test('H558: a user of ldap makes personal access tokens, and shows the password of the directory for it', async () => {
+    await addDirectoryUser('dora');
+    const token = await tokenOf('dora');
+    expect((await accounts.anonymous.with(basic('dora', token)).get('login')).status).toBe(200);
+    const cookie = sessionOf(await as('dora').get('login'));
+    const create = (current_password: string) =>
+      accounts.anonymous
+        .with({ cookie })
+        .post(`${NATIVE}/token`, { name: current_password, scopes: ['read'], current_password });
+    expect([(await create('wrong')).status, (await create(PASSWORD)).status]).toEqual([400, 200]);
+  });
+
+  test('H560: nobody sets a password of a user of ldap here', async () => {
+    const id = await addDirectoryUser('emil');
+    for (const client of [accounts.admin, as('emil')]) {
+      const reply = await client.post(`user/${id}`, { password: 'a new one, long' });
+      expect([reply.status, reply.text]).toEqual([400, expect.stringContaining('that of the directory')]);
+    }
+    expect(await accounts.statusOf('POST', `user/${id}`, { auth_source: 'internal', password: STORED })).toBe(
+      200,
+    );
+    expect(await statusOf('emil', STORED)).toBe(200);
+    expect(await accounts.statusOf('POST', `user/${id}`, { auth_source: 'ldap', password: STORED })).toBe(
+      400,
+    );
+  });
+
+  test('H561: the audit log has what a user of ldap does by the password of the directory as ldap', async () => {
+    const id = await addDirectoryUser('fay');
+    await as('fay').get('login');
+    await as('fay').post(`user/${id}`, { email: 'fay@example.org' });
+    await as('internal', STORED).get('login');
+    const waysOf = async (user: string) => {
+      const entries = (await accounts.admin.get(`${NATIVE}/audit?user=${user}`)).json<
+        Record<string, { action: string; credential: string }>
+      >();
+      return Object.values(entries).map(({ action, credential }) => `${action} by ${credential}`);
+    };
+    expect(await waysOf('fay')).toEqual(['log-in by ldap', 'update-user by ldap']);
+    expect(new Set(await waysOf('internal'))).toEqual(new Set(['log-in by password']));
+  });
+
+  test('H562: metrics count logins by way, and refused ones by reason', async () => {
+    const figure = async (sample: string): Promise<number> => {
+      const text = (await accounts.admin.get('/metrics')).text;
+      return Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(sample))
+          ?.slice(sample.length),
+      );
+    };
+    const samples = [
+      ...['internal', 'ldap', 'token'].map((way) => `berth_logins_total{way="${way}"}`),
+      ...['wrong', 'no-answer'].map((reason) => `berth_refused_logins_total{reason="${reason}"}`),
+    ];
+    const all = () => Promise.all(samples.map(figure));
+    const id = await addDirectoryUser('gus');
+    await accounts.addUser('other', {}, STORED);
+    const token = await tokenOf('gus');
+    const before = await all();
+    await accounts.update('user', id, { email: '' });
+    for (let n = 0; n < 3; n++) await as('other', STORED).get('login');
+    for (let n = 0; n < 3; n++) await accounts.anonymous.with(bearer(token)).get(`${NATIVE}/execution`);
+    await as('gus', 'wrong').get('login');
+    await withoutServer(async () => void (await as('gus', 'any').get('login')));
+    const after = await all();
+    expect(after.map((value, at) => value - (before[at] ?? 0))).toEqual([1, 0, 1, 1, 1]);
+    expect(
+      await figure('berth_limit{name="waiting_directory_logins",setting="BERTH_MAX_WAITING_LOGINS"}'),
+    ).toBe(1_024);
+  });
+
+  test('W144: the page of the account says that the password is that of the directory', async () => {
+    const id = await addDirectoryUser('ina');
+    const own = await WebClient.logIn(() => node, 'ina', PASSWORD);
+    const { text } = await own.get('/account');
+    expect(text).toContain('it is that of the directory, and is changed there');
+    expect(text).not.toContain('action="/account/password"');
+    const form = { present: PASSWORD, password: 'a new one, long', repeated: 'a new one, long' };
+    expect(await own.post('/account/password', form)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('that of the directory'),
+    });
+    await accounts.remove('user', id);
+  });
+
+  test('W145, W146: the page of a user tells how the user logs in; a user of ldap is made without a password', async () => {
+    const admin = await WebClient.logIn(() => node);
+    const form = (fields: Record<string, string>) => ({
+      ...{ username: 'ina', email: '', role: '3', quota: '1', priority: '0', enabled: 'on' },
+      ...{ source: 'ldap', uid: '', password: '', ...fields },
+    });
+    for (const wrong of [{ password: STORED }, { source: 'internal' }])
+      expect((await admin.post('/admin/users', form(wrong))).text).toMatch(/must( not)? be empty/);
+    await admin.act('/admin/users', form({}));
+    expect(await statusOf('ina')).toBe(200);
+    const [id = ''] = Object.keys((await accounts.admin.get('user?username=ina')).json());
+    const page = (await admin.get(`/admin/users/${id}`)).text;
+    expect(page).toContain('ina logs in by the password of the directory (LDAP)');
+    expect(page).not.toContain(`action="/admin/users/${id}/password"`);
+    const logins = /href="(\/admin\/audit\?[^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect((await admin.get(logins)).text).toMatch(/<td[^>]*>ina<\/td>\s*<td>ldap<\/td>/);
+    expect((await admin.get('/admin/users/1')).text).toContain(
+      'admin logs in by a password that Berth stores',
+    );
+  });
+});
+
+test('H559: a Worker refuses users of ldap like unknown ones, and its log tells that it can verify none', async () => {
+  const worker = await startHost({ kind: 'workerd', variant: 'B' });
+  try {
+    const accounts = new AccountClient(() => worker);
+    const id = await accounts.create('user', { username: 'ann', ...plain, auth_source: 'ldap' });
+    const replies = [await accounts.as('ann').get('login'), await accounts.as('nobody').get('login')];
+    expect(replies.map(({ status }) => status)).toEqual([401, 401]);
+    expect(replies[0]?.text).toBe(replies[1]?.text);
+    expect(worker.output()).toContain('directory.missing');
+    expect(worker.output()).toContain(`"userId":${id}`);
+  } finally {
+    await worker.stop();
+  }
+});

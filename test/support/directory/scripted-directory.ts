@@ -1,0 +1,81 @@
+/** A directory on loopback that answers as a test says, in bytes that no proper directory sends. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+
+/** First byte of the operation in a message. */
+export const REQUEST = { bind: 0x60, search: 0x63, extended: 0x77 } as const;
+export const RESPONSE = { bind: 0x61, entry: 0x64, searchDone: 0x65, extended: 0x78 } as const;
+
+/** A request: its id, its operation, and where to write the answer. */
+export interface Asked {
+  id: number;
+  operation: number;
+  socket: Socket;
+}
+
+export class ScriptedDirectory {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** Operations that it was asked for, in order. */
+  readonly asked: number[] = [];
+  /** Bytes that it received. */
+  received = Buffer.alloc(0);
+
+  private constructor(server: Server, answer: (asked: Asked) => void) {
+    this.#server = server;
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('data', (bytes: Buffer) => {
+        this.received = Buffer.concat([this.received, bytes]);
+        // Requests of these tests are short: the length is one byte, and so is the id.
+        const [id = 0, operation = 0] = [bytes[4], bytes[5]];
+        this.asked.push(operation);
+        answer({ id, operation, socket });
+      });
+    });
+  }
+
+  static async start(answer: (asked: Asked) => void): Promise<ScriptedDirectory> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new ScriptedDirectory(server, answer);
+  }
+
+  get url(): string {
+    return `ldap://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  stop(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+}
+
+/** Tag, length and content, as BER. */
+export function ber(tag: number, ...parts: (Buffer | string)[]): Buffer {
+  const content = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  const length =
+    content.length < 128
+      ? Buffer.from([content.length])
+      : Buffer.from([0x83, content.length >> 16, (content.length >> 8) & 255, content.length & 255]);
+  return Buffer.concat([Buffer.from([tag]), length, content]);
+}
+
+const integer = (value: number): Buffer => ber(0x02, Buffer.from([value]));
+
+/** A response with a result code. */
+export const result = (id: number, operation: number, code = 0, more: Buffer = Buffer.alloc(0)): Buffer =>
+  ber(0x30, integer(id), ber(operation, ber(0x0a, Buffer.from([code])), ber(0x04), ber(0x04), more));
+
+/** An entry without attributes. */
+export const entry = (id: number, dn: string): Buffer =>
+  ber(0x30, integer(id), ber(RESPONSE.entry, ber(0x04, dn), ber(0x30)));
+
+/** A reference to another directory. */
+export const reference = (id: number, url: string): Buffer =>
+  ber(0x30, integer(id), ber(0x73, ber(0x04, url)));
