@@ -1,5 +1,6 @@
 /** Assembles the parts of an agent and connects their callbacks. Starts nothing: that is agent-process.ts. */
 import { uptime } from 'node:os';
+import { join } from 'node:path';
 import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
 import type { Config } from './config.ts';
@@ -8,6 +9,8 @@ import type { Identity } from './connection/identity.ts';
 import { ControlPlaneSession } from './connection/session.ts';
 import type { SessionSocket } from './connection/session-options.ts';
 import type { Engine, EngineFacts } from './engine/engine.ts';
+import { SecretFiles } from './engine/folders/secret-files.ts';
+import type { FetchSecrets } from './engine/folders/start-secrets.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
 import { type DiskProbe, isDiskLow } from './host/disk.ts';
@@ -42,6 +45,7 @@ export interface AgentParts {
   stopSignal: AbortSignal;
   /** Default: those of the settings. */
   addresses?: Addresses | undefined;
+  fetchSecrets: FetchSecrets;
   /** Undefined: the agent refuses updates by its control plane. */
   updater?: Updater | undefined;
   /** Called at each welcome. */
@@ -72,14 +76,22 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
   });
   const reporter = new Reporter();
   const conditions = new Conditions({ log, changed: (all) => reporter.setConditions(all) });
+  const { secretsDir, deployment, name } = config;
+  const secretFiles = new SecretFiles(secretsDir === null ? undefined : join(secretsDir, deployment, name));
   const agent: Agent = new Agent({
     engine,
     output,
     reporter,
+    ...{ fetchSecrets: parts.fetchSecrets, secretFiles },
     log,
     cores: hostFacts(config, facts).cores,
     lowDisk: () => conditions.textOf('low-disk'),
-    leftAlone: (services) => conditions.set('unknown-containers', unknownContainers(services)),
+    leftAlone: (services) => {
+      conditions.set('unknown-containers', unknownContainers(services));
+      secretFiles
+        .retain((service) => agent.isKnown(service))
+        .catch((error: unknown) => log('secrets.removal-failed', { reason: messageOf(error) }));
+    },
     onEngineFailure: () => watch.refreshSoon(),
   });
   const watch = engineWatcher(agent, conditions, reporter, parts);

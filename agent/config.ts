@@ -57,6 +57,8 @@ export interface Config {
   /** Below this much free space on the engine's disk, the services that hold most are ended. 0: never. */
   criticalDiskBytes: number;
   dataDir: string;
+  /** Folder in memory for files with secrets. Null: the engine is on another machine. */
+  secretsDir: string | null;
   update: UpdateSettings;
 }
 
@@ -127,6 +129,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
       releaseKey: settings.BERTH_AGENT_RELEASE_KEY,
       waitMs: settings.BERTH_AGENT_UPDATE_WAIT * 1_000,
     },
+    secretsDir: socketOf(dockerHost) === undefined ? null : settings.BERTH_AGENT_SECRETS_DIR,
     dataDir: settings.BERTH_AGENT_DATA_DIR ?? `${settings.BERTH_DATA_DIR}/agent`,
   };
 }

@@ -60,6 +60,7 @@ export const settingsSchema = z.object({
     .default({ memoryBytes: null, cores: 0 }),
   BERTH_AGENT_VOLUME_ROOTS: list.pipe(z.array(absolutePath)).default([]),
   BERTH_AGENT_WORKSPACE_ROOT: absolutePath.optional(),
+  BERTH_AGENT_SECRETS_DIR: absolutePath.default('/run/berth'),
   BERTH_AGENT_NETWORK: nameSchema
     .refine(
       isUserDefined,

@@ -157,6 +157,18 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['berth token create monitoring --scope read --expires never', 'until you revoke it'],
   ],
   'token ls': [['berth token ls', 'your own']],
+  secret: [['berth secret ls', 'your secrets and those of all users, without values']],
+  'secret set': [
+    ['berth secret set DB_PASSWORD', 'asks for the value'],
+    ['berth secret set LICENCE --all', 'for all users, as an administrator'],
+  ],
+  'secret ls': [['berth secret ls', 'without values']],
+  'secret rm': [['berth secret rm DB_PASSWORD', 'by name or id']],
+  'secret encrypt': [['berth secret encrypt', 'after a new key was put first in BERTH_SECRET_KEYS']],
+  file: [['berth file ls', 'your files and those of all users']],
+  'file set': [['berth file set server.pem', 'reads its content from standard input']],
+  'file ls': [['berth file ls', 'without their content']],
+  'file rm': [['berth file rm server.pem', 'by name or id']],
   'token rm': [['berth token rm ci', 'revokes it, by name or id']],
   audit: [
     ['berth audit --since 7d', 'the latest 50 of what was done in a week'],

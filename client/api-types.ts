@@ -39,7 +39,7 @@ export type AuditEntry = {
   address: string | null;
   /** X-Request-Id of the answer */
   request_id: string | null;
-  action: 'submit-execution' | 'terminate-execution' | 'limit-execution' | 'delete-execution' | 'create-user' | 'update-user' | 'delete-user' | 'create-role' | 'update-role' | 'delete-role' | 'create-quota' | 'update-quota' | 'delete-quota' | 'create-join-token' | 'register-host' | 'update-host' | 'update-agent' | 'remove-host' | 'create-personal-token' | 'revoke-personal-token' | 'grant-token' | 'revoke-token' | 'log-in' | 'log-out';
+  action: 'submit-execution' | 'terminate-execution' | 'limit-execution' | 'delete-execution' | 'create-user' | 'update-user' | 'delete-user' | 'create-role' | 'update-role' | 'delete-role' | 'create-quota' | 'update-quota' | 'delete-quota' | 'create-join-token' | 'register-host' | 'update-host' | 'update-agent' | 'remove-host' | 'create-personal-token' | 'revoke-personal-token' | 'set-secret' | 'remove-secret' | 'set-file' | 'remove-file' | 'encrypt-secrets' | 'grant-token' | 'revoke-token' | 'log-in' | 'log-out';
   /** Kind and id, like user/7 */
   target: string | null;
   target_name: string | null;
@@ -478,6 +478,26 @@ export type SchedulerStatistics = {
   } | null;
 };
 
+export type Secret = {
+  id: number;
+  name: string;
+  /** Whether all users may use it */
+  for_all: boolean;
+  /** Bytes of the value */
+  size: number;
+  /** When the value was set, in seconds since 1970 */
+  set_at: number;
+};
+
+export type SecretEncryption = {
+  /** Values that this request has encrypted with the first key */
+  encrypted: number;
+  /** Values for further requests */
+  left: number;
+  /** Values whose key is no longer in the setting */
+  unreadable: number;
+};
+
 export type Service = {
   id: number;
   /** The service group and a number */
@@ -568,6 +588,16 @@ export type ServiceDescription = {
     /** Whether the container may only read the folder. */
     read_only: boolean;
   }>;
+  /** Files that were set with `berth file set`: the container sees them, and no disk has them. */
+  files?: Array<{
+    /** The name of the file, of your own or of all users. */
+    name: string;
+    /**
+     * The absolute path at which the container sees it, read-only, outside of /dev, /proc and /sys. Unique
+     * within the service.
+     */
+    path: string;
+  }> | undefined;
   /** Ports of the container that the host publishes. */
   ports: Array<{
     /** The name of the endpoint, as users see it. */

@@ -10,6 +10,8 @@ import type {
   NewPersonalToken,
   PersonalToken,
   PersonalTokenFields,
+  Secret,
+  SecretEncryption,
 } from './api-types.ts';
 import type { Method } from './call.ts';
 
@@ -123,5 +125,36 @@ export class PersonalTokens extends Collection<PersonalToken> {
 
   async remove(id: number): Promise<void> {
     await this.requests.ask('DELETE', `token/${id}`);
+  }
+}
+
+/** Secrets or files: the user's own and those of all users, without values. */
+export class Secrets extends Collection<Secret> {
+  constructor(kind: 'secret' | 'file', requests: Requests) {
+    super(kind, requests);
+  }
+
+  /** The user's own, or else the one of all users. */
+  override async named(name: string): Promise<Secret | undefined> {
+    const found = (await this.list()).filter((secret) => secret.name === name);
+    return found.find((secret) => !secret.for_all) ?? found[0];
+  }
+
+  /**
+   * Sets the value, in place of an earlier one: text for a secret, base64 for a file. Resolves to the id.
+   * `forAll`: for all users, as an administrator.
+   */
+  async set(name: string, value: string, { forAll = false } = {}): Promise<number> {
+    const body = { name, value, ...(forAll && { for_all: true }) };
+    return JSON.parse(await this.requests.ask('POST', this.kind, body))[`${this.kind}_id`];
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.requests.ask('DELETE', `${this.kind}/${id}`);
+  }
+
+  /** Encrypts some values of both kinds with the first key of the setting, as an administrator. */
+  async encrypt(): Promise<SecretEncryption> {
+    return JSON.parse(await this.requests.ask('POST', 'secret/encrypt', {})) as SecretEncryption;
   }
 }

@@ -5,9 +5,11 @@
 import { Hono, type Context as HonoContext, type MiddlewareHandler } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application-schema.ts';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
+import { SECRETS_PATH } from '../shared/protocol/secrets.ts';
 import type { Logger } from './coordinator/ports.ts';
 import { authorise } from './core/accounts/account.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
+import type { SecretRules } from './core/accounts/secret.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
 import { BodyReader } from './http/bodies/body-reader.ts';
@@ -16,10 +18,10 @@ import type { ReadFile } from './http/files.ts';
 import { empty, errorResponse, json, jsonText, toOperationError } from './http/json/render.ts';
 import type { InfoJson } from './http/json/schemas.ts';
 import { allowedMethods, UNSAFE_METHODS } from './http/methods.ts';
+import { ownRoutes, type Proving } from './http/own-routes.ts';
 import { type Authenticating, authenticated, claimed, type Env, identified } from './http/request.ts';
 import { resourceRoutes } from './http/resources/resource.ts';
 import { agentRoutes } from './http/routes/agents.ts';
-import { auditRoutes } from './http/routes/audit.ts';
 import { DOCS_PATH, docsRoutes, documentRoute } from './http/routes/docs.ts';
 import { eventRoutes } from './http/routes/events.ts';
 import { executionRoutes } from './http/routes/executions.ts';
@@ -27,10 +29,8 @@ import { healthRoutes } from './http/routes/health.ts';
 import { hostRoutes } from './http/routes/hosts.ts';
 import { type InstallSources, installRoutes } from './http/routes/install.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
-import { personalTokenRoutes } from './http/routes/personal-tokens.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
-import { shopRoutes } from './http/routes/shop.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import { native } from './http/variants/native.ts';
@@ -42,17 +42,21 @@ import type { Context } from './operations/context.ts';
 import { descriptionSteps } from './operations/executions/submission-input.ts';
 import type { PasswordVerificationDeps } from './operations/passwords/password-verification.ts';
 import { ReadTurns } from './operations/read-turns.ts';
+import { Seal } from './operations/secrets/seal.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { API_PATH, API_VERSION, NATIVE_PATH } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
 
-export interface AppDeps extends Omit<Context, 'turns'>, InstallSources, PasswordVerificationDeps {
+export interface AppDeps extends Omit<Context, 'turns' | 'seal'>, InstallSources, PasswordVerificationDeps {
   variant: Variant;
   addressOf: AddressOf;
   maxSessionsPerUser: number;
   personalTokenRules: PersonalTokenRules;
+  secretRules: SecretRules;
+  /** Keys of the values of secrets, in base64. The first encrypts. */
+  secretKeys: readonly string[];
   swaggerFile: ReadFile;
   shopFiles: ShopFiles;
   webFile: ReadFile;
@@ -83,6 +87,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     ...settings,
     bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
     turns: new ReadTurns(settings.nowMs),
+    seal: new Seal(settings.secretKeys ?? []),
   };
   const fail = (c: HonoContext, error: OperationError | undefined) =>
     errorResponse(error, c.req.path.startsWith(`${NATIVE_PATH}/`) ? native : deps.variant);
@@ -194,7 +199,7 @@ const prepared =
     const { path } = c.req;
     const isFree = path === METRICS_PATH ? metrics?.access.by !== 'account' : NEEDS_NO_DATABASE.test(path);
     try {
-      if (!isFree || path === REGISTER_PATH) await prepare();
+      if (!isFree || path === REGISTER_PATH || path === SECRETS_PATH) await prepare();
     } catch (error) {
       if (isBrowser(c)) return errorPageWith(c, web, error);
       throw error;
@@ -258,19 +263,7 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
     (c: HonoContext): ConfirmPassword =>
     (username, password) =>
       authentication.confirm(username, password, () => deps.addressOf(c));
-  if (variant.personalTokens) {
-    routes.use('/token/*', authenticate);
-    const making = { tokens: authentication.personalTokens, rules: deps.personalTokenRules };
-    routes.route('/token', personalTokenRoutes(deps, making, variant, confirmIn));
-  }
-  if (variant.shop) {
-    routes.use('/shop/*', authenticate);
-    routes.route('/shop', shopRoutes(deps));
-  }
-  if (variant.audit) {
-    routes.use('/audit', authenticate);
-    routes.route('/audit', auditRoutes(deps));
-  }
+  routes.route('/', ownRoutes(deps, authenticating, { authenticate, confirmIn }));
   if (variant.accounts) {
     routes.route('/', accountRoutes(deps, variant.accounts, { authenticate, confirmIn }));
   }
@@ -286,10 +279,7 @@ function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> 
 function accountRoutes(
   deps: RouteDeps,
   { users, roles, quotas }: Accounts,
-  {
-    authenticate,
-    confirmIn,
-  }: { authenticate: MiddlewareHandler<Env>; confirmIn: (c: HonoContext) => ConfirmPassword },
+  { authenticate, confirmIn }: Proving,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticate);

@@ -9,6 +9,7 @@ import { isolations } from '../shared/protocol/assignment.ts';
 import { parseBytes } from '../shared/sizes.ts';
 import { DEFAULT_MIN_PASSWORD_LENGTH } from './core/accounts/password-policy.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
+import type { SecretRules } from './core/accounts/secret.ts';
 import { type Bounds, defaultBounds, MIB, workerBounds } from './core/model/bounds.ts';
 import { MIN_MEMORY_LIMIT } from './core/model/resources.ts';
 import {
@@ -55,6 +56,9 @@ const boundSettings = (bounds: Bounds) => ({
   BERTH_MAX_TEXT_MIB_PER_EXECUTION: bound(bounds.textBytesPerExecution / MIB, 'MiB'),
 });
 
+const MAX_SECRET_KEYS = 8;
+const isSecretKey = (text: string) => /^[A-Za-z0-9+/]{43}=$/.test(text);
+
 const isMemoryLimit = (bytes = 0) => bytes >= MIN_MEMORY_LIMIT && Number.isSafeInteger(bytes);
 
 const settings = z.object({
@@ -73,6 +77,16 @@ const settings = z.object({
   BERTH_MAX_SESSIONS_PER_USER: bound(100, 'sessions', 10_000),
   BERTH_MAX_PERSONAL_TOKENS_PER_USER: bound(50, 'tokens', 1_000),
   BERTH_MAX_PERSONAL_TOKEN_DAYS: bound(0, 'days', 36_500, 0),
+  BERTH_SECRET_KEYS: z
+    .string()
+    .transform((text) => text.split(',').map((key) => key.trim()))
+    .refine((keys) => keys.length <= MAX_SECRET_KEYS, `must have at most ${MAX_SECRET_KEYS} keys`)
+    .refine(
+      (keys) => keys.every(isSecretKey),
+      'must be keys of 32 random bytes in base64, separated by commas: `openssl rand -base64 32` makes one',
+    )
+    .optional(),
+  BERTH_MAX_SECRETS_PER_USER: bound(100, 'secrets', 10_000),
   BERTH_MIN_PASSWORD_LENGTH: z.coerce
     .number('must be a number of characters')
     .int('must be a whole number of characters')
@@ -238,6 +252,11 @@ export const scrapeAccessOf = ({
 export const personalTokenRulesOf = (config: Config): PersonalTokenRules => ({
   maxPerUser: config.BERTH_MAX_PERSONAL_TOKENS_PER_USER,
   maxDays: config.BERTH_MAX_PERSONAL_TOKEN_DAYS,
+});
+
+export const secretSettingsOf = (config: Config) => ({
+  secretKeys: config.BERTH_SECRET_KEYS ?? [],
+  secretRules: { maxPerUser: config.BERTH_MAX_SECRETS_PER_USER } satisfies SecretRules,
 });
 
 /** The password of the administrator who is created in an empty database. */

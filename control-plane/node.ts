@@ -15,6 +15,7 @@ import {
   personalTokenRulesOf,
   readNodeConfig,
   scrapeAccessOf,
+  secretSettingsOf,
   strictTransportOf,
 } from './config.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
@@ -171,6 +172,7 @@ function newApp(
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
+    ...secretSettingsOf(config),
     variant,
     swaggerFile,
     agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),

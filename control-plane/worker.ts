@@ -5,7 +5,7 @@
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
-import { personalTokenRulesOf, scrapeAccessOf, strictTransportOf } from './config.ts';
+import { personalTokenRulesOf, scrapeAccessOf, secretSettingsOf, strictTransportOf } from './config.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
@@ -109,6 +109,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
+    ...secretSettingsOf(config),
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),
     agentFile: (name) => readAsset(env, name),

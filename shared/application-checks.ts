@@ -114,6 +114,12 @@ function serviceProblems({ at, fields, volumes }: CheckedService, found: Finding
     if (min !== null && max !== null && max < min)
       found.add(['services', at, 'resources', kind, 'max'], 'is less than min');
   }
+  const paths = new Set<string>();
+  for (const [entry, { path }] of (fields.files ?? []).entries()) {
+    if (paths.has(path))
+      found.add(['services', at, 'files', entry, 'path'], 'is also the path of another file');
+    paths.add(path);
+  }
   if (volumes.length < 2) return;
   const mounts = new Set<string>();
   for (const [entry, volume] of volumes.entries()) {
@@ -165,7 +171,7 @@ function variableProblems(
   { room }: Findings,
 ): string[] {
   if (isTooLong(`${name}=${value}`)) return [`has, with its name, ${TOO_LONG}`];
-  return unknownVariables([value], instances, room).map(unknownVariable);
+  return unknownVariables([value], instances, room, true).map(unknownVariable);
 }
 
 /** Checks the variables of the command, and the length of what the program is started with. */
@@ -193,9 +199,11 @@ function* checkCommand(
 
 function unknownVariable(name: string): string {
   const reference = `{${shown(name)}}`;
+  if (name.startsWith('secret#'))
+    return `uses ${reference}, but a command must not have secrets, which every user of the host could see: use it in the environment`;
   return (
     `uses the unknown variable ${reference} (known: {user_name}, {execution_id}, {execution_name}, ` +
-    `{deployment_name}, {dns_name#self}, {dns_name#<instance>}); write {${reference}} for the literal text ${reference}`
+    `{deployment_name}, {dns_name#self}, {dns_name#<instance>}, {secret#<name>} in the environment); write {${reference}} for the literal text ${reference}`
   );
 }
 
@@ -203,7 +211,7 @@ function unknownVariable(name: string): string {
 const MAX_WORDS = 32_768;
 
 /** The longest variable or argument with which Linux starts a program (MAX_ARG_STRLEN, API-14). */
-const MAX_ARGUMENT_BYTES = 131_071;
+export const MAX_ARGUMENT_BYTES = 131_071;
 const TOO_LONG = 'more than 131,071 bytes, the limit of Linux: put the value into a volume or the image';
 
 const BEYOND_ASCII = /[\u0080-\uffff]/;

@@ -34,6 +34,11 @@ const MAX_USER_ID = 2 ** 31 - 1;
 
 const bytes = z.int().nonnegative();
 const cores = z.number().nonnegative();
+/** Files with secrets of one service. */
+const MAX_FILES = 64;
+const FILE_PATH = /^(?!\/(dev|proc|sys)(\/|$))(\/(?!\.{1,2}(\/|$))[^/]+)+$/;
+const FILE_PATH_PROBLEM =
+  'must be an absolute path of a file, without "//", "." or "..", and outside of /dev, /proc and /sys';
 const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
 
 const portSchema = described(
@@ -73,6 +78,27 @@ const volumeSchema = described(
   }),
   'A folder of the host, mounted in the container.',
   'Volume',
+);
+
+const fileSchema = described(
+  z.strictObject({
+    name: described(
+      z
+        .string()
+        .max(64)
+        .regex(
+          /^[A-Za-z][A-Za-z0-9._-]*$/,
+          'must be letters, digits, ".", "_" or "-", beginning with a letter',
+        ),
+      'The name of the file, of your own or of all users.',
+    ),
+    path: text.max(1024).regex(FILE_PATH, FILE_PATH_PROBLEM).meta({
+      description:
+        'The absolute path at which the container sees it, read-only, outside of /dev, /proc and /sys. Unique within the service.',
+    }),
+  }),
+  'A file whose content is stored as a secret.',
+  'File',
 );
 
 const resourcesSchema = described(
@@ -152,6 +178,10 @@ export const serviceSchema = z.strictObject({
   resources: resourcesSchema,
   environment: environmentSchema,
   volumes: described(z.array(volumeSchema).max(MAX_ENTRIES), 'Folders of the host that the container uses.'),
+  files: described(
+    z.array(fileSchema).max(MAX_FILES).optional(),
+    'Files that were set with `berth file set`: the container sees them, and no disk has them.',
+  ),
   ports: described(z.array(portSchema).max(MAX_ENTRIES), 'Ports of the container that the host publishes.'),
   command: described(
     text.nullable(),

@@ -7,7 +7,7 @@ import { splitCommand } from './command.ts';
 import type { Assignment } from './protocol/assignment.ts';
 import type { HealthCheck } from './protocol/health.ts';
 import { defaultHealth, type HealthDescription } from './schema-parts.ts';
-import { substitute, type Variables } from './variables.ts';
+import { SECRET_REFERENCE, substitute, type Variables } from './variables.ts';
 
 export interface ServiceSpec {
   /** `<group><counter>`, counted from 0. */
@@ -55,14 +55,8 @@ export function assignmentOf(
   context: ExecutionContext,
 ): Assignment {
   const name = dnsNameOf(instance, context.executionId, context.deploymentName);
-  const variables: Variables = {
-    user_name: context.userName,
-    execution_id: String(context.executionId),
-    execution_name: context.executionName,
-    deployment_name: context.deploymentName,
-    dnsName: (other) =>
-      dnsNameOf(other === 'self' ? instance : other, context.executionId, context.deploymentName),
-  };
+  const variables = variablesOf(instance, context);
+  const hasSecrets = needsSecrets(definition);
   return {
     ...key,
     execution: context.executionId,
@@ -71,10 +65,9 @@ export function assignmentOf(
     owner: context.userName,
     image: definition.image,
     command: commandWords(definition.command, variables),
-    environment: [
-      ...definition.environment.map(([key, value]): [string, string] => [key, substitute(value, variables)]),
-      ...ownEnvironment(instance, context),
-    ],
+    // The agent fetches the whole environment, with the values of secrets (P220).
+    environment: hasSecrets ? [] : environmentOf(instance, definition, context),
+    ...(hasSecrets && { secrets: true }),
     workDir: definition.work_dir ?? null,
     user: definition.user ?? null,
     ownerUid: context.fsUid,
@@ -104,6 +97,35 @@ function healthCheckOf(health: HealthDescription, variables: Variables): HealthC
   const words = commandWords(command ?? null, variables);
   return words ? { ...frame, kind: 'command', words } : { ...frame, kind: 'image' };
 }
+
+/** Whether an agent must fetch values of secrets for each start of the service. */
+export const needsSecrets = ({ environment, files = [] }: SecretUse): boolean =>
+  files.length > 0 || environment.some(([, value]) => value.includes(SECRET_REFERENCE));
+
+type SecretUse = Pick<ServiceDescription, 'environment' | 'files'>;
+
+/** The environment of an instance, with all variables filled in. `secret`: the value of a secret. */
+export function environmentOf(
+  instance: string,
+  definition: Pick<ServiceDescription, 'environment'>,
+  context: ExecutionContext,
+  secret?: (name: string) => string,
+): [string, string][] {
+  const variables = { ...variablesOf(instance, context), ...(secret && { secret }) };
+  return [
+    ...definition.environment.map(([key, value]): [string, string] => [key, substitute(value, variables)]),
+    ...ownEnvironment(instance, context),
+  ];
+}
+
+const variablesOf = (instance: string, context: ExecutionContext): Variables => ({
+  user_name: context.userName,
+  execution_id: String(context.executionId),
+  execution_name: context.executionName,
+  deployment_name: context.deploymentName,
+  dnsName: (other) =>
+    dnsNameOf(other === 'self' ? instance : other, context.executionId, context.deploymentName),
+});
 
 function commandWords(command: string | null, variables: Variables): string[] | null {
   if (command === null) return null;

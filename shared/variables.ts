@@ -1,5 +1,5 @@
 /**
- * Variables of a description: `{user_name}`, `{dns_name#worker0}` and so on.
+ * Variables of a description: `{user_name}`, `{dns_name#worker0}`, `{secret#NAME}` and so on.
  *
  * A reference is `{name}` or `{name#part}` in lower case. Other braces are plain text, and so is a reference
  * after a `$` (the shell's own). `{{name}}` stands for the literal text `{name}`.
@@ -12,16 +12,35 @@ export interface Variables {
   deployment_name: string;
   /** DNS name of an instance of the same execution; undefined for an unknown instance. */
   dnsName: (instance: string) => string | undefined;
+  /** Value of a secret. Absent where secrets may not be used. */
+  secret?: (name: string) => string | undefined;
+}
+
+/** The beginning of each reference to a secret. */
+export const SECRET_REFERENCE = '{secret#';
+
+/** The names of secrets to which the texts refer, each once. */
+export function secretsIn(texts: readonly string[]): string[] {
+  const names = new Set<string>();
+  for (const text of texts) {
+    if (!text.includes(SECRET_REFERENCE)) continue;
+    for (const one = new References(text); one.next(); ) {
+      if (one.isLiteral || one.isRepeated || !one.name.startsWith('secret#')) continue;
+      names.add(one.name.slice('secret#'.length));
+    }
+  }
+  return [...names];
 }
 
 /**
  * Names of the unknown references in `texts`, each once and at most `limit` of them. `instances` are those of
- * the application.
+ * the application. Secrets of any name are known where they may be used.
  */
 export function unknownVariables(
   texts: readonly string[],
   instances: Pick<ReadonlySet<string>, 'has'>,
   limit = Number.POSITIVE_INFINITY,
+  mayUseSecrets = false,
 ): string[] {
   // Most texts have none, and a text without an end of a reference is not searched for beginnings.
   const searched = texts.filter((text) => text.includes('{') && text.includes('}'));
@@ -32,6 +51,7 @@ export function unknownVariables(
     execution_name: '',
     deployment_name: '',
     dnsName: (instance) => (instance === 'self' || instances.has(instance) ? '' : undefined),
+    ...(mayUseSecrets && { secret: () => '' }),
   };
   const seen = new Set<string>();
   const unknown: string[] = [];
@@ -145,21 +165,26 @@ const [OPEN, CLOSE, DOLLAR, HASH] = [0x7b, 0x7d, 0x24, 0x23];
 const nextBrace = (text: string, at: number): number =>
   text.charCodeAt(at) === OPEN ? at : text.indexOf('{', at);
 
-/** The end of the name at `start`, like `[a-z_]+(#[A-Za-z0-9-]+)?`, or `start` itself if there is none. */
+/**
+ * The end of the name at `start`, like `[a-z_]+(#[A-Za-z0-9-]+)?`, or `start` itself if there is none. Names of
+ * secrets may have `_` as well.
+ */
 function endOfName(text: string, start: number): number {
   let end = start;
   while (kindOf(text, end) & IN_NAME) end += 1;
   if (end === start || text.charCodeAt(end) !== HASH) return end;
+  const inPart = text.startsWith('secret', start) && end - start === 6 ? IN_SECRET : IN_PART;
   let partEnd = end + 1;
-  while (kindOf(text, partEnd) & IN_PART) partEnd += 1;
+  while (kindOf(text, partEnd) & inPart) partEnd += 1;
   return partEnd > end + 1 ? partEnd : end;
 }
 
-const [IN_NAME, IN_PART] = [1, 2];
+const [IN_NAME, IN_PART, IN_SECRET] = [1, 2, 4];
 /** What each ASCII character may be part of. A look-up takes half the time of comparisons. */
 const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
   const char = String.fromCharCode(code);
-  return (/[a-z_]/.test(char) ? IN_NAME : 0) | (/[A-Za-z0-9-]/.test(char) ? IN_PART : 0);
+  const inPart = /[A-Za-z0-9-]/.test(char) ? IN_PART | IN_SECRET : 0;
+  return (/[a-z_]/.test(char) ? IN_NAME : 0) | inPart | (char === '_' ? IN_SECRET : 0);
 });
 /** 0 for other characters, and beyond the end of the text. */
 const kindOf = (text: string, at: number): number => kinds[text.charCodeAt(at)] ?? 0;
@@ -169,6 +194,7 @@ function lookUp(name: string, variables: Variables): string | undefined {
   const key = hash < 0 ? name : name.slice(0, hash);
   const instance = hash < 0 ? undefined : name.slice(hash + 1);
   if (key === 'dns_name') return instance === undefined ? undefined : variables.dnsName(instance);
+  if (key === 'secret') return instance === undefined ? undefined : variables.secret?.(instance);
   if (instance !== undefined) return undefined;
   switch (key) {
     case 'user_name':

@@ -21,8 +21,11 @@ export interface ConnectionRefusal {
 }
 
 export interface Identity {
-  /** Headers of one connection attempt. Throws RefusedError if retrying is useless. */
-  headers(): Promise<Record<string, string>>;
+  /**
+   * Headers of one connection attempt, or of one request for `audience`. Throws RefusedError if retrying is
+   * useless.
+   */
+  headers(audience?: string): Promise<Record<string, string>>;
   /** The attempt was refused. The identity may correct the next attempt. */
   refused?(refusal: ConnectionRefusal): void;
 }
@@ -88,14 +91,14 @@ export class HostIdentity implements Identity {
     return this.#stored.hostId;
   }
 
-  async headers(): Promise<Record<string, string>> {
+  async headers(audience = this.#config.deployment): Promise<Record<string, string>> {
     const hostId = await this.#registeredId();
     const key = await importJWK(this.#stored.privateKey, PROOF_ALGORITHM);
     const nowS = Math.floor((this.#nowMs() + this.#correctionMs) / 1_000);
     const proof = await new SignJWT()
       .setProtectedHeader({ alg: PROOF_ALGORITHM })
       .setSubject(String(hostId))
-      .setAudience(this.#config.deployment)
+      .setAudience(audience)
       .setJti(randomUUID())
       .setIssuedAt(nowS)
       .setExpirationTime(nowS + PROOF_LIFE_S)

@@ -45,6 +45,15 @@ export type Container = ServiceKey & { id: string } & Labelled &
       }
   );
 
+/** A file of the host that a container sees at the path `target`, read-only. */
+export interface MountedFile {
+  source: string;
+  target: string;
+}
+
+/** What a container is created from: an assignment with its secrets, which must never be logged. */
+export type Start = Assignment & { files?: readonly MountedFile[] };
+
 /** What a listing returns. `inspect` returns all fields. */
 export type ContainerSummary = Pick<Container, 'id' | 'service' | 'generation' | 'state'> & {
   /** What its health checks have found, as far as they run. */
@@ -134,12 +143,12 @@ export interface Engine {
    * Creates the container with a CPU limit, or returns the container that an earlier call with the same key
    * created.
    */
-  create(assignment: Assignment, cpuLimit: number): Promise<Container>;
+  create(assignment: Start, cpuLimit: number): Promise<Container>;
   /**
    * Starts the container. If it can't be started as it was created, the returned container is a new one. A
    * container that may have run before must not be replaced (P114): the start then fails temporarily.
    */
-  start(assignment: Assignment, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container>;
+  start(assignment: Start, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container>;
   /** Changes the CPU limit of a running container. Succeeds if the container does not exist. */
   updateCpuLimit(id: string, cpuLimit: number): Promise<void>;
   /**

@@ -1,10 +1,11 @@
 /** What an agent requires of the parts around it. */
 import type { Engine } from '../engine/engine.ts';
+import type { SecretSource } from '../engine/folders/start-secrets.ts';
 import type { Logger } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 import type { Reporter } from './reporter.ts';
 
-export interface AgentOptions {
+export interface AgentOptions extends SecretSource {
   engine: Engine;
   output: OutputStore;
   reporter: Reporter;

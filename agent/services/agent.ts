@@ -230,7 +230,7 @@ export class Agent {
   }
 
   #perform(tracked: TrackedService, step: Step): void {
-    const { engine, output, reporter, lowDisk } = this.#options;
+    const { reporter } = this.#options;
     const cpuLimit = (assignment: Assignment) => this.cpuLimits.limitForNew(assignment);
     this.#run(tracked, step.kind, async (signal) => {
       const progress = (detail: string) => {
@@ -240,7 +240,7 @@ export class Agent {
         reporter.observe({ service, generation: assignment.generation, state: 'preparing', detail });
       };
       try {
-        this.#apply(tracked, await execute(step, { engine, output, cpuLimit, progress, lowDisk, signal }));
+        this.#apply(tracked, await execute(step, { ...this.#options, cpuLimit, progress, signal }));
       } catch (error) {
         if (!signal.aborted) this.#stepFailed(tracked, step, error);
       }

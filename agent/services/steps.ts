@@ -3,6 +3,7 @@
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
+import { type SecretSource, withSecrets } from '../engine/folders/start-secrets.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 
 interface StepArguments {
@@ -24,7 +25,7 @@ export interface Effect {
   imagePulled?: boolean;
 }
 
-export interface StepContext {
+export interface StepContext extends SecretSource {
   engine: Engine;
   output: OutputStore;
   /** The CPU limit of a container created now, in cores. */
@@ -38,9 +39,17 @@ export interface StepContext {
 type Executor<Kind extends StepKind> = (step: StepArguments[Kind], context: StepContext) => Promise<Effect>;
 
 const executors: { [Kind in StepKind]: Executor<Kind> } = {
-  create: async ({ assignment }, { engine, cpuLimit }) => ({
-    container: await engine.create(assignment, cpuLimit(assignment)),
-  }),
+  create: async ({ assignment }, context) => {
+    const { engine, cpuLimit, secretFiles } = context;
+    try {
+      const start = await withSecrets(assignment, context);
+      return { container: await engine.create(start, cpuLimit(assignment)) };
+    } catch (error) {
+      // The next attempt writes them again.
+      if (assignment.secrets) await secretFiles.remove(assignment);
+      throw error;
+    }
+  },
 
   pull: async ({ assignment }, { engine, progress, lowDisk, signal }) => {
     const low = lowDisk();
@@ -49,13 +58,16 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     return { imagePulled: true };
   },
 
-  start: async ({ assignment, container: created }, { engine, output, cpuLimit }) => {
+  start: async ({ assignment, container: created }, context) => {
+    const { engine, output, cpuLimit } = context;
+    // The engine may have to create the container anew, and the host may have lost the files.
+    const start = await withSecrets(assignment, context);
     const mayHaveRun = output.wasStarted(created);
     // Must precede the start. If this agent is killed now and the container is removed meanwhile, the next
     // agent must not start the key again (CONT-1).
     if (!output.markStarted(created))
       throw new EngineError('temporary', 'another agent on this host has begun to start the service');
-    const started = engine.start(assignment, created.id, cpuLimit(assignment), !mayHaveRun);
+    const started = engine.start(start, created.id, cpuLimit(assignment), !mayHaveRun);
     const container = await started.catch((error) => {
       // The start has failed and is not gone. The next agent must find the same.
       if (!mayHaveStarted(error)) output.unmark(created);
@@ -79,8 +91,9 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     return seen ? { container: seen } : { replaces: container.id };
   },
 
-  remove: async ({ container }, { engine }) => {
+  remove: async ({ container }, { engine, secretFiles }) => {
     await engine.remove(container.id);
+    await secretFiles.remove(container);
     return { replaces: container.id };
   },
 };

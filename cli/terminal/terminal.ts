@@ -1,6 +1,6 @@
 /** What the commands use of the process: its streams, its environment and its terminal. */
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 
 export interface Terminal {
   env: NodeJS.ProcessEnv;
@@ -24,6 +24,8 @@ export interface Terminal {
   onKey(pressed: (key: string) => void): () => void;
   /** All of the standard input. */
   input(): Promise<string>;
+  /** The same, byte for byte. */
+  inputBytes(): Promise<Uint8Array>;
   /** Asks for a line. What is typed is not shown if `isSecret`. */
   ask(question: string, isSecret?: boolean): Promise<string>;
 }
@@ -55,6 +57,7 @@ export function terminalOf(process: NodeJS.Process): Terminal {
       return () => void stdin.off('data', listen).setRawMode(false).pause();
     },
     input: () => text(stdin),
+    inputBytes: () => buffer(stdin),
     async ask(question, isSecret = false) {
       // First, so that the terminal itself shows nothing of a quick answer.
       const lines = createInterface({ input: stdin, ...(!isSecret && { output: stderr }), terminal: true });

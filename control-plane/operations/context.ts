@@ -4,6 +4,7 @@ import type { SignOnSettings } from '../core/accounts/sign-on.ts';
 import type { RequestKey } from '../core/model/idempotency.ts';
 import type { Db } from '../store/db/db.ts';
 import type { ReadTurns } from './read-turns.ts';
+import type { Seal } from './secrets/seal.ts';
 
 export interface Context {
   db: Db;
@@ -13,6 +14,8 @@ export interface Context {
   minPasswordLength: number;
   /** For reads of long descriptions and lists. */
   turns: ReadTurns;
+  /** Encrypts and decrypts the values of secrets. */
+  seal: Seal;
   nowMs: () => number;
   /** Undefined if nobody signs on by a provider. */
   signOn?: SignOnSettings | undefined;

@@ -2,6 +2,7 @@
 import type { Context as HonoContext } from 'hono';
 import type { Account, Actor } from '../core/accounts/account.ts';
 import type { PersonalTokenRules } from '../core/accounts/personal-token.ts';
+import type { SecretRules } from '../core/accounts/secret.ts';
 import type { AddressOf } from '../http/address.ts';
 import type { AnswerAnew } from '../http/answer-ahead.ts';
 import type { BodyReader } from '../http/bodies/body-reader.ts';
@@ -19,6 +20,7 @@ export interface WebDeps extends Context, InstallSources {
   anew: AnswerAnew;
   personalTokenRules: PersonalTokenRules;
   maxSessionsPerUser: number;
+  secretRules: SecretRules;
   addressOf: AddressOf;
   bodies: BodyReader;
   /** How submissions are refused; beyond the quota as in this variant of the API. */

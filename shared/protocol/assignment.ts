@@ -63,6 +63,11 @@ export const assignmentSchema = serviceKeySchema.extend({
    * because it may hold secrets.
    */
   environment: z.array(z.tuple([plainText, expandedText])).max(MAX_ENVIRONMENT),
+  /**
+   * The agent must fetch the environment before each start, because it has values of secrets (P220). Then
+   * `environment` is empty. Versions before 8 are never sent such an assignment.
+   */
+  secrets: z.boolean().optional(),
   workDir: plainText.nullable(),
   /** `uid` or `uid:gid`; null for the image's own. Versions before 4 do not send it. */
   user: z.string().max(32).nullable().optional(),

@@ -17,7 +17,7 @@
  * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is
  *   read, in `logs.open`.
  * - 8 (2026-11-27): the usage of a service, as a format of `logs.open`; health checks in assignments, and the
- *   health of containers in observations.
+ *   health of containers in observations; secrets in assignments, which the agent fetches.
  */
 export const PROTOCOL_VERSION = 8;
 
@@ -32,6 +32,9 @@ export const LOG_PART_VERSION = 7;
 
 /** The first version whose agents keep the usage of each service (P228). */
 export const USAGE_VERSION = 8;
+
+/** The first version whose agents fetch secrets (P220). */
+export const SECRET_VERSION = 8;
 
 /**
  * The oldest version that agents speak. All that later versions have added to what agents send and expect is

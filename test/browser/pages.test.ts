@@ -37,6 +37,7 @@ const pages: Readonly<Record<string, string>> = {
   audit: '/admin/audit',
   account: '/account',
   tokens: '/account/tokens',
+  secrets: '/account/secrets',
   'not-found': '/no-such-page',
 };
 

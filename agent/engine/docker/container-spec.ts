@@ -3,6 +3,7 @@ import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { USUAL_CAPABILITIES } from '../capabilities.ts';
 import { claimOf } from '../cpu-allocation.ts';
+import type { MountedFile, Start } from '../engine.ts';
 import { WORKSPACE } from '../folders/allowed-folders.ts';
 import { label } from '../labels.ts';
 import type { ContainerSettings } from './container-settings.ts';
@@ -63,7 +64,7 @@ const USUAL_READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys',
  */
 const ETC_FILES = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'];
 
-export function containerOptions(assignment: Assignment, around: Surroundings): ContainerCreateOptions {
+export function containerOptions(assignment: Start, around: Surroundings): ContainerCreateOptions {
   const { name, image, command, workDir } = assignment;
   const ports = assignment.ports.map(({ port, protocol }) => `${port}/${protocol}`);
   return {
@@ -88,7 +89,7 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
       PortBindings: Object.fromEntries(
         ports.map((port) => [port, [{ HostIp: around.bind ?? '', HostPort: '' }]]),
       ),
-      Mounts: around.mounts,
+      Mounts: [...around.mounts, ...(assignment.files ?? []).map(fileMount)],
       Init: around.init,
       Privileged: false,
       CapDrop: ['ALL'],
@@ -101,6 +102,13 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
     NetworkingConfig: { EndpointsConfig: { [around.network]: { Aliases: [name] } } },
   };
 }
+
+const fileMount = ({ source, target }: MountedFile): MountSettings => ({
+  Type: 'bind',
+  Source: source,
+  Target: target,
+  ReadOnly: true,
+});
 
 /** The CPU facts in the engine's info. */
 export interface CpuFacts {

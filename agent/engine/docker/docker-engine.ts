@@ -17,6 +17,7 @@ import {
   type EngineFacts,
   type OutputRecord,
   type RemovedImage,
+  type Start,
   type UnusedImageOptions,
   type UsageSample,
   type Watch,
@@ -138,7 +139,7 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async create(assignment: Assignment, cpuLimit: number): Promise<Container> {
+  async create(assignment: Start, cpuLimit: number): Promise<Container> {
     const { service, generation, execution, idProof } = assignment;
     const info = await this.#info.read();
     const { MemTotal, InitBinary } = info;
@@ -173,7 +174,7 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async start(assignment: Assignment, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container> {
+  async start(assignment: Start, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container> {
     const recreate = async (): Promise<string> => {
       if (!mayReplace) throw new EngineError('temporary', MAY_HAVE_RUN);
       await this.remove(id);

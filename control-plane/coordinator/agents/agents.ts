@@ -35,7 +35,7 @@ import { Acknowledgements } from './acknowledgements.ts';
 import type { AgentConnection } from './agent-connection.ts';
 import { AgentConnections, type ConnectionDeps, logRefusal } from './agent-connections.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
-import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
+import { assigner, assignmentsAt, type DeploymentParts, startable } from './assignments.ts';
 import { type Hello, helloProblem } from './hello-problem.ts';
 import { HostConnections } from './host-connections.ts';
 import type { LogCount } from './open-logs.ts';
@@ -180,7 +180,7 @@ export class Agents implements SessionEvents {
     }
     this.#welcomed.add(session);
     session.listed = new Set(hello.inventory.map(keyOf));
-    const assignments = assignmentsAt(host.id, cluster, this.#deploymentParts());
+    const assignments = assignmentsAt(session, cluster, this.#deploymentParts(), this.#turns);
     const unknown = this.#unknownContainers === 'keep' ? cluster.unknown : [];
     session.welcome(welcomeOf(cluster, host, session, nowMs), assignments, unknown);
     this.#overlays.changed(cluster, host);
@@ -287,7 +287,8 @@ export class Agents implements SessionEvents {
       if (decision.kind === 'forget') forget.set(session, [...(forget.get(session) ?? []), service.id]);
       // A service may be started and stopped in the same turn. Its state shows which of the two still holds.
       const isNew = isAssigned(service) && !this.#welcomed.has(session);
-      if (decision.kind === 'start' && isNew) session.start(assignment(service));
+      if (decision.kind === 'start' && isNew)
+        for (const start of startable(this.#turns, session, [assignment(service)])) session.start(start);
       // Sent even if the sync omitted the service: the agent must report it gone, and may never have received
       // the start (COORD-4).
       if (decision.kind === 'stop') session.stop({ service: service.id, generation: service.generation });

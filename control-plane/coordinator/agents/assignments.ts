@@ -2,12 +2,15 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import type { Assignment, Isolation } from '../../../shared/protocol/assignment.ts';
+import { SECRET_VERSION } from '../../../shared/protocol/version.ts';
 import { swarmManagers } from '../../core/hosts/swarms.ts';
+import { observe } from '../../core/lifecycle/observations.ts';
 import type { Execution } from '../../core/model/execution.ts';
 import { memoryLimitOf } from '../../core/model/resources.ts';
 import { isAssigned, type Service } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { definitionOf } from '../../core/views/execution-views.ts';
+import type { Turns } from '../turns.ts';
 
 /** What assignments have from the deployment. */
 export interface DeploymentParts {
@@ -17,14 +20,46 @@ export interface DeploymentParts {
   proofOf(ids: { execution: number; service: number }): string;
 }
 
-/** Made one by one, as they are needed. */
+/** A session, as far as it determines what its agent can start. */
+type AgentOf = Readonly<{ hostId: number; version: number }>;
+
+/** What the session's agent can start, made one by one, as it is needed. */
 export function* assignmentsAt(
-  hostId: number,
+  session: AgentOf,
   cluster: Cluster,
   deployment: DeploymentParts,
+  turns: Pick<Turns, 'enqueue'>,
 ): Generator<Assignment> {
   const assignment = assigner(cluster, deployment);
-  for (const service of cluster.servicesAt(hostId)) if (isAssigned(service)) yield assignment(service);
+  for (const service of cluster.servicesAt(session.hostId))
+    if (isAssigned(service)) yield* startable(turns, session, [assignment(service)]);
+}
+
+/**
+ * The assignments that the agent of a session can start. An agent of an earlier version can't use secrets: such
+ * a start has failed for the time being (P223).
+ */
+export function* startable(
+  turns: Pick<Turns, 'enqueue'>,
+  { hostId, version }: AgentOf,
+  assignments: Iterable<Assignment>,
+): Generator<Assignment> {
+  for (const assignment of assignments) {
+    if (!assignment.secrets || version >= SECRET_VERSION) {
+      yield assignment;
+      continue;
+    }
+    const { service, generation } = assignment;
+    const message = "the host's agent is of an earlier release, which can't use secrets: update the agent";
+    turns.enqueue({
+      run: (cluster, nowMs) => {
+        const host = cluster.hosts.get(hostId);
+        if (host)
+          observe(cluster, host, { service, generation, state: 'failed', temporary: true, message }, nowMs);
+      },
+      fail: () => {},
+    });
+  }
 }
 
 /** The description was validated at submission. */

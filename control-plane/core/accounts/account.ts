@@ -207,9 +207,13 @@ function concernsOthers(action: Action, { id }: User): boolean {
   return 'userId' in action && action.userId !== id;
 }
 
+const NEED_CONFIG: ReadonlySet<Action['kind']> = new Set([
+  ...(['configure', 'operate-hosts', 'see-configuration', 'read-audit', 'change-common-secrets'] as const),
+]);
+
 /** Whether the user may take the action without `can_change_config`. */
 function needsNoConfig(action: Action, user: User): boolean {
-  if (['configure', 'operate-hosts', 'see-configuration', 'read-audit'].includes(action.kind)) return false;
+  if (NEED_CONFIG.has(action.kind)) return false;
   if ('userId' in action && action.userId !== user.id) return false;
   return action.kind !== 'update-user' || action.fields.every((field) => OWN_FIELDS.includes(field));
 }

@@ -16,6 +16,12 @@ export type Action =
   | { kind: 'read-personal-tokens'; userId: number }
   /** Creating personal access tokens of one's own, and revoking any that one may list. */
   | { kind: 'change-personal-tokens' }
+  /** Listing one's own secrets and those of all: names and times, never values. */
+  | { kind: 'read-secrets' }
+  /** Setting and removing secrets of one's own. */
+  | { kind: 'change-secrets' }
+  /** Setting and removing secrets of all users, and encrypting all values with the present key. */
+  | { kind: 'change-common-secrets' }
   | { kind: 'submit-execution' }
   | { kind: 'list-executions' }
   | { kind: 'read-execution'; ownerId: number }
@@ -41,6 +47,9 @@ export const scopeOf: Readonly<Record<Action['kind'], Scope | null>> = {
   'use-tokens': null,
   'read-personal-tokens': 'read',
   'change-personal-tokens': null,
+  'read-secrets': 'read',
+  'change-secrets': 'submit',
+  'change-common-secrets': 'admin',
   'submit-execution': 'submit',
   'list-executions': 'read',
   'read-execution': 'read',

@@ -28,6 +28,11 @@ export const auditTargets = {
   'remove-host': 'host',
   'create-personal-token': 'personal-token',
   'revoke-personal-token': 'personal-token',
+  'set-secret': 'secret',
+  'remove-secret': 'secret',
+  'set-file': 'file',
+  'remove-file': 'file',
+  'encrypt-secrets': 'secret',
   'grant-token': 'token',
   'revoke-token': 'token',
   'log-in': 'user',
@@ -66,7 +71,7 @@ export interface Deed {
   action: AuditAction;
   /** Absent: there is none, or the database assigns it with the change. */
   targetId?: number | undefined;
-  /** Name of a user, a role, a quota, a host or a personal token. */
+  /** Name of a user, a role, a quota, a host, a personal token, a secret or a file. */
   targetName?: string | undefined;
   /** Names of the fields that change, never their values. */
   fields?: readonly string[];

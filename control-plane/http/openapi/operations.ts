@@ -26,6 +26,7 @@ import { auditOperation } from './audit-operations.ts';
 import { hostOperations } from './host-operations.ts';
 import type { Operation, Scheme } from './operation.ts';
 import { personalTokenOperations } from './personal-token-operations.ts';
+import { secretOperations } from './secret-operations.ts';
 import { shopOperations } from './shop-operations.ts';
 
 const PUBLIC: readonly Scheme[] = [];
@@ -49,6 +50,7 @@ export function operationsOf(variant: Variant, group: Group): Operation[] {
     },
     ...(variant.tokens ? tokenOperations(access) : []),
     ...personalTokenOperations(access),
+    ...secretOperations(access),
     ...shopOperations(access),
     auditOperation(access),
     ...executionOperations(variant, group, access),

@@ -1,18 +1,22 @@
 /**
- * Requests of agents without a connection, outside of the API: registration, and admission to a connection
- * (HOST-1).
+ * Requests of agents outside of their connection and of the API: registration, admission to a connection
+ * (HOST-1), and the secrets of a start (P220).
  */
 import { Hono } from 'hono';
+import * as z from 'zod';
 import { REGISTER_PATH, registrationSchema } from '../../../shared/protocol/enrolment.ts';
+import { SECRETS_PATH, secretsAudience } from '../../../shared/protocol/secrets.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { OperationError } from '../../core/model/errors.ts';
 import { type ProofDeps, readProof } from '../../operations/cluster/agent-proof.ts';
 import { registerHost } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
+import { readStartSecrets } from '../../operations/secrets/start-secrets.ts';
 import type { AddressOf } from '../address.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
+import { integerText } from '../json/account-fields.ts';
 import { errorResponse, json, toOperationError } from '../json/render.ts';
-import { bearerOf, checked, type Env, originOf } from '../request.ts';
+import { bearerOf, checked, type Env, originOf, queryOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
 
 /** Answers to agents are the same in every variant of the API. */
@@ -20,6 +24,8 @@ const PLAIN: Statuses = {
   ...{ created: 200, removed: 200, options: 200, forbidden: 403 },
   ...{ statusHeader: false, errorBody: true },
 };
+
+const startQuery = z.strictObject({ service: integerText, generation: integerText });
 
 /** Errors of these routes have a body, and the same status in every variant. */
 export function agentRoutes(
@@ -33,6 +39,11 @@ export function agentRoutes(
     const origin = originOf(c, context.addressOf);
     const joinToken = bearerOf(c.req.header('authorization'));
     return json({ host_id: await registerHost(context, joinToken, input, origin) });
+  });
+  routes.get(SECRETS_PATH, async (c) => {
+    const audience = secretsAudience(context.deploymentName);
+    const { hostId } = await readProof({ ...context, audience }, bearerOf(c.req.header('authorization')));
+    return json(await readStartSecrets(context, hostId, checked(startQuery, queryOf(c), 'query')));
   });
   routes.onError((error) => refuseAgent(error, failed, { ...PLAIN, statusHeader }));
   return routes;

@@ -18,6 +18,8 @@ export interface ProofDeps {
   db: Db;
   deploymentName: string;
   nowMs: () => number;
+  /** What the proof is for. Default: a connection to the deployment. */
+  audience?: string;
   /** Keys of hosts, where the coordinator confirms those that are taken from it. */
   keys?: HostKeys;
 }
@@ -77,7 +79,7 @@ function hostIdOf(proof: string): number | undefined {
 }
 
 async function verified(
-  { deploymentName, nowMs }: ProofDeps,
+  { deploymentName, nowMs, audience = deploymentName }: ProofDeps,
   proof: string,
   publicKey: string,
 ): Promise<Omit<VerifiedProof, 'hostId'>> {
@@ -85,7 +87,7 @@ async function verified(
   try {
     const { payload } = await jwtVerify(proof, key, {
       algorithms: [PROOF_ALGORITHM],
-      audience: deploymentName,
+      audience,
       requiredClaims: ['jti', 'iat', 'exp'],
       // Limits the age as well as `exp`: a proof is valid for a minute whatever its own claims.
       maxTokenAge: PROOF_LIFE_S,

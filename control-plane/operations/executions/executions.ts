@@ -1,4 +1,5 @@
 /** Use cases on executions. Each one authorises before it reports or changes anything. */
+import { SECRET_REFERENCE } from '../../../shared/variables.ts';
 import {
   type Account,
   type Actor,
@@ -15,6 +16,7 @@ import { type ExecutionLine, type ExecutionView, endpointsOf } from '../../core/
 import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
 import { findKey } from '../../store/accounts/idempotency-keys.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
+import { findSecretUse } from '../../store/executions/assigned-service.ts';
 import {
   type Counts,
   countAll,
@@ -29,6 +31,7 @@ import {
 } from '../../store/executions/executions.ts';
 import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
+import { findSecretProblem } from '../secrets/start-secrets.ts';
 import { getServices } from './reads.ts';
 import type { SubmissionInput } from './submission-input.ts';
 
@@ -70,6 +73,7 @@ async function submit(
   const caller = authorise(actor, { kind: 'submit-execution' });
   const { user } = caller;
   const submission = { userId: user.id, ...(await input()), withinQuota: overQuota === 'refuse' };
+  await checkSecrets(context, submission);
   const key = readKey?.();
   if (overQuota === 'refuse') await checkConcurrency(context, user, key);
   try {
@@ -88,23 +92,55 @@ export async function explainApplication(
   input: ReadSubmission,
 ): Promise<Explanation> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  return context.coordinator.explainSubmission({ userId: user.id, ...(await input()) });
+  const submission = { userId: user.id, ...(await input()) };
+  await checkSecrets(context, submission);
+  return context.coordinator.explainSubmission(submission);
+}
+
+/** Throws `invalid` if a secret is missing that the description refers to. Most have none, and need no query. */
+async function checkSecrets(
+  context: Context,
+  { userId, application, description }: SubmissionInput & { userId: number },
+): Promise<void> {
+  if (!description.includes(SECRET_REFERENCE) && !description.includes('"files"')) return;
+  const problem = await findSecretProblem(context, userId, application);
+  if (problem !== undefined) throw new OperationError('invalid', problem);
 }
 
 /** Explains the state of an execution; for an ended one, why it ended. */
 export async function explainExecution(context: Context, actor: Actor, id: number): Promise<Explanation> {
   authorise(actor, { kind: 'list-executions' });
   const explaining = context.coordinator.explain(id);
-  const [found, explained] = await Promise.allSettled([findState(context.db, id), explaining]);
+  const described = findSecretUse(context.db, id);
+  const [found, explained, use] = await Promise.allSettled([
+    findState(context.db, id),
+    explaining,
+    described,
+  ]);
   if (found.status === 'rejected') throw found.reason;
   const state = found.value;
   authoriseOwned(actor, 'read-execution', state?.userId);
   if (explained.status === 'rejected') throw explained.reason;
-  if (explained.value) return explained.value;
+  if (explained.value) return withSecretProblem(context, explained.value, use);
   const ended = state && isEnded(state) ? state : await findState(context.db, id);
   if (!ended || !isEnded(ended))
     throw new OperationError('unavailable', 'The execution is changing; try again.');
   return explainEnd(ended);
+}
+
+/** Adds that a secret is missing which the start will need, and would fail without. */
+async function withSecretProblem(
+  context: Context,
+  explanation: Explanation,
+  use: PromiseSettledResult<{ userId: number; description: string } | undefined>,
+): Promise<Explanation> {
+  if (use.status === 'rejected') throw use.reason;
+  if (explanation.status !== 'queued' || use.value === undefined) return explanation;
+  const { userId, description } = use.value;
+  const problem = await findSecretProblem(context, userId, JSON.parse(description));
+  return problem === undefined
+    ? explanation
+    : { ...explanation, waitingFor: [...explanation.waitingFor, `Its start would fail. ${problem}`] };
 }
 
 /**

@@ -17,7 +17,7 @@ import { findPersonalTokenId, personalTokenStatements } from './personal-tokens.
 import { deleteQuota, findQuota, insertQuota, listQuotas, moveUsersOfQuota, updateQuota } from './quotas.ts';
 import { deletionOfRole, insertRole, listRoles, moveUsersOfRole } from './roles.ts';
 import { freeIdentity, insertIdentity, replaceIdentity } from './sign-ons.ts';
-import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
+import { deleteSecretsOf, findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
 /** What is recorded beside a change: the key under which something is created, and the audit entry. */
 export interface Recorded {
@@ -62,7 +62,7 @@ function statementsOf(change: AccountChange): Statement[] {
       return identity ? [freeIdentity(identity), user, replaceIdentity(change.id, identity)] : [user];
     }
     case 'delete-user':
-      return [hideUser(change.id)];
+      return [deleteSecretsOf(change.id), hideUser(change.id)];
     case 'create-role':
       return [insertRole(change.role)];
     case 'create-quota':

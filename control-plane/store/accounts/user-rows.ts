@@ -96,6 +96,13 @@ export const hideUser = (id: number): Statement => ({
   args: [id],
 });
 
+/** Deletes the secrets of a user who is about to be hidden, if that is possible. */
+export const deleteSecretsOf = (id: number): Statement => ({
+  sql: `DELETE FROM user_secrets
+    WHERE user_id = (SELECT id FROM users WHERE id = ? AND deleted = 0 AND ${IS_SPARE})`,
+  args: [id],
+});
+
 /** Ids of the user's visible executions, even if the user is deleted. */
 export async function listExecutionIds(db: Db, userId: number): Promise<number[]> {
   const rows = await db.query('SELECT id FROM executions WHERE user_id = ? AND deleted = 0 ORDER BY id', [

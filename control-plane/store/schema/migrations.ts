@@ -256,4 +256,24 @@ export const migrations: readonly Migration[] = [
       'ALTER TABLE sessions ADD COLUMN full_until_ms INTEGER',
     ],
   },
+  {
+    version: 25,
+    name: 'secrets of users',
+    statements: [
+      // Encrypted values only, with the id of the key. user_id: null for a secret of all users.
+      `CREATE TABLE user_secrets (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        kind TEXT NOT NULL,
+        user_id INTEGER REFERENCES users (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        key_id TEXT NOT NULL,
+        sealed TEXT NOT NULL,
+        bytes INTEGER NOT NULL,
+        set_ms INTEGER NOT NULL
+      )`,
+      'CREATE UNIQUE INDEX user_secrets_by_name ON user_secrets (ifnull(user_id, 0), kind, name)',
+      'CREATE INDEX user_secrets_by_user ON user_secrets (user_id)',
+      'CREATE INDEX user_secrets_by_key ON user_secrets (key_id)',
+    ],
+  },
 ];

@@ -21,6 +21,7 @@ import { password } from './admin/user.ts';
 import { newPasswordHint, wayText } from './admin/user-form.ts';
 import { commandLinePages } from './command-line.ts';
 import { personalTokenPages } from './personal-tokens.ts';
+import { secretPages } from './secrets.ts';
 
 const passwordFields = z
   .object({ present: z.string().min(1, 'is required'), password, repeated: z.string() })
@@ -61,6 +62,7 @@ export function accountPages(deps: WebDeps): Hono<WebEnv> {
   );
   routes.route('/tokens', personalTokenPages(deps));
   routes.route('/command-line', commandLinePages(deps));
+  routes.route('/secrets', secretPages(deps));
   return routes;
 }
 
@@ -103,7 +105,8 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
 <div class="columns">
 <section><h2>Password</h2>${passwordPart(deps, c, user, entries)}</section>
 <section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}
-<h2>Programs</h2><p><a href="/account/tokens">Personal access tokens</a> let programs act for you without your password.</p></section>
+<h2>Programs</h2><p><a href="/account/tokens">Personal access tokens</a> let programs act for you without your password.</p>
+<h2>Secrets</h2><p><a href="/account/secrets">Secrets and files</a> are values that your services get, and nobody can read.</p></section>
 </div>`,
   });
 }

@@ -8,6 +8,7 @@ import type { Env } from '../../../control-plane/http/request.ts';
 import { executionRoutes } from '../../../control-plane/http/routes/executions.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
+import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';
@@ -67,6 +68,7 @@ beforeEach(async () => {
         minPasswordLength: 10,
         bodies: bodyReader(),
         turns: new ReadTurns(Date.now),
+        seal: new Seal([]),
         nowMs: Date.now,
       },
       variants.B,

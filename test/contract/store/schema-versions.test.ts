@@ -45,6 +45,7 @@ const ROWS: Readonly<Record<string, readonly Readonly<Record<string, Value>>[]>>
   join_tokens: [{ labels: '[]', host_id: 1 }],
   personal_tokens: [{ scopes: '["read"]' }],
   sign_ons: [{ user_id: 7, issuer: 'https://id.example.org' }],
+  user_secrets: [{ kind: 'secret', user_id: 7 }],
 };
 
 /** Tables that have their only row from the beginning. */

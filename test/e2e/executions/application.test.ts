@@ -1,6 +1,11 @@
 /** What an application receives: start order, names, ports, environment, limits. */
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  checkSecretEnvironment,
+  checkSecretFiles,
+  secretSettings,
+} from '../../support/engines/secret-check.ts';
 import { application, script, service } from '../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -9,11 +14,13 @@ import { scratchFolder } from '../../support/tools/folder.ts';
 const MIB = 2 ** 20;
 let berth: Berth;
 let volumes: string;
+const secrets = secretSettings();
 
 beforeAll(async () => {
   volumes = await scratchFolder('berth-volumes-');
   await mkdir(`${volumes}/admin`);
-  const env = { BERTH_AGENT_VOLUME_ROOTS: volumes, BERTH_AGENT_WORKSPACE_ROOT: volumes };
+  const folders = { BERTH_AGENT_VOLUME_ROOTS: volumes, BERTH_AGENT_WORKSPACE_ROOT: volumes };
+  const env = { ...folders, ...secrets };
   berth = await startBerth({ deployment: 'e2e-application', env });
 });
 
@@ -165,3 +172,13 @@ test('a container has the limits, labels and init process of the contract', asyn
   await api.terminate(id);
   await api.waitFor(id, 'terminated');
 });
+
+test('P220, P221, H579: a container has the values of secrets in its environment, and nothing that Berth writes has them', () =>
+  checkSecretEnvironment(berth));
+
+test('P224, H582: a container reads files with secrets from memory, also after restarts, and they go with it', () =>
+  checkSecretFiles(berth, secrets.BERTH_AGENT_SECRETS_DIR, async () => {
+    const pid = await berth.agentPid();
+    process.kill(pid, 'SIGKILL');
+    await eventually(async () => expect(await berth.agentPid()).not.toBe(pid), 30_000);
+  }));

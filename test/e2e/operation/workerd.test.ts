@@ -1,5 +1,6 @@
 /** Berth on workerd: `npm run dev` with its own agent, database and Durable Object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkSecretEnvironment, secretSettings } from '../../support/engines/secret-check.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
@@ -8,7 +9,12 @@ let berth: Berth;
 
 beforeAll(async () => {
   const entry = 'control-plane/local/dev.ts';
-  berth = await startBerth({ deployment: 'e2e-workerd', entry, port: await freePort() });
+  berth = await startBerth({
+    deployment: 'e2e-workerd',
+    entry,
+    port: await freePort(),
+    env: secretSettings(),
+  });
 });
 
 afterAll(() => berth.close());
@@ -36,6 +42,9 @@ test('H51: the error of a failing service is reported', async () => {
   const { error_message } = await berth.api.waitFor(id, 'error');
   expect(error_message).toBe('service main0 ended with exit code 3');
 });
+
+test('P220, P221, H579: a container has the values of secrets in its environment, and nothing that Berth writes has them', () =>
+  checkSecretEnvironment(berth));
 
 test('C41: a Berth that is killed with all its processes continues running executions after its restart', {
   timeout: 90_000,

@@ -1,4 +1,5 @@
 /** A complete agent for tests, on any engine, connected to a peer that plays the control plane. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { Addresses } from '../../../agent/connection/addresses.ts';
@@ -17,6 +18,7 @@ import { Agent } from '../../../agent/services/agent.ts';
 import { EngineWatcher } from '../../../agent/services/engine-watcher.ts';
 import { Lease, type Moment } from '../../../agent/services/lease.ts';
 import { Reporter } from '../../../agent/services/reporter.ts';
+import { noFiles, noSecrets } from '../fixtures/assignments.ts';
 import { ControlPlanePeer } from './control-plane-peer.ts';
 
 export interface AgentRig {
@@ -76,6 +78,7 @@ export async function agentRig(
     engine,
     output,
     reporter,
+    ...{ fetchSecrets: noSecrets, secretFiles: noFiles },
     log,
     cores: 2,
     lowDisk: () => conditions.textOf('low-disk'),

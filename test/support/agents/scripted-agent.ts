@@ -15,7 +15,7 @@ import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../../
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { Host } from '../hosts/hosts.ts';
 import { eventually } from '../tools/eventually.ts';
-import { type AgentKey, enrol, enrolWith, newAgentKey, proofOf } from './enrolment.ts';
+import { type AgentKey, type Claims, enrol, enrolWith, newAgentKey, proofOf } from './enrolment.ts';
 import { ScriptedLog } from './scripted-log.ts';
 
 type DownOf<T extends Down['type']> = Extract<Down, { type: T }>;
@@ -231,9 +231,9 @@ async function register(host: Host, name: string, token?: string): Promise<{ id:
 }
 
 /** The Authorization header of one connection of the host of that name. */
-export async function proofFor(host: Host, name?: string): Promise<string> {
+export async function proofFor(host: Host, name?: string, changes: Claims = {}): Promise<string> {
   const { id, key } = await registeredHost(host, name);
-  return proofOf(id, host.deployment, key);
+  return proofOf(id, host.deployment, key, changes);
 }
 
 export function hello(

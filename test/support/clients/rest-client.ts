@@ -101,6 +101,16 @@ export class RestClient {
     });
   }
 
+  /** Sets a secret (text) or a file (base64) of the user; resolves to its id. */
+  async setSecret(kind: 'secret' | 'file', name: string, value: string): Promise<number> {
+    const url = new URL(`/native/api/0.7/${kind}`, this.#base);
+    const headers = { authorization: this.#authorization };
+    const init = { method: 'POST', headers, body: JSON.stringify({ name, value }) };
+    const response = await fetch(url, init);
+    if (!response.ok) throw new Error(`${kind} ${name}: ${response.status} ${await response.text()}`);
+    return ((await response.json()) as Record<string, number>)[`${kind}_id`] ?? 0;
+  }
+
   /** A token with which one agent can register one host. */
   async joinToken(input: { name?: string; labels?: string[] } = {}): Promise<string> {
     const init = { method: 'POST', body: JSON.stringify(input) };

@@ -3,6 +3,7 @@
  * charges for. Calls between Worker and object pass through the code of the remote calls; only the network
  * between the parts is missing.
  */
+
 import { type Assembly, assemble } from '../../../agent/assembly.ts';
 import { readConfig as readAgentConfig } from '../../../agent/config.ts';
 import { punchHole } from '../../../agent/host/punch-hole.ts';
@@ -12,6 +13,7 @@ import {
   personalTokenRulesOf,
   readConfig,
   schedulerConfigOf,
+  secretSettingsOf,
 } from '../../../control-plane/config.ts';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorVerb } from '../../../control-plane/coordinator/coordinator-api.ts';
@@ -33,6 +35,7 @@ import type { Argument, Db, Row, Statement } from '../../../control-plane/store/
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { FakeEngine } from '../engines/fake-engine.ts';
+import { noSecrets } from '../fixtures/assignments.ts';
 
 /** What was used so far. */
 export interface Metered {
@@ -164,6 +167,7 @@ export class MeteredBerth {
       bodyMemoryBytes: 2 ** 30,
       maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
       personalTokenRules: personalTokenRulesOf(config),
+      ...secretSettingsOf(config),
       variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
       ...{ swaggerFile: noFile, agentFile: noFile, webFile: noFile },
       shopFiles: { list: noFile, read: noFile } as never,
@@ -196,6 +200,7 @@ export class MeteredBerth {
       log: () => {},
       probeDisk: async () => undefined,
       punchHole,
+      fetchSecrets: noSecrets,
       stopSignal: new AbortController().signal,
     };
     const assembly = assemble(readAgentConfig(env, machine), await engine.facts(), parts);

@@ -5,6 +5,7 @@ import { isConnect, serveAgents } from '../../../control-plane/coordinator/runti
 import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/http/routes/agents.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
+import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { bodyReader } from './body-reader.ts';
@@ -21,6 +22,7 @@ export async function agentServer(
     deploymentName,
     minPasswordLength: 10,
     turns: new ReadTurns(Date.now),
+    seal: new Seal([]),
     variant: variants.B,
     bodies: bodyReader(),
     nowMs: () => rig.clock.nowMs(),

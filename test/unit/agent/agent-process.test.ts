@@ -3,6 +3,7 @@ import { readConfig } from '../../../agent/config.ts';
 import { serveAgent } from '../../../agent/serving.ts';
 import { scratchDir } from '../../support/agents/agent-rig.ts';
 import { FakeEngine } from '../../support/engines/fake-engine.ts';
+import { noSecrets } from '../../support/fixtures/assignments.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 
 test('an agent that is stopped while the engine has not answered yet ends', async () => {
@@ -30,6 +31,7 @@ test('an agent that is stopped while the engine has not answered yet ends', asyn
     log: (event) => events.push(event),
     probeDisk: async () => undefined,
     punchHole: async () => {},
+    fetchSecrets: noSecrets,
     stopSignal: stop.signal,
   });
   await requested.promise;

@@ -55,12 +55,19 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
       );
       expect(own.map((one) => one.replace(NATIVE_PATH, '')).sort()).toEqual([
+        'DELETE /file/{id}',
+        'DELETE /secret/{id}',
         'DELETE /token/{id}',
         'GET /audit',
+        'GET /file',
+        'GET /secret',
         'GET /service/{id}/usage',
         'GET /shop',
         'GET /shop/{id}',
         'GET /token',
+        'POST /file',
+        'POST /secret',
+        'POST /secret/encrypt',
         'POST /shop/{id}',
         'POST /token',
       ]);
@@ -70,6 +77,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /agent/berth-agent.mjs.sha256',
         'GET /agent/install.sh',
         'GET /agent/release.json',
+        'GET /agent/v1/secrets',
         'GET /docs',
         'GET /docs/initialise.js',
         'GET /docs/{name}',

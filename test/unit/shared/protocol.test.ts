@@ -26,7 +26,7 @@ const HASHES: Record<number, string> = {
   5: '013948c687341110',
   6: 'd410a343a32fafe8',
   7: '5092451842d4424a',
-  8: '33c82aac7256be0d',
+  8: 'cdd0aab3b009cb74',
 };
 
 test('P2: the messages have the shape of their protocol version', () => {

@@ -3,6 +3,7 @@
 import { type Config, readConfig } from '../../../../agent/config.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { serveAgent } from '../../../../agent/serving.ts';
+import { noSecrets } from '../../fixtures/assignments.ts';
 import { DEPLOYMENT } from '../plane/control-plane.ts';
 import { Disk } from '../world/disk.ts';
 import type { Dialler, Network } from '../world/network.ts';
@@ -148,6 +149,7 @@ export class Machine {
         },
         probeDisk: async () => ({ freeBytes: this.disk.full ? 0 : 2 ** 40, freeInodesShare: 1 }),
         punchHole: async () => {},
+        fetchSecrets: noSecrets,
         stopSignal: stop.signal,
         uptimeMs: () => world.nowMs - this.#bootMs,
       }),

@@ -7,7 +7,7 @@ import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { scratchDir } from '../../../support/agents/agent-rig.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine, summaryOf } from '../../../support/engines/fake-engine.ts';
-import { assignment } from '../../../support/fixtures/assignments.ts';
+import { assignment, noSecrets } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
@@ -51,6 +51,7 @@ function begin(): void {
     log: () => {},
     probeDisk,
     punchHole: async () => {},
+    fetchSecrets: noSecrets,
     stopSignal: stop.signal,
   }).catch((error: unknown) => error);
 }

@@ -9,6 +9,7 @@ import type { Actor, Role } from '../../../../control-plane/core/accounts/accoun
 import { parameterKinds } from '../../../../control-plane/core/shop/shop-parameters.ts';
 import { EXAMPLE_SHOP, shopFolder } from '../../../../control-plane/local/shop-folder.ts';
 import { ReadTurns } from '../../../../control-plane/operations/read-turns.ts';
+import { Seal } from '../../../../control-plane/operations/secrets/seal.ts';
 import {
   explainFromShop,
   fillInFromShop,
@@ -49,6 +50,7 @@ beforeEach(async () => {
     deploymentName: 'test',
     minPasswordLength: 10,
     turns: new ReadTurns(Date.now),
+    seal: new Seal([]),
     nowMs: Date.now,
     shopFiles,
   };

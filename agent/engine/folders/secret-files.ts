@@ -1,0 +1,97 @@
+/**
+ * Files of services with secret contents: in a folder of the agent's own on a file system in memory, from
+ * which the engine mounts them. They go with the container, and never reach a disk (P224).
+ */
+import { chmod, lstat, mkdir, open, readdir, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
+import type { StartSecrets } from '../../../shared/protocol/secrets.ts';
+import { EngineError, type MountedFile } from '../engine.ts';
+
+/** Types of file systems in memory: tmpfs and ramfs. */
+const IN_MEMORY: ReadonlySet<number> = new Set([0x01021994, 0x858458f6]);
+/** Only the agent's user reaches the folder. Whoever runs in the container may read the file. */
+const [FOLDER_MODE, FILE_MODE] = [0o700, 0o444];
+
+export class SecretFiles {
+  readonly #folder: string | undefined;
+
+  /** `folder`: of this agent alone. Undefined: the engine is on another machine, and mounts none. */
+  constructor(folder: string | undefined) {
+    this.#folder = folder;
+  }
+
+  /** Writes the files of a start, in place of earlier ones. Throws EngineError with the remedy. */
+  async write(key: ServiceKey, files: StartSecrets['files']): Promise<MountedFile[]> {
+    if (files.length === 0) return [];
+    const folder = this.#folderOf(key);
+    if (folder === undefined)
+      throw new EngineError(
+        'permanent',
+        'this host mounts no files with secrets, because its engine is on another machine: use secrets in the environment, or another host',
+      );
+    try {
+      await this.remove(key);
+      await this.#make(folder);
+      return await Promise.all(
+        files.map(({ path, content }, at) => writeFile(join(folder, String(at)), path, content)),
+      );
+    } catch (error) {
+      if (error instanceof EngineError) throw error;
+      await this.remove(key).catch(() => {});
+      throw new EngineError('temporary', `its files can't be written: ${String(error)}`, error);
+    }
+  }
+
+  /** Removes the files of a start, if there are any. */
+  async remove(key: ServiceKey): Promise<void> {
+    const folder = this.#folderOf(key);
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  }
+
+  /** Removes the files of all other services, which a crash may have left. */
+  async retain(isKnown: (service: number) => boolean): Promise<void> {
+    if (this.#folder === undefined) return;
+    const names = await readdir(this.#folder).catch(() => []);
+    for (const name of names)
+      if (!isKnown(Number(name.split('.')[0])))
+        await rm(join(this.#folder, name), { recursive: true, force: true });
+  }
+
+  #folderOf({ service, generation }: ServiceKey): string | undefined {
+    return this.#folder && join(this.#folder, `${service}.${generation}`);
+  }
+
+  /** Makes the folder of a start. What others could have put in its place is refused. */
+  async #make(folder: string): Promise<void> {
+    const own = String(this.#folder);
+    await mkdir(own, { recursive: true, mode: FOLDER_MODE });
+    const [found, { type }] = [await lstat(own), await statfs(own)];
+    if (!IN_MEMORY.has(type))
+      throw new EngineError(
+        'permanent',
+        `this host mounts no files with secrets, because ${own} is not on a file system in memory: set ` +
+          'BERTH_AGENT_SECRETS_DIR to a folder of a tmpfs, such as /run or /dev/shm',
+      );
+    if (!found.isDirectory() || found.uid !== process.getuid?.())
+      throw new EngineError(
+        'permanent',
+        `${own} belongs to somebody else: remove it, or set BERTH_AGENT_SECRETS_DIR`,
+      );
+    await chmod(own, FOLDER_MODE);
+    await mkdir(folder, { mode: FOLDER_MODE });
+  }
+}
+
+/** Creates the file, and returns its mount. */
+async function writeFile(source: string, target: string, content: string): Promise<MountedFile> {
+  const file = await open(source, 'wx', FILE_MODE);
+  try {
+    await file.writeFile(Buffer.from(content, 'base64'));
+    // Whatever the process's umask is.
+    await file.chmod(FILE_MODE);
+  } finally {
+    await file.close();
+  }
+  return { source, target };
+}

@@ -1,0 +1,85 @@
+/** `berth secret` and `berth file`: values for environments and files of containers. Values are never arguments. */
+import type { Command } from 'commander';
+import type { Berth, Secret } from '../../client/berth.ts';
+import type { Secrets } from '../../client/resources.ts';
+import { forEachNamed } from '../inputs/named.ts';
+import { type Form, printList } from '../terminal/list.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { ageOf } from '../terminal/time.ts';
+
+interface SetOptions {
+  all?: boolean;
+}
+
+export function addSecretCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  const secret = program
+    .command('secret')
+    .description('Secrets, which descriptions use in environments as {secret#NAME}');
+  addCommands(secret, terminal, 'secret', async () => (await connect()).secrets);
+  secret
+    .command('encrypt')
+    .description('Encrypt all values with the first key of BERTH_SECRET_KEYS, as an administrator')
+    .action(() => encrypt(terminal, connect));
+  const file = program.command('file').description('Files, which descriptions mount into containers');
+  addCommands(file, terminal, 'file', async () => (await connect()).files);
+}
+
+function addCommands(
+  command: Command,
+  terminal: Terminal,
+  kind: 'secret' | 'file',
+  connect: () => Promise<Secrets>,
+): void {
+  command
+    .command('set <name>')
+    .description(`Set a ${kind}, whose value is read from standard input and is never shown again`)
+    .option('--all', 'for all users, as an administrator')
+    .action(async (name: string, { all = false }: SetOptions) => {
+      const value = await valueFor(terminal, kind);
+      const secrets = await connect();
+      await terminal.out(`${await secrets.set(name, value, { forAll: all })}\n`);
+    });
+  command
+    .command('ls')
+    .description(`List your ${kind}s and those of all users, without values`)
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'ids only')
+    .action(async (form: Form) => {
+      const all = await (await connect()).list();
+      await printList(terminal, form, all, ['ID', 'NAME', 'FOR', 'BYTES', 'SET'], (one: Secret) => [
+        ...[String(one.id), one.name, one.for_all ? 'all' : 'you', String(one.size)],
+        ageOf(one.set_at, Date.now()),
+      ]);
+    });
+  command
+    .command(`rm <${kind}...>`)
+    .description(`Remove ${kind}s, by id or name`)
+    .action(async (given: string[]) => {
+      const secrets = await connect();
+      await forEachNamed(terminal, secrets, given, (id) => secrets.remove(id));
+    });
+}
+
+/** A line of text ends without its line break; a file has every byte. */
+async function valueFor(terminal: Terminal, kind: 'secret' | 'file'): Promise<string> {
+  if (kind === 'file') return Buffer.from(await terminal.inputBytes()).toString('base64');
+  if (terminal.isInteractive) return terminal.ask('Value: ', true);
+  return (await terminal.input()).replace(/\r?\n$/, '');
+}
+
+async function encrypt(terminal: Terminal, connect: () => Promise<Berth>): Promise<void> {
+  const { secrets } = await connect();
+  let encrypted = 0;
+  for (;;) {
+    const round = await secrets.encrypt();
+    encrypted += round.encrypted;
+    if (round.left > 0 && round.encrypted > 0) continue;
+    await terminal.out(`${encrypted}\n`);
+    terminal.say(
+      round.unreadable > 0
+        ? `The keys of ${round.unreadable} values are not in BERTH_SECRET_KEYS: add them, or set these values again.`
+        : 'All values are encrypted with the first key: other keys can be removed from BERTH_SECRET_KEYS.',
+    );
+    return;
+  }
+}

@@ -1,0 +1,93 @@
+/** Schemas and JSON of secrets and files. No schema of an answer has a value. */
+import * as z from 'zod';
+import {
+  MAX_FILE_BYTES,
+  MAX_SECRET_BYTES,
+  type Secret,
+  type SecretKind,
+} from '../../core/accounts/secret.ts';
+
+const MAX_NAME_LENGTH = 64;
+
+const forAll = z
+  .boolean()
+  .optional()
+  .describe('For all users instead of yourself alone; only administrators may set it');
+
+/** As descriptions refer to it. */
+export const secretName = z
+  .string()
+  .max(MAX_NAME_LENGTH)
+  .regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'must be letters, digits, "_" and "-", beginning with a letter')
+  .meta({ examples: ['DB_PASSWORD'] });
+
+export const fileName = z
+  .string()
+  .max(MAX_NAME_LENGTH)
+  .regex(/^[A-Za-z][A-Za-z0-9._-]*$/, 'must be letters, digits, ".", "_" and "-", beginning with a letter')
+  .meta({ examples: ['server.pem'] });
+
+const utf8 = new TextEncoder();
+
+const text = z
+  .string()
+  .min(1)
+  .max(MAX_SECRET_BYTES)
+  .refine((value) => !value.includes('\0') && value.isWellFormed(), 'must be text without NUL characters')
+  .transform((value) => utf8.encode(value))
+  .refine((bytes) => bytes.length <= MAX_SECRET_BYTES, `must have at most ${MAX_SECRET_BYTES} bytes`);
+
+const MAX_BASE64_LENGTH = 4 * Math.ceil(MAX_FILE_BYTES / 3);
+
+const bytes = z
+  .string()
+  .max(MAX_BASE64_LENGTH, `must have at most ${MAX_FILE_BYTES} bytes`)
+  .regex(/^[A-Za-z0-9+/]*={0,2}$/, 'must be base64')
+  .refine((value) => value.length % 4 === 0, 'must be base64, with its padding')
+  .transform((value) => Uint8Array.from(Buffer.from(value, 'base64')))
+  .refine((value) => value.length <= MAX_FILE_BYTES, `must have at most ${MAX_FILE_BYTES} bytes`);
+
+export const secretFields = {
+  secret: z.strictObject({
+    name: secretName,
+    value: text.describe(
+      `The value, of at most ${MAX_SECRET_BYTES} bytes in UTF-8, which cannot be read again`,
+    ),
+    for_all: forAll,
+  }),
+  file: z.strictObject({
+    name: fileName,
+    value: bytes.describe(
+      `The content in base64, of at most ${MAX_FILE_BYTES} bytes, which cannot be read again`,
+    ),
+    for_all: forAll,
+  }),
+} as const satisfies Record<SecretKind, z.ZodType>;
+
+export const secretSchema = z
+  .strictObject({
+    id: z.int().positive(),
+    name: z.string(),
+    for_all: z.boolean().describe('Whether all users may use it'),
+    size: z.int().nonnegative().describe('Bytes of the value'),
+    set_at: z.number().describe('When the value was set, in seconds since 1970'),
+  })
+  .meta({ id: 'Secret' });
+
+export const resealingSchema = z
+  .strictObject({
+    encrypted: z.int().describe('Values that this request has encrypted with the first key'),
+    left: z.int().describe('Values for further requests'),
+    unreadable: z.int().describe('Values whose key is no longer in the setting'),
+  })
+  .meta({ id: 'SecretEncryption' });
+
+export type SecretJson = z.infer<typeof secretSchema>;
+
+export const secretJson = ({ id, name, userId, bytes: size, setMs }: Secret): SecretJson => ({
+  id,
+  name,
+  for_all: userId === null,
+  size,
+  set_at: setMs / 1_000,
+});

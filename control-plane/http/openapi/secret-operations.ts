@@ -1,0 +1,52 @@
+/** Operations on secrets and files for the OpenAPI document: below Berth's own path only (H575). */
+import * as z from 'zod';
+import { type SecretKind, secretKinds } from '../../core/accounts/secret.ts';
+import { resealingSchema, secretFields, secretSchema } from '../json/secret-schemas.ts';
+import type { Operation, Scheme } from './operation.ts';
+
+const id = z.int().positive();
+const ANSWERS = { secret: z.strictObject({ secret_id: id }), file: z.strictObject({ file_id: id }) };
+
+export const secretOperations = (access: readonly Scheme[]): Operation[] => [
+  ...secretKinds.flatMap((kind) => operationsOf(kind, access)),
+  {
+    ...{ tag: 'Secrets', isNative: true, access },
+    method: 'post',
+    path: '/secret/encrypt',
+    summary:
+      'Encrypt some values with the first key of the setting, as an administrator; repeat while values are left',
+    answer: resealingSchema,
+    errors: [409],
+  },
+];
+
+function operationsOf(kind: SecretKind, access: readonly Scheme[]): Operation[] {
+  const common = { tag: 'Secrets', isNative: true, access } as const;
+  return [
+    {
+      ...common,
+      method: 'post',
+      path: `/${kind}`,
+      summary: `Set a ${kind} of your own, or of all users for an administrator; the value is never shown again`,
+      body: secretFields[kind],
+      answer: ANSWERS[kind],
+      errors: [400, 409, 413],
+    },
+    {
+      ...common,
+      method: 'get',
+      path: `/${kind}`,
+      summary: `List your ${kind}s and those of all users by id, without values`,
+      answer: z.record(z.string(), secretSchema),
+      errors: [],
+    },
+    {
+      ...common,
+      method: 'delete',
+      path: `/${kind}/:id`,
+      summary: `Remove a ${kind} of your own, or of all users for an administrator`,
+      answer: 'empty',
+      errors: [404],
+    },
+  ];
+}

@@ -1,0 +1,141 @@
+/** Rows of the secrets and files of users and of all. Values are encrypted before they come here (ACC-18). */
+import type { Sealed, Secret, SecretKind, SecretName, SecretPlace } from '../../core/accounts/secret.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
+
+export interface SealedSecret extends SecretPlace {
+  id: number;
+  sealed: Sealed;
+}
+
+/** A value to be stored, with the number of its bytes. */
+export interface NewSecret extends SecretPlace {
+  sealed: Sealed;
+  bytes: number;
+}
+
+/**
+ * Stores the value in place of an earlier one of the same name, and runs `audit` in the same transaction.
+ * Resolves to false beyond the limit, and if the user is gone.
+ */
+export async function writeSecret(
+  db: Db,
+  { kind, userId, name, sealed, bytes }: NewSecret,
+  { maxPerUser, setMs }: { maxPerUser: number; setMs: number },
+  audit: Statement,
+): Promise<boolean> {
+  const sql = `INSERT INTO user_secrets (kind, user_id, name, key_id, sealed, bytes, set_ms)
+    SELECT ?, ?, ?, ?, ?, ?, ?
+    WHERE (? IS NULL OR EXISTS (SELECT 1 FROM users WHERE id = ? AND enabled = 1 AND deleted = 0))
+      AND ((SELECT count(*) FROM user_secrets WHERE user_id IS ?) < ?
+        OR EXISTS (SELECT 1 FROM user_secrets WHERE user_id IS ? AND kind = ? AND name = ?))
+    ON CONFLICT (ifnull(user_id, 0), kind, name) DO UPDATE
+      SET key_id = excluded.key_id, sealed = excluded.sealed, bytes = excluded.bytes, set_ms = excluded.set_ms`;
+  const args = [
+    ...[kind, userId, name, sealed.keyId, sealed.text, bytes, setMs],
+    ...[userId, userId, userId, maxPerUser, userId, kind, name],
+  ];
+  const [written] = await db.batch([{ sql, args }, audit]);
+  return written === 1;
+}
+
+const LISTED = 'id, kind, user_id, name, key_id, bytes, set_ms';
+
+/** The user's own and those of all, by name. BERTH_MAX_SECRETS_PER_USER bounds both. */
+export async function listSecrets(db: Db, kind: SecretKind, userId: number): Promise<Secret[]> {
+  const sql = `SELECT ${LISTED} FROM user_secrets WHERE kind = ? AND (user_id = ? OR user_id IS NULL)
+    ORDER BY name, user_id IS NULL`;
+  return (await db.query(sql, [kind, userId])).map(secretOf);
+}
+
+export async function findSecret(db: Db, kind: SecretKind, id: number): Promise<Secret | undefined> {
+  const [row] = await db.query(`SELECT ${LISTED} FROM user_secrets WHERE id = ? AND kind = ? LIMIT 1`, [
+    id,
+    kind,
+  ]);
+  return row && secretOf(row);
+}
+
+/** The id of a name; undefined if there is none. */
+export async function findSecretId(db: Db, { kind, userId, name }: SecretPlace): Promise<number | undefined> {
+  const sql = 'SELECT id FROM user_secrets WHERE user_id IS ? AND kind = ? AND name = ? LIMIT 1';
+  const [row] = await db.query(sql, [userId, kind, name]);
+  return row && Number(row.id);
+}
+
+/** Runs `audit` in the same transaction. Resolves to false if there is no such secret. */
+export async function deleteSecret(db: Db, id: number, audit: Statement): Promise<boolean> {
+  const [deleted] = await db.batch([{ sql: 'DELETE FROM user_secrets WHERE id = ?', args: [id] }, audit]);
+  return deleted === 1;
+}
+
+/** What a user's description means by these names: the user's own secret, or else the one of all. No values. */
+export async function findSecretKeys(
+  db: Db,
+  userId: number,
+  names: readonly SecretName[],
+): Promise<(SecretName & { keyId: string })[]> {
+  const rows = await db.query(byNames('kind, name, key_id'), [userId, JSON.stringify(names)]);
+  return rows.map((row) => ({ ...nameOf(row), keyId: String(row.key_id) }));
+}
+
+/** The same with the encrypted values. */
+export async function findSealedSecrets(
+  db: Db,
+  userId: number,
+  names: readonly SecretName[],
+): Promise<SealedSecret[]> {
+  const rows = await db.query(byNames('id, kind, user_id, name, key_id, sealed'), [
+    userId,
+    JSON.stringify(names),
+  ]);
+  return rows.map(sealedOf);
+}
+
+/** The own one comes last, so that it replaces the one of all in a map by name. */
+const byNames = (columns: string) => `SELECT ${columns} FROM user_secrets
+  WHERE (user_id = ? OR user_id IS NULL)
+    AND (kind, name) IN (SELECT value ->> 'kind', value ->> 'name' FROM json_each(?))
+  ORDER BY user_id IS NOT NULL`;
+
+/** Some values that are not encrypted with `keyId` but with one of `others`, the oldest first. */
+export async function listOutdated(
+  db: Db,
+  { keyId, others, limit }: { keyId: string; others: readonly string[]; limit: number },
+): Promise<SealedSecret[]> {
+  const sql = `SELECT id, kind, user_id, name, key_id, sealed FROM user_secrets
+    WHERE key_id <> ? AND key_id IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?`;
+  return (await db.query(sql, [keyId, JSON.stringify(others), limit])).map(sealedOf);
+}
+
+/** Numbers of values that are encrypted with another key than `keyId`, by key. */
+export async function countOutdated(db: Db, keyId: string): Promise<{ keyId: string; secrets: number }[]> {
+  const sql = 'SELECT key_id, count(*) AS n FROM user_secrets WHERE key_id <> ? GROUP BY key_id';
+  return (await db.query(sql, [keyId])).map((row) => ({ keyId: String(row.key_id), secrets: Number(row.n) }));
+}
+
+/** Replaces an encrypted value, unless it has changed since it was read. */
+export const resealed = ({ id, sealed }: SealedSecret, { keyId, text }: Sealed): Statement => ({
+  sql: 'UPDATE user_secrets SET key_id = ?, sealed = ? WHERE id = ? AND sealed = ?',
+  args: [keyId, text, id, sealed.text],
+});
+
+const nameOf = (row: Row): SecretName => ({ kind: String(row.kind) as SecretKind, name: String(row.name) });
+
+const placeOf = (row: Row): SecretPlace => ({
+  ...nameOf(row),
+  userId: row.user_id === null ? null : Number(row.user_id),
+});
+
+const secretOf = (row: Row): Secret => ({
+  ...placeOf(row),
+  id: Number(row.id),
+  bytes: Number(row.bytes),
+  keyId: String(row.key_id),
+  setMs: Number(row.set_ms),
+});
+
+const sealedOf = (row: Row): SealedSecret => ({
+  ...placeOf(row),
+  id: Number(row.id),
+  sealed: { keyId: String(row.key_id), text: String(row.sealed) },
+});
