@@ -20,7 +20,6 @@ import {
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
 import { ldapProblems, ldapSettings } from './directory/ldap-settings.ts';
-import type { ScrapeAccess } from './operations/cluster/metrics.ts';
 import { signOnProblems, signOnSettings } from './operations/sign-on/settings.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
 
@@ -238,16 +237,6 @@ export const strictTransportOf = (config: Config, can: { httpsItself: boolean; b
   config.BERTH_HSTS_MAX_AGE > 0 && (can.httpsItself || can.behindProxy)
     ? { maxAgeS: config.BERTH_HSTS_MAX_AGE, behindProxy: can.behindProxy }
     : undefined;
-
-/** Who may scrape metrics; undefined if there are none. */
-export const scrapeAccessOf = ({
-  BERTH_METRICS: mode,
-  BERTH_METRICS_TOKEN: token,
-}: Config): ScrapeAccess | undefined => {
-  if (mode === 'off') return undefined;
-  if (mode === 'open') return { by: 'anyone' };
-  return token === undefined ? { by: 'account' } : { by: 'token', token };
-};
 
 export const personalTokenRulesOf = (config: Config): PersonalTokenRules => ({
   maxPerUser: config.BERTH_MAX_PERSONAL_TOKENS_PER_USER,

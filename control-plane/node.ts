@@ -14,7 +14,6 @@ import {
   type NodeConfig,
   personalTokenRulesOf,
   readNodeConfig,
-  scrapeAccessOf,
   secretSettingsOf,
   strictTransportOf,
 } from './config.ts';
@@ -41,6 +40,7 @@ import { logTo } from './logger.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
 import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
+import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { signOnOf } from './operations/sign-on/settings.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';

@@ -5,7 +5,7 @@
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
-import { personalTokenRulesOf, scrapeAccessOf, secretSettingsOf, strictTransportOf } from './config.ts';
+import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
@@ -19,6 +19,7 @@ import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
 import { HostKeys } from './operations/cluster/agent-proof.ts';
+import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
 import { signOnOf } from './operations/sign-on/settings.ts';
 import { groupReadsOfRequests, type RequestReads } from './request-reads.ts';

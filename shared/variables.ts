@@ -166,8 +166,8 @@ const nextBrace = (text: string, at: number): number =>
   text.charCodeAt(at) === OPEN ? at : text.indexOf('{', at);
 
 /**
- * The end of the name at `start`, like `[a-z_]+(#[A-Za-z0-9-]+)?`, or `start` itself if there is none. Names of
- * secrets may have `_` as well.
+ * The end of the name at `start`, like `[a-z_]+(#[A-Za-z0-9-]+)?`, or `start` itself if there is none. Names
+ * of secrets may have `_` as well.
  */
 function endOfName(text: string, start: number): number {
   let end = start;

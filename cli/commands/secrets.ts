@@ -1,4 +1,4 @@
-/** `berth secret` and `berth file`: values for environments and files of containers. Values are never arguments. */
+/** `berth secret` and `berth file`: values for environments and files of containers, never as arguments. */
 import type { Command } from 'commander';
 import type { Berth, Secret } from '../../client/berth.ts';
 import type { Secrets } from '../../client/resources.ts';

@@ -10,7 +10,7 @@ import { EngineError, type MountedFile } from '../engine.ts';
 
 /** Types of file systems in memory: tmpfs and ramfs. */
 const IN_MEMORY: ReadonlySet<number> = new Set([0x01021994, 0x858458f6]);
-/** Only the agent's user reaches the folder. Whoever runs in the container may read the file. */
+/** Only the agent's user reaches the folder. Every user of the container may read the file. */
 const [FOLDER_MODE, FILE_MODE] = [0o700, 0o444];
 
 export class SecretFiles {

@@ -36,8 +36,8 @@ export function* assignmentsAt(
 }
 
 /**
- * The assignments that the agent of a session can start. An agent of an earlier version can't use secrets: such
- * a start has failed for the time being (P223).
+ * The assignments that the agent of a session can start. An agent of an earlier version can't use secrets:
+ * such a start has failed for the time being (P223).
  */
 export function* startable(
   turns: Pick<Turns, 'enqueue'>,

@@ -9,6 +9,17 @@ import type { Context } from '../context.ts';
 /** Who may scrape: anybody, the holder of a token, or administrators. */
 export type ScrapeAccess = { by: 'anyone' } | { by: 'token'; token: string } | { by: 'account' };
 
+/** Access as the settings have it; undefined if there are no metrics. */
+export function scrapeAccessOf(settings: {
+  BERTH_METRICS: 'token' | 'open' | 'off';
+  BERTH_METRICS_TOKEN?: string | undefined;
+}): ScrapeAccess | undefined {
+  const { BERTH_METRICS: mode, BERTH_METRICS_TOKEN: token } = settings;
+  if (mode === 'off') return undefined;
+  if (mode === 'open') return { by: 'anyone' };
+  return token === undefined ? { by: 'account' } : { by: 'token', token };
+}
+
 export interface Scraper {
   bearer: string | undefined;
   /** Without `account` access, nobody is authenticated. */

@@ -97,7 +97,7 @@ export async function explainApplication(
   return context.coordinator.explainSubmission(submission);
 }
 
-/** Throws `invalid` if a secret is missing that the description refers to. Most have none, and need no query. */
+/** Throws `invalid` if the description refers to a secret that is missing. Most need no query. */
 async function checkSecrets(
   context: Context,
   { userId, application, description }: SubmissionInput & { userId: number },

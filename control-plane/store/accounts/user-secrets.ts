@@ -68,7 +68,7 @@ export async function deleteSecret(db: Db, id: number, audit: Statement): Promis
   return deleted === 1;
 }
 
-/** What a user's description means by these names: the user's own secret, or else the one of all. No values. */
+/** What a user's description means by these names, without values: the user's own, or else the one of all. */
 export async function findSecretKeys(
   db: Db,
   userId: number,

@@ -1,4 +1,4 @@
-/** Reads the service of one start, if that is assigned to a host: what its agent needs besides the message. */
+/** Reads the service of one start that is assigned to a host: what its agent needs besides the message. */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { Db } from '../db/db.ts';
 

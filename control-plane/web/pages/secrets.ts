@@ -1,4 +1,4 @@
-/** The pages of secrets and files: their lists without values, and forms that set them. No page has a value. */
+/** The pages of secrets and files: lists, and forms that set them. No page has a value. */
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { MAX_FILE_BYTES, type Secret, type SecretKind, secretKinds } from '../../core/accounts/secret.ts';

@@ -1,4 +1,7 @@
-/** `berth token`, `berth login --token`, `berth secret` and `berth file`: one control plane and one home folder serve all tests. */
+/**
+ * `berth token`, `berth login --token`, `berth secret` and `berth file`: one control plane and one home folder
+ * for all tests.
+ */
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -84,7 +84,9 @@ test('H272: the environment of the local agent has no credentials of the control
   expect(await environmentOf(berth.program.pid)).toContain(`BERTH_ADMIN_PASSWORD=${PASSWORD}`);
   const agents = await environmentOf(await berth.agentPid());
   expect(agents).toContain('BERTH_DEPLOYMENT_NAME=e2e-restart');
-  expect(agents.filter((line) => /^BERTH_(ADMIN|DATABASE|METRICS_TOKEN|OIDC_CLIENT_SECRET)/.test(line))).toEqual([]);
+  expect(
+    agents.filter((line) => /^BERTH_(ADMIN|DATABASE|METRICS_TOKEN|OIDC_CLIENT_SECRET)/.test(line)),
+  ).toEqual([]);
 });
 
 test('H270: SIGTERM ends the control plane and its agent within 5 s, and leaves containers running', async () => {

@@ -52,8 +52,8 @@ export async function filesWith(folder: string, text: string): Promise<string[]>
 }
 
 /**
- * Files with secret contents: an unprivileged container reads them and can't write them, they are in memory only,
- * outlive the agent, come back with a restarted service, and go with the container.
+ * Files with secret contents: an unprivileged container reads them and can't write them, they are in memory
+ * only, outlive the agent, come back with a restarted service, and go with the container.
  */
 export async function checkSecretFiles(
   berth: Berth,

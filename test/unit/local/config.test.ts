@@ -5,8 +5,8 @@ import {
   readConfig,
   readNodeConfig,
   schedulerConfigOf,
-  scrapeAccessOf,
 } from '../../../control-plane/config.ts';
+import { scrapeAccessOf } from '../../../control-plane/operations/cluster/metrics.ts';
 
 describe('BERTH_HOST_LOST_AFTER', () => {
   const lostAfterMs = (text?: string) =>

@@ -41,6 +41,7 @@ describe('names', () => {
       'berth.execution': '7',
       'berth.service': '5',
       'berth.generation': '2',
+      'berth.health': '',
       'berth.id-proof': '',
       'berth.owner': 'bob',
       'berth.cores.min': '0.5',
