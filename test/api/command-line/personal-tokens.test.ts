@@ -1,6 +1,6 @@
 /**
- * `berth token`, `berth login --token`, `berth secret` and `berth file`: one control plane and one home folder
- * for all tests.
+ * `berth token`, `berth login --token`, `berth secret` and `berth file`: one control plane and one home
+ * folder for all tests.
  */
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
