@@ -10,7 +10,9 @@ const { docker, engine, makeEngine, assignment, run } = dockerRig('health');
 const frame = { intervalMs: 1_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
 const http = (path: string): HealthCheck => ({ ...frame, kind: 'http', port: 8080, path });
 const tcp: HealthCheck = { ...frame, kind: 'tcp', port: 8080 };
-const sh = (script: string): HealthCheck => ({ ...frame, kind: 'command', words: ['sh', '-c', script] });
+/** The engine of a busy machine takes its time to begin a command. */
+const patient = { ...frame, timeoutMs: 20_000 };
+const sh = (script: string): HealthCheck => ({ ...patient, kind: 'command', words: ['sh', '-c', script] });
 const shell = (script: string) => ({ command: ['sh', '-c', script] });
 const idle = shell('sleep 1000');
 const SERVER = 'mkdir -p /tmp/www/inner && echo ok >/tmp/www/ok && exec httpd -f -p 8080 -h /tmp/www';
@@ -87,7 +89,7 @@ describe('P212: checks by a command', () => {
     const missing = await run({
       service: 3,
       ...idle,
-      health: { ...frame, kind: 'command', words: ['/no/such'] },
+      health: { ...patient, kind: 'command', words: ['/no/such'] },
     });
     expect(await detailOf(good, 'healthy')).toBe('the command ended with exit code 0');
     const detail = await detailOf(bad, 'unhealthy');
@@ -114,14 +116,14 @@ describe('P212: checks by a command', () => {
     await from.remove();
     onTestFinished(() => docker.getImage('berth/health-test:1').remove({ force: true }));
     const image = { image: 'berth/health-test:1', ...idle };
-    const container = await run({ ...image, health: { ...frame, kind: 'image' } });
+    const container = await run({ ...image, health: { ...patient, kind: 'image' } });
     expect(await detailOf(container, 'healthy')).toBe('the command ended with exit code 0: from the image');
     const unasked = await run({ service: 2, ...image });
     expect((await docker.getContainer(unasked.id).inspect()).State.Health).toBeUndefined();
     expect(unasked).not.toHaveProperty('health');
   });
   test('P212: a start fails for good if the image has no check', async () => {
-    const wanted = assignment({ ...idle, health: { ...frame, kind: 'image' } });
+    const wanted = assignment({ ...idle, health: { ...patient, kind: 'image' } });
     expect(await errorOf(engine().create(wanted, CPU_LIMIT))).toMatchObject({
       kind: 'permanent',
       message: expect.stringContaining('has no HEALTHCHECK'),

@@ -219,6 +219,8 @@ class Place {
     if (!samples.time?.length) return;
     if (this.#drawings.length === 0) {
       this.#parent.hidden = false;
+      // What was reserved for them.
+      this.#parent.replaceChildren();
       const charts = CHARTS.filter((chart) => linesIn(chart, samples).length > 0);
       this.#drawings = charts.map((chart) => new Drawing(chart, this.#parent));
     }

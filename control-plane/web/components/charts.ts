@@ -15,9 +15,14 @@ export const CHART_COLUMNS = [
 ] as const;
 export type ChartColumn = (typeof CHART_COLUMNS)[number];
 
-/** Where the script draws the samples of this id. It must be outside of live parts. */
-export const chartPlace = (samplesId: string): Html =>
-  html`<div class="grid charts" data-charts="${samplesId}" hidden></div>`;
+/**
+ * Where the script draws the samples of this id. It must be outside of live parts. `reserved`: the number of
+ * charts whose space is kept, so that nothing below them moves when they are drawn.
+ */
+export const chartPlace = (samplesId: string, reserved = 0): Html =>
+  reserved === 0
+    ? html`<div class="grid charts" data-charts="${samplesId}" hidden></div>`
+    : html`<div class="grid charts reserved" data-charts="${samplesId}">${Array.from({ length: reserved }, () => html`<figure class="card chart" aria-hidden="true"></figure>`)}</div>`;
 
 /** The numbers of each sample, in the order of the columns. The time comes first; null is unknown. */
 export const samplesFor = (

@@ -116,9 +116,9 @@ test('C131, P172: a coordinator that ends while it is awake is followed by anoth
   await eventually(() => {
     void one.pulse().catch(() => {});
     return one.closeCode !== undefined;
-  }, 40_000);
+  }, 70_000);
   expect([one.closeCode, countOf('gateway.silent')]).toEqual([4000, 0]);
-}, 60_000);
+}, 90_000);
 
 test('C232: a coordinator that can not go on after a sleep does not use a database that a newer release has migrated', async () => {
   const one = await join('one');

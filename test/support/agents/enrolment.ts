@@ -52,7 +52,16 @@ async function responseOf(response: IncomingMessage): Promise<Response> {
 
 /** Registers a host with a token that is written into the database; resolves to its id. */
 export const enrol = async (place: Place, db: Db, name: string, key: AgentKey): Promise<number> =>
-  enrolWith((await makeJoinToken(db, Date.now())).token, place, name, key);
+  enrolWith((await joinTokenIn(db)).token, place, name, key);
+
+let lastToken: Promise<unknown> = Promise.resolve();
+
+/** One after the other: sqld lets many writers that wait at once wait for long. */
+function joinTokenIn(db: Db): ReturnType<typeof makeJoinToken> {
+  const token = lastToken.then(() => makeJoinToken(db, Date.now()));
+  lastToken = token.catch(() => {});
+  return token;
+}
 
 /** Registers a host with a join token; resolves to its id. */
 export async function enrolWith(

@@ -51,6 +51,10 @@ class Refresher {
     });
   }
 
+  get isLeaving(): boolean {
+    return this.#leaving;
+  }
+
   request(): void {
     this.#due = true;
     if (!this.#running) void this.#run();
@@ -162,7 +166,8 @@ class Connection {
   async #leaveIfLoggedOut(): Promise<void> {
     const headers = { accept: 'text/event-stream' };
     const response = await fetch(EVENTS, { method: 'HEAD', headers }).catch(() => undefined);
-    if (response?.status === 401) this.#refresher.request();
+    // A logout ends the stream, too. Its own answer has a notice, which another fetch of the page would take.
+    if (response?.status === 401 && !this.#refresher.isLeaving) this.#refresher.request();
   }
 
   close(): void {

@@ -40,7 +40,7 @@ ${isShown ? html`<pre id="description" tabindex="0">${`${JSON.stringify(applicat
 
 /** What each instance of a service runs, reserves and may use at most. */
 const definitions = (services: readonly ServiceDescription[]): Html => html`
-<div class="scroll below"><table>
+<div class="scroll below" tabindex="0"><table>
 <caption class="unseen">What each instance of a service runs and reserves</caption>
 <thead><tr><th scope="col">Service</th><th scope="col" class="number">Instances</th><th scope="col">Image, command</th>
 <th scope="col">Memory reserved</th><th scope="col">Cores reserved</th></tr></thead>

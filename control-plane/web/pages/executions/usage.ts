@@ -19,6 +19,8 @@ import { page } from '../../components/page.ts';
 import { badge, coresNumber, crumbs, empty, facts, live, timeOf } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 
+/** Charts of a service: memory and cores. */
+const CHARTS = 2;
 /** Rows of a table beside others. */
 const FEW_ROWS = 10;
 
@@ -69,7 +71,7 @@ const serviceUsage = (seen: SeenServiceUsage, isAlone: boolean): Html => {
   return html`
 <section aria-labelledby="title-${service.id}">
 <h2 id="title-${service.id}">${service.name}</h2>
-${chartPlace(`samples-${service.id}`)}
+${chartPlace(`samples-${service.id}`, seen.usage?.samples.length ? CHARTS : 0)}
 ${live(`usage-${service.id}`, [`execution:${service.executionId}`, 'time'], usagePart(seen, isAlone))}
 </section>`;
 };

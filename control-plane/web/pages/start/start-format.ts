@@ -40,7 +40,7 @@ const templateCard = ({ id, title, summary, application }: Template): Html => ht
 
 const sectionTable = ({ heading, rows }: ReferenceSection): Html => html`
 <h3>${coded(heading)}</h3>
-<div class="scroll"><table>
+<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">Required</th><th scope="col">Meaning</th></tr></thead>
 <tbody>${rows.map(
   ({ name, type, required, meaning }) => html`

@@ -220,9 +220,10 @@ export class LifecycleCheck {
     const exit = typeof after.exit === 'string' ? JSON.parse(after.exit) : null;
     if (!exit && after.failure === null) return;
     const isStopped = before.status === 'terminating';
-    // What was to stop anyway may be reported as ended: a sync without it takes the agent's mark away.
+    // What was to stop anyway may be reported as ended: a sync without it takes the agent's mark away. A report
+    // of bad health that was sent before still counts.
     this.#demand(
-      isStopped || !this.#starts.isGivenUp(after),
+      isStopped || exit?.unhealthy !== undefined || !this.#starts.isGivenUp(after),
       execution,
       `${what} counts as ended although its agent gave it up without contact`,
     );

@@ -86,7 +86,8 @@ export class Machine {
       addresses: ['192.0.2.1'],
       dockerHost: 'unix:///run/docker.sock',
     };
-    this.#config = readConfig(env, machine);
+    // Services here have no secrets, and the folder for them would be on a real disk.
+    this.#config = { ...readConfig(env, machine), secretsDir: null };
   }
 
   /** The running agent; the later one if there are two. */

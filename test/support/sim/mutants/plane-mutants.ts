@@ -105,7 +105,7 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/core/lifecycle/state-transitions.ts',
     from: "(execution.ending !== null && execution.ending.status !== 'queued')",
     to: 'execution.ending !== null',
-    firstSeed: 60,
+    firstSeed: 62,
   },
   {
     name: 'reopen a log at offset 0 after a reconnect',
@@ -142,7 +142,7 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: '  if (isPreempted(service)) return false;\n',
     to: '  if (service.id > 0) return false;\n',
-    firstSeed: 24,
+    firstSeed: 23,
   },
   {
     name: 'accept reports on any generation',
@@ -161,14 +161,14 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/core/hosts/host-liveness.ts',
     from: '  return silentSinceMs + leaseMs + LEASE_MARGIN_MS;',
     to: '  return silentSinceMs;',
-    firstSeed: 25,
+    firstSeed: 51,
   },
   {
     name: 'keep elastic services on drained hosts',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
     to: 'false;',
-    firstSeed: 99,
+    firstSeed: 112,
   },
   {
     name: 'remove connected hosts that have services',
@@ -182,7 +182,7 @@ export const planeMutants: readonly Mutant[] = [
     from: '    if (!stored.hasEnded) {',
     to: '    if (false) {',
     faults: ['second control plane'],
-    firstSeed: 65,
+    firstSeed: 67,
   },
   {
     name: 'restart services elsewhere as soon as the clock steps forward',
@@ -190,7 +190,7 @@ export const planeMutants: readonly Mutant[] = [
     from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
     to: '    if (false) restartTimeout',
     faults: ['clock jumps after a host is lost'],
-    firstSeed: 42,
+    firstSeed: 44,
   },
   {
     name: 'admit executions beyond the bounds of the queue',
@@ -261,7 +261,7 @@ export const planeMutants: readonly Mutant[] = [
     from: 'if (!cluster.hosts.has(session.hostId)) cluster.changes.confirmsEpoch = true;',
     to: '',
     faults: ['host joins beside a second control plane'],
-    firstSeed: 167,
+    firstSeed: 230,
   },
   {
     name: 'count no report as contact',
@@ -300,7 +300,7 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: 'if (service.exit || isPreempted(service)) return;',
     to: 'if (service.exit) return;',
-    firstSeed: 24,
+    firstSeed: 28,
   },
   {
     name: 'count the failure of a start that was cancelled',
@@ -308,7 +308,7 @@ export const planeMutants: readonly Mutant[] = [
     from: "if (service.failure || service.status === 'terminating') return;",
     to: 'if (service.failure) return;',
     faults: ['host drained'],
-    firstSeed: 13,
+    firstSeed: 68,
   },
   {
     name: 'take a service from another host by a later start that a hello lists',
@@ -316,7 +316,7 @@ export const planeMutants: readonly Mutant[] = [
     from: 'if (isEnded(execution) || (service.placed && service.hostId !== host.id)) return;',
     to: 'if (isEnded(execution)) return;',
     faults: ['hostile messages from an agent'],
-    firstSeed: 15,
+    firstSeed: 17,
   },
   {
     name: 'remove ended executions before their days are over',
