@@ -4,6 +4,7 @@ import { CommandLine } from '../../support/clients/command-line.ts';
 import { FrailLine } from '../../support/clients/frail-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 /** Roles and quotas are fields of the API in group B, which is what the tests themselves use. */
 const setups: readonly Setup[] = [
@@ -14,7 +15,7 @@ const GIB = 1024 ** 3;
 const PASSWORD = 'a long: new one';
 let names = 0;
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   const accounts = new AccountClient(host);
   let berth: CommandLine;
   beforeAll(async () => {

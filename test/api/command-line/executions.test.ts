@@ -8,6 +8,7 @@ import { CommandLine } from '../../support/clients/command-line.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'A' },
@@ -17,7 +18,7 @@ const ONE = JSON.stringify(application(service()));
 /** Turns around what follows. */
 const HOSTILE = 'a\u202eb';
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   const api = new ApiClient(host);
   let home: string;
   let berth: CommandLine;

@@ -6,6 +6,7 @@ import { HostClient } from '../../support/clients/host-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'B' },
@@ -14,7 +15,7 @@ const setups: readonly Setup[] = [
 const GIB = 1024 ** 3;
 let names = 0;
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
   let berth: CommandLine;

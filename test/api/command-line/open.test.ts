@@ -8,6 +8,7 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'A' },
@@ -17,7 +18,7 @@ const port = (name: string, port_number: number, scheme = 'http') => ({
   ...{ name, port_number, protocol: 'tcp' as const, url_template: `${scheme}://{ip_port}/` },
 });
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   const api = new ApiClient(host);
   let home: string;
   let berth: CommandLine;

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'B' },
@@ -13,7 +14,7 @@ const LOGIN = ['--user', 'admin', '--password-stdin'];
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:9';
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   let home: string;
   let berth: CommandLine;
   beforeEach(async () => {

@@ -10,6 +10,7 @@ import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.t
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { ShellTerminal } from '../../support/tools/shells.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'A' },
@@ -18,7 +19,7 @@ const setups: readonly Setup[] = [
 const GIB = 2 ** 30;
 const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   const api = new ApiClient(host);
   let home: string;
   let berth: CommandLine;

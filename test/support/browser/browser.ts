@@ -11,6 +11,7 @@ import type { HostKind } from '../hosts/hosts.ts';
 import { freePort } from '../hosts/port.ts';
 import { type Berth, PASSWORD, startBerth } from '../rigs/berth.ts';
 import { scratchFolder } from '../tools/folder.ts';
+import { byTurns } from '../tools/turns.ts';
 import { ensureChromium } from './chromium.ts';
 import { QuietNetwork } from './quiet-network.ts';
 
@@ -61,15 +62,15 @@ interface Visit {
 
 export interface SiteOptions {
   env?: NodeJS.ProcessEnv;
-  /** Both by default. */
+  /** By default the one whose turn it is (TEST-10). */
   kinds?: readonly HostKind[];
 }
 
-/** Registers `suite` for Node and for workerd, each with an agent on the real engine and one Chromium. */
+/** Registers `suite` for Node, for workerd or for both, each with an agent on the real engine and one Chromium. */
 export function onSites(
   name: string,
   suite: (site: () => Site) => void,
-  { env = {}, kinds = ['node', 'workerd'] }: SiteOptions = {},
+  { env = {}, kinds = byTurns(['node', 'workerd'] as const) }: SiteOptions = {},
 ): void {
   describe.each(kinds)('%s', (kind) => {
     let berth: Berth;

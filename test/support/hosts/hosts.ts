@@ -1,10 +1,10 @@
 /** Hosts of the API suite: the control plane on Node and on workerd, with each variant of the API. */
-import { relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe } from 'vitest';
 import type { Db, Value } from '../../../control-plane/store/db/db.ts';
 import { HttpClient } from '../clients/http-client.ts';
 import { WebClient } from '../clients/web-client.ts';
 import { eventually } from '../tools/eventually.ts';
+import { byTurns } from '../tools/turns.ts';
 import { startNodeHost } from './host-node.ts';
 import { startWorkerdHost } from './workerd/host-workerd.ts';
 
@@ -55,15 +55,13 @@ export const hostsOf = (variant: Group): readonly Setup[] => [
 export const hosts: readonly Setup[] = hostsOf('B');
 
 /**
- * For the suites of both groups: both on Node, and on workerd one of them, by turns of the test files. With
- * `TEST_ALL=on` (`npm run test:all`) both on workerd, too. The other variants have suites of their own.
+ * For the suites of both groups: both on Node, and on workerd the one whose turn it is (TEST-10). The other
+ * variants have suites of their own.
  */
 export function everySetup(): readonly Setup[] {
   const pairs = [...hosts, ...hostsOf('A')];
-  if (process.env.TEST_ALL === 'on') return pairs;
-  const path = relative(import.meta.dirname, expect.getState().testPath ?? '');
-  const onWorkerd: Group = [...path].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % 2 ? 'A' : 'B';
-  return pairs.filter(({ kind, variant }) => kind === 'node' || variant === onWorkerd);
+  const on = (kind: HostKind) => pairs.filter((pair) => pair.kind === kind);
+  return [...on('node'), ...byTurns(on('workerd'))];
 }
 
 export const ADMIN_PASSWORD = 'correct: horse';
