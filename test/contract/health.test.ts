@@ -45,7 +45,8 @@ describe('P211: checks by HTTP and TCP', () => {
     const answers = (script: string) => shell(`while true; do ${script} | nc -l -p 8080 >/dev/null; done`);
     const health = { ...http('/'), startPeriodMs: 60_000 };
     const flood = await run({ ...answers('yes nonsense'), health });
-    const silent = await run({ service: 2, ...answers('sleep 1000'), health });
+    // A listener that takes any number of connections, and says nothing.
+    const silent = await run({ service: 2, ...shell('nc -ll -p 8080 -e sleep 1000'), health });
     await eventually(async () => (await detailOf(flood, 'starting')).endsWith(': the answer is not HTTP/1'));
     await eventually(async () => (await detailOf(silent, 'starting')).endsWith(': no answer within 1 s'));
   });

@@ -66,7 +66,7 @@ export interface SiteOptions {
   kinds?: readonly HostKind[];
 }
 
-/** Registers `suite` for Node, for workerd or for both, each with an agent on the real engine and one Chromium. */
+/** Registers `suite` for Node or workerd or both, each with an agent on the real engine and one Chromium. */
 export function onSites(
   name: string,
   suite: (site: () => Site) => void,

@@ -220,8 +220,8 @@ export class LifecycleCheck {
     const exit = typeof after.exit === 'string' ? JSON.parse(after.exit) : null;
     if (!exit && after.failure === null) return;
     const isStopped = before.status === 'terminating';
-    // What was to stop anyway may be reported as ended: a sync without it takes the agent's mark away. A report
-    // of bad health that was sent before still counts.
+    // What was to stop anyway may be reported as ended: a sync without it takes the agent's mark away. A
+    // report of bad health that was sent before still counts.
     this.#demand(
       isStopped || exit?.unhealthy !== undefined || !this.#starts.isGivenUp(after),
       execution,
