@@ -7,6 +7,7 @@ import {
   refusalSchema,
   registeredSchema,
 } from '../../shared/protocol/enrolment.ts';
+import { answerJson, answerText } from './answer.ts';
 
 /** The control plane refuses the registration permanently. */
 export class RegistrationRefusedError extends Error {
@@ -49,7 +50,7 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
   let answer: string;
   try {
     response = await post(target, joinToken, JSON.stringify(body));
-    answer = await textOf(response);
+    answer = await answerText(response, MAX_ANSWER_BYTES);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(
@@ -60,9 +61,9 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
     );
   }
   const status = response.statusCode ?? 0;
-  const registered = registeredSchema.safeParse(parse(answer));
+  const registered = registeredSchema.safeParse(answerJson(answer));
   if (status === 200 && registered.success) return registered.data.host_id;
-  const refusal = refusalSchema.safeParse(parse(answer));
+  const refusal = refusalSchema.safeParse(answerJson(answer));
   const details = refusal.success
     ? refusal.data.message
     : `${target.href} answered ${status}. Check that BERTH_URL is the address of a control plane.`;
@@ -95,24 +96,4 @@ function post(url: URL, joinToken: string, body: string): Promise<IncomingMessag
     outgoing.on('error', reject);
     outgoing.end(body);
   });
-}
-
-/** Throws if the answer is too long for a control plane. The connection then ends. */
-async function textOf(response: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of response as AsyncIterable<Buffer>) {
-    bytes += part.byteLength;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error(`its answer exceeds ${MAX_ANSWER_BYTES} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
-}
-
-function parse(answer: string): unknown {
-  try {
-    return JSON.parse(answer);
-  } catch {
-    return undefined;
-  }
 }

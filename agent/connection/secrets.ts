@@ -9,6 +9,7 @@ import {
 import type { FetchSecrets, SecretsAnswer } from '../engine/folders/start-secrets.ts';
 import { messageOf } from '../logger.ts';
 import type { Addresses } from './addresses.ts';
+import { answerJson, answerText } from './answer.ts';
 import type { Identity } from './identity.ts';
 import { endpoint } from './registration.ts';
 
@@ -30,7 +31,7 @@ export function secretsFrom(
         redirect: 'error',
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
-      return answerOf(response, await textOf(response), identity);
+      return answerOf(response, await answerText(response.body ?? [], MAX_SECRETS_ANSWER_BYTES), identity);
     } catch (error) {
       return { kind: 'unreachable', message: messageOf(error) };
     }
@@ -38,7 +39,7 @@ export function secretsFrom(
 }
 
 function answerOf({ ok, status, headers }: Response, text: string, identity: Identity): SecretsAnswer {
-  const body = parse(text);
+  const body = answerJson(text);
   // The text of an error of the schema may have values.
   const values = ok ? startSecretsSchema.safeParse(body).data : undefined;
   if (values) return { kind: 'values', values };
@@ -48,25 +49,4 @@ function answerOf({ ok, status, headers }: Response, text: string, identity: Ide
   const timeMs = Date.parse(headers.get('date') ?? '');
   identity.refused?.({ status, reason, timeMs: Number.isNaN(timeMs) ? undefined : timeMs });
   return { kind: status === REFUSED ? 'refused' : 'unreachable', message };
-}
-
-/** Throws if the answer is too long for secrets. The connection then ends. */
-async function textOf({ body }: Response): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of body ?? []) {
-    bytes += part.length;
-    if (bytes > MAX_SECRETS_ANSWER_BYTES)
-      throw new Error(`the answer exceeds ${MAX_SECRETS_ANSWER_BYTES} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

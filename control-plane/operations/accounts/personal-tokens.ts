@@ -28,7 +28,7 @@ import {
   listPersonalTokens as listRows,
   writePersonalTokenUse,
 } from '../../store/accounts/personal-tokens.ts';
-import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
+import { StoredKey } from '../../store/accounts/secrets.ts';
 import { findAccountByPersonalToken, findSessionTimes } from '../../store/accounts/users.ts';
 import { DatabaseError, type Db } from '../../store/db/db.ts';
 import { reviewAccess } from '../access-review.ts';
@@ -52,12 +52,13 @@ export class PersonalTokens {
   readonly #db: Db;
   readonly #nowMs: () => number;
   readonly #counts: LoginCounts;
-  #key: string | undefined;
+  readonly #key: StoredKey;
   /** The minute of the last use, by hash. Bounds writes to one each minute. */
   readonly #usedMs = new RecentMap<string, number>(MAX_REMEMBERED);
 
   constructor({ db, nowMs, counts }: PersonalTokensDeps) {
     this.#db = db;
+    this.#key = new StoredKey(db, 'personal-token-key');
     this.#counts = counts;
     this.#nowMs = nowMs;
   }
@@ -110,10 +111,9 @@ export class PersonalTokens {
   }
 
   async #proofOf(secret: string): Promise<string> {
-    this.#key ??= await findOrCreateSecret(this.#db, 'personal-token-key', () =>
-      randomBytes(32).toString('base64url'),
-    );
-    return createHmac('sha256', this.#key).update(secret).digest('base64url');
+    return createHmac('sha256', await this.#key.text())
+      .update(secret)
+      .digest('base64url');
   }
 }
 

@@ -18,7 +18,7 @@ import {
 import { type AuditEntry, entryOf } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { insertAuditOfChange } from '../../store/accounts/audit.ts';
-import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
+import { StoredKey } from '../../store/accounts/secrets.ts';
 import { deleteToken, insertAccess, insertPair, type NewToken } from '../../store/accounts/tokens.ts';
 import { findAccountByToken } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
@@ -55,11 +55,12 @@ export interface Granted {
 export class Tokens {
   readonly #deps: TokenDeps;
   readonly #rules: TokenRules;
-  #key: Uint8Array | undefined;
+  readonly #key: StoredKey;
 
   constructor(deps: TokenDeps, rules: TokenRules) {
     this.#deps = deps;
     this.#rules = rules;
+    this.#key = new StoredKey(deps.db, 'token-key');
   }
 
   /** The hash of the id of a token that Berth issued. Throws `bad-token` for others, and for another kind. */
@@ -169,14 +170,14 @@ export class Tokens {
       .setJti(id)
       .setIssuedAt(Math.floor(nowMs / 1_000))
       .setExpirationTime(Math.ceil(expiresMs / 1_000))
-      .sign(await this.#signingKey());
+      .sign(await this.#key.bytes());
     return { token, idHash: digest(id), expiresMs };
   }
 
   /** Returns the claims of the token; undefined if Berth did not issue it or it has expired. */
   async #read(token: string): Promise<{ kind: TokenKind; idHash: string } | undefined> {
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, await this.#signingKey(), {
+      const { payload, protectedHeader } = await jwtVerify(token, await this.#key.bytes(), {
         algorithms: [ALGORITHM],
         issuer: ISSUER,
         audience: this.#deps.deploymentName,
@@ -189,16 +190,6 @@ export class Tokens {
       if (error instanceof JOSEError) return undefined;
       throw error;
     }
-  }
-
-  async #signingKey(): Promise<Uint8Array> {
-    if (this.#key) return this.#key;
-    const text = await findOrCreateSecret(this.#deps.db, 'token-key', () =>
-      randomBytes(32).toString('base64url'),
-    );
-    const key = Buffer.from(text, 'base64url');
-    this.#key = key;
-    return key;
   }
 }
 

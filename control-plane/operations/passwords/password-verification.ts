@@ -2,12 +2,12 @@
  * Verifies passwords where they are kept: by a hash of Berth's own, or at the directory (ACC-17). Each way
  * has its own queue, so that a directory that is slow delays nobody whose password Berth stores.
  */
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { INTERNAL_SOURCE, LDAP_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { WaitingLogin } from '../../core/accounts/login-queue.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import type { LoginCounts } from '../../core/metrics/login-counts.ts';
-import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
+import { StoredKey } from '../../store/accounts/secrets.ts';
 import { findAccountByName, type StoredAccount } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { PasswordChecks } from './password-checks.ts';
@@ -34,11 +34,12 @@ export class PasswordVerification {
   readonly #deps: PasswordVerificationDeps;
   readonly #counts: LoginCounts;
   readonly #checks: Record<PasswordWay, PasswordChecks>;
-  #key: string | undefined;
+  readonly #key: StoredKey;
   #reportedMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: PasswordVerificationDeps, counts: LoginCounts) {
     this.#deps = deps;
+    this.#key = new StoredKey(deps.db, 'password-way-key');
     this.#counts = counts;
     const { nowMs, maxWaitingLogins: maxWaiting, directory } = deps;
     const maxRunning = directory?.maxRunning ?? 1;
@@ -63,10 +64,9 @@ export class PasswordVerification {
     if (!directory) return INTERNAL_SOURCE;
     const source = (await findAccountByName(db, username))?.user.authSource;
     if (source === INTERNAL_SOURCE || source === LDAP_SOURCE) return source;
-    this.#key ??= await findOrCreateSecret(db, 'password-way-key', () =>
-      randomBytes(32).toString('base64url'),
-    );
-    const [byte = 0] = createHmac('sha256', this.#key).update(username).digest();
+    const [byte = 0] = createHmac('sha256', await this.#key.text())
+      .update(username)
+      .digest();
     return byte % 2 === 0 ? INTERNAL_SOURCE : LDAP_SOURCE;
   }
 

@@ -12,7 +12,7 @@ import { replacedCredentials } from '../access-review.ts';
 import { digest } from '../accounts/digest.ts';
 import { Sessions } from '../accounts/sessions.ts';
 import type { Context } from '../context.ts';
-import { Seal } from './seal.ts';
+import { Envelope } from './envelope.ts';
 
 const CODE_MS = 60_000;
 
@@ -29,12 +29,12 @@ export interface CommandLineDeps extends Omit<Context, 'turns'> {
 
 export class CommandLineLogins {
   readonly #deps: CommandLineDeps;
-  readonly #codes: Seal<z.infer<typeof granted>>;
+  readonly #codes: Envelope<z.infer<typeof granted>>;
   readonly #sessions: Sessions;
 
   constructor(deps: CommandLineDeps) {
     this.#deps = deps;
-    this.#codes = new Seal(deps, 'berth-command-line', granted);
+    this.#codes = new Envelope(deps, 'berth-command-line', granted);
     this.#sessions = new Sessions({
       ...deps,
       credentialsEnded: (userId) => replacedCredentials(deps, userId),

@@ -15,8 +15,8 @@ import { Sessions } from '../accounts/sessions.ts';
 import type { Context } from '../context.ts';
 import { FairLine } from '../fair-line.ts';
 import { accountFor, type UserOfSignOn } from './account-for.ts';
+import { Envelope } from './envelope.ts';
 import type { Pending, Provider } from './provider.ts';
-import { Seal } from './seal.ts';
 
 /** How long a person may stay at the provider. */
 export const PENDING_MS = 600_000;
@@ -46,7 +46,7 @@ export interface SignOnDeps extends Omit<Context, 'turns'> {
 export class SignOn {
   readonly settings: SignOnSettings;
   readonly #deps: SignOnDeps;
-  readonly #begun: Seal<Begun>;
+  readonly #begun: Envelope<Begun>;
   readonly #sessions: Sessions;
   readonly #line: FairLine;
   #provider: Provider | undefined;
@@ -54,7 +54,7 @@ export class SignOn {
   constructor(deps: SignOnDeps, settings: SignOnSettings) {
     this.settings = settings;
     this.#deps = deps;
-    this.#begun = new Seal(deps, 'berth-sign-on', begunSignOn);
+    this.#begun = new Envelope(deps, 'berth-sign-on', begunSignOn);
     this.#sessions = new Sessions({
       ...deps,
       credentialsEnded: (userId) => replacedCredentials(deps, userId),

@@ -36,7 +36,7 @@ const OWNERS: Record<string, readonly string[]> = {
   jose: [
     'control-plane/operations/accounts/tokens.ts',
     'control-plane/operations/cluster/agent-proof.ts',
-    'control-plane/operations/sign-on/seal.ts',
+    'control-plane/operations/sign-on/envelope.ts',
     'agent/connection/identity.ts',
   ],
   oauth4webapi: ['control-plane/operations/sign-on/provider.ts'],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import * as z from 'zod';
-import { Seal } from '../../../../control-plane/operations/sign-on/seal.ts';
+import { Envelope } from '../../../../control-plane/operations/sign-on/envelope.ts';
 import type { Db } from '../../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../../support/hosts/memory-database.ts';
 
@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => db.close());
 
 const sealOf = (kind = 'one', deploymentName = 'here') =>
-  new Seal({ db, nowMs: () => nowMs, deploymentName }, kind, content);
+  new Envelope({ db, nowMs: () => nowMs, deploymentName }, kind, content);
 
 test('H535: what a browser keeps of a sign-on is opened only by the deployment that sealed it, for its purpose, and in time', async () => {
   const sealed = await sealOf().close({ secret: 'nonce' }, 600_000);
