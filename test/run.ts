@@ -15,6 +15,7 @@ import { ensureSlapd } from './support/directory/slapd.ts';
 import { removeKilledRuns } from './support/engines/leftovers.ts';
 import { type Counts, countTests, failuresIn } from './support/reports/count.ts';
 import { checkRules, titlesOf } from './support/reports/rules.ts';
+import { slowestFiles } from './support/reports/slowest.ts';
 import { ensurePrometheus } from './support/tools/prometheus.ts';
 import { ensureShells } from './support/tools/shells.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
@@ -22,6 +23,8 @@ import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 const MAX_BUNDLE_KIB = 1024;
 const RULES = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md', 'cli/SPEC.md'];
 const JSON_REPORT = resolve(import.meta.dirname, 'support/reports/json-report.ts');
+const ROOT = resolve(import.meta.dirname, '..');
+const SLOWEST = 10;
 const ONE: Counts = { passed: 1, failed: 0 };
 
 const total: Counts = { passed: 0, failed: 0 };
@@ -45,6 +48,7 @@ await Promise.all([checkSources(), findPrograms()]);
 await step('tests', runTests);
 // Without an engine most tests have not run, so their titles prove nothing about the rules.
 if (engine) await step('a test for every rule', proveRules);
+await printSlowest();
 await rm(folder, { recursive: true, force: true });
 if (engine?.started && !(await stopEngine(engine))) total.failed += 1;
 for (const line of failures) print(`FAILED ${line}`);
@@ -157,7 +161,7 @@ async function runVitest(
     failure = error;
     return String(error instanceof Error ? error.message : error);
   });
-  const json = await readFile(report, 'utf8').catch(() => '{"testResults": []}');
+  const json = await readReport(report);
   const counts = countTests(json);
   failures.push(...failuresIn(json));
   // vitest also fails for errors outside of tests, such as an unhandled rejection.
@@ -168,10 +172,17 @@ async function runVitest(
   return { ...counts, output: output ?? '' };
 }
 
+/** A vitest that failed early has written no report. */
+const readReport = (path: string): Promise<string> =>
+  readFile(path, 'utf8').catch(() => '{"testResults": []}');
+
+async function printSlowest(): Promise<void> {
+  const files = slowestFiles(await Promise.all(reports.map(readReport)), SLOWEST, ROOT);
+  if (files.length > 0) print(`\n== the slowest files of tests\n${files.join('\n')}\n`);
+}
+
 async function proveRules(): Promise<Counts> {
-  const documents = await Promise.all(
-    RULES.map((path) => readFile(resolve(import.meta.dirname, '..', path), 'utf8')),
-  );
+  const documents = await Promise.all(RULES.map((path) => readFile(resolve(ROOT, path), 'utf8')));
   const titles = await Promise.all(reports.map(async (report) => titlesOf(await readFile(report, 'utf8'))));
   const problems = checkRules(documents, titles.flat());
   if (problems.length > 0) throw new Error(problems.join('\n'));
