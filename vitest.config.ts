@@ -11,8 +11,10 @@ const engine = { globalSetup: 'test/support/hosts/engine-setup.ts' };
 /** The same, and a place for the release that files share. */
 const engineAndRelease = { globalSetup: [engine.globalSetup, 'test/support/releases/this-release.ts'] };
 
-/** Builds the Worker before the first test. */
-const bundle = { globalSetup: 'test/support/hosts/workerd/worker-bundle.ts' };
+/** Builds the Worker, and the control plane on Node, before the first test. */
+const bundles = {
+  globalSetup: ['test/support/hosts/workerd/worker-bundle.ts', 'test/support/hosts/node-bundle.ts'],
+};
 
 export default defineConfig({
   test: {
@@ -25,7 +27,7 @@ export default defineConfig({
       project('contract', engine),
       // Two files at a time, since a starting host waits for half of its time.
       project('api', {
-        ...bundle,
+        ...bundles,
         isolate: false,
         maxWorkers: 2,
         testTimeout: 30_000,
