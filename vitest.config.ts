@@ -16,6 +16,20 @@ const bundles = {
   globalSetup: ['test/support/hosts/workerd/worker-bundle.ts', 'test/support/hosts/node-bundle.ts'],
 };
 
+/** Files of e2e/ that measure how fast something answers: one at a time, after the others (TEST-11). */
+const ALONE = [
+  'test/e2e/executions/logs.test.ts',
+  'test/e2e/operation/attack.test.ts',
+  'test/e2e/operation/queue-attack.test.ts',
+  'test/e2e/operation/queue-attack-workerd.test.ts',
+  'test/e2e/operation/standby.test.ts',
+];
+const LONG = { testTimeout: 90_000, hookTimeout: 180_000 };
+/** Two files at a time, since most wait for half of their time; before all projects with a higher number. */
+const inPairs = (groupOrder: number) => ({ maxWorkers: 2, sequence: { groupOrder } });
+/** The same with one file at a time. */
+const oneByOne = (groupOrder: number) => ({ fileParallelism: false, sequence: { groupOrder } });
+
 export default defineConfig({
   test: {
     testTimeout: 20_000,
@@ -23,23 +37,12 @@ export default defineConfig({
     projects: [
       // These tests share their modules, which are loaded once per worker and not once per file (TEST-3).
       project('unit', { isolate: false }),
-      project('simulation', { testTimeout: 300_000, maxConcurrency: 2 }),
-      project('contract', engine),
-      // Two files at a time, since a starting host waits for half of its time.
-      project('api', {
-        ...bundles,
-        isolate: false,
-        maxWorkers: 2,
-        testTimeout: 30_000,
-        sequence: { groupOrder: 1 },
-      }),
-      project('browser', { ...engine, fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 }),
-      project('e2e', {
-        ...engineAndRelease,
-        fileParallelism: false,
-        testTimeout: 90_000,
-        hookTimeout: 180_000,
-      }),
+      project('browser', { ...engine, ...oneByOne(1), testTimeout: 60_000, hookTimeout: 180_000 }),
+      project('api', { ...bundles, isolate: false, ...inPairs(2), testTimeout: 30_000 }),
+      project('contract', { ...engine, ...inPairs(3) }),
+      project('e2e', { ...engineAndRelease, ...inPairs(4), ...LONG, exclude: ALONE }),
+      project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
+      project('e2e-alone', { ...engine, ...oneByOne(6), ...LONG, include: ALONE }),
     ],
   },
 });

@@ -129,13 +129,14 @@ async function findShells(): Promise<Counts> {
 }
 
 /**
- * Runs vitest several times at the same time, since each run mostly waits for containers and restarts. The
+ * Runs vitest several times at the same time, since each run mostly waits for containers and restarts. All take
+ * about as long, and the projects that need the processors most, `unit` and `simulation`, do not coincide. The
  * outputs of the further runs follow that of the first. Without an engine only the tests that need none run;
  * the missing engine is counted already.
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
-    ? [['unit', 'api'], ['e2e'], ['contract', 'browser', 'simulation']]
+    ? [['api'], ['e2e', 'simulation', 'e2e-alone'], ['unit', 'browser', 'contract']]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
   const runs = kinds.map((projects, n) => runVitest(projects, reports[n] ?? '', n === 0));

@@ -41,7 +41,7 @@ beforeAll(async () => {
     20: [programs, await pathWithNode20(join(folder, 'node20'))].join(delimiter),
     24: [node24, programs, ...without].join(delimiter),
   };
-}, 180_000);
+}, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** `berth` as it was installed, in a folder of its own. */

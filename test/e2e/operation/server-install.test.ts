@@ -33,7 +33,7 @@ beforeAll(async () => {
   const text = await readFile(manifest, 'utf8');
   await rm(manifest);
   await writeFile(manifest, JSON.stringify({ ...JSON.parse(text), version: NEWER }));
-}, 180_000);
+}, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 beforeEach(async () => {

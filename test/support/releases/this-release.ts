@@ -7,11 +7,15 @@ import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { replace } from '../../../control-plane/local/assets/bundle.ts';
 import { VERSION } from '../../../control-plane/version.ts';
+import { eventually } from '../tools/eventually.ts';
 import { scratchFolder } from '../tools/folder.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const SHARED = 'BERTH_TEST_RELEASE';
+/** Less than a file may take to set itself up. */
+const MAX_MAKING_MS = 290_000;
 const run = promisify(execFile);
 
 /** Has the files of the release. */
@@ -33,17 +37,33 @@ export default async function setup(): Promise<() => Promise<void>> {
   return () => rm(folder, { recursive: true, force: true });
 }
 
-/** Makes and installs it, if no test file has done so yet. Takes half a minute. */
+/**
+ * Makes and installs it, which takes half a minute. Only the first test file of a run does so: those beside it
+ * wait for it, and get its error if it fails.
+ */
 export async function thisRelease(): Promise<Release> {
   const folder = process.env[SHARED];
   if (!folder) throw new Error(`${SHARED} is not set: a vitest project without this set-up`);
   const note = join(folder, 'release.json');
-  const made = await readFile(note, 'utf8').catch(() => undefined);
-  if (made !== undefined) return JSON.parse(made);
-  const release = await makeRelease(folder);
-  await writeFile(note, JSON.stringify(release));
-  return release;
+  if (await isFirst(join(folder, 'begun'))) {
+    const made = await makeRelease(folder).catch((error) => ({ error: String(error) }));
+    await replace(note, JSON.stringify(made));
+  }
+  const text = await eventually(() => readFile(note, 'utf8'), MAX_MAKING_MS);
+  const made = JSON.parse(text) as Release | { error: string };
+  if ('error' in made) throw new Error(`the release was not made: ${made.error}`);
+  return made;
 }
+
+/** True for one caller of all processes. */
+const isFirst = (mark: string): Promise<boolean> =>
+  mkdir(mark).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
 
 async function makeRelease(folder: string): Promise<Release> {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
