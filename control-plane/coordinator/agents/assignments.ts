@@ -50,17 +50,20 @@ export function* startable(
       continue;
     }
     const { service, generation } = assignment;
-    const message = "the host's agent is of an earlier release, which can't use secrets: update the agent";
     turns.enqueue({
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(hostId);
-        if (host)
-          observe(cluster, host, { service, generation, state: 'failed', temporary: true, message }, nowMs);
+        if (!host) return;
+        const message = cannotUseSecrets(host.name);
+        observe(cluster, host, { service, generation, state: 'failed', temporary: true, message }, nowMs);
       },
       fail: () => {},
     });
   }
 }
+
+const cannotUseSecrets = (host: string): string =>
+  `the agent of host ${host} is too old to use secrets: update it (berth host update ${host})`;
 
 /** The description was validated at submission. */
 const applicationOf = ({ loaded }: Cluster, execution: Execution): Application =>

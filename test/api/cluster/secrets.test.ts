@@ -316,10 +316,12 @@ onHosts(
       const { execution_id } = reply.json<{ execution_id: number }>();
       const message = await eventually(async () => {
         const { text } = await user.get(`${NATIVE}/execution/${execution_id}/explain`);
-        if (!text.includes('update the agent')) throw new Error(text);
+        if (!text.includes('too old')) throw new Error(text);
         return text;
       });
-      expect(message).toContain("can't use secrets");
+      expect(message).toContain(
+        'the agent of host old is too old to use secrets: update it (berth host update old)',
+      );
       expect(old.all('start')).toEqual([]);
       await old.close();
     });
