@@ -20,7 +20,8 @@ const EXECUTABLE = 0o111;
 export async function* controlPlaneContext(tarball: string): AsyncIterable<ContextFile> {
   yield { name: 'Dockerfile', content: await readFile(join(ROOT, 'release/deploy/Dockerfile')) };
   yield { name: 'data/', content: Buffer.alloc(0) };
-  const files = await filesOf(tarball);
+  // The image has all packages as they are locked.
+  const files = (await filesOf(tarball)).filter(({ name }) => !name.startsWith('berth/node_modules/'));
   yield* files.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const folder of lockedPackages()) yield* packageFiles(folder);
 }

@@ -10,6 +10,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, extname, join, resolve } from 'node:path';
 import { transform } from 'esbuild';
 import { AGENT_BUNDLE, AGENT_RELEASE } from '../shared/protocol/release.ts';
+import { CARRIED, carryPackages } from './carried-packages.ts';
 import { buildClient, CLIENT_EXPORT } from './client.ts';
 import { bundleCommand } from './command.ts';
 
@@ -32,6 +33,7 @@ for (const file of FILES) copyFile(file, join(STAGE, file));
 addAgent(process.argv[2]);
 await bundleCommand(join(STAGE, COMMAND));
 await buildClient(join(STAGE, 'client'));
+await carryPackages(join(STAGE, 'node_modules'));
 const manifest = makeManifest(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
 writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 const [packed] = JSON.parse(
@@ -86,6 +88,6 @@ function makeManifest({ dependencies, optionalDependencies, ...rest }: Manifest)
   return {
     ...{ name, version, description, license, type, engines, bin: { berth: COMMAND } },
     exports: { './client': CLIENT_EXPORT },
-    ...{ dependencies, optionalDependencies: Object.fromEntries(nodes) },
+    ...{ dependencies, optionalDependencies: Object.fromEntries(nodes), bundleDependencies: CARRIED },
   };
 }

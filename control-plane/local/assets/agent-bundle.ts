@@ -5,13 +5,10 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { build } from 'esbuild';
 import { AGENT_BUNDLE as BUNDLE } from '../../../shared/protocol/release.ts';
 import { VERSION } from '../../version.ts';
-import { digestOf, licencesOf, ROOT, replace } from './bundle.ts';
-
-/** dockerode loads these 900 KB for building images, which the agent never does. */
-const UNUSED = /^(@grpc\/(grpc-js|proto-loader)|protobufjs)$/;
+import { digestOf, licencesOf, ROOT, replace, WITHOUT_UNUSED } from './bundle.ts';
 
 /** Names that CommonJS packages expect. */
 const MODULE_SCOPE = [
@@ -47,21 +44,11 @@ async function bundle(stamp: string): Promise<string> {
     legalComments: 'inline',
     logLevel: 'silent',
     banner: { js: [stamp, ...MODULE_SCOPE].join('\n') },
-    // Compiled parts that their packages can do without.
-    external: ['*.node'],
-    plugins: [leaveOut],
+    ...WITHOUT_UNUSED,
   });
   const licences = (await licencesOf(Object.keys(metafile.inputs))).replaceAll('*/', '* /');
   return `${outputFiles[0]?.text}\n/*!\n${licences}*/\n`;
 }
-
-const leaveOut: Plugin = {
-  name: 'leave-out',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: UNUSED }, ({ path }) => ({ path, namespace: 'unused' }));
-    onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {};' }));
-  },
-};
 
 async function firstLine(path: string): Promise<string | undefined> {
   const text = await readFile(path, 'utf8').catch(() => undefined);

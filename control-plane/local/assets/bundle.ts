@@ -5,8 +5,23 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Plugin } from 'esbuild';
 
 export const ROOT = resolve(import.meta.dirname, '../../..');
+
+/** dockerode loads these 900 KB for building images, which Berth never does. */
+const UNUSED = /^(@grpc\/(grpc-js|proto-loader)|protobufjs)$/;
+
+const leaveOut: Plugin = {
+  name: 'leave-out',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: UNUSED }, ({ path }) => ({ path, namespace: 'unused' }));
+    onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {};' }));
+  },
+};
+
+/** For a bundle with dockerode. The compiled parts are ones that their packages can do without. */
+export const WITHOUT_UNUSED = { external: ['*.node'], plugins: [leaveOut] };
 
 /** Replaces a file atomically: a concurrent reader sees the old or the new content. */
 export async function replace(path: string, content: string | Uint8Array): Promise<void> {

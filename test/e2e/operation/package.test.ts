@@ -1,7 +1,7 @@
 /** The package as people get it: packed, installed with npm in an empty folder, and run from there. */
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { delimiter, join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -79,6 +79,22 @@ test('L85: a release has package, image contexts, SBOM and checksums, and its pa
   const { stdout } = await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: DIST });
   expect(stdout).toBe(expected.map((name) => `${name}: OK\n`).join(''));
   expect(await digestOf(TARBALL)).toBe(release.packedByOthers);
+});
+
+test('L149: an installation compiles nothing, and runs no script of a package but that of esbuild', async () => {
+  const packages = join(release.prefix, 'lib/node_modules/berth/node_modules');
+  const files = await readdir(packages, { recursive: true });
+  const manifests = files.filter((file) =>
+    /^((.*\/)?node_modules\/)?(@[^/]+\/)?[^/]+\/package\.json$/.test(file),
+  );
+  expect(manifests).toContain('dockerode/package.json');
+  const hasScript = async (file: string) => {
+    const { scripts = {} } = JSON.parse(await readFile(join(packages, file), 'utf8'));
+    const isCompiled = files.includes(join(dirname(file), 'binding.gyp'));
+    return isCompiled || ['preinstall', 'install', 'postinstall'].some((name) => name in scripts);
+  };
+  const found = await Promise.all(manifests.map(async (file) => ((await hasScript(file)) ? [file] : [])));
+  expect(found.flat()).toEqual(['esbuild/package.json']);
 });
 
 test('L15: berth demo runs a container to its end, on Node 20', async () => {
