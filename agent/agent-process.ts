@@ -59,6 +59,9 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   const log = jsonLogger(process.stderr, Date.now);
   const addresses = new Addresses(settings.urls);
   const updater = updaterOf(settings, addresses, log, stop.signal);
+  await updater
+    .removeLeftover()
+    .catch((error: unknown) => log('update.leftover', { reason: messageOf(error) }));
   const agentProcess = { env, settings, log, addresses, updater, signal: stop.signal };
   try {
     for (;;) {

@@ -403,7 +403,7 @@ uninstall() {
   else
     say 'If the agent is still running, stop it.'
   fi
-  rm -f "$bundle" "$program/install.sh" "$settings" "$unit"
+  rm -f "$bundle" "$program/berth-agent.candidate.mjs" "$program/install.sh" "$settings" "$unit"
   [ -n "$root" ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
   remove_data "$1"
   remove_empty

@@ -42,9 +42,11 @@ function isSigned(release: AgentRelease, releaseKey: string): boolean {
   return verify(null, Buffer.from(signedText(release)), key, Buffer.from(release.signature, 'base64url'));
 }
 
-/** Below 0 if `one` is older. Both have the form 1.2.3. */
+/** Below 0 if `one` is older. Both begin with the form 1.2.3. What follows, as in 1.2.3-rc.1, is ignored. */
 function compareVersions(one: string, other: string): number {
-  const [ofOne, ofOther] = [one, other].map((text) => text.split('.').map(Number));
+  const [ofOne, ofOther] = [one, other].map((text) =>
+    text.split('.', 3).map((part) => Number.parseInt(part, 10)),
+  );
   const differences = (ofOne ?? []).map((part, n) => part - (ofOther?.[n] ?? 0));
   return differences.find((difference) => difference !== 0) ?? 0;
 }

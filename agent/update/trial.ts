@@ -68,7 +68,9 @@ function passOn(child: ChildProcess): () => string {
 /** For an agent that may be on trial: it ends with the agent that tries it. */
 export function endWithParent(stop: () => void): void {
   if (process.env[TRIAL] !== 'on') return;
-  process.once('disconnect', stop);
+  // The other may have ended while this one was loading.
+  if (!process.connected) stop();
+  else process.once('disconnect', stop);
   process.channel?.unref();
 }
 

@@ -2,7 +2,7 @@
  * Updates of the agent by its control plane (P200 to P203): checks a release, fetches its bundle, and has the
  * agent give way to it. The agent goes on serving until the bundle is there.
  */
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import { type Logger, messageOf } from '../logger.ts';
@@ -71,16 +71,28 @@ export class Updater {
     const bundle = await download();
     if (!isBundleOf(release, bundle))
       return this.#fail(release, 'the file that the control plane has is not the one that was signed');
-    const path = join(dirname(program), 'berth-agent.candidate.mjs');
-    await writeFile(path, bundle, { mode: 0o644 });
+    await this.removeLeftover();
+    const path = candidateBeside(program);
+    // On disk before it can take the place of a program that works, and never through a link.
+    await writeFile(path, bundle, { mode: 0o644, flag: 'wx', flush: true }).catch(async (error: unknown) => {
+      await this.removeLeftover();
+      throw error;
+    });
     this.#candidate = { release, path };
     this.#fetched.abort();
+  }
+
+  /** Removes a bundle that an agent has left when it was killed. */
+  async removeLeftover(): Promise<void> {
+    const { program } = this.#options.terms;
+    if (program !== undefined) await rm(candidateBeside(program), { force: true });
   }
 
   /** Puts the candidate in the place of the agent that runs. Rejects if the file can't be replaced. */
   async install({ release, path }: Candidate): Promise<void> {
     const { terms, log } = this.#options;
     await rename(path, terms.program ?? '');
+    await flushFolder(dirname(path));
     log('update.installed', { from: terms.version, to: release.version });
   }
 
@@ -100,5 +112,17 @@ export class Updater {
   #note(failure: string | undefined): void {
     this.#failure = failure;
     this.#report(failure);
+  }
+}
+
+const candidateBeside = (program: string): string => join(dirname(program), 'berth-agent.candidate.mjs');
+
+/** After that a loss of power does not undo a rename. */
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
   }
 }

@@ -87,7 +87,8 @@ async function requestUpdate(
     throw new OperationError(
       'conflict',
       'This control plane has no signed agent. Run a release of Berth, or set BERTH_AGENT_RELEASE to a folder ' +
-        'with an agent that you have signed. Without either, run install.sh on each host.',
+        'with an agent that you have signed: where the control plane runs on Node, or for a Worker in the ' +
+        'environment of npm run deploy. Without either, run install.sh on each host.',
     );
   const { agentVersion } = await coordinator.host(id);
   const isRequested = agentVersion !== release.version;

@@ -1,14 +1,20 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { downloadBundle } from '../../../agent/update/download.ts';
+import { Updater } from '../../../agent/update/updater.ts';
 import { isLoopback } from '../../../control-plane/http/routes/install.ts';
+import { signRelease } from '../../../release/sign-agent.ts';
+import { signedReleaseSchema } from '../../../shared/protocol/release.ts';
+import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
@@ -90,6 +96,8 @@ onHosts(hosts, (host) => {
     const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const { status, text } = await admin.send('POST', 'host/1/update');
     expect([status, text]).toEqual([409, expect.stringContaining('has no signed agent')]);
+    // Also for a Worker, whose files come with its deployment.
+    expect(text).toContain('in the environment of npm run deploy');
   });
 
   describe('the install script', () => {
@@ -135,6 +143,56 @@ onHosts(hosts, (host) => {
     expect(made.warning).toContain('BERTH_PUBLIC_URL');
   });
 });
+
+const { privateKey } = generateKeyPairSync('ed25519');
+const LATER = '9.0.0';
+const BUNDLE = '// The agent of a later release.';
+
+/** A folder with an agent that is signed as a later version. */
+async function signedAgent(): Promise<string> {
+  const folder = await scratchFolder('berth-signed-');
+  await writeFile(join(folder, 'berth-agent.mjs'), BUNDLE);
+  const release = signRelease(Buffer.from(BUNDLE), LATER, privateKey);
+  await writeFile(join(folder, 'release.json'), JSON.stringify(release));
+  return folder;
+}
+
+onHosts(
+  hosts,
+  (host) => {
+    test('H663, H510, H511: a host is updated to the signed agent of the control plane, whose bundle and signature its agent accepts', async () => {
+      const served = signedReleaseSchema.parse(
+        await (await fetch(`${host().url()}/agent/release.json`)).json(),
+      );
+      expect(served).toEqual(signRelease(Buffer.from(BUNDLE), LATER, privateKey));
+      const agent = await ScriptedAgent.join(host());
+      const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+      const [id] = Object.keys((await admin.get('host')).json<object>());
+      const answer = await admin.post(`host/${id}/update`, {});
+      expect([answer.status, answer.json()]).toEqual([200, { version: LATER, requested: true }]);
+      const update = await eventually(() => agent.all('update')[0]);
+      await agent.close();
+
+      const folder = await scratchFolder('berth-updated-');
+      onTestFinished(() => rm(folder, { recursive: true }));
+      const updater = new Updater({
+        terms: {
+          ...{ isAllowed: true, releaseKey: served.key, version: '0.1.0' },
+          program: join(folder, 'berth-agent.mjs'),
+        },
+        download: () => downloadBundle(new URL(host().url()), new AbortController().signal),
+        log: () => {},
+      });
+      const failures: unknown[] = [];
+      updater.reportTo((failure) => failure !== undefined && failures.push(failure));
+      if (update) updater.request(update);
+      const candidate = await eventually(() => updater.candidate ?? failures.length > 0);
+      expect([failures, candidate]).toEqual([[], expect.objectContaining({ release: update })]);
+      if (candidate !== true && candidate) expect(await readFile(candidate.path, 'utf8')).toBe(BUNDLE);
+    });
+  },
+  { BERTH_AGENT_RELEASE: await signedAgent() },
+);
 
 onHosts(
   [{ kind: 'node', variant: 'B' }],

@@ -52,6 +52,7 @@ const OWNERS: Record<string, readonly string[]> = {
   esbuild: [
     'release/',
     'control-plane/local/assets/agent-bundle.ts',
+    'control-plane/local/assets/bundle.ts',
     'control-plane/local/assets/web-files.ts',
   ],
   micromark: ['control-plane/web/components/markdown.ts'],

@@ -2,14 +2,19 @@
  * The bundle for Cloudflare on workerd itself, without wrangler, and with flags of V8: its heap can be as
  * small as at Cloudflare. The libSQL server is a process of its own.
  */
-import { mkdir, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { cp, mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { scratchFolder } from '../../tools/folder.ts';
 import { type Sqld, startSqld } from '../sqld.ts';
 import { type RawWorkerd, startRawWorkerd } from './raw-workerd.ts';
 import { bundleInto } from './worker-bundle.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../../..');
+const ASSETS = join(ROOT, '.wrangler/assets');
+const MAKE_ASSETS = 'control-plane/local/assets/make-worker-assets.ts';
+const run = promisify(execFile);
 
 export interface LimitedWorkerd extends RawWorkerd {
   /** Base URL of the first isolate. Changes with each start, unless `keepPorts` is set. */
@@ -45,6 +50,7 @@ export async function startLimitedWorkerd(
   const { isolates = 1, keepPorts = false, args = [], entry, readyPath } = { ...DEFAULTS, ...options };
   const folder = await scratchFolder('berth-limited-');
   await bundleInto(folder, entry);
+  const assets = await assetsFor(folder, settings.BERTH_AGENT_RELEASE);
   const objectsFolder = join(folder, 'objects');
   await mkdir(objectsFolder);
   const database = await startSqld();
@@ -52,7 +58,7 @@ export async function startLimitedWorkerd(
   const workerd = await startRawWorkerd({
     folder,
     sockets: isolates,
-    configOf: (ports) => configOf(objectsFolder, ports, v8Flags, vars),
+    configOf: (ports) => configOf({ objects: objectsFolder, assets }, ports, v8Flags, vars),
     readyPath,
     keepPorts,
     args,
@@ -65,10 +71,25 @@ export async function startLimitedWorkerd(
   return { ...workerd, url: () => workerd.urls()[0] ?? '', database, databaseUrl: database.url, stop };
 }
 
+/** The assets of all tests, or as a deployment with this signed agent makes them. */
+async function assetsFor(folder: string, signedAgent: string | undefined): Promise<string> {
+  if (signedAgent === undefined) return ASSETS;
+  const assets = join(folder, 'assets');
+  await cp(ASSETS, assets, { recursive: true, preserveTimestamps: true });
+  const env = { ...process.env, BERTH_AGENT_RELEASE: signedAgent };
+  await run(process.execPath, [join(ROOT, MAKE_ASSETS), assets], { cwd: ROOT, env });
+  return assets;
+}
+
 const text = (value: string) => JSON.stringify(value);
 
+interface Folders {
+  objects: string;
+  assets: string;
+}
+
 function configOf(
-  objectsFolder: string,
+  folders: Folders,
   ports: readonly number[],
   v8Flags: readonly string[],
   settings: Record<string, string>,
@@ -83,8 +104,8 @@ function configOf(
 const config :Workerd.Config = (
   services = [
     ${services.join('\n    ')}
-    (name = "assets", disk = (path = ${text(join(ROOT, '.wrangler/assets'))})),
-    (name = "objects", disk = (path = ${text(objectsFolder)}, writable = true)),
+    (name = "assets", disk = (path = ${text(folders.assets)})),
+    (name = "objects", disk = (path = ${text(folders.objects)}, writable = true)),
     (name = "internet", network = (allow = ["public", "private", "local"])),
   ],
   sockets = [

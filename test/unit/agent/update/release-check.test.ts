@@ -38,7 +38,7 @@ test.each([
   expect(refusalOf({ ...release, ...change }, terms).refusal).toContain('not signed');
 });
 
-test.each(['1.2.3', '1.2.4', '1.10.0', '2.0.0'])(
+test.each(['1.2.3', '1.2.4', '1.10.0', '2.0.0', '1.2.3-rc.1', '1.2.4-rc.1'])(
   'P201: an agent of version %s does not go back to 1.2.3',
   (version) => {
     expect(refusalOf(release, { ...terms, version }).refusal).toBe(

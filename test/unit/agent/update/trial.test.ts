@@ -41,6 +41,12 @@ test('P202: a trial ends when the agent that tries it is stopped', async () => {
   expect(await trial).toBe('this agent was stopped meanwhile');
 });
 
+test('P202: a new agent on trial ends too if the agent that tries it has ended before it looked', async () => {
+  const early =
+    'process.once("disconnect", () => endWithParent(() => process.exit(6))); process.disconnect();';
+  expect(await trialOf(`${STAYS} ${early}`)).toMatch(/^it ended \(6\) before it connected/);
+});
+
 test('P202: a new agent on trial ends with the agent that tries it', async () => {
   const folder = await scratchFolder('berth-trial-');
   const [candidate, parent] = [join(folder, 'candidate.mjs'), join(folder, 'parent.mjs')];

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { type Candidate, Updater } from '../../../../agent/update/updater.ts';
@@ -65,6 +65,23 @@ test('P203: a rejected candidate leaves no file, its reason is reported, and ano
   updater.request(release);
   await eventually(() => updater.candidate);
   expect(later).toEqual(['The update to 2.0.0 failed: it ended', undefined]);
+});
+
+test('P202: a file that an agent has left when it was killed is removed at the start, and a link in its place is not followed', async () => {
+  const candidate = join(folder, 'berth-agent.candidate.mjs');
+  await writeFile(candidate, 'half of');
+  await updaterIn().removeLeftover();
+  expect(await readdir(folder)).toEqual(['berth-agent.mjs']);
+  await updaterIn().removeLeftover();
+  const other = join(folder, 'other');
+  await writeFile(other, 'of somebody else');
+  await symlink(other, candidate);
+  const updater = updaterIn();
+  updater.request(release);
+  await updater.install(await candidateOf(updater));
+  expect(await readFile(other, 'utf8')).toBe('of somebody else');
+  expect(await readFile(join(folder, 'berth-agent.mjs'), 'utf8')).toBe('the new one');
+  expect((await lstat(join(folder, 'berth-agent.mjs'))).isFile()).toBe(true);
 });
 
 test.each([
