@@ -12,6 +12,8 @@ export interface PrintOptions {
   /** As those of OutputOptions. */
   follow?: boolean;
   tail?: number | undefined;
+  /** Whether each line is a JSON object with `service`, `time` (seconds since the epoch) and `text`. */
+  json?: boolean | undefined;
   /** Called before anything is printed. */
   begun?: () => void;
 }
@@ -24,21 +26,21 @@ export interface Source {
 
 /**
  * Prints the output of one service byte for byte, and that of several ones line by line, each with the name
- * of its service before it. Ends when no more output can come.
+ * of its service before it, or as JSON. Ends when no more output can come.
  */
 export async function printOutput(
   terminal: Terminal,
   berth: Berth,
   executionId: number,
   sources: readonly Source[],
-  { signal, timestamps = false, sinceMs, follow = true, tail, begun }: PrintOptions = {},
+  { signal, timestamps = false, sinceMs, follow = true, tail, begun, json = false }: PrintOptions = {},
 ): Promise<void> {
   const trouble = (message: string) => terminal.say(`${message} Berth tries again.`);
   const ids = sources.map(({ id }) => id);
-  const timed = timestamps || sinceMs !== undefined;
+  const timed = timestamps || json || sinceMs !== undefined;
   const output = berth.output(executionId, ids, { signal, timestamps: timed, follow, tail, trouble });
-  const lines =
-    sources.length > 1 || sinceMs !== undefined ? new Lines(sources, timestamps, sinceMs) : undefined;
+  const areLines = json || sources.length > 1 || sinceMs !== undefined;
+  const lines = areLines ? new Lines(sources, { timestamps, sinceMs, json }) : undefined;
   for await (const { service, bytes } of output) {
     const printed = lines ? lines.push(service, bytes) : bytes;
     if (printed.byteLength === 0) continue;
@@ -52,19 +54,19 @@ const LINE_FEED = Buffer.from('\n');
 /** `2026-11-26 12:00:00 `, in UTC. */
 const STAMP_BYTES = 20;
 
+type LineForm = Pick<PrintOptions, 'timestamps' | 'sinceMs' | 'json'>;
+
 /** Puts the output of several services together out of whole lines. */
 class Lines {
-  readonly #prefixes: ReadonlyMap<number, string>;
-  readonly #timestamps: boolean;
-  readonly #sinceMs: number | undefined;
+  readonly #names: ReadonlyMap<number, string>;
+  readonly #width: number;
+  readonly #form: LineForm;
   readonly #splitter = new LineSplitter();
 
-  constructor(sources: readonly Source[], timestamps: boolean, sinceMs: number | undefined) {
-    const width = Math.max(...sources.map(({ name }) => name.length));
-    const prefixOf = (name: string) => (sources.length > 1 ? `${name.padEnd(width)} | ` : '');
-    this.#prefixes = new Map(sources.map(({ id, name }) => [id, prefixOf(name)]));
-    this.#timestamps = timestamps;
-    this.#sinceMs = sinceMs;
+  constructor(sources: readonly Source[], form: LineForm) {
+    this.#names = new Map(sources.map(({ id, name }) => [id, name]));
+    this.#width = Math.max(...sources.map(({ name }) => name.length));
+    this.#form = form;
   }
 
   /** The lines that are now whole, as they are printed. */
@@ -81,15 +83,23 @@ class Lines {
   }
 
   #line(service: number, line: Buffer): Buffer {
-    const text = this.#sinceMs === undefined ? line : this.#recent(line, this.#sinceMs);
-    if (text.byteLength === 0) return text;
-    return Buffer.concat([Buffer.from(this.#prefixes.get(service) ?? ''), text]);
+    const { timestamps, sinceMs, json } = this.#form;
+    const name = this.#names.get(service) ?? '';
+    const timed = json || sinceMs !== undefined;
+    const timeMs = timed ? timeMsOf(line) : 0;
+    if (sinceMs !== undefined && timeMs < sinceMs) return Buffer.alloc(0);
+    const text = timed && !(timestamps && !json) ? line.subarray(STAMP_BYTES) : line;
+    if (json)
+      return Buffer.from(
+        `${JSON.stringify({ service: name, time: timeMs / 1_000, text: text.toString().replace(/\n$/, '') })}\n`,
+      );
+    if (this.#names.size < 2) return text;
+    return Buffer.concat([Buffer.from(`${name.padEnd(this.#width)} | `), text]);
   }
+}
 
-  /** The line, without its time unless that is wanted; nothing if it is older. */
-  #recent(line: Buffer, sinceMs: number): Buffer {
-    const [day, time] = line.subarray(0, STAMP_BYTES).toString('latin1').split(' ');
-    if (Date.parse(`${day}T${time}Z`) < sinceMs) return Buffer.alloc(0);
-    return this.#timestamps ? line : line.subarray(STAMP_BYTES);
-  }
+/** The time at which a line begins, in ms since the epoch. */
+function timeMsOf(line: Buffer): number {
+  const [day, time] = line.subarray(0, STAMP_BYTES).toString('latin1').split(' ');
+  return Date.parse(`${day}T${time}Z`);
 }

@@ -33,10 +33,22 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     await programOf(terminal).parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : FAILED;
+    if (error instanceof CommanderError) {
+      if (error.code === 'commander.unknownCommand') suggestGroups(terminal, args[0] ?? '');
+      return error.exitCode === 0 ? 0 : FAILED;
+    }
     for (const line of wordsOf(error)) terminal.say(onOneLine(line));
     return error instanceof Exit ? error.code : FAILED;
   }
+}
+
+/** Names the commands of groups that have this name, such as `host drain` for `drain`. */
+function suggestGroups(terminal: Terminal, word: string): void {
+  const groups = programOf(terminal).commands.filter(({ commands }) =>
+    commands.some((one) => one.name() === word),
+  );
+  if (groups.length > 0)
+    terminal.say(`There is ${groups.map((group) => `berth ${group.name()} ${word}`).join(', ')}.`);
 }
 
 /** The commands with their arguments and options. */

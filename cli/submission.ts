@@ -27,7 +27,8 @@ export const addSubmitOptions = (command: Command): Command =>
     .option('-f, --follow', 'show the output of its monitor services, and wait')
     .option('--timeout <seconds>', 'wait no longer, and exit with 124; the execution goes on', secondsOf)
     .option('--time-limit <time>', 'stop it after this time, such as 90m', durationOf)
-    .option('--json', 'print the id as JSON');
+    .option('--json', 'print the id as JSON')
+    .option('-q, --quiet', 'print the id only (the default)');
 
 export async function submit(
   terminal: Terminal,

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { type PasswordOptions, passwordsFor } from '../inputs/passwords.ts';
-import { type Form, printList } from '../terminal/list.ts';
+import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type Kind, type Options, optionsOf, quotas, roles, users, valuesIn } from './account-fields.ts';
@@ -43,19 +43,20 @@ function addCommands<Item extends { id: number }>(program: Command, setting: Set
   const create = group.command('create').description(`Create a ${name}, and print its id`);
   for (const option of optionsOf(kind, 'create')) create.addOption(option);
   if (hasPassword) addPasswordOptions(create);
-  create.option('--json', 'as JSON').action((options: Form & Options) => createOne(setting, options));
+  addForm(create).action((options: Form & Options) => createOne(setting, options));
   const update = group.command(`update <${name}>`).description(`Change some fields of a ${name}`);
   for (const option of optionsOf(kind, 'update')) update.addOption(option);
   if (hasPassword)
     addPasswordOptions(update).option('--current-password', 'with your current one, to change your own');
-  update.action((given: string, options: Options) => updateOne(setting, given, options));
-  group
+  addForm(update).action((given: string, options: Form & Options) => updateOne(setting, given, options));
+  const rm = group
     .command(`rm <${name}...>`)
     .description(`Delete ${name}s${hasPassword ? ', with their executions' : ' that nobody has'}`)
-    .action(async (given: string[]) => {
+    .action(async (given: string[], form: Form) => {
       const accounts = kind.of(await connect());
-      await forEachNamed(terminal, accounts, given, (id) => accounts.remove(id));
+      await forEachNamed(terminal, accounts, given, form, (id) => accounts.remove(id));
     });
+  addForm(rm);
 }
 
 const addPasswordOptions = (command: Command): Command =>
@@ -108,7 +109,7 @@ async function createOne<Item extends { id: number }>(
 async function updateOne<Item extends { id: number }>(
   { kind, terminal, connect }: Setting<Item>,
   given: string,
-  options: Options & PasswordOptions,
+  options: Form & Options & PasswordOptions,
 ): Promise<void> {
   const berth = await connect();
   const accounts = kind.of(berth);
@@ -117,5 +118,6 @@ async function updateOne<Item extends { id: number }>(
   if (Object.keys(changes).length === 0)
     throw new Error(`Nothing is to be changed: berth ${kind.name} update --help shows the options.`);
   await accounts.update(id, changes);
+  await printChange(terminal, options, id, { changed: { [`${kind.name}_id`]: id }, text: '' });
   if ('current_password' in changes) terminal.say('Your sessions have ended. Log in again: berth login');
 }

@@ -1,17 +1,27 @@
 /** `berth validate` and `berth version`. */
 import type { Command } from 'commander';
-import type { Berth } from '../../client/berth.ts';
+import { type Berth, BerthError } from '../../client/berth.ts';
 import { VERSION } from '../../client/version.ts';
 import { nameOf, readDescription } from '../description.ts';
+import { ProblemsError } from '../terminal/exit.ts';
+import type { Form } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export function addCheckCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
     .command('validate <file>')
     .description('Check an application description or a Compose file, and report all its problems')
-    .action(async (file: string) => {
-      const application = await readDescription(file, terminal);
-      await (await connect()).validate(application);
+    .option('--json', 'the problems as JSON')
+    .action(async (file: string, { json }: Form) => {
+      try {
+        const application = await readDescription(file, terminal);
+        await (await connect()).validate(application);
+      } catch (error) {
+        const problems = problemsOf(error);
+        if (json && problems) await terminal.out(`${JSON.stringify({ valid: false, problems })}\n`);
+        throw error;
+      }
+      if (json) return terminal.out(`${JSON.stringify({ valid: true, problems: [] })}\n`);
       terminal.say(`${nameOf(file)} is valid.`);
     });
   program
@@ -25,4 +35,10 @@ export function addCheckCommands(program: Command, terminal: Terminal, connect: 
       const known = server && `${server.version} (${server.deployment_name}, API ${server.api_version})`;
       await terminal.out(`client ${VERSION}\nserver ${known ?? `unknown: ${(info as Error).message}`}\n`);
     });
+}
+
+/** Undefined: the description could not be read or checked. */
+function problemsOf(error: unknown): readonly object[] | undefined {
+  if (error instanceof ProblemsError) return error.problems.map((message) => ({ message }));
+  return error instanceof BerthError && error.problems.length > 0 ? error.problems : undefined;
 }

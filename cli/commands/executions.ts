@@ -4,8 +4,8 @@ import type { Berth, ExecutionFilter } from '../../client/berth.ts';
 import { readDescription } from '../description.ts';
 import { idOf } from '../inputs/arguments.ts';
 import { durationOf, durationText } from '../inputs/durations.ts';
-import { forEachOf } from '../inputs/named.ts';
-import { type Form, printList } from '../terminal/list.ts';
+import { forEachId } from '../inputs/named.ts';
+import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
@@ -48,26 +48,33 @@ export function addExecutionCommands(
       if (quiet) return terminal.out(endpoints.map(([, url]) => `${onOneLine(url)}\n`).join(''));
       await terminal.out(table(['ENDPOINT', 'URL'], endpoints, terminal.columns));
     });
-  program
+  addChangeCommands(program, terminal, connect);
+}
+
+function addChangeCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  const stop = program
     .command('stop <id...>')
     .description('Terminate executions')
-    .action(async (ids: string[]) => {
+    .action(async (ids: string[], form: Form) => {
       const berth = await connect();
-      await forEachOf(terminal, ids.map(idOf), (id) => berth.terminate(id));
+      await forEachId(terminal, ids.map(idOf), form, (id) => berth.terminate(id));
     });
-  program
+  const limit = program
     .command('limit <id> <time>')
     .description('Change the time limit of an execution, such as 90m from its placement on, or none')
-    .action(async (id: string, time: string) => {
-      await (await connect()).limitTime(idOf(id), time === 'none' ? null : durationOf(time));
+    .action(async (given: string, time: string, form: Form) => {
+      const [id, time_limit] = [idOf(given), time === 'none' ? null : durationOf(time)];
+      await (await connect()).limitTime(id, time_limit);
+      await printChange(terminal, form, id, { changed: { id, time_limit }, text: '' });
     });
-  program
+  const rm = program
     .command('rm <id...>')
     .description('Delete executions with their logs; those that run are terminated')
-    .action(async (ids: string[]) => {
+    .action(async (ids: string[], form: Form) => {
       const berth = await connect();
-      await forEachOf(terminal, ids.map(idOf), (id) => berth.remove(id));
+      await forEachId(terminal, ids.map(idOf), form, (id) => berth.remove(id));
     });
+  for (const command of [stop, limit, rm]) addForm(command);
 }
 
 interface ListOptions {

@@ -5,7 +5,7 @@ import type { Berth } from '../../client/berth.ts';
 import type { Hosts } from '../../client/resources.ts';
 import { sizeText } from '../../shared/sizes.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
-import { type Form, printList } from '../terminal/list.ts';
+import { addForm, type Form, printList } from '../terminal/list.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import { details, onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -24,39 +24,7 @@ export function addHostCommands(program: Command, terminal: Terminal, connect: (
     .description('Show a host, by id or name, with its services')
     .option('--json', 'as JSON')
     .action((given: string, options: Form) => show(terminal, connect, given, options));
-  host
-    .command('drain <host...>')
-    .description('Take no new services; elastic services leave, essential services stay to their end')
-    .option('--force', 'essential services leave too: their executions start again elsewhere')
-    .action(async (given: string[], options: { force?: boolean }) => {
-      const { hosts } = await connect();
-      await forEachNamed(terminal, hosts, given, (id) => hosts.drain(id, options));
-    });
-  host
-    .command('resume <host...>')
-    .description('Take new services again')
-    .action(async (given: string[]) => {
-      const { hosts } = await connect();
-      await forEachNamed(terminal, hosts, given, (id) => hosts.resume(id));
-    });
-  host
-    .command('rm <host...>')
-    .description('Remove hosts that are empty or lost')
-    .option('--force', 'also a host that is disconnected and not lost yet, if its containers run no more')
-    .action(async (given: string[], options: { force?: boolean }) => {
-      const { hosts } = await connect();
-      await forEachNamed(terminal, hosts, given, async (id) => {
-        const { message, requeued, left_behind } = await hosts.remove(id, options);
-        if (left_behind > 0) terminal.say(onOneLine(message));
-        if (requeued.length > 0)
-          terminal.say(`These executions are in the queue again: ${requeued.join(' ')}`);
-      });
-    });
-  host
-    .command('update [host...]')
-    .description('Update the agents of hosts, one after the other; containers run on')
-    .option('--all', 'of all hosts')
-    .action((given: string[], options: { all?: boolean }) => update(terminal, connect, given, options));
+  addChangeCommands(host, terminal, connect);
   host
     .command('token')
     .description('Print the command that makes a machine a host, or the token for its agent')
@@ -65,6 +33,50 @@ export function addHostCommands(program: Command, terminal: Terminal, connect: (
     .option('--json', 'as JSON')
     .option('-q, --quiet', 'the token only')
     .action((options: Form & TokenOptions) => createToken(terminal, connect, options));
+}
+
+function addChangeCommands(host: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
+  const drain = host
+    .command('drain <host...>')
+    .description('Take no new services; elastic services leave, essential services stay to their end')
+    .option('--force', 'essential services leave too: their executions start again elsewhere')
+    .action(async (given: string[], { force, ...form }: Form & { force?: boolean }) => {
+      const { hosts } = await connect();
+      await forEachNamed(terminal, hosts, given, form, (id) =>
+        hosts.drain(id, { ...(force !== undefined && { force }) }),
+      );
+    });
+  const resume = host
+    .command('resume <host...>')
+    .description('Take new services again')
+    .action(async (given: string[], form: Form) => {
+      const { hosts } = await connect();
+      await forEachNamed(terminal, hosts, given, form, (id) => hosts.resume(id));
+    });
+  const rm = host
+    .command('rm <host...>')
+    .description('Remove hosts that are empty or lost')
+    .option('--force', 'also a host that is disconnected and not lost yet, if its containers run no more')
+    .action(async (given: string[], { force, ...form }: Form & { force?: boolean }) => {
+      const { hosts } = await connect();
+      const options = { ...(force !== undefined && { force }) };
+      await forEachNamed(terminal, hosts, given, form, async (id) => {
+        const { message, requeued, left_behind } = await hosts.remove(id, options);
+        if (left_behind > 0) terminal.say(onOneLine(message));
+        if (requeued.length > 0)
+          terminal.say(`These executions are in the queue again: ${requeued.join(' ')}`);
+      });
+    });
+  const updating = host
+    .command('update [host...]')
+    .description('Update the agents of hosts, one after the other; containers run on')
+    .option('--all', 'of all hosts')
+    .action((given: string[], options: UpdateOptions) => update(terminal, connect, given, options));
+  for (const command of [drain, resume, rm, updating]) addForm(command);
+}
+
+interface UpdateOptions extends Form {
+  all?: boolean;
 }
 
 interface TokenOptions {
@@ -119,23 +131,30 @@ async function update(
   terminal: Terminal,
   connect: () => Promise<Berth>,
   given: readonly string[],
-  { all = false }: { all?: boolean },
+  { all = false, json, quiet }: UpdateOptions,
 ): Promise<void> {
   if (all === given.length > 0) throw new Error('Name the hosts, or use --all.');
   const { hosts } = await connect();
   const names = all ? await connectedHosts(terminal, hosts) : given;
   const line = new LiveLine(terminal);
-  for (const [n, name] of names.entries()) {
-    line.show(`Updating ${name} (${n + 1} of ${names.length})`);
-    const id = await idNamed(hosts, name);
-    const { version, isNew } = await updateAgent(hosts, id).catch((error: Error) => {
+  const done: { id: number; version: string; is_new: boolean }[] = [];
+  try {
+    for (const [n, name] of names.entries()) {
+      line.show(`Updating ${name} (${n + 1} of ${names.length})`);
+      const id = await idNamed(hosts, name);
+      const { version, isNew } = await updateAgent(hosts, id).catch((error: Error) => {
+        line.clear();
+        const rest = names.length - n - 1;
+        const others = rest > 0 ? ` The other ${rest} were left as they are.` : '';
+        throw new Error(`${name}: ${error.message}${others}`);
+      });
       line.clear();
-      const rest = names.length - n - 1;
-      const others = rest > 0 ? ` The other ${rest} were left as they are.` : '';
-      throw new Error(`${name}: ${error.message}${others}`);
-    });
-    line.clear();
-    await terminal.out(onOneLine(`${name}  ${version}${isNew ? '' : ' (as before)'}`).concat('\n'));
+      done.push({ id, version, is_new: isNew });
+      const text = quiet ? String(id) : `${name}  ${version}${isNew ? '' : ' (as before)'}`;
+      if (!json) await terminal.out(`${onOneLine(text)}\n`);
+    }
+  } finally {
+    if (json) await terminal.out(`${JSON.stringify(done)}\n`);
   }
 }
 

@@ -13,6 +13,7 @@ interface LogOptions {
   since?: number;
   follow?: boolean;
   tail?: number;
+  json?: boolean;
 }
 
 export function addLogCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
@@ -32,6 +33,7 @@ export function addLogCommand(program: Command, terminal: Terminal, connect: () 
       'only what was written since then, such as 10m or 2026-11-26T12:00:00Z',
       timeMsOf,
     )
+    .option('--json', 'each line as JSON: service, time in seconds since the epoch, and text')
     .action((given: string, options: LogOptions) => {
       const { id, service } = placeOf(given);
       return print(terminal, connect, id, {
@@ -45,13 +47,13 @@ async function print(
   terminal: Terminal,
   connect: () => Promise<Berth>,
   id: number,
-  { service, timestamps, since: sinceMs, follow = false, tail }: LogOptions,
+  { service, timestamps, since: sinceMs, follow = false, tail, json }: LogOptions,
 ): Promise<void> {
   const berth = await connect();
   const sources = chosenServices(id, await berth.services(id), service);
   const signal = terminal.interrupted();
   try {
-    await printOutput(terminal, berth, id, sources, { signal, timestamps, sinceMs, follow, tail });
+    await printOutput(terminal, berth, id, sources, { signal, timestamps, sinceMs, follow, tail, json });
   } catch (error) {
     throw signal.aborted ? new Exit(INTERRUPTED) : error;
   }

@@ -4,7 +4,7 @@ import type { Berth, NewPersonalToken, PersonalTokenFields } from '../../client/
 import { repeated } from '../inputs/arguments.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { ownPassword } from '../inputs/passwords.ts';
-import { type Form, printList } from '../terminal/list.ts';
+import { addForm, type Form, printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
 
@@ -43,13 +43,14 @@ export function addPersonalTokenCommands(
     .option('--json', 'as JSON')
     .option('-q, --quiet', 'ids only')
     .action((options: Form & { user?: string }) => list(terminal, connect, options));
-  token
+  const rm = token
     .command('rm <token...>')
     .description('Revoke tokens, by id or name')
-    .action(async (given: string[]) => {
+    .action(async (given: string[], form: Form) => {
       const { tokens } = await connect();
-      await forEachNamed(terminal, tokens, given, (id) => tokens.remove(id));
+      await forEachNamed(terminal, tokens, given, form, (id) => tokens.remove(id));
     });
+  addForm(rm);
 }
 
 async function create(

@@ -3,11 +3,11 @@ import type { Command } from 'commander';
 import type { Berth, Secret } from '../../client/berth.ts';
 import type { Secrets } from '../../client/resources.ts';
 import { forEachNamed } from '../inputs/named.ts';
-import { type Form, printList } from '../terminal/list.ts';
+import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf } from '../terminal/time.ts';
 
-interface SetOptions {
+interface SetOptions extends Form {
   all?: boolean;
 }
 
@@ -19,7 +19,8 @@ export function addSecretCommands(program: Command, terminal: Terminal, connect:
   secret
     .command('encrypt')
     .description('Encrypt all values with the first key of BERTH_SECRET_KEYS, as an administrator')
-    .action(() => encrypt(terminal, connect));
+    .option('--json', 'how many, as JSON')
+    .action((form: Form) => encrypt(terminal, connect, form));
   const file = program.command('file').description('Files, which descriptions mount into containers');
   addCommands(file, terminal, 'file', async () => (await connect()).files);
 }
@@ -30,14 +31,15 @@ function addCommands(
   kind: 'secret' | 'file',
   connect: () => Promise<Secrets>,
 ): void {
-  command
+  const set = command
     .command('set <name>')
     .description(`Set a ${kind}, whose value is read from standard input and is never shown again`)
     .option('--all', 'for all users, as an administrator')
-    .action(async (name: string, { all = false }: SetOptions) => {
+    .action(async (name: string, { all = false, ...form }: SetOptions) => {
       const value = await valueFor(terminal, kind);
       const secrets = await connect();
-      await terminal.out(`${await secrets.set(name, value, { forAll: all })}\n`);
+      const id = await secrets.set(name, value, { forAll: all });
+      await printChange(terminal, form, id, { changed: { [`${kind}_id`]: id }, text: `${id}\n` });
     });
   command
     .command('ls')
@@ -51,13 +53,14 @@ function addCommands(
         ageOf(one.set_at, Date.now()),
       ]);
     });
-  command
+  const rm = command
     .command(`rm <${kind}...>`)
     .description(`Remove ${kind}s, by id or name`)
-    .action(async (given: string[]) => {
+    .action(async (given: string[], form: Form) => {
       const secrets = await connect();
-      await forEachNamed(terminal, secrets, given, (id) => secrets.remove(id));
+      await forEachNamed(terminal, secrets, given, form, (id) => secrets.remove(id));
     });
+  for (const one of [set, rm]) addForm(one);
 }
 
 /** A line of text ends without its line break; a file has every byte. */
@@ -67,17 +70,18 @@ async function valueFor(terminal: Terminal, kind: 'secret' | 'file'): Promise<st
   return (await terminal.input()).replace(/\r?\n$/, '');
 }
 
-async function encrypt(terminal: Terminal, connect: () => Promise<Berth>): Promise<void> {
+async function encrypt(terminal: Terminal, connect: () => Promise<Berth>, { json }: Form): Promise<void> {
   const { secrets } = await connect();
   let encrypted = 0;
   for (;;) {
     const round = await secrets.encrypt();
     encrypted += round.encrypted;
     if (round.left > 0 && round.encrypted > 0) continue;
-    await terminal.out(`${encrypted}\n`);
+    const { unreadable } = round;
+    await terminal.out(json ? `${JSON.stringify({ encrypted, unreadable })}\n` : `${encrypted}\n`);
     terminal.say(
-      round.unreadable > 0
-        ? `The keys of ${round.unreadable} values are not in BERTH_SECRET_KEYS: add them, or set these values again.`
+      unreadable > 0
+        ? `The keys of ${unreadable} values are not in BERTH_SECRET_KEYS: add them, or set these values again.`
         : 'All values are encrypted with the first key: other keys can be removed from BERTH_SECRET_KEYS.',
     );
     return;

@@ -1,4 +1,5 @@
 /** Lists as every command prints them: a table for people, one array for programs, or the ids alone. */
+import type { Command } from 'commander';
 import { table } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -6,6 +7,21 @@ import type { Terminal } from './terminal.ts';
 export interface Form {
   json?: boolean;
   quiet?: boolean;
+}
+
+/** For a command that changes things, which has nothing to list but what it has changed. */
+export const addForm = (command: Command): Command =>
+  command.option('--json', 'print what was changed as JSON').option('-q, --quiet', 'print ids only');
+
+/** What a command has changed, whose words for people are `text`. */
+export function printChange(
+  terminal: Terminal,
+  { json, quiet }: Form,
+  id: number,
+  { changed, text }: { changed: object; text: string },
+): Promise<void> {
+  if (json) return terminal.out(`${JSON.stringify(changed)}\n`);
+  return terminal.out(quiet ? `${id}\n` : text);
 }
 
 export function printList<Item extends { id: number | string }>(

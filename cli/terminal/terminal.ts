@@ -30,6 +30,10 @@ export interface Terminal {
   ask(question: string, isSecret?: boolean): Promise<string>;
 }
 
+/** Some terminals do not tell their width, and have 0 columns. */
+const widthOf = ({ isTTY, columns }: NodeJS.WriteStream): number | undefined =>
+  isTTY && columns > 0 ? columns : undefined;
+
 export function terminalOf(process: NodeJS.Process): Terminal {
   const { env, stdin, stdout, stderr } = process;
   return {
@@ -39,12 +43,12 @@ export function terminalOf(process: NodeJS.Process): Terminal {
     say: (line) => void stderr.write(`${line}\n`),
     sayPart: (text) => void stderr.write(text),
     get columns() {
-      return stdout.isTTY ? stdout.columns : undefined;
+      return widthOf(stdout);
     },
     get rows() {
       return stdout.isTTY ? stdout.rows : undefined;
     },
-    wordsColumns: stderr.isTTY ? stderr.columns : undefined,
+    wordsColumns: widthOf(stderr),
     interrupted() {
       const controller = new AbortController();
       process.once('SIGINT', () => controller.abort());

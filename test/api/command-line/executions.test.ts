@@ -7,6 +7,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { startCommand } from '../../support/hosts/process.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { byTurns } from '../../support/tools/turns.ts';
 
@@ -135,6 +136,35 @@ onHosts(byTurns(setups), (host) => {
     expect((await berth.run(['rm', 'x'])).err).toContain('x is no positive integer');
   });
 
+  test('L150: what has changed things is JSON with --json, and ids with -q', async () => {
+    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
+    const [first, second] = [await submit(waits), Number(await outOf(['run', '-', '-q'], waits))];
+    expect(JSON.parse(await outOf(['limit', String(first), '2d', '--json']))).toEqual({
+      ...{ id: first, time_limit: 172_800 },
+    });
+    expect(await outOf(['limit', String(first), 'none', '-q'])).toBe(`${first}\n`);
+    const stopped = await berth.run(['stop', String(first), '999999', String(second), '--json']);
+    expect([stopped.code, JSON.parse(stopped.out)]).toEqual([125, [{ id: first }, { id: second }]]);
+    expect(JSON.parse(await outOf(['rm', String(first), '--json']))).toEqual([{ id: first }]);
+    const named = ['role', 'create', '--name', 'changed'];
+    const role = Number(await outOf([...named, '-q']));
+    const update = ['role', 'update', 'changed', '--can-see-status', 'true'];
+    expect(JSON.parse(await outOf([...update, '--json']))).toEqual({ role_id: role });
+    expect(await outOf(['role', 'rm', 'changed', '-q'])).toBe(`${role}\n`);
+  });
+
+  test('L152: validate --json has the verdict with all problems', async () => {
+    const described = { ...application(service({ image: '' })), size: -1 };
+    const refused = await berth.run(['validate', '-', '--json'], JSON.stringify(described));
+    expect(refused.code).toBe(125);
+    const { valid, problems } = JSON.parse(refused.out) as { valid: boolean; problems: object[] };
+    expect(valid).toBe(false);
+    expect(problems).toHaveLength(2);
+    expect(problems).toContainEqual({ pointer: '/services/0/image', message: expect.any(String) });
+    expect(problems).toContainEqual({ pointer: '/size', message: expect.any(String) });
+    expect(JSON.parse(await outOf(['validate', '-', '--json'], ONE))).toEqual({ valid: true, problems: [] });
+  });
+
   test('L2: every problem of a description is reported with its place, and nothing is submitted', async () => {
     const described = { ...application(service({ image: '' })), size: -1 };
     for (const command of ['validate', 'run']) {
@@ -156,7 +186,24 @@ onHosts(byTurns(setups), (host) => {
       expect([code, out]).toEqual([125, '']);
       expect(err).toMatch(/Did you mean (ps|--status)\?/);
     }
+    expect((await berth.run(['drain', 'node1'])).err).toContain('There is berth host drain.\n');
     expect((await berth.run(['get', '999999'])).err).toBe('There is no such execution.\n');
+  });
+
+  test('L153: output that can not be written is an error, and the exit code counts although nobody reads the words', async () => {
+    const ended = async (line: string) => {
+      const words = [process.execPath, 'cli/main.ts', ...line.split(' ')]
+        .map((word) => `'${word}'`)
+        .join(' ');
+      const redirected = words.replace("'2>none'", '2> >(true)').replace("'>full'", '> /dev/full');
+      const program = startCommand(['bash', '-c', `${redirected}; exit $?`], { env: { HOME: home } });
+      return [await program.waitForEnd(), program.output];
+    };
+    expect(await ended('--help >full')).toEqual([
+      125,
+      expect.stringMatching(/^The output can't be written: .*ENOSPC/),
+    ]);
+    expect(await ended('nonsense 2>none')).toEqual([125, '']);
   });
 
   test('L3: names of others can not act on the terminal', async () => {

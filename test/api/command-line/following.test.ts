@@ -97,24 +97,30 @@ onHosts(setups, (host) => {
     ]);
   });
 
-  test('L22: --timestamps shows when lines were written, and --since leaves out older ones', async () => {
+  test('L22, L151: --timestamps shows when lines were written, --since leaves out older ones, and --json has each line as an object', async () => {
     const id = await api.submit();
     const [one] = await running(id);
     const since = ['--since', '2026-01-01T12:00:00Z'];
-    const reads = [['-t'], since, [...since, '-t']].map((options) =>
+    const reads = [['-t'], since, [...since, '-t'], ['--json'], [...since, '-t', '--json']].map((options) =>
       berth.run(['logs', '-f', String(id), ...options]),
     );
-    for (const nth of [0, 1, 2]) {
+    for (const nth of reads.keys()) {
       const log = await agent.log(one.service, nth);
       expect(log.opened.format).toBe('timestamps');
       await log.write('2026-01-01 11:59:59 old\n2026-01-01 12:00:00 new\n');
     }
     await exit(one, 0);
     for (const log of agent.logs) log.end();
+    const [old, recent] = [
+      '{"service":"main0","time":1767268799,"text":"old"}\n',
+      '{"service":"main0","time":1767268800,"text":"new"}\n',
+    ] as const;
     expect((await Promise.all(reads)).map(({ out }) => out)).toEqual([
       '2026-01-01 11:59:59 old\n2026-01-01 12:00:00 new\n',
       'new\n',
       '2026-01-01 12:00:00 new\n',
+      old + recent,
+      recent,
     ]);
     expect((await berth.run(['logs', String(id), '--since', 'soon'])).err).toContain('soon is no time');
   });

@@ -77,7 +77,7 @@ onHosts(byTurns(setups), (host) => {
     await api.remove(execution);
   });
 
-  test('L31: hosts are drained, resumed and removed by id or name; all are tried, and those that were done are printed', async () => {
+  test('L31, L150: hosts are drained, resumed and removed by id or name; all are tried, and those that were done are printed', async () => {
     const [first, second] = [await ownHost(), await ownHost()];
     const drained = await berth.run(['host', 'drain', first.name, 'nobody', String(second.id)]);
     expect([drained.code, drained.out]).toEqual([125, `${first.name}\n${second.id}\n`]);
@@ -85,6 +85,9 @@ onHosts(byTurns(setups), (host) => {
     for (const { id } of [first, second]) expect((await hosts.read(id)).state).toBe('drained');
     expect(await outOf('host', 'resume', first.name)).toBe(`${first.name}\n`);
     expect((await hosts.read(first.id)).state).toBe('ready');
+    const ids = JSON.parse(await outOf('host', 'resume', first.name, String(second.id), '--json'));
+    expect(ids).toEqual([{ id: first.id }, { id: second.id }]);
+    expect(await outOf('host', 'resume', first.name, '-q')).toBe(`${first.id}\n`);
     expect(await outOf('host', 'rm', first.name, second.name)).toBe(`${first.name}\n${second.name}\n`);
     expect((await berth.run(['host', 'get', String(first.id)])).err).toBe('There is no such host.\n');
   });

@@ -112,5 +112,9 @@ test('P202, H511, L33: an agent is updated while its containers run on, once its
   ]);
   expect(await containers()).toEqual(before);
   expect((await cli.run(['host', 'update', 'updated'])).out).toBe(`updated  ${LATER} (as before)\n`);
+  const { id } = await berth.api.host('updated');
+  expect(JSON.parse((await cli.run(['host', 'update', 'updated', '--json'])).out)).toEqual([
+    { id, version: LATER, is_new: false },
+  ]);
   expect(dirname(command.at(-1) ?? '')).toBe(join(machine.root, 'opt/berth'));
 });
