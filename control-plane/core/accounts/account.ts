@@ -5,7 +5,7 @@
 import { OperationError } from '../model/errors.ts';
 import { listText } from '../model/text.ts';
 import type { TimeLimits } from '../model/time-limit.ts';
-import { type Action, type Scope, scopeForOthers, scopeOf } from './action.ts';
+import { type Action, type Scope, scopeForOthers, scopeOf, work } from './action.ts';
 
 export type { Action, Scope } from './action.ts';
 
@@ -143,7 +143,7 @@ export function authorise<A extends Actor | ExpectedActor>(
     throw lacking(role, '"See the cluster" (can_see_status).');
   if (!role.canChangeConfig && !needsNoConfig(action, user))
     throw lacking(role, '"Change the configuration" (can_change_config).');
-  if (credential.by === 'session' && credential.workOnly && !isWork(action))
+  if (credential.by === 'session' && credential.workOnly && !work.has(action.kind))
     throw new OperationError('unauthenticated', 'The session admits to executions only: log in again.');
   assertInScope(credential, scopeOf[action.kind]);
   // Checked last, so that a missing permission gives the same answer whether or not the execution exists.
@@ -152,10 +152,6 @@ export function authorise<A extends Actor | ExpectedActor>(
   if (concernsOthers(action, user)) assertInScope(credential, scopeForOthers[action.kind]);
   return actor as Exclude<A, { kind: 'anonymous' }>;
 }
-
-/** Whether a session that has outlasted its password admits to the action. */
-const isWork = ({ kind }: Action): boolean =>
-  kind === 'login' || kind.endsWith('-execution') || kind === 'list-executions';
 
 type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
 

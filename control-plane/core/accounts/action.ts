@@ -72,3 +72,9 @@ export const scopeForOthers: Readonly<Partial<Record<Action['kind'], Scope>>> = 
   'delete-execution': 'operate',
   'read-personal-tokens': 'admin',
 };
+
+/** All that a session admits to which may have outlasted its password (H169). */
+export const work: ReadonlySet<Action['kind']> = new Set([
+  ...(['login', 'submit-execution', 'list-executions', 'read-execution'] as const),
+  ...(['terminate-execution', 'limit-execution', 'delete-execution'] as const),
+]);

@@ -2,9 +2,14 @@
  * Users, roles and quotas in the forms of release 2018.12: its names, and what its command line really sends.
  */
 import * as z from 'zod';
+import type { Actor } from '../../core/accounts/account.ts';
+import type { UserChanges } from '../../core/accounts/account-input.ts';
 import { MAX_TIME_LIMIT_S } from '../../core/model/time-limit.ts';
 import { deleteQuota, getQuota, updateQuota } from '../../operations/accounts/quotas.ts';
 import { deleteRole, getRole } from '../../operations/accounts/roles.ts';
+import { createUser, updateUser } from '../../operations/accounts/users.ts';
+import type { Input } from '../../operations/accounts/write-outcome.ts';
+import type { Context } from '../../operations/context.ts';
 import { otherNames } from '../../operations/input.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
 import { quotaFields, quotas, withTimeLimits } from '../resources/quotas.ts';
@@ -20,11 +25,12 @@ const mapFields =
       ? Object.fromEntries(Object.entries(body).map(([name, value]) => read(name, value)))
       : body;
 
-/** Ids may be text, and `enabled` may be 0 or 1. */
+/** Ids may be text, `enabled` may be 0 or 1, and an `email` of null is none. */
 function readUserField(name: string, value: unknown): [string, unknown] {
   const isId = name === 'role_id' || name === 'quota_id';
   if (isId && typeof value === 'string' && /^\d{1,15}$/.test(value)) return [name, Number(value)];
   if (name === 'enabled' && (value === 0 || value === 1)) return [name, value === 1];
+  if (name === 'email' && value === null) return [name, ''];
   return [name, value];
 }
 
@@ -59,9 +65,27 @@ const withLimitInSeconds = ({
   runtime_limit?: number | undefined;
 }): unknown => (hours === undefined ? fields : { ...fields, max_time_limit: Math.ceil(hours * HOUR_S) });
 
+/** Fields of a user, whose role and quota exist: unknown ones are `not-found`, as when they are read (H670). */
+const withReferences =
+  <T extends Pick<UserChanges, 'roleId' | 'quotaId'>>(
+    context: Context,
+    actor: Actor,
+    input: Input<T>,
+  ): Input<T> =>
+  async () => {
+    const fields = await input();
+    if (fields.roleId !== undefined) await getRole(context, actor, fields.roleId, true);
+    if (fields.quotaId !== undefined) await getQuota(context, actor, fields.quotaId, true);
+    return fields;
+  };
+
 export const zoeAccounts: Accounts = {
   users: {
     ...users,
+    create: (context, actor, input, readKey) =>
+      createUser(context, actor, withReferences(context, actor, input), readKey),
+    update: (context, actor, id, input, confirm) =>
+      updateUser(context, actor, id, withReferences(context, actor, input), confirm),
     body: z.preprocess(mapFields(readNewUserField), users.body),
     changes: z.preprocess(mapFields(readUserField), users.changes),
   },

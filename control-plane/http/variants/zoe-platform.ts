@@ -1,8 +1,12 @@
 /** `platform_stats` of the scheduler statistics: the hosts as nodes of one platform. */
 import type { HostState } from '../../core/views/statistics.ts';
 
-/** Memory in bytes. `service_stats` is empty, because agents do not report usage per service. */
+/** What the original reports without a database of metrics: Berth's agents report usage on request only. */
+const UNMEASURED = { memory_in_use: 0, cores_in_use: 0 };
+
+/** Memory in bytes. What is allocated is what is reserved, since services get no more than that. */
 export const platformJson = (hosts: readonly HostState[]) => ({
+  ...UNMEASURED,
   container_count: sum(hosts, ({ containers }) => containers),
   memory_total: sum(hosts, ({ memoryBytes }) => memoryBytes),
   memory_reserved: sum(hosts, ({ reservedMemoryBytes }) => reservedMemoryBytes),
@@ -15,9 +19,13 @@ export const platformJson = (hosts: readonly HostState[]) => ({
     container_count: host.containers,
     memory_total: host.memoryBytes,
     memory_reserved: host.reservedMemoryBytes,
+    memory_allocated: host.reservedMemoryBytes,
     cores_total: host.cores,
     cores_reserved: host.reservedCores,
+    cores_allocated: host.reservedCores,
+    ...UNMEASURED,
     service_stats: {},
+    images: [],
   })),
 });
 

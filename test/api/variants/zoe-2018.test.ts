@@ -266,7 +266,9 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
         ...{ status: 'online', labels: ['three'], memory_total: 2 ** 34, cores_total: 8 },
         // The ending execution keeps its reservation until its container is gone.
         ...{ container_count: 1, memory_reserved: 2 ** 31, cores_reserved: 4 },
+        ...{ memory_allocated: 2 ** 31, cores_allocated: 4, memory_in_use: 0, cores_in_use: 0, images: [] },
       });
+      expect(statistics.platform_stats).toMatchObject({ memory_in_use: 0, cores_in_use: 0 });
       for (const id of ids) await admin.delete(`execution/${id}`);
       await agent.report(...started.map(seen.gone));
       await agent.close();
@@ -286,6 +288,28 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       ['role', { name: 'r', can_see_status: 1 }],
     ])('H160: POST %s %o is 400', async (path, body) => {
       expect((await admin.post(path, body)).status).toBe(400);
+    });
+
+    test('H160: a user may have null as email, which is none', async () => {
+      const made = await admin.post('user', { username: 'nemo', email: null, role_id: 2, quota_id: 1 });
+      const { user_id } = made.json<{ user_id: number }>();
+      for (const [change, stored] of [['a@b.example', 'a@b.example'] as const, [null, ''] as const]) {
+        expect((await admin.post(`user/${user_id}`, { email: change })).status).toBe(201);
+        const { user } = (await admin.get(`user/${user_id}`)).json<{ user: Json }>();
+        expect(user.email).toBe(stored);
+      }
+    });
+
+    test.each([
+      ['user', { username: 'nobody', role_id: 999, quota_id: 1 }, 'role'],
+      ['user', { username: 'nobody', role_id: 1, quota_id: 999 }, 'quota'],
+      ['user/2', { role_id: '999' }, 'role'],
+      ['user/2', { quota_id: 999 }, 'quota'],
+    ])('H670: POST %s %o is 404: there is no such %s', async (path, body, kind) => {
+      expect(await admin.post(path, body)).toMatchObject({
+        status: 404,
+        reason: `There is no such ${kind}.`,
+      });
     });
 
     test.each([0, 1.5])('H160: a quota may have a runtime limit of %d hours', async (runtime_limit) => {

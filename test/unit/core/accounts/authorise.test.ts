@@ -170,6 +170,22 @@ test('H485: every action is in the table of scopes, and all scopes together allo
     }
 });
 
+test('H169: a session that may have outlasted its password admits to executions and to no other action', () => {
+  const credential = { by: 'session', tokenHash: '', workOnly: true } as const;
+  const role = roles.at(-1) as Role;
+  const admitted = NEEDED.filter(([action]) => {
+    try {
+      return authorise({ kind: 'user', credential, user: { id: SELF } as User, role }, action);
+    } catch {
+      return false;
+    }
+  });
+  const ofExecutions = ['submit', 'read', 'terminate', 'limit', 'delete'].map((verb) => `${verb}-execution`);
+  expect(new Set(admitted.map(([{ kind }]) => kind))).toEqual(
+    new Set(['login', 'list-executions', ...ofExecutions]),
+  );
+});
+
 test("H485: a token without the scope gets the same answer for no execution and for one that its user doesn't see", () => {
   const role = { name: 'user', canAccessApi: true } as Role;
   const user = { id: SELF } as User;
