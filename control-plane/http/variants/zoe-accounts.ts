@@ -65,7 +65,7 @@ const withLimitInSeconds = ({
   runtime_limit?: number | undefined;
 }): unknown => (hours === undefined ? fields : { ...fields, max_time_limit: Math.ceil(hours * HOUR_S) });
 
-/** Fields of a user, whose role and quota exist: unknown ones are `not-found`, as when they are read (H670). */
+/** Fields of a user whose role and quota exist: unknown ones are `not-found`, as when read (H670). */
 const withReferences =
   <T extends Pick<UserChanges, 'roleId' | 'quotaId'>>(
     context: Context,
