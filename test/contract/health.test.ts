@@ -98,14 +98,41 @@ describe('P212: checks by a command', () => {
     expect(detail.length).toBeLessThan(300);
     expect(await detailOf(missing, 'unhealthy')).toMatch(/cannot be run|no such file/);
   });
-  test('P212: a command that does not end in time fails, and no other is begun beside it', async () => {
-    const container = await run({
-      ...idle,
-      health: { ...frame, kind: 'command', words: ['sleep', '555'], retries: 2 },
-    });
-    expect(await detailOf(container, 'unhealthy')).toBe('the command of the last check still runs');
-    const { Processes } = await docker.getContainer(container.id).top();
-    expect(Processes.filter((process: string[]) => process.at(-1)?.includes('sleep 555')).length).toBe(1);
+  const late: HealthCheck = {
+    ...{ ...frame, kind: 'command', retries: 2 },
+    words: ['sh', '-c', 'sleep 555 & sleep 556; true'],
+  };
+  const sleepersIn = async ({ id }: Pick<Container, 'id'>): Promise<number> => {
+    const { Processes } = await docker.getContainer(id).top();
+    return Processes.filter((process: string[]) => process.at(-1)?.startsWith('sleep 55')).length;
+  };
+  test('P212: a command that does not end in time fails, and is ended with all that it has started', async () => {
+    const container = await run({ ...idle, health: { ...late, intervalMs: 60_000 } });
+    expect(await detailOf(container, 'starting')).toBe('the command did not end within 1 s');
+    await eventually(async () => (await sleepersIn(container)) === 0);
+  });
+  test('P212: where the agent does not reach the processes of its engine, no command is begun while an earlier one runs, be it that of an earlier agent', async () => {
+    const remote = makeEngine({ local: false });
+    const container = await run({ ...idle, health: late }, remote);
+    expect(await detailOf(container, 'unhealthy', remote)).toBe('the command of the last check still runs');
+    const later = makeEngine({ local: false });
+    expect(await detailOf(container, 'unhealthy', later)).toBe('the command of the last check still runs');
+    expect(await sleepersIn(container)).toBe(2);
+  });
+  test('P212: a command that writes without end has failed and is ended; one that closes its output is awaited', async () => {
+    const drops = 'while :; do printf a; printf b >&2; done';
+    const flood = { ...late, ...patient, words: ['yes', 'flood'] };
+    const dripping = { ...late, timeoutMs: 3_000, words: ['sh', '-c', drops] };
+    const quiet = sh('exec >&- 2>&-; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; done; exit 0');
+    const [one, two, three] = await Promise.all(
+      [flood, dripping, quiet].map((health, at) => run({ service: at + 1, ...idle, health })),
+    );
+    if (!one || !two || !three) throw new Error('no container');
+    expect(await detailOf(one, 'unhealthy')).toBe('the command wrote more than 1024 KiB');
+    const { Processes } = await docker.getContainer(one.id).top();
+    expect(Processes.filter((process: string[]) => process.at(-1)?.startsWith('yes'))).toEqual([]);
+    expect(await detailOf(two, 'starting')).toMatch(/^the command (did not end|wrote more)/);
+    expect(await detailOf(three, 'healthy')).toBe('the command ended with exit code 0');
   });
   test("P212: the check of an image runs when it is asked for, with the description's times", async () => {
     const from = await docker.createContainer({ Image: 'berth/busybox:1', Cmd: ['true'] });

@@ -81,11 +81,8 @@ export class DockerEngine implements Engine {
     this.#streams = streams;
     this.#options = options;
     this.#info = new EngineInfo(docker);
-    this.#health = healthChecks(streams);
-    const engineId = async () => {
-      const { ID, DockerRootDir } = await this.#info.read();
-      return `${ID} ${DockerRootDir}`;
-    };
+    this.#health = healthChecks(docker, streams, options.local);
+    const engineId = () => this.#info.identity();
     this.#networks = new ContainerNetworks(docker, options, engineId);
     const labels = { [label.deployment]: options.deployment, [label.folders]: options.host };
     this.#folders = new HostFolders(docker, options, labels, { [label.host]: '' });
@@ -118,8 +115,11 @@ export class DockerEngine implements Engine {
 
   async list(): Promise<ContainerSummary[]> {
     const filters = { label: this.#labels() };
+    const listed = this.#health.listing();
     const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters }));
-    return infos.flatMap((info) => readSummary(info, this.#health.stateOf(info.Id)) ?? []);
+    const found = infos.flatMap((info) => readSummary(info, this.#health.stateOf(info.Id)) ?? []);
+    listed(new Set(found.filter(({ state }) => state === 'running').map(({ id }) => id)));
+    return found;
   }
 
   async inspect(id: string): Promise<Container | undefined> {
@@ -129,8 +129,8 @@ export class DockerEngine implements Engine {
       if (container?.state !== 'exited') return container && this.#health.withHealth(container, info);
       this.#health.forget(container.id);
       const outOfMemory = await this.#oomEvents.ranOutOfMemory(container);
-      const { Init } = info.HostConfig;
-      const startError = Init ? await startErrorOf(this.#docker, id, container.exitCode) : undefined;
+      const hasInit = info.HostConfig.Init;
+      const startError = hasInit ? await startErrorOf(this.#docker, id, container.exitCode) : undefined;
       return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
     } catch (error) {
       if (statusOf(error) !== 404) throw engineError(error);
@@ -142,7 +142,6 @@ export class DockerEngine implements Engine {
   async create(assignment: Start, cpuLimit: number): Promise<Container> {
     const { service, generation, execution, idProof } = assignment;
     const info = await this.#info.read();
-    const { MemTotal, InitBinary } = info;
     const { deployment, host, reservedOf, logMaxBytes, bind, capabilities, etcFiles } = this.#options;
     const around = {
       deployment,
@@ -152,10 +151,10 @@ export class DockerEngine implements Engine {
       etcFiles,
       network: await this.#networks.join(assignment),
       overlay: await this.#networks.overlay(assignment),
-      memoryBytes: Math.max(0, MemTotal - reservedOf(MemTotal)),
+      memoryBytes: Math.max(0, info.MemTotal - reservedOf(info.MemTotal)),
       nanoCpus: nanoCpus(cpuLimit, info),
       rotatedLogBytes: this.#files ? null : logMaxBytes,
-      init: this.#initWorks && (InitBinary ?? '') !== '',
+      init: this.#initWorks && (info.InitBinary ?? '') !== '',
     };
     const folders = await wrapErrors(this.#folders.open(assignment));
     try {

@@ -19,6 +19,12 @@ export class EngineInfo {
     return this.#info;
   }
 
+  /** Differs between engines, and after an engine has got another data folder. */
+  async identity(): Promise<string> {
+    const { ID, DockerRootDir } = await this.read();
+    return `${ID} ${DockerRootDir}`;
+  }
+
   /** Reads again. */
   refresh(): Promise<DockerInfo> {
     this.#info = undefined;

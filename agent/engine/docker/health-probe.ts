@@ -2,22 +2,26 @@
 import type Docker from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { EngineError } from '../engine.ts';
-import { CommandProbe, imageCommand, requireImageCommand } from '../health/command-probe.ts';
+import { CommandProbe, requireImageCommand } from '../health/command-probe.ts';
 import { HealthChecks } from '../health/health-checks.ts';
 import { probeNetwork } from '../health/network-probe.ts';
+import { killCommand } from './container-processes.ts';
 
-/** `docker` is for calls that last as long as a command runs. */
-export function healthChecks(docker: Docker): HealthChecks {
-  const commands = new CommandProbe(docker);
+/**
+ * `streams` is for calls that last as long as a command runs. `isLocal`: the engine is on the agent's
+ * machine, where the agent may reach the processes of containers.
+ */
+export function healthChecks(docker: Docker, streams: Docker, isLocal: boolean): HealthChecks {
+  const end = async (id: string, pid: number) => isLocal && (await killCommand(id, pid));
+  const commands = new CommandProbe({ docker, streams, end });
   return new HealthChecks({
-    run: async (check, { id, address, image }) => {
-      if (check.kind === 'http' || check.kind === 'tcp') return probeNetwork(check, address);
-      if (check.kind === 'command') return commands.run(id, check.words, check.timeoutMs);
-      const words = await imageCommand(docker, image).catch(() => undefined);
-      return words ? commands.run(id, words, check.timeoutMs) : { result: 'unknown', detail: '' };
+    run: async (check, target) => {
+      if (check.kind === 'http' || check.kind === 'tcp') return probeNetwork(check, target.address);
+      return commands.run(target, check.kind === 'command' ? check.words : null, check.timeoutMs);
     },
     forgotten: (id) => commands.forget(id),
     nowMs: Date.now,
+    uptimeMs: () => performance.now(),
   });
 }
 

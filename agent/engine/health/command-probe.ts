@@ -1,16 +1,23 @@
 /**
  * Checks a container by a command that the engine runs in it: the description's, or that of the image's own
- * HEALTHCHECK. The output is read no further than a short message needs.
+ * HEALTHCHECK. The engine cannot end a command. The agent ends one that takes too long by its process, where
+ * it reaches that; elsewhere it begins no other command while the first one runs.
  */
-import { Writable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { engineError, statusOf, wrapErrors } from '../docker-error.ts';
 import { EngineError } from '../engine.ts';
+import { CommandOutput, MAX_OUTPUT_BYTES } from './command-output.ts';
 import type { Finding } from './judge.ts';
+import type { Target } from './target.ts';
 
-const MAX_OUTPUT = 200;
 /** Exit codes of the engine for a program that is missing or can't be run. */
 const UNUSABLE = [126, 127];
+const ENGINE_MS = 20_000;
+/** The engine reports the exit of a command some time after the end of its output. */
+const EXIT_PAUSE_MS = 20;
+/** Commands of an earlier agent that are looked at. */
+const MAX_EARLIER = 20;
 
 /** The command of an image's own check. Undefined if the image has none. */
 export async function imageCommand(docker: Docker, image: string): Promise<string[] | undefined> {
@@ -29,103 +36,146 @@ export async function requireImageCommand(docker: Docker, id: string, image: str
   throw new EngineError('permanent', `the image ${image} has no HEALTHCHECK that could run: ${remedy}`);
 }
 
+export interface CommandProbeOptions {
+  /** For calls that return. */
+  docker: Docker;
+  /** For calls that last as long as a command. */
+  streams: Docker;
+  /** Ends a command in a container by its process. False if the agent does not reach that. */
+  end(container: string, pid: number): Promise<boolean>;
+  /** An engine that takes longer than this for its own part of a check has not answered. */
+  engineMs?: number;
+}
+
 /** Runs commands in containers, one at a time in each. */
 export class CommandProbe {
-  readonly #docker: Docker;
-  /** The latest command of each container, if it has not ended within its time. */
-  readonly #unended = new Map<string, string>();
+  readonly #options: CommandProbeOptions;
+  /** Commands of each container that had not ended when they were last seen. */
+  readonly #unended = new Map<string, string[]>();
+  readonly #ofImages = new Map<string, string[]>();
 
-  constructor(docker: Docker) {
-    this.#docker = docker;
+  constructor(options: CommandProbeOptions) {
+    this.#options = options;
   }
 
   /** An engine that does not answer tells nothing about the container. */
-  async run(id: string, words: readonly string[], timeoutMs: number): Promise<Finding> {
+  async run(target: Target, words: readonly string[] | null, timeoutMs: number): Promise<Finding> {
+    const abortSignal = AbortSignal.timeout(timeoutMs + (this.#options.engineMs ?? ENGINE_MS));
     try {
-      if (await this.#isRunning(id)) return failed('the command of the last check still runs');
-      return await this.#run(id, words, timeoutMs);
+      const command = words ?? (await this.#commandOf(target, abortSignal));
+      if (!command) return UNKNOWN;
+      if (await this.#isRunning(target, command, abortSignal))
+        return failed('the command of the last check still runs');
+      return await this.#run(target.id, command, timeoutMs, abortSignal);
     } catch (error) {
       // The container is not running any more.
-      if (statusOf(error) === 404 || statusOf(error) === 409) return { result: 'unknown', detail: '' };
+      if (statusOf(error) === 404 || statusOf(error) === 409) return UNKNOWN;
       const { kind, message } = engineError(error);
-      return kind === 'unreachable' ? { result: 'unknown', detail: '' } : failed(message);
+      return kind === 'unreachable' ? UNKNOWN : failed(message);
     }
   }
 
   forget(id: string): void {
     this.#unended.delete(id);
+    this.#ofImages.delete(id);
   }
 
-  async #run(id: string, words: readonly string[], timeoutMs: number): Promise<Finding> {
-    const options = { Cmd: [...words], AttachStdout: true, AttachStderr: true };
-    const exec = await this.#docker.getContainer(id).exec(options);
-    const stream = await exec.start({});
-    const output = new ShortOutput();
-    this.#docker.modem.demuxStream(stream, output, output);
-    const hasEnded = await endsWithin(stream, timeoutMs);
-    if (!hasEnded) {
-      this.#unended.set(id, exec.id);
-      stream.destroy();
-      return failed(`the command did not end within ${timeoutMs / 1_000} s`);
+  /** Read once for each container, since an image that runs may lose its name. */
+  async #commandOf({ id, image }: Target, abortSignal: AbortSignal): Promise<string[] | undefined> {
+    const read = () => imageCommand(this.#options.docker, image).catch(() => undefined);
+    // This call of the client library takes no signal.
+    const aborted = new Promise<undefined>((resolve) => {
+      abortSignal.addEventListener('abort', () => resolve(undefined), { once: true });
+    });
+    const command = this.#ofImages.get(id) ?? (await Promise.race([read(), aborted]));
+    if (command) this.#ofImages.set(id, command);
+    return command;
+  }
+
+  async #run(
+    id: string,
+    words: readonly string[],
+    timeoutMs: number,
+    abortSignal: AbortSignal,
+  ): Promise<Finding> {
+    const options = { Cmd: [...words], AttachStdout: true, AttachStderr: true, abortSignal };
+    const exec = await this.#options.docker.getContainer(id).exec(options);
+    const deadlineMs = performance.now() + timeoutMs;
+    const stream = await this.#options.streams.getExec(exec.id).start({ abortSignal });
+    const output = new CommandOutput();
+    const isWithinBound = await readOutput(stream, output, deadlineMs - performance.now());
+    stream.destroy();
+    const exit = await this.#exitOf(exec, isWithinBound ? deadlineMs : 0, abortSignal);
+    if (exit.Running && !(await this.#options.end(id, exit.Pid))) this.#unended.set(id, [exec.id]);
+    if (!isWithinBound) return failed(`the command wrote more than ${MAX_OUTPUT_BYTES / 1024} KiB`);
+    if (exit.Running) return failed(`the command did not end within ${timeoutMs / 1_000} s`);
+    return verdict(exit.ExitCode, output.text);
+  }
+
+  /** The command after its end, or as it is at this time. */
+  async #exitOf(exec: Docker.Exec, deadlineMs: number, abortSignal: AbortSignal) {
+    for (;;) {
+      const seen = await exec.inspect({ abortSignal });
+      if (!seen.Running || performance.now() >= deadlineMs) return seen;
+      await pause(EXIT_PAUSE_MS);
     }
-    const { ExitCode } = await exec.inspect();
-    const text = output.text === '' ? '' : `: ${output.text}`;
-    if (ExitCode === 0) return { result: 'passed', detail: `the command ended with exit code 0${text}` };
-    const unusable = UNUSABLE.includes(ExitCode ?? 0) ? ' (it cannot be run)' : '';
-    return failed(`the command ended with exit code ${ExitCode}${unusable}${text}`);
   }
 
-  async #isRunning(id: string): Promise<boolean> {
-    const exec = this.#unended.get(id);
-    if (exec === undefined) return false;
-    const isRunning = await this.#docker
-      .getExec(exec)
-      .inspect()
-      .then(
-        ({ Running }) => Running,
-        (error) => {
-          if (statusOf(error) === 404) return false;
-          throw error;
-        },
-      );
-    if (!isRunning) this.#unended.delete(id);
-    return isRunning;
+  /** Whether an earlier command still runs, which may be that of an earlier agent, and can't be ended. */
+  async #isRunning(
+    { id, commands }: Target,
+    words: readonly string[],
+    abortSignal: AbortSignal,
+  ): Promise<boolean> {
+    const running: string[] = [];
+    for (const command of this.#unended.get(id) ?? commands.slice(-MAX_EARLIER)) {
+      const seen = await this.#inspect(command, abortSignal);
+      if (seen?.Running !== true || !isSame(seen.ProcessConfig, words)) continue;
+      if (!(await this.#options.end(id, seen.Pid))) running.push(command);
+    }
+    this.#unended.set(id, running);
+    return running.length > 0;
+  }
+
+  async #inspect(command: string, abortSignal: AbortSignal): Promise<Docker.ExecInspectInfo | undefined> {
+    try {
+      return await this.#options.docker.getExec(command).inspect({ abortSignal });
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined;
+      throw error;
+    }
   }
 }
 
+const UNKNOWN: Finding = { result: 'unknown', detail: '' };
 const failed = (detail: string): Finding => ({ result: 'failed', detail });
 
-/** Keeps the beginning of what is written, as one line. */
-class ShortOutput extends Writable {
-  #bytes = Buffer.alloc(0);
+const isSame = (seen: Docker.ExecInspectInfo['ProcessConfig'], words: readonly string[]): boolean =>
+  JSON.stringify([seen.entrypoint, ...(seen.arguments ?? [])]) === JSON.stringify(words);
 
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    if (this.#bytes.length < MAX_OUTPUT)
-      this.#bytes = Buffer.concat([this.#bytes, chunk.subarray(0, MAX_OUTPUT)]);
-    done();
-  }
-
-  get text(): string {
-    return this.#bytes
-      .subarray(0, MAX_OUTPUT)
-      .toString()
-      .replace(/[^\x20-\x7e]+/g, ' ')
-      .trim();
-  }
+function verdict(code: number | null, output: string): Finding {
+  const text = output === '' ? '' : `: ${output}`;
+  if (code === 0) return { result: 'passed', detail: `the command ended with exit code 0${text}` };
+  const unusable = UNUSABLE.includes(code ?? 0) ? ' (it cannot be run)' : '';
+  return failed(`the command ended with exit code ${code}${unusable}${text}`);
 }
 
-/** Whether the stream ends within this time. Rejects if it breaks. */
-function endsWithin(stream: NodeJS.ReadableStream, ms: number): Promise<boolean> {
+/** Reads for as long as this, or to the end. False if there is more than a check may write. */
+function readOutput(stream: NodeJS.ReadableStream, output: CommandOutput, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(false), ms);
-    const settle = (how: () => void) => () => {
+    const settle = (isWithinBound: boolean) => {
       clearTimeout(timer);
-      how();
+      resolve(isWithinBound);
     };
-    stream.on(
-      'end',
-      settle(() => resolve(true)),
-    );
-    stream.on('error', (error) => settle(() => reject(error))());
+    const timer = setTimeout(() => settle(true), ms);
+    stream.on('data', (chunk: Buffer) => {
+      output.push(chunk);
+      if (output.bytes > MAX_OUTPUT_BYTES) settle(false);
+    });
+    stream.on('end', () => settle(true));
+    stream.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
   });
 }

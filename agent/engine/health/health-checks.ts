@@ -4,39 +4,36 @@
  * on. Never stops a container.
  */
 import type { ContainerInspectInfo } from 'dockerode';
-import { type Health, type HealthCheck, healthCheckSchema } from '../../../shared/protocol/health.ts';
+import type { Health, HealthCheck } from '../../../shared/protocol/health.ts';
 import type { Container } from '../engine.ts';
-import { label } from '../labels.ts';
-import { Lane } from '../lane.ts';
+import { FairLane } from './fair-lane.ts';
 import { type Finding, type Judgement, judge, pauseMs, unjudged } from './judge.ts';
-
-/** What a check connects to, or runs in. */
-export interface Target {
-  id: string;
-  /** Its address in its own network; empty if it has none. */
-  address: string;
-  /** Id of its image. */
-  image: string;
-}
+import { checkOf, type Target, targetOf } from './target.ts';
 
 export interface HealthChecksOptions {
   /** Makes one check. Must not reject. */
   run(check: HealthCheck, target: Target): Promise<Finding>;
   /** The check of this container is over. */
   forgotten(id: string): void;
+  /** The time that starts of containers have. */
   nowMs(): number;
+  /** A clock that is never set. */
+  uptimeMs(): number;
 }
 
 /**
- * Checks at once. A command costs the engine more than the container, whose limits do not count it (P151), so
- * that a few at once must do.
+ * Checks at once, and of one user. A command costs the engine more than the container, whose limits do not
+ * count it (P151), so that a few at once must do.
  */
-const WIDTHS = { network: 64, command: 4 };
+const WIDTHS = { network: { all: 64, each: 48 }, command: { all: 4, each: 3 } };
 
 interface Checked {
-  readonly target: Target;
+  target: Target;
   readonly check: HealthCheck;
+  /** Tells starts of the same container apart. */
   readonly startedAtMs: number;
+  /** The time of its start by the clock that is never set. */
+  readonly bornMs: number;
   judgement: Judgement;
   timer: NodeJS.Timeout | undefined;
 }
@@ -44,8 +41,8 @@ interface Checked {
 export class HealthChecks {
   readonly #options: HealthChecksOptions;
   readonly #checked = new Map<string, Checked>();
-  readonly #network = new Lane(WIDTHS.network);
-  readonly #command = new Lane(WIDTHS.command);
+  readonly #network = new FairLane(WIDTHS.network);
+  readonly #command = new FairLane(WIDTHS.command);
   #changed: (id: string) => void = () => {};
 
   constructor(options: HealthChecksOptions) {
@@ -65,6 +62,10 @@ export class HealthChecks {
       this.forget(id);
       return container;
     }
+    const known = this.#checked.get(id);
+    // What an earlier start of the container has shown does not count, nor does its address.
+    if (known && known.startedAtMs !== container.startedAtMs) this.forget(id);
+    else if (known) known.target = { ...targetOf(info), commands: known.target.commands };
     const checked = this.#checked.get(id) ?? this.#begin(check, targetOf(info), container.startedAtMs);
     return { ...container, health: checked.judgement.health };
   }
@@ -81,20 +82,35 @@ export class HealthChecks {
     this.#options.forgotten(id);
   }
 
+  /**
+   * Call it before all containers are listed, and the result with the ids of those that run: the others have
+   * gone, perhaps while nobody watched, and are forgotten.
+   */
+  listing(): (running: ReadonlySet<string>) => void {
+    const known = [...this.#checked.keys()];
+    return (running) => {
+      for (const id of known) if (!running.has(id)) this.forget(id);
+    };
+  }
+
   #begin(check: HealthCheck, target: Target, startedAtMs: number): Checked {
-    const checked: Checked = { target, check, startedAtMs, judgement: unjudged, timer: undefined };
+    const { nowMs, uptimeMs } = this.#options;
+    const bornMs = uptimeMs() - Math.max(0, nowMs() - startedAtMs);
+    const checked: Checked = { target, check, startedAtMs, bornMs, judgement: unjudged, timer: undefined };
     this.#checked.set(target.id, checked);
     void this.#run(checked);
     return checked;
   }
 
   async #run(checked: Checked): Promise<void> {
-    const { target, check, startedAtMs } = checked;
+    const { target, check, bornMs } = checked;
     const lane = check.kind === 'http' || check.kind === 'tcp' ? this.#network : this.#command;
     const isOver = () => this.#checked.get(target.id) !== checked;
-    const finding = await lane.run(async () => (isOver() ? null : this.#options.run(check, target)));
+    const finding = await lane.run(target.owner, async () =>
+      isOver() ? null : this.#options.run(check, checked.target),
+    );
     if (finding === null || isOver()) return;
-    const ageMs = Math.max(0, this.#options.nowMs() - startedAtMs);
+    const ageMs = this.#options.uptimeMs() - bornMs;
     const { health: before } = checked.judgement;
     checked.judgement = judge(checked.judgement, finding, check, ageMs);
     const { health } = checked.judgement;
@@ -104,23 +120,4 @@ export class HealthChecks {
     if (health.state !== before.state || (health.state === 'starting' && health.detail !== before.detail))
       this.#changed(target.id);
   }
-}
-
-/** Undefined if the container is not checked. Its image may have a label of this name, with any text. */
-function checkOf({ Config }: ContainerInspectInfo): HealthCheck | undefined {
-  const text = Config.Labels[label.health];
-  if (!text) return undefined;
-  try {
-    return healthCheckSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Hosts cannot reach the addresses of an overlay network, so that of the other network counts. */
-function targetOf({ Id, Image, Config, NetworkSettings }: ContainerInspectInfo): Target {
-  const overlay = Config.Labels[label.overlay];
-  const networks = Object.entries(NetworkSettings.Networks).filter(([name]) => name !== overlay);
-  const [address] = networks.flatMap(([, { IPAddress }]) => (IPAddress ? [IPAddress] : []));
-  return { id: Id, address: address ?? '', image: Image };
 }

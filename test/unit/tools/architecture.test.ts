@@ -41,6 +41,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       ],
     ],
   },
+  'cli/compose': { variables: ['remarks.ts', 'type schema.ts'] },
   shared: { protocol: [] },
   'control-plane': {
     core: [],
@@ -125,7 +126,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     folders: ['engine.ts', 'lane.ts'],
     images: ['engine.ts'],
     networks: ['docker-error.ts', 'engine.ts', 'labels.ts', 'lane.ts'],
-    health: ['docker-error.ts', 'engine.ts', 'labels.ts', 'lane.ts'],
+    health: ['docker-error.ts', 'engine.ts', 'labels.ts'],
     docker: [
       'docker-error.ts',
       'engine.ts',

@@ -1,8 +1,9 @@
 import type { ContainerInspectInfo } from 'dockerode';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Container } from '../../../../agent/engine/engine.ts';
-import { HealthChecks, type Target } from '../../../../agent/engine/health/health-checks.ts';
+import { HealthChecks } from '../../../../agent/engine/health/health-checks.ts';
 import { type Finding, judge, pauseMs, unjudged } from '../../../../agent/engine/health/judge.ts';
+import type { Target } from '../../../../agent/engine/health/target.ts';
 import type { HealthCheck } from '../../../../shared/protocol/health.ts';
 
 const check: HealthCheck = {
@@ -48,8 +49,8 @@ test('P210: a container that starts is checked more often, but a command no more
   expect(pauseMs(unjudged, { ...check, kind: 'image' }, 0)).toBe(5_000);
 });
 
-const running = (id: string): Container => ({
-  ...{ service: 1, generation: 1, id, state: 'running', ipAddress: '', ports: [], startedAtMs: 0 },
+const running = (id: string, startedAtMs = 0): Container => ({
+  ...{ service: 1, generation: 1, id, state: 'running', ipAddress: '', ports: [], startedAtMs },
 });
 const infoOf = (id: string, labels: Record<string, string>, networks: Record<string, string>) =>
   ({
@@ -62,10 +63,11 @@ const infoOf = (id: string, labels: Record<string, string>, networks: Record<str
     },
   }) as unknown as ContainerInspectInfo;
 
-/** Checks that find what the test answers, with the targets so far. */
-function checks(finding: Finding = passed) {
+/** Checks that find what the test answers, with the targets so far. `clock`: the time of the machine. */
+function checks(finding: Finding | Promise<Finding> = passed, clock = { nowMs: 60_000 }) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
+  const beganMs = performance.now();
   const targets: Target[] = [];
   const forgotten: string[] = [];
   const health = new HealthChecks({
@@ -74,7 +76,8 @@ function checks(finding: Finding = passed) {
       return finding;
     },
     forgotten: (id) => forgotten.push(id),
-    nowMs: () => 60_000,
+    nowMs: () => clock.nowMs,
+    uptimeMs: () => performance.now() - beganMs,
   });
   return { health, targets, forgotten };
 }
@@ -114,4 +117,72 @@ test('P213: a label that is no check, as an image may have it, is ignored', () =
     expect(health.withHealth(container, infoOf('c1', { 'berth.health': text }, {}))).toBe(container);
   }
   expect(targets).toEqual([]);
+});
+
+test('P213: containers that vanished while nobody watched are not checked any more', async () => {
+  const { health, targets, forgotten } = checks();
+  for (const id of ['c1', 'c2']) health.withHealth(running(id), infoOf(id, label, { bridge: '172.17.0.2' }));
+  const listed = health.listing();
+  // It has started since the listing was requested.
+  health.withHealth(running('c3'), infoOf('c3', label, { bridge: '172.17.0.3' }));
+  listed(new Set(['c2']));
+  expect(forgotten).toEqual(['c1']);
+  expect(['c1', 'c2', 'c3'].map((id) => health.stateOf(id))).toEqual([undefined, 'starting', 'starting']);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(new Set(targets.slice(3).map(({ id }) => id))).toEqual(new Set(['c2', 'c3']));
+});
+
+test('P211: a container that was started again, or has another address now, is checked at its own address', async () => {
+  const { health, targets } = checks(failed);
+  health.withHealth(running('c1'), infoOf('c1', label, { bridge: '172.17.0.2' }));
+  await vi.advanceTimersByTimeAsync(10_000);
+  health.withHealth(running('c1'), infoOf('c1', label, { bridge: '172.17.0.3' }));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(targets.map(({ address }) => address)).toEqual(['172.17.0.2', '172.17.0.2', '172.17.0.3']);
+  expect(health.stateOf('c1')).toBe('unhealthy');
+  // With what the earlier start has shown it would be unhealthy at once.
+  const again = health.withHealth(running('c1', 20_000), infoOf('c1', label, { bridge: '172.17.0.4' }));
+  expect(again).toMatchObject({ health: { state: 'starting', detail: '' } });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(targets.at(-1)?.address).toBe('172.17.0.4');
+});
+
+test('P210: a clock that is set changes neither the end of the start period nor a verdict', async () => {
+  const clock = { nowMs: 0 };
+  const { health } = checks(failed, clock);
+  health.withHealth(running('c1'), infoOf('c1', label, { bridge: '172.17.0.2' }));
+  for (const step of [86_400_000, -86_400_000]) {
+    clock.nowMs += step;
+    await vi.advanceTimersByTimeAsync(14_000);
+    expect(health.stateOf('c1')).toBe('starting');
+  }
+  await vi.advanceTimersByTimeAsync(2_000 + 2 * 10_000);
+  expect(health.stateOf('c1')).toBe('unhealthy');
+});
+
+test('P213: checks of a user that last as long as they may leave room for those of others', async () => {
+  const { health, targets } = checks(new Promise<Finding>(() => {}));
+  const command: HealthCheck = { ...check, kind: 'command', words: ['sleep'] };
+  for (const [kind, one] of Object.entries({ tcp: check, command })) {
+    const of = (owner: string) => ({ 'berth.health': JSON.stringify(one), 'berth.owner': owner });
+    for (let at = 0; at < 500; at++) {
+      const id = `${kind}${at}`;
+      health.withHealth(running(id), infoOf(id, of('many'), { bridge: '172.17.0.2' }));
+    }
+    health.withHealth(running(`${kind} few`), infoOf(`${kind} few`, of('few'), { bridge: '172.17.0.3' }));
+  }
+  await vi.advanceTimersByTimeAsync(0);
+  const begun = (kind: string, owner: string) =>
+    targets.filter((target) => target.id.startsWith(kind) && target.owner === owner).length;
+  expect([begun('tcp', 'many'), begun('tcp', 'few')]).toEqual([48, 1]);
+  expect([begun('command', 'many'), begun('command', 'few')]).toEqual([3, 1]);
+});
+
+test('P211: of a container with an IPv6 address only, that one is checked', async () => {
+  const { health, targets } = checks();
+  const info = infoOf('c1', label, { bridge: '' });
+  Object.assign(info.NetworkSettings.Networks.bridge ?? {}, { GlobalIPv6Address: 'fd00::2' });
+  health.withHealth(running('c1'), info);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(targets.map(({ address }) => address)).toEqual(['fd00::2']);
 });

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { CommandOutput } from '../../../../agent/engine/health/command-output.ts';
+
+const frame = (text: string, source = 1): Buffer => {
+  const header = Buffer.from([source, 0, 0, 0, 0, 0, 0, 0]);
+  header.writeUInt32BE(Buffer.byteLength(text), 4);
+  return Buffer.concat([header, Buffer.from(text)]);
+};
+
+test('P212: the beginning of the output is kept as one line, wherever chunks divide its frames', () => {
+  const bytes = Buffer.concat([
+    frame('no data'),
+    frame('base\n', 2),
+    frame(''),
+    frame(`${'x'.repeat(400)}\u00e9`),
+  ]);
+  for (const size of [1, 3, 9, 10_000]) {
+    const output = new CommandOutput();
+    for (let at = 0; at < bytes.length; at += size) output.push(bytes.subarray(at, at + size));
+    expect(output.text).toBe(`no database ${'x'.repeat(188)}`);
+    expect(output.bytes).toBe(bytes.length);
+  }
+});
+
+test('P212: a chunk of thousands of frames with one byte each costs no more than its length', () => {
+  const output = new CommandOutput();
+  const chunk = Buffer.concat(Array.from({ length: 100_000 }, () => frame('')));
+  output.push(chunk);
+  output.push(frame('end'));
+  expect(output.text).toBe('end');
+});

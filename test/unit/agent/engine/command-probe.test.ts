@@ -1,0 +1,48 @@
+import { createServer } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
+import { connectEngine, unixHost } from '../../../../agent/engine/engine-address.ts';
+import { CommandProbe } from '../../../../agent/engine/health/command-probe.ts';
+import type { Target } from '../../../../agent/engine/health/target.ts';
+import { scratchDir } from '../../../support/agents/agent-rig.ts';
+
+const target: Target = { id: 'c1', owner: 'alice', address: '', image: 'i1', commands: [] };
+
+/** A probe at an engine that never answers these requests. */
+async function probeAt(isSilent: (url: string) => boolean) {
+  const ended: number[] = [];
+  const server = createServer(({ url = '' }, answer) => {
+    if (isSilent(url)) return;
+    if (url.endsWith('/start')) return answer.writeHead(200).end();
+    const exec = { Id: 'e1', Running: true, ExitCode: null, Pid: 7, ProcessConfig: { entrypoint: 'true' } };
+    answer.writeHead(url.endsWith('/exec') ? 201 : 200, { 'Content-Type': 'application/json' });
+    answer.end(JSON.stringify(exec));
+  });
+  const { path, remove } = await scratchDir();
+  const socket = `${path}/engine.sock`;
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await remove();
+  });
+  const end = async (_: string, pid: number) => ended.push(pid) > 0;
+  const docker = connectEngine(unixHost(socket));
+  return { ended, probe: new CommandProbe({ docker, streams: docker, end, engineMs: 100 }) };
+}
+
+test('P212: an engine that never answers ends a check soon after its timeout, and tells nothing about the container', async () => {
+  for (const silent of [/exec$/, /start$/, /json$/]) {
+    const { probe } = await probeAt((url) => silent.test(url));
+    expect(await probe.run(target, ['true'], 100)).toEqual({ result: 'unknown', detail: '' });
+    expect(await probe.run({ ...target, id: 'c2' }, null, 100)).toMatchObject({ result: 'unknown' });
+  }
+});
+
+test('P212: a command whose output has ended is awaited until its time is over, and is then ended', async () => {
+  const { probe, ended } = await probeAt(() => false);
+  expect(await probe.run(target, ['true'], 100)).toEqual({
+    result: 'failed',
+    detail: 'the command did not end within 0.1 s',
+  });
+  expect(ended).toEqual([7]);
+});
