@@ -134,7 +134,9 @@ function healthProblems(path: readonly PropertyKey[], health: HealthDescription,
   const given = healthKinds.filter((kind) => health[kind] !== undefined);
   if (given.length !== 1)
     found.add(path, `must have exactly one of "http", "tcp", "command" and "image", and has ${given.length}`);
-  if (health.command?.trim() === '') found.add([...path, 'command'], 'must not be blank');
+  // A line break that a backslash escapes leaves no word either.
+  const split = splitCommand(health.command ?? 'none', MAX_WORDS);
+  if ('words' in split && split.words.length === 0) found.add([...path, 'command'], 'must not be blank');
   const runsCommand = health.command !== undefined || health.image !== undefined;
   if (runsCommand && (health.interval ?? MIN_COMMAND_INTERVAL_S) < MIN_COMMAND_INTERVAL_S)
     found.add(

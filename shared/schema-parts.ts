@@ -41,7 +41,11 @@ export const ENDPOINT_URL_PROBLEM = `must begin with one of these schemes, or wi
 
 /** The engine runs these checks in the container, which costs the host far more than a connection. */
 export const MIN_COMMAND_INTERVAL_S = 5;
-const MAX_PERIOD_S = 3600;
+export const MAX_PERIOD_S = 3600;
+export const MAX_TIMEOUT_S = 60;
+export const MAX_ATTEMPTS = 100;
+export const MIN_WINDOW_S = 10;
+export const MAX_WINDOW_S = 86_400;
 const MAX_PATH_LENGTH = 1024;
 const MAX_HEALTH_COMMAND_LENGTH = 4096;
 
@@ -86,7 +90,7 @@ export const healthSchema = described(
       `Seconds from one check to the next. At least ${MIN_COMMAND_INTERVAL_S} with "command" and "image". Absent: ${defaultHealth.interval}.`,
     ),
     timeout: described(
-      z.int().min(1).max(60).optional(),
+      z.int().min(1).max(MAX_TIMEOUT_S).optional(),
       `Seconds after which a check without an answer has failed. Absent: ${defaultHealth.timeout}.`,
     ),
     retries: described(
@@ -108,11 +112,11 @@ export const healthKinds = ['http', 'tcp', 'command', 'image'] as const;
 export const restartSchema = described(
   z.strictObject({
     attempts: described(
-      z.int().min(0).max(100),
+      z.int().min(0).max(MAX_ATTEMPTS),
       'Restarts within the window. One more death ends the execution with an error. 0: the first death does.',
     ),
     window: described(
-      z.int().min(10).max(86_400).optional(),
+      z.int().min(MIN_WINDOW_S).max(MAX_WINDOW_S).optional(),
       'Seconds for which a death counts. Absent: 600.',
     ),
     delay: described(

@@ -16,8 +16,8 @@ import {
   type Scalar,
   type YAMLMap,
 } from 'yaml';
-import { interpolate, type LookUp } from './interpolation.ts';
 import { ComposeError, type Path, type Place, Remarks } from './remarks.ts';
+import { interpolate, type LookUp } from './variables/interpolation.ts';
 
 /** The size of the text. Real files have a few KiB. */
 export const MAX_BYTES = 256 * 1024;

@@ -27,7 +27,7 @@ export const TABLES = {
   service: {
     translated:
       'image command environment env_file ports volumes depends_on deploy scale mem_limit mem_reservation ' +
-      'cpus shm_size user working_dir restart profiles',
+      'cpus shm_size user working_dir healthcheck restart profiles',
     leftOut: reasons(
       ['entrypoint', "the image's own entry point runs, if it has one, with the words of command"],
       ['build', 'Berth runs images and builds none'],
@@ -38,7 +38,6 @@ export const TABLES = {
         'hostname domainname container_name',
         'a container has the name of its instance, such as web0-12-local',
       ],
-      ['healthcheck', 'a service counts as started once its container runs'],
       ['logging', 'hosts keep the output of all services: berth logs'],
       ['stop_grace_period stop_signal', 'a container gets SIGTERM, and SIGKILL 10 s later'],
       [
@@ -80,8 +79,12 @@ export const TABLES = {
     leftOut: reasons(['devices generic_resources', DEVICES]),
   },
   restart_policy: {
-    translated: 'condition',
-    leftOut: reasons(['delay max_attempts window', 'Berth decides how often a service starts again']),
+    translated: 'condition delay max_attempts window',
+    leftOut: reasons(),
+  },
+  healthcheck: {
+    translated: 'test interval timeout retries start_period disable',
+    leftOut: reasons(['start_interval', 'while a container starts, it is checked every 5 s']),
   },
   env_file: { translated: 'path required format', leftOut: reasons() },
   port: {

@@ -1,12 +1,14 @@
 /** The shape of a Compose file as far as it is translated. Numbers are texts (document.ts). */
 import * as z from 'zod';
-import { isSize } from './sizes.ts';
+import { isPeriod, isSize, secondsOf } from './sizes.ts';
 
 const text = z.string({ error: 'must be text' });
 const whole = text.regex(/^\d{1,9}$/, 'must be a whole number').transform(Number);
 const size = text.refine(isSize, {
   error: 'must be a size such as 512m or 2g',
 });
+/** In seconds. */
+const period = text.refine(isPeriod, { error: 'must be a period such as 30s or 1m30s' }).transform(secondsOf);
 const cores = text.regex(/^\d{1,6}(\.\d{1,9})?$/, 'must be a number of cores such as 0.5').transform(Number);
 const flag = z.union([z.boolean(), z.stringbool()], { error: 'must be true or false' });
 const one = <T extends readonly [z.ZodType, ...z.ZodType[]]>(kinds: T, error: string) =>
@@ -62,7 +64,25 @@ const deploy = z.object({
       reservations: z.object({ cpus: cores.nullish(), memory: size.nullish() }).nullish(),
     })
     .nullish(),
-  restart_policy: z.object({ condition: text.nullish() }).nullish(),
+  restart_policy: z
+    .object({
+      condition: z
+        .enum(['none', 'on-failure', 'any'], { error: 'must be none, on-failure or any' })
+        .nullish(),
+      delay: period.nullish(),
+      max_attempts: whole.nullish(),
+      window: period.nullish(),
+    })
+    .nullish(),
+});
+
+const healthcheck = z.object({
+  test: words.nullish(),
+  interval: period.nullish(),
+  timeout: period.nullish(),
+  retries: whole.nullish(),
+  start_period: period.nullish(),
+  disable: flag.nullish(),
 });
 
 export const composeService = z.object({
@@ -77,6 +97,7 @@ export const composeService = z.object({
     'must be a list of services, or map them to conditions',
   ).nullish(),
   deploy: deploy.nullish(),
+  healthcheck: healthcheck.nullish(),
   scale: whole.nullish(),
   mem_limit: size.nullish(),
   mem_reservation: size.nullish(),
@@ -84,7 +105,11 @@ export const composeService = z.object({
   shm_size: size.nullish(),
   user: text.nullish(),
   working_dir: text.nullish(),
-  restart: text.nullish(),
+  restart: text
+    .regex(/^(?:no|always|unless-stopped|on-failure(?::\d{1,9})?)$/, {
+      error: 'must be no, always, unless-stopped, on-failure or on-failure:N',
+    })
+    .nullish(),
   profiles: z.array(text).nullish(),
   'x-berth': z.record(z.string(), z.unknown()).nullish(),
 });
@@ -98,5 +123,6 @@ export const composeTop = z.object({
 });
 
 export type ComposeService = z.output<typeof composeService>;
+export type ComposeHealthcheck = NonNullable<ComposeService['healthcheck']>;
 export type ComposePort = NonNullable<ComposeService['ports']>[number];
 export type ComposeVolume = NonNullable<ComposeService['volumes']>[number];

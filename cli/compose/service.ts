@@ -3,14 +3,16 @@ import { type ServiceDescription, serviceSchema } from '../../shared/application
 import { schemaMessage } from '../../shared/application-words.ts';
 import { joinCommand } from '../../shared/command.ts';
 import { EXTENSION } from './document.ts';
-import { environmentOf, type VariableFiles } from './environment.ts';
 import { reviewFields } from './fields.ts';
-import type { LookUp } from './interpolation.ts';
+import { healthOf } from './health.ts';
 import { portsOf } from './ports.ts';
 import type { Path, Remarks } from './remarks.ts';
 import { instancesOf, resourcesOf } from './resources.ts';
+import { restartOf } from './restart.ts';
 import { type ComposeService, composeService } from './schema.ts';
 import { escaped, hostIn, serviceName } from './texts.ts';
+import { environmentOf, type VariableFiles } from './variables/environment.ts';
+import type { LookUp } from './variables/interpolation.ts';
 import { volumesOf } from './volumes.ts';
 
 export interface Context {
@@ -75,6 +77,7 @@ function reviewService(value: unknown, path: Path, remarks: Remarks): void {
     return [found, [...path, ...names]];
   };
   reviewFields(...at(), 'service', remarks);
+  reviewFields(...at('healthcheck'), 'healthcheck', remarks);
   reviewFields(...at('deploy'), 'deploy', remarks);
   reviewFields(...at('deploy', 'resources'), 'resources', remarks);
   reviewFields(...at('deploy', 'resources', 'limits'), 'limits', remarks);
@@ -110,6 +113,8 @@ function ownFields(given: object, path: Path, remarks: Remarks): Partial<Service
 export interface Decided {
   monitor: boolean;
   order: number;
+  /** Whether another service waits until this one is healthy. */
+  isAwaited: boolean;
   /** Names of the description by those of the file. */
   names: ReadonlyMap<string, string>;
 }
@@ -142,6 +147,7 @@ export function describeService(given: Given, decided: Decided, context: Context
     command: commandOf(given, decided, remarks),
     ...(compose.working_dir != null && { work_dir: compose.working_dir }),
     ...userOf(compose, path, remarks),
+    ...lifeOf(given, decided, remarks),
     ...own,
   };
   const places = new Map<string, Path>();
@@ -159,6 +165,18 @@ export function describeService(given: Given, decided: Decided, context: Context
   return { description, places };
 }
 
+/** How its health is checked, and how often it starts again. */
+function lifeOf(given: Given, decided: Decided, remarks: Remarks) {
+  const { path, compose, own } = given;
+  const { test } = compose.healthcheck ?? {};
+  const health = own.health === undefined ? healthOf(compose, decided.isAwaited, path, remarks) : undefined;
+  if (health?.command !== undefined)
+    for (const word of typeof test === 'string' ? [test] : (test ?? []))
+      noteHost(word, [...path, 'healthcheck', 'test'], given, decided, remarks);
+  const restart = own.restart === undefined ? restartOf(compose, decided.monitor, path, remarks) : undefined;
+  return { ...(health && { health }), ...(restart && { restart }) };
+}
+
 /** Fields of a description that have another name in Compose. */
 const FIELDS = [
   ['/image', 'image'],
@@ -171,6 +189,9 @@ const FIELDS = [
   ['/command', 'command'],
   ['/work_dir', 'working_dir'],
   ['/user', 'user'],
+  ['/health', 'healthcheck'],
+  ['/health/command', 'healthcheck.test'],
+  ['/health/retries', 'healthcheck.retries'],
 ] as const;
 
 function commandOf({ path, compose, ...given }: Given, decided: Decided, remarks: Remarks): string | null {

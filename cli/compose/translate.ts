@@ -7,12 +7,11 @@ import { validateApplication } from '../../shared/application.ts';
 import { type Application, MAX_SERVICES } from '../../shared/application-schema.ts';
 import { schemaMessage } from '../../shared/application-words.ts';
 import { EXTENSION, readDocument } from './document.ts';
-import { readVariables } from './env-file.ts';
-import { type Surroundings, VariableFiles } from './environment.ts';
 import { reviewFields } from './fields.ts';
-import type { LookUp } from './interpolation.ts';
+import { isChecked } from './health.ts';
 import { monitorsOf, orderOf } from './order.ts';
 import { ComposeError, type Path, type Remark, type Remarks } from './remarks.ts';
+import { startsAgain } from './restart.ts';
 import { composeTop } from './schema.ts';
 import {
   type Context,
@@ -23,6 +22,9 @@ import {
   readService,
 } from './service.ts';
 import { applicationName } from './texts.ts';
+import { readVariables } from './variables/env-file.ts';
+import { type Surroundings, VariableFiles } from './variables/environment.ts';
+import type { LookUp } from './variables/interpolation.ts';
 
 export interface Translation {
   description: Application;
@@ -49,9 +51,12 @@ export function translate(text: string, surroundings: Surroundings): Translation
   }
   const { monitors, willEnd } = decideMonitors(given, dependencies, remarks);
   const names = new Map(given.map(({ key, name }) => [key, name]));
+  const awaited = new Set(given.flatMap(({ compose }) => awaitedBy(compose)));
   const services = given.map((one) => {
     const order = 'circle' in orders ? 0 : (orders.get(one.key) ?? 0);
-    return describeService(one, { monitor: monitors.has(one.key), order, names }, context);
+    const { key } = one;
+    const decided = { monitor: monitors.has(key), order, isAwaited: awaited.has(key), names };
+    return describeService(one, decided, context);
   });
   remarks.assertNone();
   const description: Application = {
@@ -109,9 +114,9 @@ function dependenciesOf(
   all: Readonly<Record<string, unknown>>,
   remarks: Remarks,
 ): Map<string, string[]> {
-  const keys = new Set(given.map(({ key }) => key));
+  const byKey = new Map(given.map((one) => [one.key, one]));
   const isMissing = (name: string) =>
-    !keys.has(name) && !(Object.hasOwn(all, name) && !hasProfiles(all[name]));
+    !byKey.has(name) && !(Object.hasOwn(all, name) && !hasProfiles(all[name]));
   return new Map(
     given.map(({ key, path, compose: { depends_on } }) => {
       const needed = Array.isArray(depends_on)
@@ -121,20 +126,37 @@ function dependenciesOf(
         const place = [...path, 'depends_on', name];
         if (isMissing(name) && required)
           remarks.problem(place, 'is not a service that runs: remove it here, or add it');
-        const reason = CONDITIONS[condition];
-        if (reason !== undefined) remarks.leaveOut([...place, 'condition'], reason);
+        reviewCondition(condition, [...place, 'condition'], byKey.get(name), remarks);
       }
-      return [key, [...new Set(needed.map(({ name }) => name).filter((name) => keys.has(name)))]];
+      return [key, [...new Set(needed.map(({ name }) => name).filter((name) => byKey.has(name)))]];
     }),
   );
 }
 
-/** Why each condition of Compose beyond `service_started` is left out. */
-const CONDITIONS: Readonly<Record<string, string>> = {
-  service_healthy: 'a service starts once the containers of those before it run, healthy or not',
-  service_completed_successfully:
-    'a service starts once the containers of those before it run, and one that exits runs again unless it is a monitor',
-};
+/** The services that must be healthy before this one starts. */
+const awaitedBy = ({ depends_on }: Given['compose']): string[] =>
+  Array.isArray(depends_on)
+    ? []
+    : Object.entries(depends_on ?? {}).flatMap(([name, { condition }]) =>
+        condition === 'service_healthy' ? [name] : [],
+      );
+
+/** Reports what becomes of a condition of Compose beyond `service_started`. */
+function reviewCondition(condition: string, place: Path, needed: Given | undefined, remarks: Remarks): void {
+  if (condition === 'service_started') return;
+  if (condition === 'service_completed_successfully')
+    remarks.leaveOut(
+      place,
+      'a service starts once those before it have started, and one that exits runs again unless it is a monitor',
+    );
+  else if (condition !== 'service_healthy')
+    remarks.problem(place, 'must be service_started, service_healthy or service_completed_successfully');
+  else if (needed && needed.own.health === undefined && !isChecked(needed.compose)) {
+    if (needed.compose.healthcheck != null)
+      remarks.leaveOut(place, `the file says that the health of ${needed.key} is not checked`);
+    else remarks.note(place, `waits for the HEALTHCHECK of the image of ${needed.key}, which must have one`);
+  }
+}
 
 function decideMonitors(
   given: readonly Given[],
@@ -145,7 +167,7 @@ function decideMonitors(
   const candidates = given.map(({ key, compose, own }) => ({
     ...{ name: key, monitor: own.monitor, isNeeded: needed.has(key) },
     hasPorts: (own.ports ?? compose.ports ?? []).length > 0,
-    restarts: restarts(restartOf(compose).policy),
+    restarts: startsAgain(compose),
   }));
   const decided = monitorsOf(candidates);
   for (const one of given) {
@@ -156,30 +178,8 @@ function decideMonitors(
         path,
         'ends the execution when it exits; x-berth: {monitor: true} at another service changes that',
       );
-    reviewRestart(one, isMonitor, remarks);
   }
   return decided;
-}
-
-/** What Compose does when a service exits, and the field that decides it. */
-function restartOf({ restart, deploy }: Given['compose']): { policy: string; field?: string[] } {
-  const condition = deploy?.restart_policy?.condition;
-  if (condition != null) return { policy: condition, field: ['deploy', 'restart_policy', 'condition'] };
-  return restart == null ? { policy: 'no' } : { policy: restart, field: ['restart'] };
-}
-
-const restarts = (policy: string): boolean => policy !== 'no' && policy !== 'none';
-
-/** Says what becomes of a `restart` that the service does not get. */
-function reviewRestart({ path, compose }: Given, isMonitor: boolean, remarks: Remarks): void {
-  const { policy, field } = restartOf(compose);
-  if (field === undefined) return;
-  const place = [...path, ...field];
-  if (isMonitor && restarts(policy)) remarks.leaveOut(place, 'the execution ends when this service exits');
-  if (isMonitor) return;
-  const again = 'a service that does not end the execution starts again whenever it exits';
-  if (!restarts(policy)) remarks.leaveOut(place, again);
-  else if (policy.startsWith('on-failure')) remarks.note(place, `is taken for always: ${again}`);
 }
 
 /** Throws ComposeError for what only a description refuses, at the places from which it comes. */

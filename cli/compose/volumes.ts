@@ -1,9 +1,9 @@
 /** Makes volumes of a description out of the folders of the host that a Compose service mounts. Pure. */
 import { resolve } from 'node:path';
 import { MAX_ENTRIES, type ServiceDescription } from '../../shared/application-schema.ts';
-import type { LookUp } from './interpolation.ts';
 import type { Path, Remarks } from './remarks.ts';
 import type { ComposeVolume } from './schema.ts';
+import type { LookUp } from './variables/interpolation.ts';
 
 type Volume = ServiceDescription['volumes'][number];
 

@@ -33,6 +33,9 @@ export const LOG_PART_VERSION = 7;
 /** The first version whose agents keep the usage of each service (P228). */
 export const USAGE_VERSION = 8;
 
+/** The first version whose agents check the health of containers (P210). */
+export const HEALTH_VERSION = 8;
+
 /** The first version whose agents fetch secrets (P220). */
 export const SECRET_VERSION = 8;
 

@@ -1,9 +1,9 @@
 /** The variables of a Compose service: those of its files, then its own. Pure. */
 import { resolve } from 'node:path';
+import type { Path, Remarks } from '../remarks.ts';
+import type { ComposeService } from '../schema.ts';
 import { type EnvFormat, MAX_VARIABLES, readVariables } from './env-file.ts';
 import type { LookUp } from './interpolation.ts';
-import type { Path, Remarks } from './remarks.ts';
-import type { ComposeService } from './schema.ts';
 
 /** What a file is read and translated in. */
 export interface Surroundings {

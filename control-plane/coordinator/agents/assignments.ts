@@ -2,9 +2,9 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import type { Assignment, Isolation } from '../../../shared/protocol/assignment.ts';
-import { SECRET_VERSION } from '../../../shared/protocol/version.ts';
+import { HEALTH_VERSION, SECRET_VERSION } from '../../../shared/protocol/version.ts';
 import { swarmManagers } from '../../core/hosts/swarms.ts';
-import { observe } from '../../core/lifecycle/observations.ts';
+import { cannotCheck, observe } from '../../core/lifecycle/observations.ts';
 import type { Execution } from '../../core/model/execution.ts';
 import { memoryLimitOf } from '../../core/model/resources.ts';
 import { isAssigned, type Service } from '../../core/model/service.ts';
@@ -36,8 +36,8 @@ export function* assignmentsAt(
 }
 
 /**
- * The assignments that the agent of a session can start. An agent of an earlier version can't use secrets:
- * such a start has failed for the time being (P223).
+ * The assignments that the agent of a session can start. An agent of an earlier version can neither use
+ * secrets nor check health: such a start has failed for the time being (P223, C292).
  */
 export function* startable(
   turns: Pick<Turns, 'enqueue'>,
@@ -45,7 +45,9 @@ export function* startable(
   assignments: Iterable<Assignment>,
 ): Generator<Assignment> {
   for (const assignment of assignments) {
-    if (!assignment.secrets || version >= SECRET_VERSION) {
+    const needsSecrets = assignment.secrets === true && version < SECRET_VERSION;
+    const needsHealth = assignment.health !== undefined && version < HEALTH_VERSION;
+    if (!needsSecrets && !needsHealth) {
       yield assignment;
       continue;
     }
@@ -54,7 +56,7 @@ export function* startable(
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(hostId);
         if (!host) return;
-        const message = cannotUseSecrets(host.name);
+          const message = needsSecrets ? cannotUseSecrets(host.name) : cannotCheck(host.name);
         observe(cluster, host, { service, generation, state: 'failed', temporary: true, message }, nowMs);
       },
       fail: () => {},

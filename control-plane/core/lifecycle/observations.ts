@@ -177,7 +177,7 @@ function observeHealth(
 }
 
 /** Agents report the health of every container that is checked, from version 8 of the protocol on. */
-const cannotCheck = (host: string | undefined): string =>
+export const cannotCheck = (host: string | undefined): string =>
   `the agent of host ${host} is too old to check the health of services: update it (berth host update ${host})`;
 
 /** The container still runs. It counts as ended all the same, and is stopped. */

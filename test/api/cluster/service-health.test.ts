@@ -106,17 +106,29 @@ onHosts(hosts, (host) => {
     expect(await refused({ restart: {} })).toContain('is missing');
   });
 
-  test('C292: a host whose agent does not report health gives the execution back, and the explanation has the remedy', async () => {
+  test('C292: an agent that cannot check health is not sent the service, one that reports none gives it back, and the explanation has the remedy', async () => {
+    const explained = async (id: number) =>
+      (await admin.get(`execution/${id}/explain`)).json<{ waiting_for: string[] }>().waiting_for.join(' ');
+    const tooOld = (name: string) =>
+      `the agent of host ${name} is too old to check the health of services: update it (berth host update ${name})`;
+    const old = await ScriptedAgent.join(host(), { version: 7, facts: { name: 'old', labels: ['old'] } });
+    const id = await api.submit(application({ ...web, labels: ['old'] }));
+    // As agents answer for what they have never started.
+    await old.report(seen.gone(await eventually(() => old.all('stop')[0])));
+    expect(await explained(id)).toContain(tooOld('old'));
+    expect(old.all('start')).toEqual([]);
+    await api.terminate(id);
+    await old.close();
+
     const agent = await ScriptedAgent.join(host());
-    const id = await api.submit(application(web));
-    const [assigned] = await agent.assigned(id, 1);
+    const other = await api.submit(application(web));
+    const [assigned] = await agent.assigned(other, 1);
     if (!assigned) throw new Error('no assignment');
     await agent.report(seen.running(assigned));
-    await agent.released(id);
+    await agent.released(other);
     await agent.report(seen.gone(assigned));
-    const explained = (await admin.get(`execution/${id}/explain`)).json<{ waiting_for: string[] }>();
-    expect(explained.waiting_for.join(' ')).toContain('too old to check the health of services: update it');
-    await api.terminate(id);
+    expect(await explained(other)).toContain('too old to check the health of services: update it');
+    await api.terminate(other);
     await agent.close();
   });
 });

@@ -44,16 +44,10 @@ describe('L76: monitors', () => {
   ])('L76: %s', (_, services, monitors, willEnd) => {
     expect(decided(services)).toEqual([monitors, willEnd]);
   });
-  test('L71, L76: a guess among several services is listed, and so is a restart that does not happen', () => {
-    const { notes, leftOut } = remarksOf(
-      file({ sql: 'restart: "no"', job: 'depends_on: [sql], restart: always' }),
-    );
-    expect(notes).toEqual(['3:3 services.job']);
-    expect(leftOut).toEqual(['2:19 services.sql.restart', '3:38 services.job.restart']);
-    expect(remarksOf(file({ sql: 'restart: on-failure:3', job: 'depends_on: [sql]' })).notes).toEqual([
-      ...['2:19 services.sql.restart', '3:3 services.job'],
-    ]);
-    const given = file({ sql: 'restart: always', job: 'depends_on: [sql], x-berth: {monitor: true}' });
+  test('L71, L76: a guess among several services is listed', () => {
+    const guessed = file({ sql: '', job: 'depends_on: [sql]' });
+    expect(remarksOf(guessed)).toEqual({ leftOut: [], notes: ['3:3 services.job'] });
+    const given = file({ sql: '', job: 'depends_on: [sql], x-berth: {monitor: true}' });
     expect(remarksOf(given)).toEqual({ leftOut: [], notes: [] });
   });
 });
@@ -70,12 +64,13 @@ describe('L76: the order of start', () => {
     ).description;
     expect(services.map(({ startup_order }) => startup_order)).toEqual([2, 1, 0, 0]);
   });
-  test('L71, L76: conditions beyond the start are listed', () => {
-    const needs =
-      'depends_on: {sql: {condition: service_healthy}, job: {condition: service_completed_successfully}}';
-    expect(remarksOf(file({ sql: '', job: '', web: needs })).leftOut).toEqual([
-      '4:38 services.web.depends_on.sql.condition',
-      '4:73 services.web.depends_on.job.condition',
+  test('L71, L76: that a service has to complete is listed, and an unknown condition is a problem', () => {
+    const needs = 'depends_on: {sql: {condition: service_completed_successfully}}';
+    expect(remarksOf(file({ sql: '', web: needs })).leftOut).toEqual([
+      '3:38 services.web.depends_on.sql.condition',
+    ]);
+    expect(problemsOf(file({ sql: '', web: needs.replace('completed_successfully', 'ready') }))).toEqual([
+      expect.stringContaining('must be service_started, service_healthy or service_completed_successfully'),
     ]);
   });
   test('L72, L76: a circle is named', () => {

@@ -127,9 +127,13 @@ services:
   expect(description).toEqual({
     ...{ name: 'my-shop', version: 3, will_end: false, size: 2 },
     services: [
-      main({ name: 'db-service', image: 'postgres:16', monitor: false, environment: [['LANG', 'C']] }),
+      main({
+        ...{ name: 'db-service', image: 'postgres:16', monitor: false, restart: { attempts: 100 } },
+        environment: [['LANG', 'C']],
+      }),
       main({
         ...{ name: 'web', image: 'nginx', startup_order: 1, ports: [web(80, { name: 'web 80' })] },
+        restart: { attempts: 100 },
         environment: [
           ['LANG', 'C'],
           ['A', 'b'],
@@ -147,10 +151,9 @@ describe('L71: fields without a meaning are listed with their place', () => {
   test.each([
     ['entrypoint: [sh]', '4:5 services.main.entrypoint'],
     ['networks: [a]', '4:5 services.main.networks'],
-    ['healthcheck: {test: x}', '4:5 services.main.healthcheck'],
+    ['healthcheck: {start_interval: 1s}', '4:19 services.main.healthcheck.start_interval'],
     ['privileged: true', '4:5 services.main.privileged'],
     ['build: .', '4:5 services.main.build'],
-    ['restart: always', '4:5 services.main.restart'],
     ['command: []', '4:5 services.main.command'],
     ['user: postgres', '4:5 services.main.user'],
     ['ports:\n  - "8080:80"', '5:9 services.main.ports[0]'],
@@ -163,7 +166,10 @@ describe('L71: fields without a meaning are listed with their place', () => {
     ['deploy: {mode: global}', '4:14 services.main.deploy.mode'],
     ['deploy: {placement: {}}', '4:14 services.main.deploy.placement'],
     ['deploy: {resources: {limits: {pids: 5}}}', '4:35 services.main.deploy.resources.limits.pids'],
-    ['deploy: {restart_policy: {delay: 5s}}', '4:31 services.main.deploy.restart_policy.delay'],
+    [
+      'deploy: {restart_policy: {condition: none, delay: 5s}}',
+      '4:48 services.main.deploy.restart_policy.delay',
+    ],
     ['environment: [NOWHERE]', '4:19 services.main.environment[0]'],
   ])('L71: %j', (fields, place) => {
     const { leftOut } = remarksOf(mainFile(fields));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readVariables } from '../../../../cli/compose/env-file.ts';
-import { interpolate } from '../../../../cli/compose/interpolation.ts';
+import { readVariables } from '../../../../cli/compose/variables/env-file.ts';
+import { interpolate } from '../../../../cli/compose/variables/interpolation.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 import { FOLDER, mainFile, mainOf, problemsOf, remarksOf } from './translated.ts';
 
