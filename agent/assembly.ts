@@ -89,7 +89,7 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     leftAlone: (services) => {
       conditions.set('unknown-containers', unknownContainers(services));
       secretFiles
-        .retain((service) => agent.isKnown(service))
+        .retain(({ service, generation }) => agent.isKnown(service, generation))
         .catch((error: unknown) => log('secrets.removal-failed', { reason: messageOf(error) }));
     },
     onEngineFailure: () => watch.refreshSoon(),

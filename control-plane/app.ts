@@ -43,6 +43,7 @@ import { descriptionSteps } from './operations/executions/submission-input.ts';
 import type { PasswordVerificationDeps } from './operations/passwords/password-verification.ts';
 import { ReadTurns } from './operations/read-turns.ts';
 import { Seal } from './operations/secrets/seal.ts';
+import { SecretFetches } from './operations/secrets/secret-fetches.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { API_PATH, API_VERSION, NATIVE_PATH } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
@@ -57,6 +58,8 @@ export interface AppDeps extends Omit<Context, 'turns' | 'seal'>, InstallSources
   secretRules: SecretRules;
   /** Keys of the values of secrets, in base64. The first encrypts. */
   secretKeys: readonly string[];
+  /** Bytes of secrets that a host may fetch at once (P240). */
+  secretFetchBytes: number;
   swaggerFile: ReadFile;
   shopFiles: ShopFiles;
   webFile: ReadFile;
@@ -102,6 +105,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     anew: (c: HonoContext) => app.fetch(c.req.raw, c.env),
   };
   const web = webDeps(deps, authenticating);
+  const fetches = fetchesOf(deps);
   const limits = () => [deps.bodies.limit, deps.turns.limit, ...authenticating.authentication.limits];
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
   // Reads have no middleware on their way: it would take a tenth of the time of a short one.
@@ -113,10 +117,9 @@ export function createApp(settings: AppDeps): Hono<Env> {
   app.route(NATIVE_PATH, apiRoutes({ ...deps, variant: native }, authenticating));
   app.route('/', healthRoutes(deps));
   if (deps.metrics) app.route('/', metricsRoutes(deps, deps.metrics, limits, authenticating));
-  app.route(
-    '/',
-    agentRoutes(deps, (error) => deps.log('request.failed', { path: REGISTER_PATH, error: String(error) })),
-  );
+  const agentFailed = (error: unknown) =>
+    deps.log('request.failed', { path: REGISTER_PATH, error: String(error) });
+  app.route('/', agentRoutes(deps, fetches, agentFailed));
   app.route('/', installRoutes(deps.agentFile));
   app.route('/', schemaRoutes());
   const { documentedAs } = deps.variant;
@@ -156,6 +159,12 @@ const webDeps = (deps: RouteDeps, { authentication, anew }: Authenticating): Web
   docsPath: deps.variant.documentedAs && DOCS_PATH,
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
 });
+
+const fetchesOf = ({ secretFetchBytes: maxBytes, nowMs, log }: RouteDeps): SecretFetches =>
+  new SecretFetches({
+    ...{ maxBytes, nowMs },
+    exceeded: (host) => log('agent.too-many-secrets', { host, limitBytes: maxBytes }),
+  });
 
 /** Refuses a change that another site causes, before anything else is done for it. */
 const fromThisSite =

@@ -149,6 +149,7 @@ const settings = z.object({
   BERTH_MAX_UNPROVEN_IDS: bound(defaultBounds.unprovenIds, 'ids', MAX_UNPROVEN_IDS, 0),
   BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
   BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
+  BERTH_MAX_HOST_SECRETS_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB, 2),
   BERTH_HOSTS_PER_GATEWAY: bound(100, 'hosts', 10_000),
   BERTH_MAX_GATEWAY_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
   ...signOnSettings,
@@ -246,6 +247,7 @@ export const personalTokenRulesOf = (config: Config): PersonalTokenRules => ({
 export const secretSettingsOf = (config: Config) => ({
   secretKeys: config.BERTH_SECRET_KEYS ?? [],
   secretRules: { maxPerUser: config.BERTH_MAX_SECRETS_PER_USER } satisfies SecretRules,
+  secretFetchBytes: config.BERTH_MAX_HOST_SECRETS_MIB * MIB,
 });
 
 /** The password of the administrator who is created in an empty database. */

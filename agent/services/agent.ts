@@ -116,8 +116,8 @@ export class Agent {
     return this.#registry.withContainer(containerId) !== undefined;
   }
 
-  isKnown(service: number): boolean {
-    return this.#registry.get(service) !== undefined;
+  isKnown(service: number, generation?: number): boolean {
+    return this.#registry.isKnown(service, generation);
   }
 
   /** Whether output of this key may still arrive. */

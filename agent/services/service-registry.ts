@@ -57,6 +57,12 @@ export class TrackedService {
     return [...this.containers.values()].some((container) => sameKey(container, key));
   }
 
+  /** Whether a container of the key is here, or may soon be. */
+  mayHold(key: ServiceKey): boolean {
+    const isAssigned = this.assignment !== undefined && sameKey(this.assignment, key);
+    return isAssigned || this.work !== undefined || this.has(key);
+  }
+
   /**
    * Gives up the containers that are not ended and the start that is pending; returns their keys. Ended
    * containers stay, because their end is still to be reported.
@@ -141,6 +147,12 @@ export class ServiceRegistry {
 
   get(service: number): TrackedService | undefined {
     return this.#tracked.get(service);
+  }
+
+  /** `generation`: whether that start of the service has a container here, or may soon have one. */
+  isKnown(service: number, generation?: number): boolean {
+    const tracked = this.#tracked.get(service);
+    return tracked !== undefined && (generation === undefined || tracked.mayHold({ service, generation }));
   }
 
   getOrCreate(service: number): TrackedService {

@@ -1,4 +1,7 @@
-/** Routes that only Berth's own path has: personal access tokens, secrets, the app shop and the audit log. */
+/**
+ * Routes that only some variants have: secrets, and below Berth's own path personal access tokens, the app shop
+ * and the audit log.
+ */
 import { Hono, type Context as HonoContext, type MiddlewareHandler } from 'hono';
 import type { PersonalTokenRules } from '../core/accounts/personal-token.ts';
 import { type SecretRules, secretKinds } from '../core/accounts/secret.ts';

@@ -82,6 +82,7 @@ const SECRETS = [
   'BERTH_DATABASE_TOKEN',
   'BERTH_METRICS_TOKEN',
   'BERTH_OIDC_CLIENT_SECRET',
+  'BERTH_SECRET_KEYS',
 ];
 
 const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>

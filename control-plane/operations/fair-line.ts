@@ -19,7 +19,7 @@ export interface LineLimits {
 
 /** For messages such as `Your address has 100 bodies waiting` and `Too many bodies at the same time`. */
 export interface LineWords {
-  whose: 'Your address has' | 'You have';
+  whose: 'Your address has' | 'You have' | 'This host has';
   what: string;
 }
 

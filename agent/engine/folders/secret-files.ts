@@ -49,13 +49,15 @@ export class SecretFiles {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   }
 
-  /** Removes the files of all other services, which a crash may have left. */
-  async retain(isKnown: (service: number) => boolean): Promise<void> {
+  /** Removes the files of all other starts: a crash may have left them, or somebody removed the container. */
+  async retain(isKept: (key: ServiceKey) => boolean): Promise<void> {
     if (this.#folder === undefined) return;
     const names = await readdir(this.#folder).catch(() => []);
-    for (const name of names)
-      if (!isKnown(Number(name.split('.')[0])))
+    for (const name of names) {
+      const [service = Number.NaN, generation = Number.NaN] = name.split('.').map(Number);
+      if (!isKept({ service, generation }))
         await rm(join(this.#folder, name), { recursive: true, force: true });
+    }
   }
 
   #folderOf({ service, generation }: ServiceKey): string | undefined {

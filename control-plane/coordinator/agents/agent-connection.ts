@@ -12,8 +12,8 @@ import {
   ProtocolError,
 } from '../../../shared/protocol/codec.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
+import { RETURN_MS } from '../../core/hosts/allowance.ts';
 import type { AgentSocket } from '../ports.ts';
-import { RETURN_MS } from './message-allowance.ts';
 import { type LogCount, OpenLogs } from './open-logs.ts';
 
 /** A message for the session of the host: everything but the end of a log. */

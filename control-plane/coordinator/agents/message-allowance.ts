@@ -2,17 +2,11 @@
  * How much each host may send: a burst, and then a steady rate (P152). An allowance lasts longer than a
  * connection, so that a host gains nothing by a new one.
  */
+import { Allowance } from '../../core/hosts/allowance.ts';
 import type { Clock } from '../ports.ts';
 
 /** The two longest messages. */
 const DEFAULT_MAX_BYTES = 32 * 1024 * 1024;
-/** Time in which a used allowance returns as a whole. */
-export const RETURN_MS = 32_000;
-/** A host can't use more: it may send again within a minute. */
-const MAX_ALLOWANCES = 3;
-/** An excess of one host is reported at most this often. */
-const REPORT_PERIOD_MS = 60_000;
-
 /** What messages cost at least, in bytes: each one takes time, on some runtimes more than on others. */
 export interface MessageCosts {
   /** A message of the host's own. */
@@ -29,12 +23,6 @@ export interface AllowanceOptions {
 }
 
 type Exceeded = (hostId: number, maxBytes: number) => void;
-
-interface Allowance {
-  usedBytes: number;
-  sinceMs: number;
-  reportedMs: number;
-}
 
 export class MessageAllowances {
   readonly #maxBytes: number;
@@ -56,19 +44,10 @@ export class MessageAllowances {
   use(hostId: number, length: number, requested: boolean): number {
     const cost = requested ? this.#costs.requested : Math.max(length, this.#costs.own);
     const nowMs = this.#clock.nowMs();
-    const allowance = this.#allowances.get(hostId) ?? { usedBytes: 0, sinceMs: nowMs, reportedMs: -Infinity };
+    const allowance = this.#allowances.get(hostId) ?? new Allowance(this.#maxBytes, nowMs);
     this.#allowances.set(hostId, allowance);
-    const returnedPerMs = this.#maxBytes / RETURN_MS;
-    const returned = Math.max(0, nowMs - allowance.sinceMs) * returnedPerMs;
-    const usedBytes = Math.max(0, allowance.usedBytes - returned) + cost;
-    allowance.usedBytes = Math.min(usedBytes, MAX_ALLOWANCES * this.#maxBytes);
-    allowance.sinceMs = nowMs;
-    const excessBytes = allowance.usedBytes - this.#maxBytes;
-    if (excessBytes <= 0) return 0;
-    if (nowMs - allowance.reportedMs >= REPORT_PERIOD_MS) {
-      allowance.reportedMs = nowMs;
-      this.#exceeded(hostId, this.#maxBytes);
-    }
-    return Math.ceil(excessBytes / returnedPerMs);
+    const waitMs = allowance.use(cost, nowMs);
+    if (waitMs > 0 && allowance.isReportDue(nowMs)) this.#exceeded(hostId, this.#maxBytes);
+    return waitMs;
   }
 }

@@ -1,4 +1,4 @@
-/** Operations on secrets and files for the OpenAPI document: below Berth's own path only (H575). */
+/** Operations on secrets and files for the OpenAPI document (H575, H630). */
 import * as z from 'zod';
 import { type SecretKind, secretKinds } from '../../core/accounts/secret.ts';
 import { resealingSchema, secretFields, secretSchema } from '../json/secret-schemas.ts';
@@ -10,7 +10,7 @@ const ANSWERS = { secret: z.strictObject({ secret_id: id }), file: z.strictObjec
 export const secretOperations = (access: readonly Scheme[]): Operation[] => [
   ...secretKinds.flatMap((kind) => operationsOf(kind, access)),
   {
-    ...{ tag: 'Secrets', isNative: true, access },
+    ...{ tag: 'Secrets', access },
     method: 'post',
     path: '/secret/encrypt',
     summary:
@@ -21,7 +21,7 @@ export const secretOperations = (access: readonly Scheme[]): Operation[] => [
 ];
 
 function operationsOf(kind: SecretKind, access: readonly Scheme[]): Operation[] {
-  const common = { tag: 'Secrets', isNative: true, access } as const;
+  const common = { tag: 'Secrets', access } as const;
   return [
     {
       ...common,

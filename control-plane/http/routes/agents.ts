@@ -11,6 +11,7 @@ import type { OperationError } from '../../core/model/errors.ts';
 import { type ProofDeps, readProof } from '../../operations/cluster/agent-proof.ts';
 import { registerHost } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
+import type { SecretFetches } from '../../operations/secrets/secret-fetches.ts';
 import { readStartSecrets } from '../../operations/secrets/start-secrets.ts';
 import type { AddressOf } from '../address.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
@@ -30,6 +31,7 @@ const startQuery = z.strictObject({ service: integerText, generation: integerTex
 /** Errors of these routes have a body, and the same status in every variant. */
 export function agentRoutes(
   context: Context & { bodies: BodyReader; variant: Pick<Statuses, 'statusHeader'>; addressOf: AddressOf },
+  fetches: SecretFetches,
   failed: (error: unknown) => void,
 ): Hono<Env> {
   const { statusHeader } = context.variant;
@@ -43,7 +45,8 @@ export function agentRoutes(
   routes.get(SECRETS_PATH, async (c) => {
     const audience = secretsAudience(context.deploymentName);
     const { hostId } = await readProof({ ...context, audience }, bearerOf(c.req.header('authorization')));
-    return json(await readStartSecrets(context, hostId, checked(startQuery, queryOf(c), 'query')));
+    const key = checked(startQuery, queryOf(c), 'query');
+    return json(await fetches.run(hostId, (count) => readStartSecrets(context, hostId, key, count)));
   });
   routes.onError((error) => refuseAgent(error, failed, { ...PLAIN, statusHeader }));
   return routes;

@@ -34,6 +34,7 @@ export const groupA: Variant = {
   validatePath: '/app_validate',
   version: VERSION,
   explains: true,
+  secrets: true,
   events: true,
   accounts: undefined,
   endpoints: 'on',

@@ -17,7 +17,6 @@ export const native: Variant = {
   serviceUsage: true,
   changesTimeLimit: true,
   personalTokens: true,
-  secrets: true,
   shop: true,
   audit: true,
   executionText: (execution) => executionText(execution, groupB, { time_limit: execution.timeLimitS }),

@@ -64,7 +64,7 @@ export interface Routes {
   changesTimeLimit?: boolean;
   /** Whether personal access tokens are made, listed and revoked here. All variants accept them (H484). */
   personalTokens?: boolean;
-  /** Whether secrets and files are managed here. Descriptions of all variants may use them. */
+  /** Whether secrets and files are managed here (H630). Descriptions of all variants may use them. */
   secrets?: boolean;
   /** Whether programs can read the app shop, and fill in its applications (H512). */
   shop?: boolean;

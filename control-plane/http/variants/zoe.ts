@@ -33,6 +33,7 @@ const zoe = {
   openLog: openLines,
   validatePath: '/zapp_validate',
   explains: false,
+  secrets: false,
   events: false,
   endpoints: 'always',
   tokens: null,

@@ -13,6 +13,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { findSealedSecrets, findSecretKeys } from '../../store/accounts/user-secrets.ts';
 import { findAssignedService } from '../../store/executions/assigned-service.ts';
 import type { Context } from '../context.ts';
+import type { CountBytes } from './secret-fetches.ts';
 
 /** What the services of an application refer to, each once. */
 export function secretNames({ services }: Pick<Application, 'services'>): SecretName[] {
@@ -47,6 +48,9 @@ function problemOf<Found extends SecretName>(
   return secretProblem(missing, unreadable);
 }
 
+/** A value may begin with what looks like the mark of an encoding. */
+const utf8 = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
+
 const textOf = ({ kind, name }: SecretName): string => `${kind} ${name}`;
 
 /**
@@ -57,21 +61,23 @@ export async function readStartSecrets(
   { db, seal, deploymentName }: Pick<Context, 'db' | 'seal' | 'deploymentName'>,
   hostId: number,
   key: ServiceKey,
+  count: CountBytes,
 ): Promise<StartSecrets> {
   const service = await findAssignedService(db, hostId, key);
   if (!service) throw new OperationError('not-found', 'No such start of a service is assigned to this host.');
   const { context, group, instance } = service;
+  count({ descriptionLength: service.description.length });
   const application: Application = JSON.parse(service.description);
   const definition = application.services.find(({ name }) => name === group);
   if (!definition) throw new Error(`service ${key.service} has no definition`);
   const values = await openAll({ db, seal }, context.userId, definition);
-  const valueFor = boundedValues(values);
+  const valueFor = boundedValues(values, count);
   const files = (definition.files ?? []).map(({ name, path }) => ({
     path,
     content: Buffer.from(valueFor({ kind: 'file', name })).toString('base64'),
   }));
   const environment = environmentOf(instance, definition, { ...context, deploymentName }, (name) =>
-    new TextDecoder().decode(valueFor({ kind: 'secret', name })),
+    utf8.decode(valueFor({ kind: 'secret', name })),
   );
   const tooLong = environment.find(
     ([name, value]) => Buffer.byteLength(name + value) + 1 > MAX_ARGUMENT_BYTES,
@@ -91,7 +97,8 @@ async function openAll(
   definition: ServiceDescription,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   const names = secretNames({ services: [definition] });
-  const found = await findSealedSecrets(db, userId, names);
+  const found = await findSealedSecrets(db, userId, names, MAX_START_SECRET_BYTES);
+  if (found.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_START_SECRET_BYTES) throw tooLongInAll();
   const problem = problemOf(names, found, ({ sealed }) => seal.canOpen(sealed.keyId));
   if (problem !== undefined) throw new OperationError('invalid', problem);
   const byName = new Map(found.map((secret) => [textOf(secret), secret]));
@@ -109,16 +116,23 @@ async function openAll(
 }
 
 /** A description may refer to a long value many times. */
-function boundedValues(values: ReadonlyMap<string, Uint8Array>): (name: SecretName) => Uint8Array {
+function boundedValues(
+  values: ReadonlyMap<string, Uint8Array>,
+  count: CountBytes,
+): (name: SecretName) => Uint8Array {
   let length = 0;
   return (name) => {
     const value = values.get(textOf(name)) ?? Uint8Array.of();
     length += value.length;
-    if (length > MAX_START_SECRET_BYTES)
-      throw new OperationError(
-        'invalid',
-        `The values of the service's secrets have more than ${MAX_START_SECRET_BYTES / 2 ** 20} MiB in all.`,
-      );
+    count({ valueBytes: value.length });
+    if (length > MAX_START_SECRET_BYTES) throw tooLongInAll();
     return value;
   };
 }
+
+const tooLongInAll = () =>
+  new OperationError(
+    'invalid',
+    `The values of the service's secrets have more than ${MAX_START_SECRET_BYTES / 2 ** 20} MiB in all: use fewer ` +
+      'or shorter ones, each as rarely as possible.',
+  );

@@ -74,28 +74,37 @@ export async function findSecretKeys(
   userId: number,
   names: readonly SecretName[],
 ): Promise<(SecretName & { keyId: string })[]> {
-  const rows = await db.query(byNames('kind, name, key_id'), [userId, JSON.stringify(names)]);
+  const sql = `SELECT kind, name, key_id FROM (${BY_NAMES})`;
+  const rows = await db.query(sql, [JSON.stringify(names), userId]);
   return rows.map((row) => ({ ...nameOf(row), keyId: String(row.key_id) }));
 }
 
-/** The same with the encrypted values. */
+/**
+ * The same with the encrypted values, which are all empty if the values have more than `maxBytes` together:
+ * they are then not even read.
+ */
 export async function findSealedSecrets(
   db: Db,
   userId: number,
   names: readonly SecretName[],
-): Promise<SealedSecret[]> {
-  const rows = await db.query(byNames('id, kind, user_id, name, key_id, sealed'), [
-    userId,
-    JSON.stringify(names),
-  ]);
-  return rows.map(sealedOf);
+  maxBytes: number,
+): Promise<(SealedSecret & { bytes: number })[]> {
+  const sql = `WITH found AS (${BY_NAMES})
+    SELECT id, kind, user_id, name, key_id, bytes,
+      CASE WHEN (SELECT sum(bytes) FROM found) <= ?
+        THEN (SELECT sealed FROM user_secrets s WHERE s.id = found.id) ELSE '' END AS sealed
+    FROM found`;
+  const rows = await db.query(sql, [JSON.stringify(names), userId, maxBytes]);
+  return rows.map((row) => ({ ...sealedOf(row), bytes: Number(row.bytes) }));
 }
 
-/** The own one comes last, so that it replaces the one of all in a map by name. */
-const byNames = (columns: string) => `SELECT ${columns} FROM user_secrets
-  WHERE (user_id = ? OR user_id IS NULL)
-    AND (kind, name) IN (SELECT value ->> 'kind', value ->> 'name' FROM json_each(?))
-  ORDER BY user_id IS NOT NULL`;
+/** By names: the user's own, or else the one of all. */
+const BY_NAMES = `SELECT u.id, u.kind, u.user_id, u.name, u.key_id, u.bytes
+  FROM (SELECT DISTINCT value ->> 'kind' AS kind, value ->> 'name' AS name FROM json_each(?)) n
+    CROSS JOIN (SELECT ? AS user_id) o
+    JOIN user_secrets u ON u.id = ifnull(
+      (SELECT id FROM user_secrets WHERE ifnull(user_id, 0) = o.user_id AND kind = n.kind AND name = n.name),
+      (SELECT id FROM user_secrets WHERE ifnull(user_id, 0) = 0 AND kind = n.kind AND name = n.name))`;
 
 /** Some values that are not encrypted with `keyId` but with one of `others`, the oldest first. */
 export async function listOutdated(

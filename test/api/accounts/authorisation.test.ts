@@ -22,66 +22,70 @@ async function headOf(client: HttpClient, method: string, path: string): Promise
 /** For twenty logins and a hundred executions on a busy machine. */
 const SETUP_MS = 180_000;
 
-onHosts(everySetup(), (host, { variant }) => {
-  const rows = TABLE.filter(({ group }) => group === undefined || group === variant);
-  const objects = new Map<Row, number[]>();
-  let actors: Actor[];
-  let world: World;
+onHosts(
+  everySetup(),
+  (host, { variant }) => {
+    const rows = TABLE.filter(({ group }) => group === undefined || group === variant);
+    const objects = new Map<Row, number[]>();
+    let actors: Actor[];
+    let world: World;
 
-  beforeAll(async () => {
-    const admin = new ApiClient(host);
-    const created = await makeActors(host());
-    const { stranger } = created;
-    actors = created.actors;
-    const end = async ({ name, http }: Actor): Promise<[string, Ended]> => {
-      const id = await submit(http);
-      await admin.terminate(id);
-      return [name, await admin.execution(id)];
-    };
-    const owners = [stranger, ...actors].filter(({ userId }) => userId !== '');
-    const makeHost = async (name: string) => (await registeredHost(host(), name)).id;
-    world = { admin, makeHost, stranger, ended: new Map(await Promise.all(owners.map(end))) };
-    for (const row of rows) {
-      const prepare = (actor: Actor) => row.prepare?.(world, actor) ?? 0;
-      objects.set(row, await Promise.all(actors.map(prepare)));
-    }
-    await restrictActors(host());
-  }, SETUP_MS);
+    beforeAll(async () => {
+      const admin = new ApiClient(host);
+      const created = await makeActors(host());
+      const { stranger } = created;
+      actors = created.actors;
+      const end = async ({ name, http }: Actor): Promise<[string, Ended]> => {
+        const id = await submit(http);
+        await admin.terminate(id);
+        return [name, await admin.execution(id)];
+      };
+      const owners = [stranger, ...actors].filter(({ userId }) => userId !== '');
+      const makeHost = async (name: string) => (await registeredHost(host(), name)).id;
+      world = { admin, makeHost, stranger, ended: new Map(await Promise.all(owners.map(end))) };
+      for (const row of rows) {
+        const prepare = (actor: Actor) => row.prepare?.(world, actor) ?? 0;
+        objects.set(row, await Promise.all(actors.map(prepare)));
+      }
+      await restrictActors(host());
+    }, SETUP_MS);
 
-  test('H200: every endpoint is in the table of permissions', () => {
-    expect(endpointsOf(variant).sort()).toEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort());
-  });
+    test('H200: every endpoint is in the table of permissions', () => {
+      expect(endpointsOf(variant).sort()).toEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort());
+    });
 
-  test("H33: the list has other users' executions only for roles with can_operate_others", async () => {
-    const id = endedOf(world.stranger, world).id;
-    const allowed = actors.filter(({ flags }) => flags?.includes('can_access_api'));
-    const lists = await Promise.all(allowed.map(({ http }) => http.get('execution')));
-    expect(lists.map((reply) => String(id) in reply.json())).toEqual(
-      allowed.map(({ flags }) => flags?.includes('can_operate_others')),
-    );
-  });
-
-  // In the order of the table, because the last row deletes its users.
-  test.each(rows)(
-    'H200: $endpoint ($what) answers each actor by its role, and a refusal leaves no trace',
-    async (row) => {
-      const method = row.endpoint.split(' ')[0] ?? '';
-      const answers = await Promise.all(
-        actors.map(async (actor, nth) => {
-          const id = objects.get(row)?.[nth] ?? 0;
-          const { path, body, headers = {} } = row.request(id, actor, world);
-          const client = actor.http.with(headers);
-          const { status } = row.endless
-            ? await headOf(client, method, path)
-            : await client.send(method, path, body && JSON.stringify(body));
-          return { actor: actor.name, status, happened: await row.happened?.(world, id, actor) };
-        }),
+    test("H33: the list has other users' executions only for roles with can_operate_others", async () => {
+      const id = endedOf(world.stranger, world).id;
+      const allowed = actors.filter(({ flags }) => flags?.includes('can_access_api'));
+      const lists = await Promise.all(allowed.map(({ http }) => http.get('execution')));
+      expect(lists.map((reply) => String(id) in reply.json())).toEqual(
+        allowed.map(({ flags }) => flags?.includes('can_operate_others')),
       );
-      const expected = actors.map((actor) => {
-        const status = expectedOf(row, actor);
-        return { actor: actor.name, status, happened: row.happened && status === 200 };
-      });
-      expect(answers).toEqual(expected);
-    },
-  );
-});
+    });
+
+    // In the order of the table, because the last row deletes its users.
+    test.each(rows)(
+      'H200: $endpoint ($what) answers each actor by its role, and a refusal leaves no trace',
+      async (row) => {
+        const method = row.endpoint.split(' ')[0] ?? '';
+        const answers = await Promise.all(
+          actors.map(async (actor, nth) => {
+            const id = objects.get(row)?.[nth] ?? 0;
+            const { path, body, headers = {} } = row.request(id, actor, world);
+            const client = actor.http.with(headers);
+            const { status } = row.endless
+              ? await headOf(client, method, path)
+              : await client.send(method, path, body && JSON.stringify(body));
+            return { actor: actor.name, status, happened: await row.happened?.(world, id, actor) };
+          }),
+        );
+        const expected = actors.map((actor) => {
+          const status = expectedOf(row, actor);
+          return { actor: actor.name, status, happened: row.happened && status === 200 };
+        });
+        expect(answers).toEqual(expected);
+      },
+    );
+  },
+  { BERTH_SECRET_KEYS: Buffer.alloc(32, 5).toString('base64') },
+);

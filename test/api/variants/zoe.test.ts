@@ -16,6 +16,13 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     (await admin.post('execution', { name: 'x', application: described })).json<{ execution_id: number }>()
       .execution_id;
 
+  test("H630: another platform's API has no secrets at its paths; Berth's own path does", async () => {
+    for (const kind of ['secret', 'file']) {
+      expect((await admin.get(kind)).status).toBe(404);
+      expect((await admin.get(`/native/api/0.7/${kind}`)).json()).toEqual({});
+    }
+  });
+
   test('H163: an active execution is not deleted, an ended one not terminated, and both are 400', async () => {
     const id = await submit(application(service({ labels: ['nowhere'] })));
     const refused = await admin.delete(`execution/delete/${id}`);

@@ -9,7 +9,8 @@ import { seededRandom } from '../../support/tools/random.ts';
 let berth: Berth;
 
 beforeAll(async () => {
-  berth = await startBerth({ deployment: 'e2e-restart' });
+  const env = { BERTH_SECRET_KEYS: Buffer.alloc(32, 5).toString('base64') };
+  berth = await startBerth({ deployment: 'e2e-restart', env });
   await berth.api.removeQuotaLimits();
 });
 
@@ -85,7 +86,7 @@ test('H272: the environment of the local agent has no credentials of the control
   const agents = await environmentOf(await berth.agentPid());
   expect(agents).toContain('BERTH_DEPLOYMENT_NAME=e2e-restart');
   expect(
-    agents.filter((line) => /^BERTH_(ADMIN|DATABASE|METRICS_TOKEN|OIDC_CLIENT_SECRET)/.test(line)),
+    agents.filter((line) => /^BERTH_(ADMIN|DATABASE|METRICS_TOKEN|OIDC_CLIENT_SECRET|SECRET_KEYS)/.test(line)),
   ).toEqual([]);
 });
 

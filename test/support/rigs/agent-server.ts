@@ -6,6 +6,7 @@ import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/htt
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
+import { SecretFetches } from '../../../control-plane/operations/secrets/secret-fetches.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { bodyReader } from './body-reader.ts';
@@ -32,7 +33,8 @@ export async function agentServer(
       return rig.coordinator;
     },
   };
-  const app = agentRoutes(context, () => {});
+  const fetches = new SecretFetches({ maxBytes: 2 ** 25, nowMs: Date.now, exceeded: () => {} });
+  const app = agentRoutes(context, fetches, () => {});
   const answer = async (request: Request) => {
     const response = await app.fetch(request);
     answering(server);

@@ -55,19 +55,12 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
       );
       expect(own.map((one) => one.replace(NATIVE_PATH, '')).sort()).toEqual([
-        'DELETE /file/{id}',
-        'DELETE /secret/{id}',
         'DELETE /token/{id}',
         'GET /audit',
-        'GET /file',
-        'GET /secret',
         'GET /service/{id}/usage',
         'GET /shop',
         'GET /shop/{id}',
         'GET /token',
-        'POST /file',
-        'POST /secret',
-        'POST /secret/encrypt',
         'POST /shop/{id}',
         'POST /token',
       ]);
@@ -176,6 +169,19 @@ test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
     const reply = await appOf(variants[name]).request('/schema/application-3.json');
     expect(reply.status).toBe(200);
     expect(await reply.json()).toEqual(JSON.parse(await readFile('docs/application-3.schema.json', 'utf8')));
+  },
+);
+
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
+  "H630: %s has secrets and files at the API's own paths, unless it is another platform's",
+  (group) => {
+    const routes = routesOf(group).map(({ method, path }) => `${method} ${path}`);
+    const ofSecrets = routes.filter((route) => / \/api\/0\.7\/(secret|file)(\/|$)/.test(route));
+    const kinds = ['secret', 'file'].flatMap((kind) =>
+      [`POST x`, `GET x`, `DELETE x/:id`].map((route) => route.replace('x', `/api/0.7/${kind}`)),
+    );
+    const expected = group === 'A' || group === 'B' ? [...kinds, 'POST /api/0.7/secret/encrypt'] : [];
+    expect(ofSecrets.sort()).toEqual(expected.sort());
   },
 );
 

@@ -33,7 +33,7 @@ const contextWith = (...keys: string[]) => ({
 });
 const set = (name: string, ...keys: string[]) =>
   setSecret(contextWith(...keys), admin, 'secret', async () => ({ name, value, isOfAll: false }));
-const stored = (name: string) => findSealedSecrets(db, admin.user.id, [{ kind: 'secret', name }]);
+const stored = (name: string) => findSealedSecrets(db, admin.user.id, [{ kind: 'secret', name }], 2 ** 20);
 
 test('H579: a value is encrypted anew each time, and opens only with its key, at its place, unchanged', async () => {
   const seal = new Seal([FIRST]);
