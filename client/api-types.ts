@@ -753,6 +753,8 @@ export type User = {
   fs_uid: number;
   priority: number;
   enabled: boolean;
+  /** Who the user is at the provider of the sign-on, of one user below /native; null: nobody */
+  subject?: string | null | undefined;
 };
 
 export type UserChanges = {
@@ -767,8 +769,10 @@ export type UserChanges = {
   password?: string | undefined;
   /** Required for a new password of your own by cookie or token */
   current_password?: string | undefined;
-  /** Who the user is at the provider of the sign-on; makes it a user of the source oidc */
-  subject?: string | undefined;
+  /** Who the user is at the provider of the sign-on; makes it a user of the source oidc; null unlinks it */
+  subject?: string | null | undefined;
+  /** The provider that the subject is meant for: it must be that of the setting */
+  issuer?: string | undefined;
 };
 
 export type UserFields = {
@@ -782,4 +786,6 @@ export type UserFields = {
   enabled?: boolean | undefined;
   /** Who the user is at the provider of the sign-on; makes it a user of the source oidc */
   subject?: string | undefined;
+  /** The provider that the subject is meant for: it must be that of the setting */
+  issuer?: string | undefined;
 };

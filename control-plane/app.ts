@@ -15,6 +15,7 @@ import type { AddressOf } from './http/address.ts';
 import { BodyReader } from './http/bodies/body-reader.ts';
 import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
+import { username } from './http/json/account-fields.ts';
 import { empty, errorResponse, json, jsonText, toOperationError } from './http/json/render.ts';
 import type { InfoJson } from './http/json/schemas.ts';
 import { allowedMethods, UNSAFE_METHODS } from './http/methods.ts';
@@ -45,6 +46,7 @@ import { ReadTurns } from './operations/read-turns.ts';
 import { Seal } from './operations/secrets/seal.ts';
 import { SecretFetches } from './operations/secrets/secret-fetches.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
+import { SignOn } from './operations/sign-on/sign-on.ts';
 import { API_PATH, API_VERSION, NATIVE_PATH } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { Gzip } from './web/compression.ts';
@@ -106,7 +108,10 @@ export function createApp(settings: AppDeps): Hono<Env> {
   };
   const web = webDeps(deps, authenticating);
   const fetches = fetchesOf(deps);
-  const limits = () => [deps.bodies.limit, deps.turns.limit, ...authenticating.authentication.limits];
+  const limits = () => [
+    ...[deps.bodies.limit, deps.turns.limit, ...authenticating.authentication.limits],
+    ...(web.signOns?.limits ?? []),
+  ];
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
   // Reads have no middleware on their way: it would take a tenth of the time of a short one.
   app.on(UNSAFE_METHODS, '*', fromThisSite(web));
@@ -151,10 +156,13 @@ export function createApp(settings: AppDeps): Hono<Env> {
   return app;
 }
 
+const isUsername = (text: string): boolean => username.safeParse(text).success;
+
 const webDeps = (deps: RouteDeps, { authentication, anew }: Authenticating): WebDeps => ({
   ...deps,
   authentication,
   anew,
+  signOns: deps.signOn && new SignOn({ ...deps, isUsername }, deps.signOn),
   refusals: { overQuota: deps.variant.overQuota, queueFull: 'too-many' },
   docsPath: deps.variant.documentedAs && DOCS_PATH,
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),

@@ -8,7 +8,7 @@ import { idNamed } from '../inputs/named.ts';
 
 export type Options = Readonly<Record<string, unknown>>;
 
-type Value = string | number | boolean;
+type Value = string | number | boolean | null;
 
 interface Type {
   /** As help shows it. */
@@ -26,6 +26,8 @@ interface Field {
   isRequired?: true;
   /** Whether it is a filter of the list. */
   isFilter?: true;
+  /** Whether an update can take it away, by --no-NAME; what that means. */
+  unset?: string;
 }
 
 export interface Kind<Item extends { id: number }> {
@@ -91,9 +93,14 @@ export const users: Kind<User> = {
     fs_uid: { type: integer, meaning: 'the user id in file systems' },
     priority: { type: integer, meaning: 'higher goes first in the queue', isFilter: true },
     enabled: { type: flag, meaning: 'may log in', isFilter: true },
+    subject: {
+      type: text,
+      meaning: 'who the user is at the provider of the sign-on',
+      unset: 'unlink the user from the provider',
+    },
   },
   unseen: {
-    subject: { type: text, meaning: 'who the user is at the provider of the sign-on' },
+    issuer: { type: text, meaning: 'the provider that the subject is meant for, to check the setting' },
   },
   hasPassword: true,
   heads: ['ID', 'NAME', 'EMAIL', 'ROLE ID', 'QUOTA ID', 'ENABLED'],
@@ -161,9 +168,13 @@ export function optionsOf<Item extends { id: number }>(
   command: 'ls' | 'create' | 'update',
 ): Option[] {
   const wanted = fieldsOf(kind).filter(([, { isFilter }]) => command !== 'ls' || isFilter);
-  return wanted.map(([name, field]) =>
-    optionOf(name, field).makeOptionMandatory(command === 'create' && field.isRequired === true),
-  );
+  const unset = command === 'update' ? wanted.filter(([, field]) => field.unset !== undefined) : [];
+  return [
+    ...wanted.map(([name, field]) =>
+      optionOf(name, field).makeOptionMandatory(command === 'create' && field.isRequired === true),
+    ),
+    ...unset.map(([name, field]) => new Option(`--no-${name}`, field.unset)),
+  ];
 }
 
 /** The fields that were given. Throws if one has another form. */
@@ -176,6 +187,7 @@ export async function valuesIn<Item extends { id: number }>(
   for (const [name, field] of fieldsOf(kind)) {
     const option = optionOf(name, field);
     const given = options[option.attributeName()];
+    if (given === false && field.unset !== undefined) values[name] = null;
     if (typeof given !== 'string') continue;
     const value = await field.type.read(given, berth);
     if (value === undefined) throw new Error(`${option.long}: ${given} is not ${field.type.is}.`);

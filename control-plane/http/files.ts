@@ -20,9 +20,9 @@ export type Bytes = ArrayBuffer | Uint8Array<ArrayBuffer>;
 
 /**
  * Content policy of a page: nothing from other hosts, and inline only small pictures. Forms may be sent to
- * `formAction`.
+ * `formAction`, which are sources of the policy.
  */
-export const contentPolicy = (formAction: "'self'" | "'none'"): string =>
+export const contentPolicy = (formAction: string): string =>
   [
     "default-src 'none'",
     "script-src 'self'",

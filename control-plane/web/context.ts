@@ -12,6 +12,7 @@ import type { Authentication } from '../operations/accounts/authentication.ts';
 import type { Context } from '../operations/context.ts';
 import type { Refusals } from '../operations/executions/executions.ts';
 import type { ShopFiles } from '../operations/shop/shop-files.ts';
+import type { SignOn } from '../operations/sign-on/sign-on.ts';
 import type { Gzip } from './compression.ts';
 
 export interface WebDeps extends Context, InstallSources {
@@ -21,6 +22,8 @@ export interface WebDeps extends Context, InstallSources {
   personalTokenRules: PersonalTokenRules;
   maxSessionsPerUser: number;
   secretRules: SecretRules;
+  /** Undefined if nobody signs on by a provider. */
+  signOns: SignOn | undefined;
   addressOf: AddressOf;
   bodies: BodyReader;
   /** How submissions are refused; beyond the quota as in this variant of the API. */

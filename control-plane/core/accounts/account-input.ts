@@ -18,14 +18,22 @@ export type NewUser = Omit<UserFields, 'fsUid'> & {
   password?: string | undefined;
   /** Who the user is at the provider of the sign-on. */
   subject?: string | undefined;
+  /** The provider that the subject is meant for, for a check. */
+  issuer?: string | undefined;
 };
-type Stored = { passwordHash?: string | undefined; identity?: Identity | undefined };
-export type StoredNewUser = Omit<NewUser, 'password' | 'subject'> & Stored;
-/** `currentPassword` proves who asks for a new password of their own. */
+export type StoredNewUser = Omit<NewUser, 'password' | 'subject' | 'issuer'> & {
+  passwordHash?: string | undefined;
+  identity?: Identity | undefined;
+};
+/** `currentPassword` proves who asks for a new password of their own. A null `subject` unlinks the user. */
 export type UserChanges = Optional<
-  UserFields & { password: string; currentPassword: string; subject: string }
+  UserFields & { password: string; currentPassword: string; subject: string | null; issuer: string }
 >;
-export type StoredUserChanges = Omit<UserChanges, 'password' | 'currentPassword' | 'subject'> & Stored;
+export type StoredUserChanges = Optional<UserFields> & {
+  passwordHash?: string | undefined;
+  /** A new identity takes the password away. Null: the user has none any more. */
+  identity?: Identity | null | undefined;
+};
 export type UserFilter = Optional<Omit<UserFields, 'fsUid'>>;
 
 export type NewRole = Omit<Role, 'id'>;

@@ -30,6 +30,8 @@ export interface SignOnSettings {
   groupsClaim: string;
   /** The first row with a group of the user counts. Undefined: role and quota are administered here. */
   groups: readonly GroupRow[] | undefined;
+  /** Whether the provider gets its ID token back at a logout (H647). */
+  logoutHint: boolean;
   sessionMs: number;
   /** How long after the last sign-on the user's personal access tokens work. */
   tokensMs: number;
@@ -40,6 +42,16 @@ export interface Identity {
   issuer: string;
   subject: string;
 }
+
+/** The longest that OpenID Connect allows. */
+export const MAX_SUBJECT_LENGTH = 255;
+
+/**
+ * Whether a subject stays itself in every database and on every page: neither cut off at a NUL nor changed by
+ * an encoding. Subjects are compared to the letter.
+ */
+export const isSubject = (text: unknown): text is string =>
+  typeof text === 'string' && text.length <= MAX_SUBJECT_LENGTH && /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text);
 
 /** What a user without a table of groups gets at the first sign-on. */
 export const DEFAULT_ROW: GroupRow = { group: ANY_GROUP, role: 'user', quota: 'default' };

@@ -215,6 +215,11 @@ export const userSchema = z
     fs_uid: id,
     priority: z.int(),
     enabled: z.boolean(),
+    subject: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('Who the user is at the provider of the sign-on, of one user below /native; null: nobody'),
   })
   .meta({ id: 'User' });
 

@@ -3,7 +3,15 @@ import * as z from 'zod';
 import { INTERNAL_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { NewUser, UserChanges, UserFilter } from '../../core/accounts/account-input.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
-import { createUser, deleteUser, getUser, listUsers, updateUser } from '../../operations/accounts/users.ts';
+import { type Identity, isSubject, MAX_SUBJECT_LENGTH } from '../../core/accounts/sign-on.ts';
+import {
+  createUser,
+  deleteUser,
+  getLinkedUser,
+  getUser,
+  listUsers,
+  updateUser,
+} from '../../operations/accounts/users.ts';
 import {
   booleanText,
   camelKeys,
@@ -15,6 +23,7 @@ import {
   username,
 } from '../json/account-fields.ts';
 import { userJson } from '../json/account-json.ts';
+import type { UserJson } from '../json/schemas.ts';
 import type { Resource } from './resource.ts';
 
 const authSource = name.meta({ examples: [INTERNAL_SOURCE] });
@@ -72,19 +81,31 @@ export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
   remove: deleteUser,
 };
 
-/** The longest that OpenID Connect allows. */
-const MAX_SUBJECT_LENGTH = 255;
-
-const subject = z
+/** Who a user is at a provider. */
+export const subject = z
   .string()
   .min(1)
   .max(MAX_SUBJECT_LENGTH)
-  .regex(/^[ -~]*$/, 'must consist of printable ASCII')
-  .optional()
+  .refine(isSubject, 'must consist of printable characters')
   .describe('Who the user is at the provider of the sign-on; makes it a user of the source oidc');
+const issuer = z
+  .string()
+  .max(1_000)
+  .optional()
+  .describe('The provider that the subject is meant for: it must be that of the setting');
 
-/** Users below Berth's own path can be linked to who they are at a provider (H532). */
-export const withSubject = {
-  body: body.extend({ subject }).transform(camelKeys),
-  changes: changes.extend({ subject }).transform(camelKeys),
+/** Users below Berth's own path can be linked to who they are at a provider (H532, H644). */
+export const linkable = {
+  body: body.extend({ subject: subject.optional(), issuer }).transform(camelKeys),
+  changes: changes
+    .extend({
+      subject: subject.nullable().optional().describe(`${subject.description}; null unlinks it`),
+      issuer,
+    })
+    .transform(camelKeys),
+  get: getLinkedUser,
+  render: (user: User & { identity?: Identity | null }): UserJson => ({
+    ...userJson(user),
+    ...(user.identity !== undefined && { subject: user.identity?.subject ?? null }),
+  }),
 };

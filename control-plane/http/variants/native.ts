@@ -1,5 +1,6 @@
 /**
- * Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532, H565).
+ * Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532, H565,
+ * H644).
  */
 import { endpointsOf, healthOf } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
@@ -7,7 +8,7 @@ import { executionText, serviceJson } from '../json/render.ts';
 import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
 import { quotas, withTimeLimits } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
-import { users, withSubject } from '../resources/users.ts';
+import { linkable, users } from '../resources/users.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
 
@@ -27,7 +28,7 @@ export const native: Variant = {
     health: healthOf(service),
   }),
   accounts: {
-    ...{ users: { ...users, ...withSubject }, roles },
+    ...{ users: { ...users, ...linkable }, roles },
     quotas: {
       ...quotas,
       ...withTimeLimits,

@@ -2,6 +2,7 @@
 import {
   type Actor,
   authorise,
+  INTERNAL_SOURCE,
   type KnownActor,
   LDAP_SOURCE,
   type User,
@@ -14,11 +15,12 @@ import {
 } from '../../core/accounts/account-input.ts';
 import { entryOf } from '../../core/accounts/audit.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
-import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import { type Identity, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Made } from '../../core/model/idempotency.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
 import { findRole } from '../../store/accounts/roles.ts';
+import { findIdentity } from '../../store/accounts/sign-ons.ts';
 import * as store from '../../store/accounts/user-rows.ts';
 import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
@@ -31,6 +33,9 @@ const MAX_CONCURRENT_REMOVALS = 50;
 /** Shown in place of a form, too. */
 export const DIRECTORYS_PASSWORD =
   'Berth does not store the password of a user of ldap: it is that of the directory, and is changed there.';
+/** Shown in place of a form, too. */
+export const PROVIDERS_PASSWORD =
+  'A user of oidc has no password here: the user signs on by the provider (OpenID Connect).';
 const NOT_OWN = 'current_password: applies only to a new password of your own.';
 const LAST_ADMINISTRATOR = 'This is the last enabled administrator: create another administrator first.';
 
@@ -42,9 +47,9 @@ export const createUser = (
 ): Promise<Made> =>
   attempted(context, actor, { action: 'create-user' }, async () => {
     const account = authorise(actor, { kind: 'configure' });
-    const { password, subject, ...user } = await input();
+    const { password, subject, issuer, ...user } = await input();
     const key = keyOf(account, readKey);
-    const linked = linkOf(context, subject, user.authSource);
+    const linked = linkOf(context, { subject, issuer }, user.authSource);
     checkPassword(context, password, user);
     await checkReferences(context, user);
     const created = await context.coordinator.changeAccounts(
@@ -58,6 +63,16 @@ export const createUser = (
 export async function getUser({ db }: Context, actor: Actor, id: number): Promise<User> {
   authorise(actor, { kind: 'read-user', userId: id });
   return existing(await store.findUser(db, id), 'user');
+}
+
+/** A user, and who it is at a provider; null if it is linked to nobody. */
+export async function getLinkedUser(
+  context: Context,
+  actor: Actor,
+  id: number,
+): Promise<User & { identity: Identity | null }> {
+  const user = await getUser(context, actor, id);
+  return { ...user, identity: (await findIdentity(context.db, id)) ?? null };
 }
 
 export async function listUsers({ db }: Context, actor: Actor, filter: Input<UserFilter>): Promise<User[]> {
@@ -91,20 +106,20 @@ async function writeChanges(
   confirm: ConfirmPassword | undefined,
 ): Promise<void> {
   authorise(actor, { kind: 'update-user', userId: id, fields: [] });
-  const { password, currentPassword, subject, ...changes } = await input();
-  const asked = givenFields({ ...changes, subject });
+  const { password, currentPassword, subject, issuer, ...changes } = await input();
+  const asked = givenFields({ ...changes, subject, issuer });
   const account = authorise(actor, { kind: 'update-user', userId: id, fields: asked });
   const user = existing(await store.findUser(context.db, id), 'user');
   const { username } = user;
+  const linked = await newLinkOf(context, user, { subject, issuer }, changes.authSource);
   checkPassword(context, password, {
     username: changes.username ?? username,
-    authSource: changes.authSource ?? user.authSource,
+    authSource: linked.authSource ?? changes.authSource ?? user.authSource,
   });
   if (password !== undefined && id === account.user.id)
     await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
-  const linked = linkOf(context, subject, changes.authSource ?? OIDC_SOURCE);
   const stored = { ...changes, ...linked, passwordHash: await hashIfGiven(password) };
   const fields = [...asked, ...givenFields({ password })];
   const entry = entryOf(account, { action: 'update-user', targetId: id, targetName: username, fields });
@@ -116,8 +131,33 @@ async function writeChanges(
   idOf(updated, 'user', LAST_ADMINISTRATOR);
 }
 
+/**
+ * Links a user to a subject, or unlinks it: it becomes a user of Berth again, without a password, unless
+ * `authSource` is another one.
+ */
+async function newLinkOf(
+  context: Context,
+  user: User,
+  link: Pick<UserChanges, 'subject' | 'issuer'>,
+  authSource: string | undefined,
+): Promise<{ authSource?: string; identity?: Identity | null }> {
+  const { subject, issuer } = link;
+  if (subject !== null) return linkOf(context, { subject, issuer }, authSource ?? OIDC_SOURCE);
+  if (authSource === OIDC_SOURCE)
+    throw new OperationError('invalid', `subject: a user of ${OIDC_SOURCE} can't log in without one.`);
+  const isLinked = (await findIdentity(context.db, user.id)) !== undefined;
+  const source = authSource ?? (user.authSource === OIDC_SOURCE ? INTERNAL_SOURCE : user.authSource);
+  return { authSource: source, ...(isLinked && { identity: null }) };
+}
+
 /** Links a user to a subject of the provider, which makes it a user for sign-on. */
-function linkOf({ signOn }: Context, subject: string | undefined, authSource: string) {
+function linkOf(
+  { signOn }: Context,
+  { subject, issuer }: { subject?: string | undefined; issuer?: string | undefined },
+  authSource: string,
+): { authSource?: string; identity?: Identity } {
+  if (subject === undefined && issuer !== undefined)
+    throw new OperationError('invalid', 'issuer: applies only beside a subject.');
   if (subject === undefined) return {};
   if (!signOn)
     throw new OperationError('invalid', 'subject: nobody signs on here, since BERTH_OIDC_ISSUER is not set.');
@@ -126,6 +166,8 @@ function linkOf({ signOn }: Context, subject: string | undefined, authSource: st
       'invalid',
       `subject: applies only to users whose auth_source is ${OIDC_SOURCE}.`,
     );
+  if (issuer !== undefined && issuer !== signOn.issuer)
+    throw new OperationError('invalid', `issuer: users sign on by ${signOn.issuer} here.`);
   return { authSource: OIDC_SOURCE, identity: { issuer: signOn.issuer, subject } };
 }
 
@@ -155,6 +197,7 @@ function checkPassword(
 ): void {
   if (password === undefined) return;
   if (authSource === LDAP_SOURCE) throw new OperationError('invalid', `password: ${DIRECTORYS_PASSWORD}`);
+  if (authSource === OIDC_SOURCE) throw new OperationError('invalid', `password: ${PROVIDERS_PASSWORD}`);
   const problem = passwordProblem(password, username, minPasswordLength);
   if (problem !== undefined) throw new OperationError('invalid', `password: ${problem}.`);
 }

@@ -3,6 +3,7 @@
  * the settings allow that. Never an existing user with the same name or address (ACC-16).
  */
 import type { Account, Origin } from '../../core/accounts/account.ts';
+import type { StoredUserChanges } from '../../core/accounts/account-input.ts';
 import { entryOf, entryWithoutUser } from '../../core/accounts/audit.ts';
 import {
   DEFAULT_ROW,
@@ -16,6 +17,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { listQuotas } from '../../store/accounts/quotas.ts';
 import { listRoles } from '../../store/accounts/roles.ts';
 import { findAccountByIdentity } from '../../store/accounts/sign-ons.ts';
+import { isLikeness } from '../../store/accounts/user-rows.ts';
 import type { Context } from '../context.ts';
 import type { Statement } from './provider.ts';
 
@@ -38,8 +40,8 @@ export async function accountFor(
   statement: Statement,
   origin: Origin,
 ): Promise<UserOfSignOn> {
-  const rights = settings.groups && (await rightsOf(deps, settings, settings.groups, statement));
   const found = await findAccountByIdentity(deps.db, statement);
+  const rights = await rightsOf(deps, settings, statement, found && userOf(found, origin));
   if (!found) {
     await create(deps, settings, statement, rights ?? (await rightsBy(deps, DEFAULT_ROW)), origin);
     return admitted(await findAccountByIdentity(deps.db, statement), origin);
@@ -56,17 +58,25 @@ function admitted(account: Account | undefined, origin: Origin): UserOfSignOn {
       'forbidden',
       'Your user here is disabled, or no longer one for sign-on. Ask an administrator of Berth.',
     );
-  return { user: account.user, role: account.role, credential: { by: 'oidc' }, origin };
+  return userOf(account, origin);
 }
 
+const userOf = ({ user, role }: Account, origin: Origin): UserOfSignOn => ({
+  ...{ user, role, origin },
+  credential: { by: 'oidc' },
+});
+
+/** Undefined if the settings have no table. Who is in none of its groups any more is out at once (H645). */
 async function rightsOf(
   deps: Deps,
-  { groupsClaim }: SignOnSettings,
-  rows: readonly GroupRow[],
-  { claims }: Statement,
-): Promise<Rights> {
-  const row = rowFor(rows, groupsIn(claims[groupsClaim]));
+  { groupsClaim, groups }: SignOnSettings,
+  statement: Statement,
+  known: UserOfSignOn | undefined,
+): Promise<Rights | undefined> {
+  if (!groups) return undefined;
+  const row = rowFor(groups, groupsIn(statement.claims[groupsClaim]));
   if (row) return rightsBy(deps, row);
+  if (known?.user.enabled && known.user.authSource === OIDC_SOURCE) await endAccess(deps, known, statement);
   throw new OperationError(
     'forbidden',
     `You are in none of the groups that may use Berth (the claim ${groupsClaim}). Ask an administrator of Berth.`,
@@ -87,7 +97,7 @@ async function rightsBy({ db }: Deps, row: GroupRow): Promise<Rights> {
 }
 
 async function create(
-  { coordinator, isUsername }: Deps,
+  { db, coordinator, isUsername }: Deps,
   { createsUsers, usernameClaim, name }: SignOnSettings,
   { issuer, subject, claims }: Statement,
   rights: Rights,
@@ -96,11 +106,14 @@ async function create(
   const remedy = `Ask an administrator of Berth to give a user the subject ${subject}.`;
   if (!createsUsers) throw new OperationError('forbidden', `You have no user here yet. ${remedy}`);
   const username = claims[usernameClaim];
-  if (typeof username !== 'string' || !isUsername(username))
+  // Letters of another width, for example, look like those of another name.
+  if (typeof username !== 'string' || !isUsername(username) || username.normalize('NFKC') !== username)
     throw new OperationError(
       'forbidden',
       `${name} states no ${usernameClaim} that can be a user name here. ${remedy}`,
     );
+  const taken = `The user name ${username} is taken here by another user. Capitals make no difference. ${remedy}`;
+  if (await isLikeness(db, username)) throw new OperationError('forbidden', taken);
   const user = {
     ...{ username, email: emailIn(claims), ...rights, authSource: OIDC_SOURCE, priority: 0, enabled: true },
     identity: { issuer, subject },
@@ -108,23 +121,26 @@ async function create(
   const entry = entryWithoutUser('oidc', origin, { action: 'create-user', targetName: username });
   const written = await coordinator.changeAccounts({ kind: 'create-user', user }, undefined, entry);
   if (written.done) return;
-  if (written.why === 'taken')
-    throw new OperationError(
-      'forbidden',
-      `The user name ${username} is taken here by another user. ${remedy}`,
-    );
+  if (written.why === 'taken') throw new OperationError('forbidden', taken);
   throw new OperationError('unavailable', 'Roles or quotas are changing at this moment. Sign on again.');
 }
 
-async function changeRights({ coordinator }: Deps, actor: UserOfSignOn, rights: Rights): Promise<void> {
+const changeRights = (deps: Deps, actor: UserOfSignOn, rights: Rights): Promise<void> =>
+  change(deps, actor, rights, ['roleId', 'quotaId']);
+
+/** Ends all sessions, and personal access tokens until the next sign-on, as each new link does. */
+const endAccess = (deps: Deps, actor: UserOfSignOn, { issuer, subject }: Statement): Promise<void> =>
+  change(deps, actor, { identity: { issuer, subject } }, ['groups']);
+
+async function change(
+  { coordinator }: Deps,
+  actor: UserOfSignOn,
+  changes: StoredUserChanges,
+  fields: readonly string[],
+): Promise<void> {
   const { id, username } = actor.user;
-  const fields = ['roleId', 'quotaId'];
   const entry = entryOf(actor, { action: 'update-user', targetId: id, targetName: username, fields });
-  const written = await coordinator.changeAccounts(
-    { kind: 'update-user', id, changes: rights },
-    undefined,
-    entry,
-  );
+  const written = await coordinator.changeAccounts({ kind: 'update-user', id, changes }, undefined, entry);
   if (!written.done)
     throw new OperationError('unavailable', 'Roles or quotas are changing at this moment. Sign on again.');
 }

@@ -3,13 +3,20 @@
  * signature, issuer, audience, nonce and times of each ID token are checked.
  */
 import * as oauth from 'oauth4webapi';
-import type { Identity, SignOnSettings } from '../../core/accounts/sign-on.ts';
+import { type Identity, isSubject, type SignOnSettings } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { boundedFetch } from './bounded-fetch.ts';
+import { isSecure } from './settings.ts';
 
 /** Clocks may differ by so much. */
 const CLOCK_TOLERANCE_S = 60;
 const DISCOVERED_MS = 300_000;
+
+/** What the provider states of itself as URLs, and Berth or the browser opens. */
+const ENDPOINTS = [
+  ...(['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint'] as const),
+  ...(['jwks_uri', 'end_session_endpoint'] as const),
+];
 
 /** What Berth must remember of a sign-on between its two requests. */
 export type Pending = {
@@ -22,7 +29,15 @@ export type Pending = {
 
 /** A user as the provider has just stated it. */
 export interface Statement extends Identity {
+  /** The token that states it. It has proved what it can; a logout may need it. */
+  idToken: string;
   claims: Readonly<Record<string, unknown>>;
+}
+
+/** A logout at the provider. */
+export interface EndSession {
+  endpoint: string;
+  fields: Record<string, string>;
 }
 
 export class Provider {
@@ -99,9 +114,14 @@ export class Provider {
     await oauth.validateApplicationLevelSignature(server, response, options);
     const claims = oauth.getValidatedIdTokenClaims(result);
     if (!claims) throw unusable('it sent no ID token');
-    const { sub: subject } = claims;
+    const { sub: subject, iat: issuedS } = claims;
+    if (!isSubject(subject))
+      throw invalid('the claim "sub" is longer than 255 characters, or has some that are not printable');
+    if (issuedS * 1_000 > this.#nowMs() + CLOCK_TOLERANCE_S * 1_000)
+      throw invalid('the claim "iat" is in the future');
     const more = server.userinfo_endpoint === undefined ? {} : await this.#userInfo(server, result, subject);
-    return { issuer: this.#settings.issuer, subject, claims: { ...more, ...claims } };
+    const { id_token: idToken = '' } = result;
+    return { issuer: this.#settings.issuer, subject, claims: { ...more, ...claims }, idToken };
   }
 
   async #userInfo(
@@ -113,14 +133,12 @@ export class Provider {
     return oauth.processUserInfoResponse(server, this.#client, subject, response);
   }
 
-  /** Where a logout goes on; undefined if the provider has no such page. */
-  async endSessionUrl(returnTo: string): Promise<string | undefined> {
+  /** Where a logout goes on, and with which fields; undefined if the provider has no such page. */
+  async endSession(returnTo: string): Promise<EndSession | undefined> {
     const { end_session_endpoint: endpoint } = await this.#server();
     if (endpoint === undefined) return undefined;
-    const url = new URL(endpoint);
-    url.searchParams.set('client_id', this.#settings.clientId);
-    url.searchParams.set('post_logout_redirect_uri', returnTo);
-    return url.href;
+    const fields = { client_id: this.#settings.clientId, post_logout_redirect_uri: returnTo };
+    return { endpoint, fields };
   }
 
   #clientAuth({
@@ -139,11 +157,19 @@ export class Provider {
       const issuer = new URL(this.#settings.issuer);
       const response = await oauth.discoveryRequest(issuer, this.#options);
       const server = await oauth.processDiscoveryResponse(issuer, response);
+      for (const name of ENDPOINTS) this.#checkEndpoint(name, server[name]);
       this.#found = { server, untilMs: this.#nowMs() + DISCOVERED_MS };
       return server;
     } catch (error) {
       throw unusable(reasonOf(error), error);
     }
+  }
+
+  /** The secret of the client, the code and the browser must not go where anybody on the way can read. */
+  #checkEndpoint(name: string, address: string | undefined): void {
+    const isLocal = this.#settings.issuer.startsWith('http:');
+    if (address === undefined || isSecure(address, isLocal)) return;
+    throw new Error(`its ${name} is not an https URL`);
   }
 }
 
@@ -164,11 +190,11 @@ function refusalOf(error: unknown): OperationError {
   const isWrong = error instanceof oauth.OperationProcessingError || isAnswer;
   if (!isWrong && !(error instanceof oauth.UnsupportedOperationError))
     return unusable(reasonOf(error), error);
-  return new OperationError(
-    'unauthenticated',
-    `The sign-on is not valid: ${reasonOf(error)}. Begin it again.`,
-  );
+  return invalid(reasonOf(error));
 }
+
+const invalid = (reason: string) =>
+  new OperationError('unauthenticated', `The sign-on is not valid: ${reason}. Begin it again.`);
 
 /** Errors of the library name claims and fields, never their values. */
 const reasonOf = (error: unknown): string => {

@@ -6,12 +6,18 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MAX_ROWS = 1_000;
 
-/** True for https, and for http to this machine. */
+/** True for https, and for http to this machine, without a query. */
 export function isIssuer(text: string): boolean {
   const url = URL.parse(text);
-  if (url === null || `${url.search}${url.hash}${url.username}` !== '') return false;
+  return url !== null && `${url.search}${url.hash}` === '' && isSecure(text, true);
+}
+
+/** True for https, and with `allowsLocal` for http to this machine. */
+export function isSecure(text: unknown, allowsLocal: boolean): boolean {
+  const url = typeof text === 'string' ? URL.parse(text) : null;
+  if (url === null || url.username !== '') return false;
   const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback);
+  return url.protocol === 'https:' || (allowsLocal && isLoopback && url.protocol === 'http:');
 }
 
 const rows = z
@@ -54,6 +60,7 @@ export const signOnSettings = {
     })
     .pipe(rows)
     .optional(),
+  BERTH_OIDC_LOGOUT_HINT: z.enum(['on', 'off']).default('off'),
   BERTH_OIDC_SESSION_HOURS: z.coerce
     .number('must be a number of hours')
     .min(0.1, 'must be at least 0.1 hours')
@@ -88,6 +95,7 @@ export function signOnOf(config: Config): SignOnSettings | undefined {
     usernameClaim: config.BERTH_OIDC_USERNAME_CLAIM,
     groupsClaim: config.BERTH_OIDC_GROUPS_CLAIM,
     groups: config.BERTH_OIDC_GROUPS,
+    logoutHint: config.BERTH_OIDC_LOGOUT_HINT === 'on',
     sessionMs: Math.round(config.BERTH_OIDC_SESSION_HOURS * HOUR_MS),
     tokensMs: Math.round(config.BERTH_OIDC_TOKEN_DAYS * DAY_MS),
   };

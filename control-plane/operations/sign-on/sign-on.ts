@@ -7,16 +7,22 @@ import type { Origin, User } from '../../core/accounts/account.ts';
 import { entryOf, failedLoginNetwork } from '../../core/accounts/audit.ts';
 import { subnetOf } from '../../core/accounts/login-queue.ts';
 import { OIDC_SOURCE, type SignOnSettings } from '../../core/accounts/sign-on.ts';
+import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { countFailedLogin, insertAuditOfChange } from '../../store/accounts/audit.ts';
-import { noteSignOn } from '../../store/accounts/sign-ons.ts';
+import { noteSignOn, spendSignOn } from '../../store/accounts/sign-ons.ts';
+import { DatabaseError } from '../../store/db/db.ts';
 import { replacedCredentials } from '../access-review.ts';
+import { digest } from '../accounts/digest.ts';
 import { Sessions } from '../accounts/sessions.ts';
 import type { Context } from '../context.ts';
 import { FairLine } from '../fair-line.ts';
 import { accountFor, type UserOfSignOn } from './account-for.ts';
 import { Envelope } from './envelope.ts';
-import type { Pending, Provider } from './provider.ts';
+import type { EndSession, Pending, Provider, Statement } from './provider.ts';
+
+/** Longer addresses than this would make a cookie that no browser keeps (H641). */
+const MAX_NEXT_LENGTH = 1_500;
 
 /** How long a person may stay at the provider. */
 export const PENDING_MS = 600_000;
@@ -37,6 +43,19 @@ const begunSignOn = z.object({
 });
 type Begun = z.infer<typeof begunSignOn>;
 
+/** What a logout at the provider may need. Browsers keep cookies of 4 KiB at most. */
+const logoutHint = z.object({ idToken: z.string() });
+const MAX_HINT_LENGTH = 3_900;
+
+/** A session that a sign-on has opened. */
+export interface SignedOn {
+  session: string;
+  /** The path to which it leads. */
+  next: string;
+  /** For the browser to bring back at the logout, where the provider needs it. */
+  hint: string | undefined;
+}
+
 export interface SignOnDeps extends Omit<Context, 'turns'> {
   maxSessionsPerUser: number;
   /** Whether a user may have this name. */
@@ -47,6 +66,7 @@ export class SignOn {
   readonly settings: SignOnSettings;
   readonly #deps: SignOnDeps;
   readonly #begun: Envelope<Begun>;
+  readonly #hints: Envelope<z.infer<typeof logoutHint>>;
   readonly #sessions: Sessions;
   readonly #line: FairLine;
   #provider: Provider | undefined;
@@ -55,11 +75,20 @@ export class SignOn {
     this.settings = settings;
     this.#deps = deps;
     this.#begun = new Envelope(deps, 'berth-sign-on', begunSignOn);
+    this.#hints = new Envelope(deps, 'berth-logout', logoutHint);
     this.#sessions = new Sessions({
       ...deps,
       credentialsEnded: (userId) => replacedCredentials(deps, userId),
     });
     this.#line = new FairLine({ whose: 'Your address has', what: 'sign-ons' }, LIMITS, deps.nowMs);
+  }
+
+  /** The bounds on requests to the provider. */
+  get limits(): Limit[] {
+    return [
+      { name: 'sign_ons', used: this.#line.used, limit: LIMITS.total },
+      { name: 'waiting_sign_ons', used: this.#line.waiting, limit: LIMITS.waiting },
+    ];
   }
 
   /** The page of the provider to go to, and what the browser must bring back for `complete`. */
@@ -70,7 +99,8 @@ export class SignOn {
   ): Promise<{ url: string; begun: string }> {
     return this.#atProvider(address, async (provider) => {
       const { url, pending } = await provider.begin(redirectUri);
-      return { url, begun: await this.#begun.close({ ...pending, next }, PENDING_MS) };
+      const wanted = next.length <= MAX_NEXT_LENGTH ? next : '/';
+      return { url, begun: await this.#begun.close({ ...pending, next: wanted }, PENDING_MS) };
     });
   }
 
@@ -78,17 +108,13 @@ export class SignOn {
    * Completes a sign-on with the query of the callback, and opens a session. Throws `unauthenticated` if the
    * provider or its answer does not admit the user, and `forbidden` if Berth does not.
    */
-  async complete(
-    query: URLSearchParams,
-    begun: string | undefined,
-    origin: Origin,
-  ): Promise<{ session: string; next: string }> {
+  async complete(query: URLSearchParams, begun: string | undefined, origin: Origin): Promise<SignedOn> {
     const { nowMs, db } = this.#deps;
     const opened = begun === undefined ? undefined : await this.#begun.open(begun);
     if (!opened) throw notBegun();
     const { next, ...pending } = opened;
     try {
-      return { session: await this.#signOn(query, pending, origin), next };
+      return { ...(await this.#signOn(query, pending, origin)), next };
     } catch (error) {
       const { code } = error instanceof OperationError ? error : {};
       if (code === 'unauthenticated' || code === 'forbidden')
@@ -97,27 +123,48 @@ export class SignOn {
     }
   }
 
-  async #signOn(query: URLSearchParams, pending: Pending, origin: Origin): Promise<string> {
+  async #signOn(query: URLSearchParams, pending: Pending, origin: Origin): Promise<Omit<SignedOn, 'next'>> {
     const statement = await this.#atProvider(origin.address, (provider) => provider.complete(query, pending));
-    return this.#open(await accountFor(this.#deps, this.settings, statement, origin));
+    const actor = await accountFor(this.#deps, this.settings, statement, origin);
+    return { session: await this.#open(actor, pending.state), hint: await this.#hintOf(statement) };
+  }
+
+  async #hintOf({ idToken }: Statement): Promise<string | undefined> {
+    const { logoutHint, sessionMs } = this.settings;
+    const hint = logoutHint ? await this.#hints.close({ idToken }, sessionMs) : undefined;
+    return hint !== undefined && hint.length <= MAX_HINT_LENGTH ? hint : undefined;
   }
 
   /** Where the logout of a user goes on at the provider; undefined if it ends here. */
-  async endSessionUrl({ authSource }: User, returnTo: string, address: string | undefined) {
+  async endSession(
+    { authSource }: User,
+    returnTo: string,
+    hint: string | undefined,
+    address: string | undefined,
+  ): Promise<EndSession | undefined> {
     if (authSource !== OIDC_SOURCE) return undefined;
-    return this.#atProvider(address, (provider) => provider.endSessionUrl(returnTo));
+    const end = await this.#atProvider(address, (provider) => provider.endSession(returnTo));
+    const opened = hint === undefined ? undefined : await this.#hints.open(hint);
+    return end && opened ? { ...end, fields: { ...end.fields, id_token_hint: opened.idToken } } : end;
   }
 
-  #open(actor: UserOfSignOn): Promise<string> {
+  /** Providers may accept a code again for a while, so that a sign-on is complete once only here (H641). */
+  async #open(actor: UserOfSignOn, state: string): Promise<string> {
     const nowMs = this.#deps.nowMs();
     const { user } = actor;
     const entry = entryOf(actor, { action: 'log-in', targetId: user.id });
     const statements = [
       insertAuditOfChange(entry, nowMs),
       noteSignOn(user.id, nowMs + this.settings.tokensMs),
+      ...spendSignOn(digest(state), nowMs + PENDING_MS, nowMs),
     ];
     const times = { expiresMs: nowMs + this.settings.sessionMs, signedOnMs: nowMs };
-    return this.#sessions.open(user, null, statements, times);
+    try {
+      return await this.#sessions.open(user, null, statements, times);
+    } catch (error) {
+      if (error instanceof DatabaseError && error.kind === 'constraint') throw notBegun();
+      throw error;
+    }
   }
 
   /** Others must not wait because one network sends many, or because the provider is slow. */

@@ -16,7 +16,7 @@ import { joinTokenStatements } from './join-tokens.ts';
 import { findPersonalTokenId, personalTokenStatements } from './personal-tokens.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, moveUsersOfQuota, updateQuota } from './quotas.ts';
 import { deletionOfRole, insertRole, listRoles, moveUsersOfRole } from './roles.ts';
-import { freeIdentity, insertIdentity, replaceIdentity } from './sign-ons.ts';
+import { freeIdentity, insertIdentity, removeIdentity, replaceIdentity } from './sign-ons.ts';
 import { deleteSecretsOf, findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
 /** What is recorded beside a change: the key under which something is created, and the audit entry. */
@@ -41,7 +41,7 @@ export async function changeAccounts(
     const use = key ? [insertKey({ ...key, madeId, madeMs: nowMs })] : [];
     const target = madeId === undefined ? 'inserted' : 'given';
     const audit = entry ? [insertAuditOfChange(entry, nowMs, target)] : [];
-    const affected = await db.batch([fence(epoch), ...statements, ...use, ...audit]);
+    const affected = await db.batch([fence(epoch), ...statements, ...use, ...audit, ...followUps(change)]);
     // The change itself is the last of its statements.
     return affected[statements.length] === 0 ? undefined : idOf(db, change);
   });
@@ -79,6 +79,10 @@ function statementsOf(change: AccountChange): Statement[] {
       return personalTokenStatements(change.token, change.maxPerUser);
   }
 }
+
+/** What runs after a change and its audit entry, and does nothing if there was none. */
+const followUps = (change: AccountChange): Statement[] =>
+  change.kind === 'update-user' && change.changes.identity === null ? removeIdentity(change.id) : [];
 
 /** Undefined if the database assigns the id. */
 function knownId(change: AccountChange): number | undefined {

@@ -36,6 +36,23 @@ export const replaceIdentity = (userId: number, { issuer, subject }: Identity): 
   args: [userId, issuer, subject],
 });
 
+/** Runs after the change of the user, and does nothing without it. Tokens end with the identity. */
+export const removeIdentity = (userId: number): Statement[] => [
+  { sql: 'DELETE FROM sign_ons WHERE user_id = ? AND changes() > 0', args: [userId] },
+  { sql: 'DELETE FROM personal_tokens WHERE user_id = ? AND changes() > 0', args: [userId] },
+];
+
+export async function findIdentity(db: Db, userId: number): Promise<Identity | undefined> {
+  const [row] = await db.query('SELECT issuer, subject FROM sign_ons WHERE user_id = ? LIMIT 1', [userId]);
+  return row && { issuer: String(row.issuer), subject: String(row.subject) };
+}
+
+/** Marks a sign-on as complete until `expiresMs`. A second time for the same state is a constraint error. */
+export const spendSignOn = (stateHash: string, expiresMs: number, nowMs: number): Statement[] => [
+  { sql: 'DELETE FROM used_sign_ons WHERE expires_ms <= ?', args: [nowMs] },
+  { sql: 'INSERT INTO used_sign_ons (state_hash, expires_ms) VALUES (?, ?)', args: [stateHash, expiresMs] },
+];
+
 /** Until when the user's personal access tokens work without another sign-on. */
 export const noteSignOn = (userId: number, tokensUntilMs: number): Statement => ({
   sql: 'UPDATE sign_ons SET tokens_until_ms = ? WHERE user_id = ?',

@@ -18,6 +18,12 @@ export async function findUser(db: Db, id: number): Promise<User | undefined> {
   return row && userOf(row);
 }
 
+/** Whether a user has this name, or one that differs in capitals of ASCII only. */
+export async function isLikeness(db: Db, username: string): Promise<boolean> {
+  const sql = 'SELECT 1 FROM users WHERE username = ? COLLATE NOCASE AND deleted = 0 LIMIT 1';
+  return (await db.query(sql, [username])).length > 0;
+}
+
 export async function listUsers(db: Db, filter: UserFilter): Promise<User[]> {
   const rows = await allRows(
     db,
@@ -72,15 +78,15 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
     sql: `UPDATE users SET username = COALESCE(?, username), email = COALESCE(?, email),
       role_id = COALESCE(?, role_id), quota_id = COALESCE(?, quota_id), auth_source = COALESCE(?, auth_source),
       fs_uid = COALESCE(?, fs_uid), priority = COALESCE(?, priority), enabled = COALESCE(?, enabled),
-      password_hash = COALESCE(?, password_hash),
+      password_hash = iif(?, NULL, COALESCE(?, password_hash)),
       credential_version = credential_version + (? IS NOT NULL OR role_id <> COALESCE(?, role_id)
         OR enabled <> COALESCE(?, enabled) OR auth_source <> COALESCE(?, auth_source))
       WHERE id = ? AND deleted = 0 AND (${IS_SPARE}
         OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))`,
     args: [
       ...[given(username), given(email), given(roleId), given(quotaId), given(authSource)],
-      ...[given(fsUid), given(priority), given(enabled), given(passwordHash)],
-      ...[given(passwordHash ?? identity?.subject), ...access],
+      ...[given(fsUid), given(priority), given(enabled), Number(Boolean(identity)), given(passwordHash)],
+      ...[given(passwordHash ?? (identity === undefined ? undefined : 1)), ...access],
       ...[id, ...access],
     ],
   };

@@ -276,4 +276,15 @@ export const migrations: readonly Migration[] = [
       'CREATE INDEX user_secrets_by_key ON user_secrets (key_id)',
     ],
   },
+  {
+    version: 26,
+    name: 'sign-ons that are complete',
+    statements: [
+      // Digests of states, as long as a callback with them might come again.
+      `CREATE TABLE used_sign_ons (
+        state_hash TEXT PRIMARY KEY,
+        expires_ms INTEGER NOT NULL
+      )`,
+    ],
+  },
 ];

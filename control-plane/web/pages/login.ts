@@ -4,11 +4,9 @@ import { deleteCookie } from 'hono/cookie';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { username as usernameSchema } from '../../http/json/account-fields.ts';
 import { COOKIE, isHttps, requestIdOf, sessionCookie, withOrigin } from '../../http/request.ts';
 import { reviewAccess } from '../../operations/access-review.ts';
 import { endSession } from '../../operations/accounts/sessions.ts';
-import { SignOn } from '../../operations/sign-on/sign-on.ts';
 import { formOf } from '../components/form.ts';
 import { html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
@@ -20,8 +18,6 @@ import { safePath, sessionToken, withContext } from '../session.ts';
 import { redeemCode } from './command-line.ts';
 import { logOutPage, signOnPages } from './sign-on.ts';
 
-const isUsername = (text: string): boolean => usernameSchema.safeParse(text).success;
-
 export interface Attempt {
   next: string;
   /** Whether the visitor had a session, which has ended. */
@@ -32,7 +28,7 @@ export interface Attempt {
 
 export function loginPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
-  const signOn = deps.signOn && new SignOn({ ...deps, isUsername }, deps.signOn);
+  const { signOns } = deps;
   for (const path of ['/login/*', '/logout']) routes.use(path, withContext(deps));
   routes.onError((error, c) => errorPage(c, error, deps.failed));
   routes.get('/login', async (c) => {
@@ -44,11 +40,11 @@ export function loginPages(deps: WebDeps): Hono<WebEnv> {
   });
   routes.post('/login', (c) => logIn(deps, c));
   routes.post('/login/command-line', redeemCode(deps));
-  routes.post('/logout', (c) => logOut(deps, c, signOn));
-  if (signOn)
+  routes.post('/logout', (c) => logOut(deps, c));
+  if (signOns)
     routes.route(
       '/login/oidc',
-      signOnPages(deps, signOn, (c, attempt) => loginPage(deps, c, attempt)),
+      signOnPages(deps, signOns, (c, attempt) => loginPage(deps, c, attempt)),
     );
   return routes;
 }
@@ -78,14 +74,15 @@ async function logIn(deps: WebDeps, c: WebContext): Promise<Response> {
   }
 }
 
-async function logOut(deps: WebDeps, c: WebContext, signOn: SignOn | undefined): Promise<Response> {
+async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
+  const { signOns } = deps;
   const actor = await actorOf(deps, c);
   const token = sessionToken(c);
   if (token !== undefined) await endSession(deps, withOrigin(c, actor, deps.addressOf), token);
   // Closes the streams of this session. Streams of other sessions reconnect.
   if (actor.kind === 'user') await reviewAccess(deps, actor.user.id);
   deleteCookie(c, COOKIE, { path: '/' });
-  const atProvider = signOn && actor.kind === 'user' && (await logOutPage(deps, c, signOn, actor.user));
+  const atProvider = signOns && actor.kind === 'user' && (await logOutPage(deps, c, signOns, actor.user));
   if (atProvider) return atProvider;
   return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
 }

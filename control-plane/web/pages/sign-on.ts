@@ -5,9 +5,11 @@ import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
 import { isOwnVisit } from '../../http/cross-site.ts';
+import { contentPolicy } from '../../http/files.ts';
 import { isHttps, originOf, sessionCookie } from '../../http/request.ts';
+import type { EndSession } from '../../operations/sign-on/provider.ts';
 import { PENDING_MS, type SignOn } from '../../operations/sign-on/sign-on.ts';
-import { html } from '../components/html.ts';
+import { type Html, html } from '../components/html.ts';
 import { page } from '../components/page.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { safePath } from '../session.ts';
@@ -16,6 +18,8 @@ const PATH = '/login/oidc';
 const CALLBACK = `${PATH}/callback`;
 /** What a begun sign-on needs to be completed, sealed. Sent to the callback only. */
 const COOKIE = 'berth_sign_on';
+/** What a logout at the provider needs, sealed. Sent to the logout only. */
+const HINT = 'berth_logout';
 
 type LoginPage = (c: WebContext, attempt: { next: string; error: OperationError }) => Promise<Response>;
 
@@ -54,9 +58,18 @@ async function comeBack(
   // Used once, whatever comes of it.
   deleteCookie(c, COOKIE, { path: CALLBACK });
   const query = new URL(c.req.url).searchParams;
-  const { session, next } = await signOn.complete(query, begun, originOf(c, addressOf));
+  const { session, next, hint } = await signOn.complete(query, begun, originOf(c, addressOf));
   authentication.counts.count('oidc');
   c.header('set-cookie', sessionCookie(session, isHttps(c)), { append: true });
+  const maxAge = Math.floor(signOn.settings.sessionMs / 1_000);
+  if (hint !== undefined)
+    setCookie(c, HINT, hint, {
+      httpOnly: true,
+      sameSite: 'Lax',
+      path: '/logout',
+      maxAge,
+      secure: isHttps(c),
+    });
   return c.redirect(safePath(next), 303);
 }
 
@@ -87,25 +100,53 @@ export async function logOutPage(
   signOn: SignOn,
   user: User,
 ): Promise<Response | undefined> {
-  const { name } = signOn.settings;
+  const hint = getCookie(c, HINT);
+  if (hint !== undefined) deleteCookie(c, HINT, { path: '/logout' });
   try {
-    const url = await signOn.endSessionUrl(user, `${siteOf(c)}/login`, plainAddress(addressOf(c)));
-    if (url === undefined) return undefined;
-    return await page(c, {
-      title: 'Logged out',
-      headers: { refresh: `0; url=${url}` },
-      body: html`
-<div class="empty">
-<h1>You are logged out of Berth</h1>
-<p>Your session at ${name} goes on until you log out there.</p>
-<p><a class="button primary" href="${url}">Log out of ${name}</a></p>
-</div>`,
-    });
+    const end = await signOn.endSession(user, `${siteOf(c)}/login`, hint, plainAddress(addressOf(c)));
+    if (end === undefined) return undefined;
+    return await ('id_token_hint' in end.fields ? formPage : linkPage)(c, signOn.settings.name, end);
   } catch (error) {
     // The logout here is done, whatever the provider does.
     failed(c.req.path, error);
     return undefined;
   }
 }
+
+/** Goes on by itself, and has a link. */
+function linkPage(c: WebContext, name: string, { endpoint, fields }: EndSession): Promise<Response> {
+  const url = new URL(endpoint);
+  for (const [field, value] of Object.entries(fields)) url.searchParams.set(field, value);
+  const link = html`<p><a class="button primary" href="${url.href}">Log out of ${name}</a></p>`;
+  return loggedOutPage(c, name, link, { refresh: `0; url=${url.href}` });
+}
+
+/** The ID token states who the user is, so that it goes into a body and never into an address (H647). */
+function formPage(c: WebContext, name: string, { endpoint, fields }: EndSession): Promise<Response> {
+  const hidden = Object.entries(fields).map(
+    ([field, value]) => html`<input type="hidden" name="${field}" value="${value}">`,
+  );
+  const form = html`<form method="post" action="${endpoint}">${hidden}<button class="primary">Log out of ${name}</button></form>`;
+  // Browsers apply the policy to the pages to which the provider redirects, too.
+  const policy = contentPolicy(`'self' https: ${new URL(endpoint).origin}`);
+  return loggedOutPage(c, name, form, { 'content-security-policy': policy });
+}
+
+const loggedOutPage = (
+  c: WebContext,
+  name: string,
+  goOn: Html,
+  headers: Record<string, string>,
+): Promise<Response> =>
+  page(c, {
+    title: 'Logged out',
+    headers,
+    body: html`
+<div class="empty">
+<h1>You are logged out of Berth</h1>
+<p>Your session at ${name} goes on until you log out there.</p>
+${goOn}
+</div>`,
+  });
 
 const siteOf = (c: WebContext): string => `${isHttps(c) ? 'https' : 'http'}://${new URL(c.req.url).host}`;

@@ -152,6 +152,23 @@ onHosts(
       expect(await userNamed('erin')).toMatchObject({ role_id: USER });
     });
 
+    test('H645: whose groups are gone is out at once with the next sign-on, of pages, programs and streams', async () => {
+      await signedOn('gina', { groups: ['operators'] });
+      const made = await cookieOf().post(`${NATIVE}/token`, { name: 'ci', scopes: ['read'] });
+      const bearer = anonymous.with({ authorization: `Bearer ${made.json<{ token: string }>().token}` });
+      expect((await bearer.get(`${NATIVE}/execution`)).status).toBe(200);
+      account('gina', { groups: ['other'] });
+      expect((await new Visitor().signOn(berth())).status).toBe(403);
+      expect([await isLoggedIn(), (await bearer.get(`${NATIVE}/execution`)).status]).toEqual([false, 401]);
+      expect((await bearer.delete(`${NATIVE}/execution/999999`)).status).toBe(401);
+      const entries = await admin.get(`${NATIVE}/audit?user=gina&action=update-user`);
+      expect(Object.values(entries.json<Record<string, object>>())).toMatchObject([{ fields: ['groups'] }]);
+      visitor = new Visitor();
+      await signedOn('gina');
+      expect((await bearer.get(`${NATIVE}/execution`)).status).toBe(200);
+      expect(await userNamed('gina')).toMatchObject({ role_id: USER });
+    });
+
     const falsified: [string, () => Falsified, string][] = [
       ['issuer', () => ({ claims: { iss: 'https://other.example.org' } }), 'iss'],
       ['audience', () => ({ claims: { aud: 'another client' } }), 'aud'],
@@ -277,11 +294,20 @@ onHosts(
     test('H537: a password of a user who signs on is not accepted', async () => {
       await signedOn('ken');
       const user = await userNamed('ken');
-      expect((await admin.post(`${NATIVE}/user/${user?.id}`, { password: 'a long password' })).status).toBe(
-        200,
+      const path = `${NATIVE}/user/${user?.id}`;
+      for (const who of [admin, cookieOf()]) {
+        const reply = await who.post(path, { password: 'a long password' });
+        expect([reply.status, reply.reason]).toEqual([400, expect.stringContaining('has no password here')]);
+      }
+      for (const change of [{ auth_source: 'internal' }, { enabled: false }, { subject: null }])
+        expect((await cookieOf().post(path, change)).status).toBe(403);
+      const replies = await Promise.all(
+        ['ken', 'nobody'].map((name) =>
+          anonymous.with(basic(name, 'a long password')).get(`${NATIVE}/execution`),
+        ),
       );
-      const reply = await anonymous.with(basic('ken', 'a long password')).get(`${NATIVE}/execution`);
-      expect(reply.status).toBe(401);
+      expect(replies.map(({ status }) => status)).toEqual([401, 401]);
+      expect(replies[0]?.text).toBe(replies[1]?.text);
     });
 
     test('H537: a user who is disabled here, or is no longer one for sign-on, does not come in', async () => {

@@ -46,6 +46,7 @@ const ROWS: Readonly<Record<string, readonly Readonly<Record<string, Value>>[]>>
   personal_tokens: [{ scopes: '["read"]' }],
   sign_ons: [{ user_id: 7, issuer: 'https://id.example.org' }],
   user_secrets: [{ kind: 'secret', user_id: 7 }],
+  used_sign_ons: [{ state_hash: 'a', expires_ms: 1_000 }],
 };
 
 /** Tables that have their only row from the beginning. */

@@ -8,6 +8,7 @@ test('H543: sign-on needs an issuer and a client, and has defaults for the rest'
   expect(signOnOf(readConfig({}))).toBeUndefined();
   expect(signOnOf(readConfig(NEEDED))).toEqual({
     ...{ issuer: 'https://id.example.org/realm', clientId: 'berth', clientSecret: undefined },
+    logoutHint: false,
     ...{ name: 'id.example.org', scope: 'openid profile email', createsUsers: false },
     ...{ usernameClaim: 'preferred_username', groupsClaim: 'groups', groups: undefined },
     ...{ sessionMs: 12 * 3_600_000, tokensMs: 7 * 86_400_000 },

@@ -7,17 +7,20 @@ import {
   type User,
 } from '../../../core/accounts/account.ts';
 import { OIDC_SOURCE } from '../../../core/accounts/sign-on.ts';
-import { DIRECTORYS_PASSWORD } from '../../../operations/accounts/users.ts';
+import { DIRECTORYS_PASSWORD, PROVIDERS_PASSWORD } from '../../../operations/accounts/users.ts';
 import type { Problems } from '../../components/form.ts';
 import type { Entry } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
 import { alert, badge, checkbox, field, namesOf, options } from '../../components/pieces.ts';
 import type { WebContext } from '../../context.ts';
 import { adminPage } from './admin-page.ts';
+import { type LinkedUser, signOnPart } from './user-sign-on.ts';
 
 export interface Choices {
   roles: readonly Role[];
   quotas: readonly Quota[];
+  /** The provider by which users sign on, for people. */
+  provider: string | undefined;
 }
 
 export function newUserPage(c: WebContext, choices: Choices, entry: Entry): Promise<Response> {
@@ -37,7 +40,12 @@ ${userFields(choices, { ...entry, values }, passwordField(c, 'Password', entry.p
   });
 }
 
-export const userPage = (c: WebContext, choices: Choices, user: User, entry: Entry): Promise<Response> =>
+export const userPage = (
+  c: WebContext,
+  choices: Choices,
+  user: LinkedUser,
+  entry: Entry,
+): Promise<Response> =>
   adminPage(c, {
     title: user.username,
     status: entry.status ?? 200,
@@ -52,6 +60,7 @@ ${userFields(choices, entry)}
 <p>${user.username} logs in by ${wayText(user)}. The audit log has <a href="/admin/audit?${new URLSearchParams({ user: user.username, action: 'log-in' })}">all logins of ${user.username}</a>, each with its way and address. Personal access tokens work beside it.</p>
 <h2>Password</h2>
 ${passwordPart(c, user, entry)}
+${signOnPart(user, choices.provider, entry)}
 <h2>Delete</h2>
 <p>A disabled user can't log in. Deleting a user also deletes all executions of the user. <a class="button danger" href="/admin/users/${user.id}/delete">Delete user</a></p>`,
   });
@@ -66,6 +75,7 @@ export function wayText({ authSource }: Pick<User, 'authSource'>): string {
 
 function passwordPart(c: WebContext, user: User, entry: Entry): Html {
   if (user.authSource === LDAP_SOURCE) return html`<p>${DIRECTORYS_PASSWORD}</p>`;
+  if (user.authSource === OIDC_SOURCE) return html`<p>${PROVIDERS_PASSWORD}</p>`;
   if (user.id === c.get('account').user.id)
     return html`<p>Change your own password in <a href="/account">your account</a>.</p>`;
   return passwordForm(c, user, entry);
@@ -112,7 +122,7 @@ ${checkbox('enabled', 'Can log in', values.enabled !== undefined)}
 <details${problems?.source || problems?.uid ? html` open` : ''}>
 <summary>More settings</summary>
 <div class="columns">
-${text('source', 'Account source', html`autocomplete="off" required`, 'internal: Berth stores the password. ldap: the directory verifies it; leave the password empty.')}
+${text('source', 'Account source', html`autocomplete="off" required`, 'internal: Berth stores the password. ldap: the directory verifies it. oidc: the user signs on. For both, leave the password empty.')}
 ${text('uid', 'File system user ID', html`type="number" min="1" step="1"`, 'Leave empty to use the next free ID.')}
 </div>
 </details>`;

@@ -3,16 +3,18 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import { INTERNAL_SOURCE, LDAP_SOURCE, type User } from '../../../core/accounts/account.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../../core/accounts/password-policy.ts';
+import { OIDC_SOURCE } from '../../../core/accounts/sign-on.ts';
 import { email, fsUid, integerText, name, username } from '../../../http/json/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
 import { listQuotas } from '../../../operations/accounts/quotas.ts';
 import { listRoles } from '../../../operations/accounts/roles.ts';
-import { createUser, getUser, updateUser } from '../../../operations/accounts/users.ts';
+import { createUser, getLinkedUser, updateUser } from '../../../operations/accounts/users.ts';
 import { handleForm } from '../../components/form-entry.ts';
 import { redirectWith } from '../../components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { userDeletionPages } from './user-deletion.ts';
 import { type Choices, newUserPage, userPage } from './user-form.ts';
+import { addSignOnRoutes, type LinkedUser } from './user-sign-on.ts';
 
 export const password = z
   .string()
@@ -52,6 +54,10 @@ const newUserFields = fields
     path: ['password'],
     error: 'must be empty: the directory has it',
   })
+  .refine(({ source, password }) => source !== OIDC_SOURCE || password === '', {
+    path: ['password'],
+    error: 'must be empty: the user signs on by the provider',
+  })
   .transform(({ password, ...user }) => ({ ...userOf(user), ...(password !== '' && { password }) }));
 
 export function userEditPages(deps: WebDeps): Hono<WebEnv> {
@@ -64,6 +70,13 @@ export function userEditPages(deps: WebDeps): Hono<WebEnv> {
   });
   routes.post('/:id', (c) => changeUser(deps, c));
   routes.post('/:id/password', (c) => setPassword(deps, c));
+  addSignOnRoutes(
+    routes,
+    deps,
+    (c) => userIn(deps, c),
+    async (c, user, entry) =>
+      userPage(c, await choicesOf(deps, c), user, { ...entry, values: valuesOf(user) }),
+  );
   routes.route('/', userDeletionPages(deps));
   return routes;
 }
@@ -107,15 +120,15 @@ async function setPassword(deps: WebDeps, c: WebContext): Promise<Response> {
   );
 }
 
-const userIn = (deps: WebDeps, c: WebContext): Promise<User> =>
-  getUser(deps, c.get('actor'), pathId(c, 'id'));
+const userIn = (deps: WebDeps, c: WebContext): Promise<LinkedUser> =>
+  getLinkedUser(deps, c.get('actor'), pathId(c, 'id'));
 
 async function choicesOf(deps: WebDeps, c: WebContext): Promise<Choices> {
   const [roles, quotas] = await Promise.all([
     listRoles(deps, c.get('actor'), async () => ({})),
     listQuotas(deps, c.get('actor'), async () => ({})),
   ]);
-  return { roles, quotas };
+  return { roles, quotas, provider: deps.signOn?.name };
 }
 
 const FRESH = { role: '', quota: '', priority: '0', enabled: 'on', source: 'internal', uid: '' };

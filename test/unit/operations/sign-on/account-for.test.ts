@@ -9,7 +9,7 @@ const ISSUER = 'https://id.example.org';
 const SETTINGS: SignOnSettings = {
   ...{ issuer: ISSUER, clientId: 'berth', clientSecret: undefined, name: 'Example', scope: 'openid' },
   ...{ createsUsers: true, usernameClaim: 'preferred_username', groupsClaim: 'groups', groups: undefined },
-  ...{ sessionMs: 1, tokensMs: 1 },
+  ...{ logoutHint: false, sessionMs: 1, tokensMs: 1 },
 };
 
 let db: Db;
@@ -26,7 +26,7 @@ async function changeFor(settings: Partial<SignOnSettings>, claims: Record<strin
     return { done: false, why: 'taken' } as const;
   };
   const deps = { db, coordinator: { changeAccounts }, isUsername: () => true };
-  const statement = { issuer: ISSUER, subject: '7', claims };
+  const statement = { issuer: ISSUER, subject: '7', claims, idToken: '' };
   const origin = { requestId: 'r', address: undefined };
   const error = await accountFor(deps, { ...SETTINGS, ...settings }, statement, origin).catch(
     (one: Error) => one,
