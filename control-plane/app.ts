@@ -3,51 +3,40 @@
  * workerd.
  */
 import { Hono, type Context as HonoContext, type MiddlewareHandler } from 'hono';
-import { APPLICATION_FORMAT_VERSION } from '../shared/application-schema.ts';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import { SECRETS_PATH } from '../shared/protocol/secrets.ts';
 import type { Logger } from './coordinator/ports.ts';
-import { authorise } from './core/accounts/account.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
 import type { SecretRules } from './core/accounts/secret.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
+import { apiRoutes } from './http/api-routes.ts';
 import { BodyReader } from './http/bodies/body-reader.ts';
 import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
 import { username } from './http/json/account-fields.ts';
-import { empty, errorResponse, json, jsonText, toOperationError } from './http/json/render.ts';
-import type { InfoJson } from './http/json/schemas.ts';
+import { empty, errorResponse, toOperationError } from './http/json/render.ts';
 import { allowedMethods, UNSAFE_METHODS } from './http/methods.ts';
-import { ownRoutes, type Proving } from './http/own-routes.ts';
-import { type Authenticating, authenticated, claimed, type Env, identified } from './http/request.ts';
-import { resourceRoutes } from './http/resources/resource.ts';
+import { type Authenticating, type Env, identified } from './http/request.ts';
 import { agentRoutes } from './http/routes/agents.ts';
 import { DOCS_PATH, docsRoutes, documentRoute } from './http/routes/docs.ts';
-import { eventRoutes } from './http/routes/events.ts';
-import { executionRoutes } from './http/routes/executions.ts';
 import { healthRoutes } from './http/routes/health.ts';
-import { hostRoutes } from './http/routes/hosts.ts';
 import { type InstallSources, installRoutes } from './http/routes/install.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
-import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
-import { tokenRoutes } from './http/routes/tokens.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import { native } from './http/variants/native.ts';
-import type { Accounts, Variant } from './http/variants/variant.ts';
+import type { Variant } from './http/variants/variant.ts';
 import { replacedCredentials } from './operations/access-review.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
-import type { ConfirmPassword } from './operations/accounts/users.ts';
 import type { Context } from './operations/context.ts';
-import { descriptionSteps } from './operations/executions/submission-input.ts';
 import type { PasswordVerificationDeps } from './operations/passwords/password-verification.ts';
 import { ReadTurns } from './operations/read-turns.ts';
 import { Seal } from './operations/secrets/seal.ts';
 import { SecretFetches } from './operations/secrets/secret-fetches.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { SignOn } from './operations/sign-on/sign-on.ts';
-import { API_PATH, API_VERSION, NATIVE_PATH } from './version.ts';
+import { API_PATH, NATIVE_PATH } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
@@ -223,85 +212,3 @@ const prepared =
     }
     return next();
   };
-
-/** The routes of the API in the variant of `deps`. */
-function apiRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> {
-  const routes = new Hono<Env>();
-  routes.route('/', publicRoutes(deps));
-  routes.route('/', userRoutes(deps, { ...authenticating, cookieMs: deps.variant.workSessionMs }));
-  return routes;
-}
-
-/** Routes without authentication (api-spec: Auth none). */
-function publicRoutes(deps: RouteDeps): Hono<Env> {
-  const routes = new Hono<Env>();
-  const info: InfoJson = {
-    version: deps.variant.version,
-    deployment_name: deps.deploymentName,
-    application_format_version: APPLICATION_FORMAT_VERSION,
-    api_version: API_VERSION,
-  };
-  const infoText = JSON.stringify(info);
-  routes.get('/info', () => jsonText(infoText));
-  routes.post(deps.variant.validatePath, async (c) => {
-    await deps.bodies.jsonInSteps(c, descriptionSteps);
-    return json(deps.variant.validated);
-  });
-  routes.get('/statistics/scheduler', async () => json(await deps.variant.statistics(deps)));
-  if (!deps.variant.privateDiscovery) routes.route('/discovery', discoveryRoutes(deps, deps.variant));
-  return routes;
-}
-
-function userRoutes(deps: RouteDeps, authenticating: Authenticating): Hono<Env> {
-  const routes = new Hono<Env>();
-  const { variant } = deps;
-  const { authentication } = authenticating;
-  // Hono's '/x/*' also matches '/x'.
-  const authenticate = authenticated(authenticating);
-  const ofWork = { workOnly: variant.workSessionMs !== undefined };
-  const authenticateWork = authenticated(authenticating, ofWork);
-  routes.post('/execution', claimed(authenticating, ofWork));
-  routes.on('DELETE', ['/execution/:id', '/execution/delete/:id'], claimed(authenticating, ofWork));
-  routes.use('/login', authenticated(authenticating, { needsSession: true }));
-  for (const path of ['/execution/*', '/service/*']) routes.use(path, authenticateWork);
-  for (const path of ['/host/*', '/events']) routes.use(path, authenticate);
-  if (variant.userInfo) routes.use('/userinfo', authenticate);
-  for (const path of variant.userInfo ? ['/login', '/userinfo'] : ['/login'])
-    routes.get(path, (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
-  if (variant.privateDiscovery) {
-    routes.use('/discovery/*', authenticateWork);
-    routes.route('/discovery', discoveryRoutes(deps, variant));
-  }
-  routes.route('/execution', executionRoutes(deps, variant));
-  routes.route('/service', serviceRoutes(deps, variant));
-  routes.route('/host', hostRoutes(deps, variant));
-  if (variant.events) routes.route('/events', eventRoutes(deps, variant));
-  const confirmIn =
-    (c: HonoContext): ConfirmPassword =>
-    (username, password) =>
-      authentication.confirm(username, password, () => deps.addressOf(c));
-  routes.route('/', ownRoutes(deps, authenticating, { authenticate, confirmIn }));
-  if (variant.accounts) {
-    routes.route('/', accountRoutes(deps, variant.accounts, { authenticate, confirmIn }));
-  }
-  if (variant.tokens && authentication.tokens) {
-    // A client that requests an access token has none yet, and sends the refresh token.
-    routes.use('/oauth/token', authenticated(authenticating, { kind: 'refresh' }));
-    routes.use('/oauth/revoke/*', authenticate);
-    routes.route('/oauth', tokenRoutes(deps, authentication.tokens, variant.tokens));
-  }
-  return routes;
-}
-
-function accountRoutes(
-  deps: RouteDeps,
-  { users, roles, quotas }: Accounts,
-  { authenticate, confirmIn }: Proving,
-): Hono<Env> {
-  const routes = new Hono<Env>();
-  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticate);
-  routes.route('/user', resourceRoutes(deps, users, deps.variant, confirmIn));
-  routes.route('/role', resourceRoutes(deps, roles, deps.variant, confirmIn));
-  routes.route('/quota', resourceRoutes(deps, quotas, deps.variant, confirmIn));
-  return routes;
-}

@@ -15,7 +15,7 @@ import { personalTokenRoutes } from './routes/personal-tokens.ts';
 import { shopRoutes } from './routes/shop.ts';
 import type { Variant } from './variants/variant.ts';
 
-interface OwnDeps extends ShopContext {
+export interface OwnDeps extends ShopContext {
   bodies: BodyReader;
   variant: Variant;
   personalTokenRules: PersonalTokenRules;
