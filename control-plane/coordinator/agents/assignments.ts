@@ -56,7 +56,7 @@ export function* startable(
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(hostId);
         if (!host) return;
-          const message = needsSecrets ? cannotUseSecrets(host.name) : cannotCheck(host.name);
+        const message = needsSecrets ? cannotUseSecrets(host.name) : cannotCheck(host.name);
         observe(cluster, host, { service, generation, state: 'failed', temporary: true, message }, nowMs);
       },
       fail: () => {},
