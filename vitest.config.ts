@@ -39,7 +39,7 @@ export default defineConfig({
       project('unit', { isolate: false }),
       project('browser', { ...engine, ...oneByOne(1), testTimeout: 60_000, hookTimeout: 180_000 }),
       project('api', { ...bundles, isolate: false, ...inPairs(2), testTimeout: 30_000 }),
-      project('contract', { ...engine, ...inPairs(3) }),
+      project('contract', { ...engine, ...inPairs(3), testTimeout: 60_000, hookTimeout: 120_000 }),
       project('e2e', { ...engineAndRelease, ...inPairs(4), ...LONG, exclude: ALONE }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
       project('e2e-alone', { ...engine, ...oneByOne(6), ...LONG, include: ALONE }),

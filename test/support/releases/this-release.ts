@@ -38,8 +38,8 @@ export default async function setup(): Promise<() => Promise<void>> {
 }
 
 /**
- * Makes and installs it, which takes half a minute. Only the first test file of a run does so: those beside it
- * wait for it, and get its error if it fails.
+ * Makes and installs it, which takes half a minute. Only the first test file of a run does so: those beside
+ * it wait for it, and get its error if it fails.
  */
 export async function thisRelease(): Promise<Release> {
   const folder = process.env[SHARED];
