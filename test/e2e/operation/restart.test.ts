@@ -28,7 +28,7 @@ async function killAndRestart(): Promise<void> {
 }
 
 test('C41, H60: a control plane that is killed at any moment between submission and running loses nothing and starts nothing twice', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async () => {
   const random = seededRandom(20_261_121);
   const waiting = await berth.api.submit(tooLarge());
@@ -86,7 +86,9 @@ test('H272: the environment of the local agent has no credentials of the control
   const agents = await environmentOf(await berth.agentPid());
   expect(agents).toContain('BERTH_DEPLOYMENT_NAME=e2e-restart');
   expect(
-    agents.filter((line) => /^BERTH_(ADMIN|DATABASE|METRICS_TOKEN|OIDC_CLIENT_SECRET|SECRET_KEYS)/.test(line)),
+    agents.filter((line) =>
+      /^BERTH_(ADMIN|DATABASE|METRICS_TOKEN|OIDC_CLIENT_SECRET|SECRET_KEYS)/.test(line),
+    ),
   ).toEqual([]);
 });
 
