@@ -1,6 +1,7 @@
 /**
  * `npm run demo`: control plane, agent and a real container on this machine, from nothing to `terminated`,
- * with a line for each stage. Uses only the HTTP API. Leaves no container, network or process behind.
+ * with a line for each stage. Uses only the HTTP API. Leaves no container, network or process behind, also
+ * after Ctrl-C.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -27,17 +28,29 @@ let output = '';
 
 const print = (stage: string, text: string) => process.stdout.write(`${stage.padEnd(14)} ${text}\n`);
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void cleanUp().finally(() => process.exit(130)));
-}
+const INTERRUPTED = 130;
+/** A second signal ends the demo at once. */
+const interrupted = new Promise<true>((done) => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => done(true));
+});
+const running = demo();
 try {
-  await demo();
+  if (await Promise.race([running, interrupted])) {
+    // What the demo still does fails without its control plane.
+    running.catch(() => {});
+    process.stderr.write('Interrupted: what the demo has started is removed.\n');
+    process.exitCode = INTERRUPTED;
+  }
 } catch (error) {
   process.stderr.write(`${output}\nThe demo failed: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
-} finally {
-  await cleanUp();
 }
+await cleanUp().catch((error: unknown) => {
+  const what = `containers and networks with the label berth.deployment=${deployment}`;
+  process.stderr.write(`Not all could be removed (${what}): ${error}\n`);
+  process.exitCode = 1;
+});
+process.exit();
 
 async function demo(): Promise<void> {
   engine = await ensureEngine({ ...terminal, dataDir });
@@ -60,6 +73,8 @@ async function demo(): Promise<void> {
   print('submitted', `${HELLO} as execution ${id}`);
   const [service] = (await api<Execution>('GET', `execution/${id}`)).services;
   const log = followLog(`${url}/api/0.7/service/logs/${service}`);
+  // Its failure is one of the demo, which awaits it at the end.
+  log.catch(() => {});
 
   const seen = new Set<string>();
   let greeted = false;
@@ -121,6 +136,8 @@ function startControlPlane(dockerHost: string): Promise<string> {
       BERTH_LOCAL_AGENT: 'on',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // Ctrl-C reaches the demo alone, which ends the control plane after that.
+    detached: true,
   });
   controlPlane = child;
   for (const stream of [child.stdout, child.stderr]) {

@@ -10,6 +10,7 @@ import { VERSION } from '../../../control-plane/version.ts';
 import { RestClient } from '../../support/clients/rest-client.ts';
 import { buildControlPlaneImage, controlPlaneContainer } from '../../support/engines/control-plane-image.ts';
 import { testEngine } from '../../support/engines/engine.ts';
+import { removeDeployment } from '../../support/engines/leftovers.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
 import { DIST, digestOf, type Release, TARBALL, thisRelease } from '../../support/releases/this-release.ts';
@@ -101,6 +102,17 @@ test('L15: berth demo runs a container to its end, on Node 20', async () => {
   const demo = berth(20, ['demo']);
   await demo.waitFor(/terminated +\d/, 60_000);
   expect(await demo.waitForEnd()).toBe(0);
+});
+
+test('L154: Ctrl-C ends berth demo with 130, and nothing is left', async () => {
+  const demo = berth(20, ['demo']);
+  await demo.waitFor(/starting +containers/, 60_000);
+  const children = await readFile(`/proc/${demo.pid}/task/${demo.pid}/children`, 'utf8');
+  process.kill(-demo.pid, 'SIGINT');
+  expect(await demo.waitForEnd(30_000), demo.output).toBe(130);
+  expect(demo.output).toMatch(/\nInterrupted: what the demo has started is removed\.\n/);
+  expect(demo.output).not.toMatch(/failed|Error/);
+  expect(await removeDeployment(await testEngine(), `demo-${children.trim()}`)).toEqual([]);
 });
 
 test('L15, L16, L120: berth server serves the commands of clients and the signed agent of its release, on Node 24, and SIGTERM ends it', async () => {
