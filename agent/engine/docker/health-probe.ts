@@ -4,6 +4,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { EngineError } from '../engine.ts';
 import { CommandProbe, requireImageCommand } from '../health/command-probe.ts';
 import { HealthChecks } from '../health/health-checks.ts';
+import { HostAddresses } from '../health/host-addresses.ts';
 import { probeNetwork } from '../health/network-probe.ts';
 import { killCommand } from './container-processes.ts';
 
@@ -14,12 +15,19 @@ import { killCommand } from './container-processes.ts';
 export function healthChecks(docker: Docker, streams: Docker, isLocal: boolean): HealthChecks {
   const end = async (id: string, pid: number) => isLocal && (await killCommand(id, pid));
   const commands = new CommandProbe({ docker, streams, end });
+  const addresses = new HostAddresses(docker);
   return new HealthChecks({
     run: async (check, target) => {
-      if (check.kind === 'http' || check.kind === 'tcp') return probeNetwork(check, target.address);
+      if (check.kind === 'http' || check.kind === 'tcp') {
+        const address = await addresses.of(target).catch(() => undefined);
+        return address === undefined ? { result: 'unknown', detail: '' } : probeNetwork(check, address);
+      }
       return commands.run(target, check.kind === 'command' ? check.words : null, check.timeoutMs);
     },
-    forgotten: (id) => commands.forget(id),
+    forgotten: (id) => {
+      commands.forget(id);
+      addresses.forget(id);
+    },
     nowMs: Date.now,
     uptimeMs: () => performance.now(),
   });

@@ -109,6 +109,8 @@ export class HealthChecks {
     const finding = await lane.run(target.owner, async () =>
       isOver() ? null : this.#options.run(check, checked.target),
     );
+    // The check may have left something behind after the container was forgotten.
+    if (!this.#checked.has(target.id)) this.#options.forgotten(target.id);
     if (finding === null || isOver()) return;
     const ageMs = this.#options.uptimeMs() - bornMs;
     const { health: before } = checked.judgement;

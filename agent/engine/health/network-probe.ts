@@ -20,10 +20,13 @@ const PROBLEMS: Record<string, string> = {
   ENETUNREACH: 'the address cannot be reached',
 };
 
-export function probeNetwork(check: NetworkCheck, address: string): Promise<Finding> {
+/** `address` is null for a container that its host does not reach, and empty for one without an address. */
+export function probeNetwork(check: NetworkCheck, address: string | null): Promise<Finding> {
   const what = check.kind === 'http' ? `GET ${check.path} on port ${check.port}` : `port ${check.port}`;
   const passed = (detail: string): Finding => ({ result: 'passed', detail: `${what}: ${detail}` });
   const failed = (detail: string): Finding => ({ result: 'failed', detail: `${what}: ${detail}` });
+  if (address === null)
+    return Promise.resolve(failed('the host cannot reach this overlay network; use a command instead'));
   // With the host's network a container has no address of its own.
   if (isIP(address) === 0)
     return Promise.resolve(failed('the container has no address of its own; use a command instead'));

@@ -9,6 +9,8 @@ export interface Target {
   owner: string;
   /** Its address in its own network; empty if it has none. */
   address: string;
+  /** Id of the network of this address; empty if it has none. */
+  network: string;
   /** Id of its image. */
   image: string;
   /** Commands that ran in it besides its own program when it was inspected. */
@@ -29,18 +31,17 @@ export function checkOf({ Config }: ContainerInspectInfo): HealthCheck | undefin
 export const targetOf = (info: ContainerInspectInfo): Target => ({
   id: info.Id,
   owner: info.Config.Labels[label.owner] ?? '',
-  address: addressOf(info),
+  ...addressOf(info),
   image: info.Image,
   commands: (info as { ExecIDs?: string[] | null }).ExecIDs ?? [],
 });
 
-/** Hosts cannot reach the addresses of an overlay network, so that of the other network counts. */
-function addressOf({ Config, NetworkSettings }: ContainerInspectInfo): string {
+/** With an overlay network of Berth, the host reaches the container by its other network. */
+function addressOf({ Config, NetworkSettings }: ContainerInspectInfo): Pick<Target, 'address' | 'network'> {
   const overlay = Config.Labels[label.overlay];
-  const networks = Object.entries(NetworkSettings.Networks).filter(([name]) => name !== overlay);
-  const addresses = networks.flatMap(([, { IPAddress, GlobalIPv6Address }]) => [
-    IPAddress,
-    GlobalIPv6Address,
-  ]);
-  return addresses.find((address) => address) ?? '';
+  for (const [name, network] of Object.entries(NetworkSettings.Networks)) {
+    const address = network.IPAddress || network.GlobalIPv6Address;
+    if (name !== overlay && address) return { address, network: network.NetworkID ?? '' };
+  }
+  return { address: '', network: '' };
 }

@@ -30,9 +30,11 @@ const peer = (name: string, label: string, other: string): Partial<ServiceDescri
   labels: [label],
   environment: [['PEER', `{dns_name#${other}0}`]],
   ports: [{ name: 'Page', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/' }],
+  // The hosts do not reach the addresses of this network.
+  health: { http: { path: '/', port: 80 }, interval: 1, retries: 2, start_period: 10 },
 });
 
-test('C111, C24, H38, H41: services on different hosts reach each other by name, and clients reach each service at its own host', async () => {
+test('C111, C24, H38, H41, P211, P213, C289: services on different hosts reach each other by name, clients reach each service at its own host, and one that is unhealthy starts again', async () => {
   const { api } = cluster;
   const id = await api.submit(
     application(
@@ -62,6 +64,17 @@ test('C111, C24, H38, H41: services on different hosts reach each other by name,
   );
   const pages = await Promise.all(endpoints.map(async ([, url]) => (await cluster.fetch(url)).text()));
   expect(pages).toEqual(['I am left0\n', 'I am right0\n']);
+
+  // What the killed agent has not found out, the next one finds, and the service starts once more.
+  await cluster.host('two').exec(right0?.id, 'killall', 'httpd');
+  await cluster.restartAgent('two', {}, 'kill');
+  const again = await eventually(async () => {
+    const { right0: now } = await cluster.containersOf(id);
+    const isBack = now && now.id !== right0?.id && (await api.endpoints(id)).length === 2;
+    return isBack ? now : undefined;
+  }, 60_000);
+  const { Config } = await cluster.host('two').docker.getContainer(again.id).inspect();
+  expect(Config.Labels['berth.generation']).toBe('2');
   await cluster.terminate(id);
   expect(await cluster.containersOf(id)).toEqual({});
 });

@@ -40,7 +40,12 @@ const onBoth = (client: RestClient, text = SERVER) =>
   client.submit(
     application(
       script(text, { name: 'left', labels: ['ssd'] }),
-      script(text, { name: 'right', labels: ['gpu'], monitor: false }),
+      script(text, {
+        name: 'right',
+        labels: ['gpu'],
+        monitor: false,
+        ...(text === SERVER && { health: { http: { path: '/', port: 8080 } } }),
+      }),
     ),
   );
 
@@ -79,7 +84,7 @@ async function overlayAddresses({ host, id }: { host: string; id: string }): Pro
     .map(([, { IPAddress }]) => IPAddress);
 }
 
-test('P98, P99, C191: containers of a user reach each other by name across the hosts of a swarm, and no container of another user', {
+test('P98, P99, P211, C191: containers of a user reach each other by name across the hosts of a swarm, and no container of another user', {
   timeout: LIMIT_MS,
 }, async () => {
   const [mine, other] = [await onBoth(alice), await onBoth(bob)];

@@ -30,18 +30,19 @@ services:
     command: nc -ll -p 7000 -e echo "greetings to \${WHOM:?name somebody}"
     restart: always
     ports: ["7000"]
+    healthcheck: {test: nc 127.0.0.1 7000 < /dev/null, interval: 5s}
   client:
     image: *image
-    depends_on: [store]
+    depends_on: {store: {condition: service_healthy}}
     deploy: {resources: {limits: {memory: 64m}}}
     environment: {STORE: "{dns_name#store0}", END: "${end}"}
     command:
       - sh
       - -c
-      - until nc "$$STORE" 7000; do sleep 0.1; done; exit "$$END"
+      - nc "$$STORE" 7000; exit "$$END"
 `;
 
-test('L70, L76, L79: a Compose file runs to its end, which its job decides', async () => {
+test('L70, L76, L79, L139, L140: a Compose file runs to its end, which its job decides, once what it needs is healthy', async () => {
   const path = join(home, 'compose.yaml');
   for (const end of [0, 3]) {
     await writeFile(path, fileOf(String(end)));

@@ -5,7 +5,7 @@ import { CommandProbe } from '../../../../agent/engine/health/command-probe.ts';
 import type { Target } from '../../../../agent/engine/health/target.ts';
 import { scratchDir } from '../../../support/agents/agent-rig.ts';
 
-const target: Target = { id: 'c1', owner: 'alice', address: '', image: 'i1', commands: [] };
+const target: Target = { id: 'c1', owner: 'alice', address: '', network: '', image: 'i1', commands: [] };
 
 /** A probe at an engine that never answers these requests. */
 async function probeAt(isSilent: (url: string) => boolean) {

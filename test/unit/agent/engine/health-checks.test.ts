@@ -186,3 +186,15 @@ test('P211: of a container with an IPv6 address only, that one is checked', asyn
   await vi.advanceTimersByTimeAsync(0);
   expect(targets.map(({ address }) => address)).toEqual(['fd00::2']);
 });
+
+test('P213: a check that ends after its container has gone leaves nothing behind', async () => {
+  const { promise, resolve } = Promise.withResolvers<Finding>();
+  const { health, forgotten } = checks(promise);
+  health.withHealth(running('c1'), infoOf('c1', label, { bridge: '172.17.0.2' }));
+  await vi.advanceTimersByTimeAsync(0);
+  health.forget('c1');
+  resolve(failed);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(forgotten).toEqual(['c1', 'c1']);
+  expect(health.stateOf('c1')).toBeUndefined();
+});

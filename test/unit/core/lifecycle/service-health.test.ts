@@ -140,3 +140,57 @@ test('C292: a host whose agent cannot check health gives the execution back, and
     '1 start failed (service side0: the agent of host one is too old to check the health of services: update it (berth host update one)); the next attempt is in 1 s.',
   );
 });
+
+test('C288: a service that is never healthy ends with its execution, when a user terminates that or its time is over', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('starting', 'port 80: the connection was refused'));
+  expect(decisionTexts(rig.terminate(execution))).toContain('stop side0.1');
+  rig.see(one, gone);
+  expect(execution.status).toBe('terminated');
+
+  const limited = startingRig(pair);
+  limited.execution.timeLimitS = 20;
+  const other = named(limited.execution, 'side0');
+  limited.rig.see(other, seen('starting', 'port 80: the connection was refused'));
+  limited.rig.advance(20_000);
+  expect(limited.execution.ending?.message).toContain('its time limit of 20 s, counted from its placement');
+});
+
+test('C289, C284: deaths of bad health count once each, whatever is reported again, and none is forgotten by a new agent', () => {
+  const limited = application(service({ startup_order: 1 }), { ...side, restart: { attempts: 1, delay: 2 } });
+  const { rig, execution } = startingRig(limited);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('healthy'));
+  rig.see(named(execution, 'web0'), running);
+  for (const state of ['unhealthy', 'unhealthy', 'healthy', 'starting', 'unhealthy'] as const)
+    rig.see(one, seen(state, 'bad'));
+  rig.see(one, exited(137));
+  rig.see(one, gone);
+  expect(one.deathsMs).toHaveLength(1);
+  expect(execution.ending).toBeNull();
+  expect(decisionTexts(rig.advance(1_999))).toEqual([]);
+  expect(decisionTexts(rig.advance(1))).toEqual(['start side0.2']);
+  // A new agent begins its checks anew.
+  for (const state of ['starting', 'healthy', 'starting', 'unhealthy'] as const)
+    rig.see(one, seen(state, 'bad'));
+  expect(one.deathsMs).toHaveLength(2);
+  expect(execution.ending?.message).toContain('died more than 1 time in 10 minutes');
+});
+
+test('C290: a service that is unhealthy is not active in the turn in which that is reported, nor until it is healthy again', () => {
+  const { rig, execution } = startingRig(pair);
+  const one = named(execution, 'side0');
+  rig.see(one, seen('healthy'));
+  rig.see(named(execution, 'web0'), running);
+  rig.see(one, seen('unhealthy', 'bad'));
+  expect(one.status).toBe('terminating');
+  rig.see(one, seen('healthy'));
+  expect(one.status).toBe('terminating');
+  rig.see(one, gone);
+  rig.advance(1_000);
+  rig.see(one, seen('starting'));
+  expect(one.status).toBe('starting');
+  rig.see(one, seen('healthy'));
+  expect(one.status).toBe('active');
+});
