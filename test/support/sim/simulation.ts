@@ -21,6 +21,7 @@ import { ProgressCheck } from './checks/progress.ts';
 import { ProtocolCheck } from './checks/protocol.ts';
 import { QueueBoundsCheck } from './checks/queue-bounds.ts';
 import { ReportedStarts } from './checks/reported-starts.ts';
+import { RestartCheck } from './checks/restarts.ts';
 import { FaultInjector } from './faults/fault-injector.ts';
 import type { FaultName } from './faults/fault-names.ts';
 import type { StandbyFaults } from './faults/standby-faults.ts';
@@ -79,6 +80,7 @@ export class Simulation {
   readonly #audit: AuditCheck;
   readonly #convergence: ConvergenceCheck;
   readonly #lifecycle: LifecycleCheck;
+  readonly #restarts: RestartCheck;
   readonly #capacity: CapacityCheck;
   readonly #queueBounds: QueueBoundsCheck;
   readonly #givenIds: GivenIdsCheck;
@@ -121,6 +123,7 @@ export class Simulation {
     });
     this.#audit = new AuditCheck(world, ledger);
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
+    this.#restarts = new RestartCheck(world, ledger, this.clockJumpsMs);
     this.#capacity = new CapacityCheck(world, ledger);
     this.containers = new ContainerCheck(
       world,
@@ -397,6 +400,7 @@ export class Simulation {
     this.#hostOffers.check(changes);
     this.#takeovers.check(changes);
     this.#audit.check(changes);
+    this.#restarts.check(changes);
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.#contact.check(change);

@@ -16,6 +16,7 @@ export interface Demand {
   labels: readonly string[];
   /** Whether its health is checked. */
   isChecked: boolean;
+  restart: { attempts: number; windowMs: number; delayMs: number } | null;
 }
 
 export class Ledger {
@@ -111,7 +112,7 @@ export class Ledger {
   #readDemands(id: number, description: string): void {
     const { services } = JSON.parse(description) as Application;
     const needs = services.map(
-      ({ name, monitor, essential_count: essential, resources, labels = [], health }) => {
+      ({ name, monitor, essential_count: essential, resources, labels = [], health, restart }) => {
         const { memory, cores } = resources;
         return [
           name,
@@ -124,6 +125,13 @@ export class Ledger {
             monitor,
             labels,
             isChecked: health !== undefined,
+            restart: restart
+              ? {
+                  attempts: restart.attempts,
+                  windowMs: 1_000 * (restart.window ?? 600),
+                  delayMs: 1_000 * (restart.delay ?? 0),
+                }
+              : null,
           },
         ] as const;
       },

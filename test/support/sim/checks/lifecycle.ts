@@ -234,6 +234,7 @@ export class LifecycleCheck {
     );
     if (exit?.unhealthy !== undefined) {
       this.#world.count('service: died of its health');
+      this.#demand(after.status !== 'active', execution, `${what} is unhealthy and has endpoints`);
       this.#demand(
         !isStopped && this.#starts.hadHealth(before, 'unhealthy'),
         execution,

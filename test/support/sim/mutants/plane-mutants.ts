@@ -142,7 +142,25 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: '  if (isPreempted(service)) return false;\n',
     to: '  if (service.id > 0) return false;\n',
-    firstSeed: 23,
+    firstSeed: 41,
+  },
+  {
+    name: 'restart a service beyond its policy',
+    file: 'control-plane/core/model/service.ts',
+    from: '.length > restartPolicyOf(service).attempts;',
+    to: '.length > 5;',
+  },
+  {
+    name: 'forget the deaths before the last restart',
+    file: observe,
+    from: 'service.deathsMs = [...recentDeaths(service, nowMs), nowMs].slice(-MAX_DEATHS);',
+    to: 'service.deathsMs = [nowMs];',
+  },
+  {
+    name: 'restart a service before the delay of its policy',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
+    from: 'const restartAtMs = nowMs + (delayMs ?? ',
+    to: 'const restartAtMs = nowMs + (delayMs && 0) + (',
   },
   {
     name: 'accept reports on any generation',

@@ -1,12 +1,13 @@
 /**
- * Applications that users of a simulation submit: gangs, start orders, health checks, elastic services,
- * labels, images that must be pulled or do not exist.
+ * Applications that users of a simulation submit: gangs, start orders, health checks, restart policies,
+ * elastic services, labels, images that must be pulled or do not exist.
  */
 import type { Application } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../fixtures/applications.ts';
 import { REMOTE_IMAGE } from '../machine/engine.ts';
 
 const health = { tcp: { port: 80 } };
+const restart = { attempts: 1, window: 60, delay: 5 };
 const side = { name: 'side', monitor: false } as const;
 
 export const applications: readonly Application[] = [
@@ -15,7 +16,7 @@ export const applications: readonly Application[] = [
   application(service({ total_count: 3, essential_count: 2, resources: needs(20, 0.3) })),
   application(
     service({ startup_order: 2 }),
-    service({ ...side, total_count: 2, essential_count: 1, resources: needs(null, 0.3), health }),
+    service({ ...side, total_count: 2, essential_count: 1, resources: needs(null, 0.3), health, restart }),
   ),
   application(service({ labels: ['ssd'], resources: needs(40, 0.5) }), service(side)),
   application(service(), service({ ...side, essential_count: 0, total_count: 2, resources: needs(30, 0.4) })),
