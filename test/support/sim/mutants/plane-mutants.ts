@@ -279,7 +279,7 @@ export const planeMutants: readonly Mutant[] = [
     from: 'if (!cluster.hosts.has(session.hostId)) cluster.changes.confirmsEpoch = true;',
     to: '',
     faults: ['host joins beside a second control plane'],
-    firstSeed: 230,
+    firstSeed: 291,
   },
   {
     name: 'count no report as contact',
@@ -318,7 +318,7 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: 'if (service.exit || isPreempted(service)) return;',
     to: 'if (service.exit) return;',
-    firstSeed: 28,
+    firstSeed: 81,
   },
   {
     name: 'count the failure of a start that was cancelled',
