@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { connectEngine, unixHost } from '../../../../agent/engine/engine-address.ts';
-import { CommandProbe } from '../../../../agent/engine/health/command-probe.ts';
-import type { Target } from '../../../../agent/engine/health/target.ts';
-import { scratchDir } from '../../../support/agents/agent-rig.ts';
+import { connectEngine, unixHost } from '../../../../../agent/engine/engine-address.ts';
+import { CommandProbe } from '../../../../../agent/engine/health/command-probe.ts';
+import type { Target } from '../../../../../agent/engine/health/target.ts';
+import { scratchDir } from '../../../../support/agents/agent-rig.ts';
 
 const target: Target = { id: 'c1', owner: 'alice', address: '', network: '', image: 'i1', commands: [] };
 

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { probeNetwork } from '../../../../agent/engine/health/network-probe.ts';
-import type { HealthCheck } from '../../../../shared/protocol/health.ts';
+import { probeNetwork } from '../../../../../agent/engine/health/network-probe.ts';
+import type { HealthCheck } from '../../../../../shared/protocol/health.ts';
 
 const frame = { intervalMs: 1_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FairLane } from '../../../../agent/engine/health/fair-lane.ts';
+import { FairLane } from '../../../../../agent/engine/health/fair-lane.ts';
 
 test('P213: owners that wait have their turns one after the other, and no owner has more than its share at once', async () => {
   const lane = new FairLane({ all: 3, each: 2 });

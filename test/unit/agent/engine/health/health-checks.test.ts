@@ -1,10 +1,10 @@
 import type { ContainerInspectInfo } from 'dockerode';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { Container } from '../../../../agent/engine/engine.ts';
-import { HealthChecks } from '../../../../agent/engine/health/health-checks.ts';
-import { type Finding, judge, pauseMs, unjudged } from '../../../../agent/engine/health/judge.ts';
-import type { Target } from '../../../../agent/engine/health/target.ts';
-import type { HealthCheck } from '../../../../shared/protocol/health.ts';
+import type { Container } from '../../../../../agent/engine/engine.ts';
+import { HealthChecks } from '../../../../../agent/engine/health/health-checks.ts';
+import { type Finding, judge, pauseMs, unjudged } from '../../../../../agent/engine/health/judge.ts';
+import type { Target } from '../../../../../agent/engine/health/target.ts';
+import type { HealthCheck } from '../../../../../shared/protocol/health.ts';
 
 const check: HealthCheck = {
   ...{ kind: 'tcp', port: 80, intervalMs: 10_000, timeoutMs: 1_000 },
