@@ -73,7 +73,10 @@ test('C111, C24, H38, H41, P211, P213, C289: services on different hosts reach e
     const isBack = now && now.id !== right0?.id && (await api.endpoints(id)).length === 2;
     return isBack ? now : undefined;
   }, 60_000);
-  const { Config } = await cluster.host('two').docker.getContainer(again.id).inspect();
+  const { Config } = await cluster
+    .host('two')
+    .docker.getContainer(again?.id ?? '')
+    .inspect();
   expect(Config.Labels['berth.generation']).toBe('2');
   await cluster.terminate(id);
   expect(await cluster.containersOf(id)).toEqual({});
