@@ -88,6 +88,8 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     lowDisk: () => conditions.textOf('low-disk'),
     leftAlone: (services) => {
       conditions.set('unknown-containers', unknownContainers(services));
+      // Until the first sync, an agent that this one replaces may write files for starts that only it knows.
+      if (agent.images() === undefined) return;
       secretFiles
         .retain(({ service, generation }) => agent.isKnown(service, generation))
         .catch((error: unknown) => log('secrets.removal-failed', { reason: messageOf(error) }));

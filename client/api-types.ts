@@ -593,8 +593,8 @@ export type ServiceDescription = {
     /** The name of the file, of your own or of all users. */
     name: string;
     /**
-     * The absolute path at which the container sees it, read-only, outside of /dev, /proc and /sys. Unique
-     * within the service.
+     * The absolute path at which the container sees it, read-only, outside of /dev, /proc, /sys, /workspace
+     * and the volumes. Unique within the service, and not beneath another file.
      */
     path: string;
   }> | undefined;

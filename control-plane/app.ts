@@ -7,7 +7,7 @@ import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import { SECRETS_PATH } from '../shared/protocol/secrets.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
-import type { SecretRules } from './core/accounts/secret.ts';
+import type { SecretSettings } from './core/accounts/secret.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
 import { apiRoutes } from './http/api-routes.ts';
@@ -41,16 +41,15 @@ import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
 
-export interface AppDeps extends Omit<Context, 'turns' | 'seal'>, InstallSources, PasswordVerificationDeps {
+export interface AppDeps
+  extends Omit<Context, 'turns' | 'seal'>,
+    InstallSources,
+    PasswordVerificationDeps,
+    SecretSettings {
   variant: Variant;
   addressOf: AddressOf;
   maxSessionsPerUser: number;
   personalTokenRules: PersonalTokenRules;
-  secretRules: SecretRules;
-  /** Keys of the values of secrets, in base64. The first encrypts. */
-  secretKeys: readonly string[];
-  /** Bytes of secrets that a host may fetch at once (P240). */
-  secretFetchBytes: number;
   swaggerFile: ReadFile;
   shopFiles: ShopFiles;
   webFile: ReadFile;
@@ -96,7 +95,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     anew: (c: HonoContext) => app.fetch(c.req.raw, c.env),
   };
   const web = webDeps(deps, authenticating);
-  const fetches = fetchesOf(deps);
+  const fetches = new SecretFetches(deps);
   const limits = () => [
     ...[deps.bodies.limit, deps.turns.limit, ...authenticating.authentication.limits],
     ...(web.signOns?.limits ?? []),
@@ -110,7 +109,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   app.route(API_PATH, apiRoutes(deps, authenticating));
   app.route(NATIVE_PATH, apiRoutes({ ...deps, variant: native }, authenticating));
   app.route('/', healthRoutes(deps));
-  if (deps.metrics) app.route('/', metricsRoutes(deps, deps.metrics, limits, authenticating));
+  if (deps.metrics) app.route('/', metricsRoutes(deps, deps.metrics, limits, fetches.counts, authenticating));
   const agentFailed = (error: unknown) =>
     deps.log('request.failed', { path: REGISTER_PATH, error: String(error) });
   app.route('/', agentRoutes(deps, fetches, agentFailed));
@@ -156,12 +155,6 @@ const webDeps = (deps: RouteDeps, { authentication, anew }: Authenticating): Web
   docsPath: deps.variant.documentedAs && DOCS_PATH,
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
 });
-
-const fetchesOf = ({ secretFetchBytes: maxBytes, nowMs, log }: RouteDeps): SecretFetches =>
-  new SecretFetches({
-    ...{ maxBytes, nowMs },
-    exceeded: (host) => log('agent.too-many-secrets', { host, limitBytes: maxBytes }),
-  });
 
 /** Refuses a change that another site causes, before anything else is done for it. */
 const fromThisSite =

@@ -9,7 +9,7 @@ import { isolations } from '../shared/protocol/assignment.ts';
 import { parseBytes } from '../shared/sizes.ts';
 import { DEFAULT_MIN_PASSWORD_LENGTH } from './core/accounts/password-policy.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
-import type { SecretRules } from './core/accounts/secret.ts';
+import type { SecretSettings } from './core/accounts/secret.ts';
 import { type Bounds, defaultBounds, MIB, workerBounds } from './core/model/bounds.ts';
 import { MIN_MEMORY_LIMIT } from './core/model/resources.ts';
 import {
@@ -244,9 +244,9 @@ export const personalTokenRulesOf = (config: Config): PersonalTokenRules => ({
   maxDays: config.BERTH_MAX_PERSONAL_TOKEN_DAYS,
 });
 
-export const secretSettingsOf = (config: Config) => ({
+export const secretSettingsOf = (config: Config): SecretSettings => ({
   secretKeys: config.BERTH_SECRET_KEYS ?? [],
-  secretRules: { maxPerUser: config.BERTH_MAX_SECRETS_PER_USER } satisfies SecretRules,
+  secretRules: { maxPerUser: config.BERTH_MAX_SECRETS_PER_USER },
   secretFetchBytes: config.BERTH_MAX_HOST_SECRETS_MIB * MIB,
 });
 

@@ -114,12 +114,7 @@ function serviceProblems({ at, fields, volumes }: CheckedService, found: Finding
     if (min !== null && max !== null && max < min)
       found.add(['services', at, 'resources', kind, 'max'], 'is less than min');
   }
-  const paths = new Set<string>();
-  for (const [entry, { path }] of (fields.files ?? []).entries()) {
-    if (paths.has(path))
-      found.add(['services', at, 'files', entry, 'path'], 'is also the path of another file');
-    paths.add(path);
-  }
+  fileProblems({ at, fields, volumes }, found);
   if (volumes.length < 2) return;
   const mounts = new Set<string>();
   for (const [entry, volume] of volumes.entries()) {
@@ -128,6 +123,39 @@ function serviceProblems({ at, fields, volumes }: CheckedService, found: Finding
       found.add(['services', at, 'volumes', entry, 'name'], 'is also the name of another volume');
     mounts.add(volume.name);
   }
+}
+
+/** The engine would create a place for a file in whatever is mounted there, such as a folder of the host. */
+function fileProblems(
+  { at, fields, volumes }: Pick<CheckedService, 'at' | 'fields' | 'volumes'>,
+  found: Findings,
+): void {
+  const { files = [] } = fields;
+  if (files.length === 0) return;
+  const folders = new Set(volumes.flatMap((volume) => (volume ? [`${VOLUMES}/${volume.name}`] : [])));
+  const paths = new Set<string>();
+  const all = new Set(files.map(({ path }) => path));
+  for (const [entry, { path }] of files.entries()) {
+    const add = (problem: string) => found.add(['services', at, 'files', entry, 'path'], problem);
+    if (paths.has(path)) add('is also the path of another file');
+    paths.add(path);
+    const above = foldersAbove(path);
+    const file = above.find((folder) => all.has(folder));
+    if (file !== undefined) add(`is beneath ${shown(file)}, which is another file`);
+    const folder = [...above, path].find((one) => folders.has(one) || one === WORKSPACE);
+    if (folder !== undefined) add(`is in ${shown(folder)}, where a folder of the host is mounted`);
+    if (path === VOLUMES && folders.size > 0) add('is above the volumes');
+  }
+}
+
+/** Where containers have the folders of their volumes, and the workspace of their user. */
+const [VOLUMES, WORKSPACE] = ['/mnt', '/workspace'];
+
+function foldersAbove(path: string): string[] {
+  const folders = [];
+  for (let at = path.indexOf('/', 1); at >= 0; at = path.indexOf('/', at + 1))
+    folders.push(path.slice(0, at));
+  return folders;
 }
 
 function healthProblems(path: readonly PropertyKey[], health: HealthDescription, found: Findings): void {
@@ -173,7 +201,7 @@ function variableProblems(
   { room }: Findings,
 ): string[] {
   if (isTooLong(`${name}=${value}`)) return [`has, with its name, ${TOO_LONG}`];
-  return unknownVariables([value], instances, room, true).map(unknownVariable);
+  return unknownVariables([value], instances, room, true).map((unknown) => unknownVariable(unknown, true));
 }
 
 /** Checks the variables of the command, and the length of what the program is started with. */
@@ -194,13 +222,15 @@ function* checkCommand(
   // reference (API-11).
   const words = isTooLong(command) ? split.words.filter((word) => !isTooLong(word)) : split.words;
   const unknown = command.includes('{') ? unknownVariables(words, instances, found.room) : [];
-  for (const name of unknown) found.add(path, unknownVariable(name));
+  for (const name of unknown) found.add(path, unknownVariable(name, false));
   if (words.length < split.words.length) found.add(path, `has a word of ${TOO_LONG}`);
   yield command.length / CHARACTERS_A_UNIT;
 }
 
-function unknownVariable(name: string): string {
+function unknownVariable(name: string, mayUseSecrets: boolean): string {
   const reference = `{${shown(name)}}`;
+  if (name.startsWith('secret#') && mayUseSecrets)
+    return `uses ${reference}, but the name of a secret begins with a letter and has at most 64 letters, digits, "_" and "-"`;
   if (name.startsWith('secret#'))
     return `uses ${reference}, but a command must not have secrets, which every user of the host could see: use it in the environment`;
   return (

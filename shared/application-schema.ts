@@ -36,9 +36,9 @@ const bytes = z.int().nonnegative();
 const cores = z.number().nonnegative();
 /** Files with secrets of one service. */
 const MAX_FILES = 64;
-const FILE_PATH = /^(?!\/(dev|proc|sys)(\/|$))(\/(?!\.{1,2}(\/|$))[^/]+)+$/;
+const FILE_PATH = /^(?!\/(dev|proc|sys)(\/|$))(\/(?!\.{1,2}(\/|$))[^/]{1,255})+$/;
 const FILE_PATH_PROBLEM =
-  'must be an absolute path of a file, without "//", "." or "..", and outside of /dev, /proc and /sys';
+  'must be an absolute path of a file, without "//", ".", ".." or parts of more than 255 characters, and outside of /dev, /proc and /sys';
 const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
 
 const portSchema = described(
@@ -94,7 +94,7 @@ const fileSchema = described(
     ),
     path: text.max(1024).regex(FILE_PATH, FILE_PATH_PROBLEM).meta({
       description:
-        'The absolute path at which the container sees it, read-only, outside of /dev, /proc and /sys. Unique within the service.',
+        'The absolute path at which the container sees it, read-only, outside of /dev, /proc, /sys, /workspace and the volumes. Unique within the service, and not beneath another file.',
     }),
   }),
   'A file whose content is stored as a secret.',

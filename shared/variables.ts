@@ -16,6 +16,9 @@ export interface Variables {
   secret?: (name: string) => string | undefined;
 }
 
+/** Names that a secret can have. */
+export const SECRET_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
 /** The beginning of each reference to a secret. */
 export const SECRET_REFERENCE = '{secret#';
 
@@ -34,7 +37,7 @@ export function secretsIn(texts: readonly string[]): string[] {
 
 /**
  * Names of the unknown references in `texts`, each once and at most `limit` of them. `instances` are those of
- * the application. Secrets of any name are known where they may be used.
+ * the application. Where secrets may be used, any that can exist is known.
  */
 export function unknownVariables(
   texts: readonly string[],
@@ -51,7 +54,7 @@ export function unknownVariables(
     execution_name: '',
     deployment_name: '',
     dnsName: (instance) => (instance === 'self' || instances.has(instance) ? '' : undefined),
-    ...(mayUseSecrets && { secret: () => '' }),
+    ...(mayUseSecrets && { secret: (name: string) => (SECRET_NAME.test(name) ? '' : undefined) }),
   };
   const seen = new Set<string>();
   const unknown: string[] = [];

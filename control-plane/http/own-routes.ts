@@ -1,6 +1,6 @@
 /**
- * Routes that only some variants have: secrets, and below Berth's own path personal access tokens, the app shop
- * and the audit log.
+ * Routes that only some variants have: secrets, and below Berth's own path personal access tokens, the app
+ * shop and the audit log.
  */
 import { Hono, type Context as HonoContext, type MiddlewareHandler } from 'hono';
 import type { PersonalTokenRules } from '../core/accounts/personal-token.ts';

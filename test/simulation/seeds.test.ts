@@ -54,6 +54,8 @@ const EVENTS = [
   'observed: gone after its lease expired',
   'standby fault',
   'takeover: by a standby',
+  'secrets: given',
+  'secrets: refused',
 ];
 
 let outcome: Outcome;

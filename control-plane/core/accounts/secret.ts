@@ -37,6 +37,15 @@ export interface SecretRules {
   maxPerUser: number;
 }
 
+/** What the settings say of secrets. */
+export interface SecretSettings {
+  secretRules: SecretRules;
+  /** Keys of the values, 32 bytes each in base64. The first encrypts. */
+  secretKeys: readonly string[];
+  /** Bytes of secrets that a host may fetch at once (P240). */
+  secretFetchBytes: number;
+}
+
 /** A secret by its name, as descriptions refer to it. */
 export type SecretName = Pick<SecretPlace, 'kind' | 'name'>;
 

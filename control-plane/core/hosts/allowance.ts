@@ -1,5 +1,6 @@
 /**
- * What a host may take: a burst, and then a steady rate (P152, P240). What it has used returns with time. Pure.
+ * What a host may take: a burst, and then a steady rate (P152, P240). What it has used returns with time.
+ * Pure.
  */
 
 /** Time in which a used allowance returns as a whole. */

@@ -2,8 +2,8 @@
 import { byLabel, counter, type Family, gauge } from './family.ts';
 
 /**
- * `refused`: a value is missing, unreadable or too long. `not-assigned`: the host asked for a start that is not
- * its own now. `excess`: beyond the allowance of the host. `failed`: for example, the database does not answer.
+ * `refused`: a value is missing, unreadable or too long. `not-assigned`: the start is not the host's now.
+ * `excess`: beyond the allowance of the host. `failed`: for example, no answer of the database.
  */
 export type FetchOutcome = 'values' | 'refused' | 'not-assigned' | 'excess' | 'failed';
 

@@ -1,9 +1,12 @@
 /** Metrics in the text format of Prometheus, outside of the API. */
 import { Hono } from 'hono';
+import type { SecretSettings } from '../../core/accounts/secret.ts';
 import { type Family, merged, metricsText } from '../../core/metrics/family.ts';
 import { type Limit, limitFamilies } from '../../core/metrics/limits.ts';
+import type { FetchCounts } from '../../core/metrics/secret-counts.ts';
 import { type ScrapeAccess, scrape } from '../../operations/cluster/metrics.ts';
 import type { Context } from '../../operations/context.ts';
+import { SecretMetrics } from '../../operations/secrets/secret-metrics.ts';
 import { VERSION } from '../../version.ts';
 import type { HttpCounts } from '../http-counts.ts';
 import { type Authenticating, authenticated, bearerOf, type Env } from '../request.ts';
@@ -23,12 +26,14 @@ export interface MetricsSettings {
 
 /** `limits`: the bounds on what this process or isolate holds. */
 export function metricsRoutes(
-  context: Context,
+  context: Context & Pick<SecretSettings, 'secretRules'>,
   settings: MetricsSettings,
   limits: () => Limit[],
+  fetches: FetchCounts,
   authenticating: Authenticating,
 ): Hono<Env> {
   const routes = new Hono<Env>();
+  const secrets = new SecretMetrics({ ...context, ...context.secretRules }, fetches);
   if (settings.access.by === 'account') routes.use(METRICS_PATH, authenticated(authenticating));
   routes.get(METRICS_PATH, async (c) => {
     const bearer = bearerOf(c.req.header('authorization'));
@@ -40,6 +45,7 @@ export function metricsRoutes(
       ...limitFamilies(limits()),
       settings.http.family(),
       ...authenticating.authentication.counts.families(),
+      ...(await secrets.families()),
       ...(settings.process?.() ?? []),
     ]);
     return new Response(metricsText(families), {

@@ -1,6 +1,6 @@
 /**
- * Requests of hosts for secrets: a few at a time, in turns that go round the hosts, and within an allowance of
- * each host (P240). In the memory of one process or isolate.
+ * Requests of hosts for secrets: a few at a time, in turns that go round the hosts, and within an allowance
+ * of each host (P240). In the memory of one process or isolate.
  */
 import { Allowance } from '../../core/hosts/allowance.ts';
 import { FetchCounts, type FetchOutcome } from '../../core/metrics/secret-counts.ts';
@@ -26,29 +26,27 @@ const DESCRIPTION_SHARE = 1 / 4;
 /** Counts what was read for the request. */
 export type CountBytes = (read: { descriptionLength?: number; valueBytes?: number }) => void;
 
+interface Deps {
+  secretFetchBytes: number;
+  nowMs: () => number;
+  log: (event: string, fields: Record<string, unknown>) => void;
+}
+
 export class SecretFetches {
   readonly counts = new FetchCounts();
   readonly #line: FairLine;
   readonly #maxBytes: number;
   readonly #nowMs: () => number;
-  readonly #exceeded: (hostId: number) => void;
+  readonly #log: Deps['log'];
   /** By host id, for every host that has fetched something. */
   readonly #allowances = new Map<number, Allowance>();
 
-  /** `exceeded` is called at most once a minute for each host. */
-  constructor({
-    maxBytes,
-    nowMs,
-    exceeded,
-  }: {
-    maxBytes: number;
-    nowMs: () => number;
-    exceeded: (hostId: number) => void;
-  }) {
+  /** An excess is logged at most once a minute for each host. */
+  constructor({ secretFetchBytes, nowMs, log }: Deps) {
     this.#line = new FairLine({ whose: 'This host has', what: 'requests for secrets' }, LIMITS, nowMs);
-    this.#maxBytes = maxBytes;
+    this.#maxBytes = secretFetchBytes;
     this.#nowMs = nowMs;
-    this.#exceeded = exceeded;
+    this.#log = log;
   }
 
   /** Runs the request in its turn. Rejects with `too-many` while the host is beyond its allowance. */
@@ -84,7 +82,8 @@ export class SecretFetches {
   }
 
   #excess(hostId: number, allowance: Allowance, waitMs: number): OperationError {
-    if (allowance.isReportDue(this.#nowMs())) this.#exceeded(hostId);
+    if (allowance.isReportDue(this.#nowMs()))
+      this.#log('agent.too-many-secrets', { host: hostId, limitBytes: this.#maxBytes });
     const retryAfterS = Math.ceil(waitMs / 1_000);
     return new OperationError(
       'too-many',

@@ -15,6 +15,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { insertAuditOfChange, insertAudits } from '../../store/accounts/audit.ts';
 import {
   countOutdated,
+  countSecrets,
   deleteSecret,
   findSecret,
   findSecretId,
@@ -23,6 +24,7 @@ import {
   resealed,
   writeSecret,
 } from '../../store/accounts/user-secrets.ts';
+import type { Statement } from '../../store/db/db.ts';
 import { attempted } from '../audit.ts';
 import type { Context } from '../context.ts';
 
@@ -60,13 +62,21 @@ async function write(
   const sealed = await seal.close(place, value);
   const setMs = nowMs();
   const deed: Deed = { action: `set-${kind}`, targetName: name };
-  const terms = { maxPerUser: secretRules.maxPerUser, setMs };
+  const terms = { maxPerUser: secretRules.maxPerUser, setMs, byUserId: account.user.id };
   const audit = insertAuditOfChange(entryOf(account, deed), setMs);
   const isWritten = await writeSecret(db, { ...place, sealed, bytes: value.length }, terms, audit);
   const id = isWritten ? await findSecretId(db, place) : undefined;
-  if (id === undefined) throw tooManySecrets(secretRules, isOfAll);
-  return id;
+  if (id !== undefined) return id;
+  const isFull = (await countSecrets(db, place.userId)) >= secretRules.maxPerUser;
+  throw isFull ? tooManySecrets(secretRules, isOfAll) : rightsLost();
 }
+
+/** While the body arrived, for example. */
+const rightsLost = () =>
+  new OperationError(
+    'forbidden',
+    'Your user or its role has changed meanwhile: nothing was set. Log in again.',
+  );
 
 /** The actor's own and those of all users, without values. */
 export async function listSecrets(
@@ -103,7 +113,7 @@ export interface Resealing {
   encrypted: number;
   /** Values of another key of the setting, for further requests. */
   left: number;
-  /** Values whose key is not in the setting: nobody can read them. */
+  /** Values whose key is not in the setting, or that were changed in the database: nobody can read them. */
   unreadable: number;
 }
 
@@ -113,11 +123,7 @@ export const resealSecrets = (context: SecretContext, actor: Actor): Promise<Res
     const { db, nowMs, seal } = context;
     const account = authorise(actor, { kind: 'change-common-secrets' });
     const { keyId } = seal;
-    const others = seal.keyIds.filter((one) => one !== keyId);
-    const outdated = await listOutdated(db, { keyId, others, limit: MAX_RESEALED });
-    const statements = [];
-    for (const secret of outdated)
-      statements.push(resealed(secret, await seal.close(secret, await opened(seal, secret))));
+    const { statements, changed } = await resealSome(context);
     const entry = entryOf(account, { action: 'encrypt-secrets' });
     const audit = insertAudits([{ entry, timeMs: nowMs() }]);
     const affected = statements.length > 0 ? await db.batch([...statements, audit]) : [];
@@ -125,24 +131,28 @@ export const resealSecrets = (context: SecretContext, actor: Actor): Promise<Res
     const left = await countOutdated(db, keyId);
     const sum = (isReadable: boolean) =>
       left.reduce((n, one) => n + (seal.canOpen(one.keyId) === isReadable ? one.secrets : 0), 0);
-    return { encrypted, left: sum(true), unreadable: sum(false) };
+    return { encrypted, left: Math.max(0, sum(true) - changed), unreadable: sum(false) + changed };
   });
 
-async function opened(
-  seal: SecretContext['seal'],
-  secret: Parameters<SecretContext['seal']['open']>[0] & {
-    sealed: Parameters<SecretContext['seal']['open']>[1];
-  },
-): Promise<Uint8Array> {
-  try {
-    return await seal.open(secret, secret.sealed);
-  } catch (cause) {
-    throw new OperationError(
-      'conflict',
-      `The value of ${secret.kind} ${secret.name} was changed in the database.`,
-      {
-        cause,
-      },
-    );
+/** `changed`: values that were changed in the database, which must not hold up the others. */
+async function resealSome({
+  db,
+  seal,
+}: SecretContext): Promise<{ statements: Statement[]; changed: number }> {
+  const { keyId } = seal;
+  const others = seal.keyIds.filter((one) => one !== keyId);
+  const statements: Statement[] = [];
+  let changed = 0;
+  for (let afterId = 0, isLast = false; !isLast; ) {
+    const limit = MAX_RESEALED - statements.length;
+    const outdated = await listOutdated(db, { keyId, others, afterId, limit });
+    for (const secret of outdated) {
+      afterId = secret.id;
+      const value = await seal.open(secret, secret.sealed).catch(() => undefined);
+      if (value) statements.push(resealed(secret, await seal.close(secret, value)));
+      else changed += 1;
+    }
+    isLast = outdated.length < limit || statements.length === MAX_RESEALED;
   }
+  return { statements, changed };
 }

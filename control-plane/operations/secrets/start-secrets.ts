@@ -15,6 +15,9 @@ import { findAssignedService } from '../../store/executions/assigned-service.ts'
 import type { Context } from '../context.ts';
 import type { CountBytes } from './secret-fetches.ts';
 
+/** Different secrets and files of one description. */
+const MAX_NAMES = 1_000;
+
 /** What the services of an application refer to, each once. */
 export function secretNames({ services }: Pick<Application, 'services'>): SecretName[] {
   const texts = services.flatMap(({ environment }) => environment.map(([, value]) => value));
@@ -33,6 +36,8 @@ export async function findSecretProblem(
 ): Promise<string | undefined> {
   const names = secretNames(application);
   if (names.length === 0) return undefined;
+  if (names.length > MAX_NAMES)
+    return `The description refers to ${names.length} secrets and files; the limit is ${MAX_NAMES}.`;
   const found = await findSecretKeys(db, userId, names);
   return problemOf(names, found, ({ keyId }) => seal.canOpen(keyId));
 }

@@ -1,5 +1,6 @@
 /** Rows of the secrets and files of users and of all. Values are encrypted before they come here (ACC-18). */
 import type { Sealed, Secret, SecretKind, SecretName, SecretPlace } from '../../core/accounts/secret.ts';
+import type { SecretStock } from '../../core/metrics/secret-counts.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 
 export interface SealedSecret extends SecretPlace {
@@ -15,24 +16,25 @@ export interface NewSecret extends SecretPlace {
 
 /**
  * Stores the value in place of an earlier one of the same name, and runs `audit` in the same transaction.
- * Resolves to false beyond the limit, and if the user is gone.
+ * Resolves to false beyond the limit, and if the user is gone or may no longer set values of all.
  */
 export async function writeSecret(
   db: Db,
   { kind, userId, name, sealed, bytes }: NewSecret,
-  { maxPerUser, setMs }: { maxPerUser: number; setMs: number },
+  { maxPerUser, setMs, byUserId }: { maxPerUser: number; setMs: number; byUserId: number },
   audit: Statement,
 ): Promise<boolean> {
   const sql = `INSERT INTO user_secrets (kind, user_id, name, key_id, sealed, bytes, set_ms)
     SELECT ?, ?, ?, ?, ?, ?, ?
-    WHERE (? IS NULL OR EXISTS (SELECT 1 FROM users WHERE id = ? AND enabled = 1 AND deleted = 0))
+    WHERE EXISTS (SELECT 1 FROM users u JOIN roles r ON r.id = u.role_id
+        WHERE u.id = ? AND u.enabled = 1 AND u.deleted = 0 AND (? IS NOT NULL OR r.can_change_config = 1))
       AND ((SELECT count(*) FROM user_secrets WHERE user_id IS ?) < ?
         OR EXISTS (SELECT 1 FROM user_secrets WHERE user_id IS ? AND kind = ? AND name = ?))
     ON CONFLICT (ifnull(user_id, 0), kind, name) DO UPDATE
       SET key_id = excluded.key_id, sealed = excluded.sealed, bytes = excluded.bytes, set_ms = excluded.set_ms`;
   const args = [
     ...[kind, userId, name, sealed.keyId, sealed.text, bytes, setMs],
-    ...[userId, userId, userId, maxPerUser, userId, kind, name],
+    ...[byUserId, userId, userId, maxPerUser, userId, kind, name],
   ];
   const [written] = await db.batch([{ sql, args }, audit]);
   return written === 1;
@@ -40,11 +42,14 @@ export async function writeSecret(
 
 const LISTED = 'id, kind, user_id, name, key_id, bytes, set_ms';
 
+/** Reads an index only: a value may have 350,000 characters (H632). */
+export const LIST = `SELECT ${LISTED}, 0 AS common FROM user_secrets WHERE user_id = ? AND kind = ?
+  UNION ALL SELECT ${LISTED}, 1 FROM user_secrets WHERE user_id IS NULL AND kind = ?
+  ORDER BY name, common`;
+
 /** The user's own and those of all, by name. BERTH_MAX_SECRETS_PER_USER bounds both. */
 export async function listSecrets(db: Db, kind: SecretKind, userId: number): Promise<Secret[]> {
-  const sql = `SELECT ${LISTED} FROM user_secrets WHERE kind = ? AND (user_id = ? OR user_id IS NULL)
-    ORDER BY name, user_id IS NULL`;
-  return (await db.query(sql, [kind, userId])).map(secretOf);
+  return (await db.query(LIST, [userId, kind, kind])).map(secretOf);
 }
 
 export async function findSecret(db: Db, kind: SecretKind, id: number): Promise<Secret | undefined> {
@@ -106,14 +111,32 @@ const BY_NAMES = `SELECT u.id, u.kind, u.user_id, u.name, u.key_id, u.bytes
       (SELECT id FROM user_secrets WHERE ifnull(user_id, 0) = o.user_id AND kind = n.kind AND name = n.name),
       (SELECT id FROM user_secrets WHERE ifnull(user_id, 0) = 0 AND kind = n.kind AND name = n.name))`;
 
-/** Some values that are not encrypted with `keyId` but with one of `others`, the oldest first. */
+/** Some values of other keys than `keyId` that are encrypted with one of `others`, from the id on, by id. */
 export async function listOutdated(
   db: Db,
-  { keyId, others, limit }: { keyId: string; others: readonly string[]; limit: number },
+  terms: { keyId: string; others: readonly string[]; afterId: number; limit: number },
 ): Promise<SealedSecret[]> {
+  const { keyId, others, afterId, limit } = terms;
   const sql = `SELECT id, kind, user_id, name, key_id, sealed FROM user_secrets
-    WHERE key_id <> ? AND key_id IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?`;
-  return (await db.query(sql, [keyId, JSON.stringify(others), limit])).map(sealedOf);
+    WHERE id > ? AND key_id <> ? AND key_id IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?`;
+  return (await db.query(sql, [afterId, keyId, JSON.stringify(others), limit])).map(sealedOf);
+}
+
+export async function countSecrets(db: Db, userId: number | null): Promise<number> {
+  const [row] = await db.query('SELECT count(*) AS n FROM user_secrets WHERE user_id IS ?', [userId]);
+  return Number(row?.n ?? 0);
+}
+
+/** What is stored. Reads an index, and no value. */
+export async function readStock(db: Db): Promise<SecretStock> {
+  const rows = await db.query(`SELECT kind, count(*) AS n, sum(bytes) AS bytes,
+    (SELECT max(n) FROM (SELECT count(*) AS n FROM user_secrets GROUP BY user_id)) AS most
+    FROM user_secrets GROUP BY kind`);
+  const of = (kind: SecretKind) => {
+    const row = rows.find((one) => one.kind === kind);
+    return { values: Number(row?.n ?? 0), bytes: Number(row?.bytes ?? 0) };
+  };
+  return { secret: of('secret'), file: of('file'), mostOfOwner: Number(rows[0]?.most ?? 0) };
 }
 
 /** Numbers of values that are encrypted with another key than `keyId`, by key. */

@@ -287,4 +287,12 @@ export const migrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    version: 27,
+    name: 'reads of secrets without their values',
+    statements: [
+      'DROP INDEX user_secrets_by_user',
+      `CREATE INDEX user_secrets_by_user ON user_secrets (user_id, kind, name, bytes, set_ms, key_id)`,
+    ],
+  },
 ];

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { SECRETS_PATH, secretsAudience } from '../../../shared/protocol/secrets.ts';
-import { proofFor, ScriptedAgent } from '../../support/agents/scripted-agent.ts';
+import { proofFor, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -21,6 +21,7 @@ const LIMIT = 4;
 const SETTINGS = {
   BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
   BERTH_MAX_SECRETS_PER_USER: String(LIMIT),
+  BERTH_MAX_HOST_SECRETS_MIB: '4',
 };
 
 onHosts(
@@ -205,6 +206,46 @@ onHosts(
       await db.close();
     });
 
+    test('C297, P241: a start that is not assigned to the host now is the same 404, before, after and for others', async () => {
+      const user = await newUser();
+      await set(user, 'A', 'x');
+      const assignment = await started(user, [['A', '{secret#A}']]);
+      const { execution, service: id, generation } = assignment;
+      const labelled = application(service({ environment: [['A', '{secret#A}']], labels: ['nowhere'] }));
+      const waiting = await user.post(`${NATIVE}/execution`, { name: 'waits', application: labelled });
+      const { execution_id } = waiting.json<{ execution_id: number }>();
+      const [notPlaced = 0] = (await user.get(`${NATIVE}/execution/${execution_id}`)).json<{
+        services: number[];
+      }>().services;
+      const answers = [
+        await fetched(assignment, { from: 'other' }),
+        await fetched({ service: id, generation: generation + 1 }),
+        await fetched({ service: id, generation: 0 }),
+        await fetched({ service: notPlaced, generation: 1 }),
+        await fetched({ service: notPlaced, generation: 0 }),
+        await fetched({ service: 10 ** 14, generation: 10 ** 14 }),
+      ];
+      expect((await fetched(assignment)).status).toBe(200);
+      await user.send('DELETE', `${NATIVE}/execution/${execution}`);
+      answers.push(await fetched(assignment));
+      await agent.report(seen.gone(assignment));
+      answers.push(await fetched(assignment));
+      expect([...new Set(answers.map(({ status, text }) => `${status} ${text}`))]).toEqual([
+        expect.stringMatching(/^404 /),
+      ]);
+    });
+
+    test('H575, H579: a value is passed on as it is, and no reference in it is replaced', async () => {
+      const user = await newUser();
+      const value = '\uFEFF{secret#OTHER} {{user_name}} {user_name}\n\t"\\\u0001 ä\u{1F511} \uFFFD';
+      await set(user, 'ODD', value);
+      await set(user, 'OTHER', 'never');
+      const reply = await fetched(await started(user, [['A', '<{secret#ODD}>']]));
+      expect(reply.json<{ environment: [string, string][] }>().environment[0]).toEqual(['A', `<${value}>`]);
+      const malformed = await user.send('POST', `${NATIVE}/secret`, '{"name":"A","value":"s3cret" oops}');
+      expect([malformed.status, malformed.text.includes('s3cret')]).toEqual([400, false]);
+    });
+
     test('H575, H582: a file is set in base64, and the host of a service gets it with its path', async () => {
       const user = await newUser();
       const content = Buffer.from([0, 1, 254, 255]).toString('base64');
@@ -262,7 +303,7 @@ onHosts(
       expect(await list(as(name))).toEqual([]);
     });
 
-    test('P222, H580: a secret that was removed after the submission fails the start, and says so', async () => {
+    test('C298, P222, H580: a secret that was removed after the submission fails the start, and says so', async () => {
       const user = await newUser();
       const { secret_id } = (await set(user, 'GONE', 'x')).json<{ secret_id: number }>();
       const assignment = await started(user, [['A', '{secret#GONE}']]);
@@ -305,6 +346,36 @@ onHosts(
       const [row] = await db.query("SELECT count(*) AS n FROM user_secrets WHERE name = 'MINE'");
       await db.close();
       expect(row?.n).toBe(0);
+    });
+
+    test('P240: a host that fetches more than its allowance gets 429 and the time to wait; another host does not', async () => {
+      const user = await newUser();
+      await set(user, 'LONG', 'x'.repeat(65_000));
+      const labelled = application(
+        service({
+          environment: Array.from({ length: 32 }, (_, n): [string, string] => [`V${n}`, '{secret#LONG}']),
+          labels: ['greedy'],
+        }),
+      );
+      const greedy = await ScriptedAgent.join(host(), { facts: { name: 'greedy', labels: ['greedy'] } });
+      const sent = await user.post(`${NATIVE}/execution`, { name: 'long', application: labelled });
+      const [one] = await greedy.assigned(sent.json<{ execution_id: number }>().execution_id);
+      if (!one) throw new Error('not assigned');
+      const replies = [];
+      for (let n = 0; n < 20; n++) replies.push(await fetched(one, { from: 'greedy' }));
+      expect(replies[0]?.status).toBe(200);
+      const excess = replies.find(({ status }) => status !== 200);
+      expect([excess?.status, excess?.text]).toEqual([
+        429,
+        expect.stringContaining('BERTH_MAX_HOST_SECRETS_MIB'),
+      ]);
+      expect(Number(excess?.headers['retry-after'])).toBeGreaterThan(0);
+      expect(host().output()).toContain('"event":"agent.too-many-secrets"');
+      const others = await started(user, [['A', '{secret#LONG}']]);
+      expect((await fetched(others)).status).toBe(200);
+      const metrics = await admin.get('/metrics');
+      expect(metrics.text).toMatch(/berth_secret_fetches_total\{outcome="excess"\} [1-9]/);
+      await greedy.close();
     });
 
     test("P223: an agent that can't use secrets is not sent the service, whose start has failed for the time being", async () => {

@@ -33,7 +33,7 @@ export async function agentServer(
       return rig.coordinator;
     },
   };
-  const fetches = new SecretFetches({ maxBytes: 2 ** 25, nowMs: Date.now, exceeded: () => {} });
+  const fetches = new SecretFetches({ secretFetchBytes: 2 ** 25, nowMs: Date.now, log: () => {} });
   const app = agentRoutes(context, fetches, () => {});
   const answer = async (request: Request) => {
     const response = await app.fetch(request);

@@ -22,6 +22,7 @@ import { ProtocolCheck } from './checks/protocol.ts';
 import { QueueBoundsCheck } from './checks/queue-bounds.ts';
 import { ReportedStarts } from './checks/reported-starts.ts';
 import { RestartCheck } from './checks/restarts.ts';
+import { SecretsCheck } from './checks/secrets.ts';
 import { FaultInjector } from './faults/fault-injector.ts';
 import type { FaultName } from './faults/fault-names.ts';
 import type { StandbyFaults } from './faults/standby-faults.ts';
@@ -78,6 +79,7 @@ export class Simulation {
   readonly #protocol: ProtocolCheck;
   readonly #acknowledgements: AcknowledgementCheck;
   readonly #audit: AuditCheck;
+  readonly #secrets: SecretsCheck;
   readonly #convergence: ConvergenceCheck;
   readonly #lifecycle: LifecycleCheck;
   readonly #restarts: RestartCheck;
@@ -122,6 +124,7 @@ export class Simulation {
       ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs, wrongByMs: () => this.#wrongByMs },
     });
     this.#audit = new AuditCheck(world, ledger);
+    this.#secrets = new SecretsCheck(world, ledger);
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
     this.#restarts = new RestartCheck(world, ledger, this.clockJumpsMs);
     this.#capacity = new CapacityCheck(world, ledger);
@@ -382,6 +385,7 @@ export class Simulation {
     const before = turns();
     const untilMs = world.nowMs + MAX_SETTLE_MS;
     let found: string[];
+    await this.#secrets.check(this.store.db);
     do {
       await world.run(SETTLE_STEP_MS);
       found = problems();

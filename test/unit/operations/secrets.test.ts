@@ -2,10 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KnownActor } from '../../../control-plane/core/accounts/account.ts';
+import { metricsText } from '../../../control-plane/core/metrics/family.ts';
+import { FetchCounts } from '../../../control-plane/core/metrics/secret-counts.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
+import { SecretMetrics } from '../../../control-plane/operations/secrets/secret-metrics.ts';
 import { listSecrets, resealSecrets, setSecret } from '../../../control-plane/operations/secrets/secrets.ts';
 import { findSecretProblem } from '../../../control-plane/operations/secrets/start-secrets.ts';
-import { findSealedSecrets } from '../../../control-plane/store/accounts/user-secrets.ts';
+import { findSealedSecrets, LIST } from '../../../control-plane/store/accounts/user-secrets.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -83,4 +86,90 @@ test('H583: values are encrypted with a new key in bounded steps, and the earlie
     "SELECT count(*) AS n FROM audit WHERE action = 'encrypt-secrets'",
   );
   expect(audited).toBe(3);
+});
+
+test('H633: values that were changed in the database count as unreadable, and do not hold up the others', async () => {
+  for (let n = 0; n < 50; n++) await set(`S${n}`, FIRST);
+  await db.batch([{ sql: 'UPDATE user_secrets SET sealed = substr(sealed, 5) WHERE id <= 25', args: [] }]);
+  const both = contextWith(SECOND, FIRST);
+  const rounds = [];
+  for (let n = 0; n < 3; n++) rounds.push(await resealSecrets(both, admin));
+  expect(rounds).toEqual([
+    { encrypted: 20, left: 5, unreadable: 25 },
+    { encrypted: 5, left: 0, unreadable: 25 },
+    { encrypted: 0, left: 0, unreadable: 25 },
+  ]);
+});
+
+test('H632: a list reads an index, and values that are too long together are not read', async () => {
+  const plan = await db.query(`EXPLAIN QUERY PLAN ${LIST}`, [1, 'secret', 'secret']);
+  const searches = plan.map(({ detail }) => String(detail)).filter((detail) => detail.startsWith('SEARCH'));
+  expect(searches).toHaveLength(2);
+  for (const detail of searches) expect(detail).toContain('COVERING INDEX');
+  for (const name of ['A', 'B']) await set(name, FIRST);
+  const names = ['A', 'B', 'B', 'NONE'].map((name) => ({ kind: 'secret' as const, name }));
+  const readWith = async (maxBytes: number) =>
+    (await findSealedSecrets(db, admin.user.id, names, maxBytes)).map(({ bytes, sealed }) => [
+      bytes,
+      sealed.text.length > 0,
+    ]);
+  expect(await readWith(2 * value.length)).toEqual([
+    [value.length, true],
+    [value.length, true],
+  ]);
+  expect(await readWith(2 * value.length - 1)).toEqual([
+    [value.length, false],
+    [value.length, false],
+  ]);
+});
+
+test('H631: a description refers to at most 1,000 different secrets and files', async () => {
+  const environment = Array.from({ length: 1_001 }, (_, n): [string, string] => [`V${n}`, `{secret#S${n}}`]);
+  const described = application(service({ environment }));
+  expect(await findSecretProblem(contextWith(FIRST), admin.user.id, described)).toBe(
+    'The description refers to 1001 secrets and files; the limit is 1000.',
+  );
+});
+
+test('H635: who has lost the right meanwhile sets nothing for all users', async () => {
+  const setForAll = () =>
+    setSecret(contextWith(FIRST), admin, 'secret', async () => {
+      await db.batch([{ sql: 'UPDATE roles SET can_change_config = 0', args: [] }]);
+      return { name: 'A', value, isOfAll: true };
+    });
+  await expect(setForAll()).rejects.toMatchObject({ code: 'forbidden' });
+  const [{ n } = {}] = await db.query('SELECT count(*) AS n FROM user_secrets');
+  expect(n).toBe(0);
+  expect(await set('A', FIRST)).toBeGreaterThan(0);
+});
+
+test('H577: requests at the same time set one value of a name, and no more than the limit', async () => {
+  const context = { ...contextWith(FIRST), secretRules: { maxPerUser: 3 } };
+  const setOne = (name: string) =>
+    setSecret(context, admin, 'secret', async () => ({ name, value, isOfAll: false })).catch(
+      (error: { code: string }) => error.code,
+    );
+  expect(new Set(await Promise.all(Array.from({ length: 10 }, () => setOne('SAME')))).size).toBe(1);
+  const results = await Promise.all(Array.from({ length: 10 }, (_, n) => setOne(`S${n}`)));
+  expect(results.filter((one) => one === 'conflict')).toHaveLength(8);
+});
+
+test('H634: metrics have what is stored, read once a minute, and the owner with most', async () => {
+  for (const name of ['A', 'B']) await set(name, FIRST);
+  let nowMs = 1_000;
+  const metrics = new SecretMetrics({ db, nowMs: () => nowMs, maxPerUser: 100 }, new FetchCounts());
+  const text = async () => metricsText(await metrics.families());
+  expect(await text()).toContain('berth_secrets{kind="secret"} 2\n');
+  await set('C', FIRST);
+  expect(await text()).toContain('berth_secrets{kind="secret"} 2\n');
+  nowMs += 60_000;
+  const later = await text();
+  for (const line of [
+    'berth_secrets{kind="secret"} 3',
+    'berth_secrets{kind="file"} 0',
+    `berth_secret_bytes{kind="secret"} ${3 * value.length}`,
+    'berth_limit_used{name="secrets_of_user",setting="BERTH_MAX_SECRETS_PER_USER"} 3',
+    'berth_secret_fetches_total{outcome="excess"} 0',
+  ])
+    expect(later).toContain(`${line}\n`);
 });

@@ -86,7 +86,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     passwords: [],
     accounts: ['context.ts', 'access-review.ts', 'audit.ts', 'passwords'],
     cluster: ['context.ts', 'audit.ts', 'accounts'],
-    secrets: ['context.ts', 'audit.ts'],
+    secrets: ['context.ts', 'audit.ts', 'fair-line.ts'],
     executions: ['secrets', 'context.ts', 'audit.ts', 'input.ts', 'read-turns.ts', 'access-review.ts'],
     shop: ['context.ts', 'executions'],
     'sign-on': ['context.ts', 'access-review.ts', 'fair-line.ts', 'accounts'],

@@ -26,6 +26,24 @@ export const planeMutants: readonly Mutant[] = [
     to: '',
   },
   {
+    name: 'give the secrets of a start to every host',
+    file: 'control-plane/store/executions/assigned-service.ts',
+    from: 'AND s.host_id = ? AND s.generation = ?',
+    to: 'AND ? > 0 AND s.generation = ?',
+  },
+  {
+    name: 'give secrets for a start that is being stopped',
+    file: 'control-plane/store/executions/assigned-service.ts',
+    from: "s.status IN ('starting', 'active')",
+    to: "s.status IN ('starting', 'active', 'terminating')",
+  },
+  {
+    name: 'prefer the secret of all users to the own one',
+    file: 'control-plane/store/accounts/user-secrets.ts',
+    from: 'WHERE ifnull(user_id, 0) = o.user_id AND kind',
+    to: 'WHERE ifnull(user_id, 0) = 0 AND kind',
+  },
+  {
     name: 'make anew what a repeat in the same turn asks for',
     file: 'control-plane/coordinator/changes/idempotency-keys.ts',
     from: 'usedKeys.get(nameOf(key)) ?? ofUser?.known?.get(key.key) ?? key.stored',

@@ -76,6 +76,7 @@ async function empty(db: Db, nowMs: number): Promise<void> {
     'hosts',
     'unknown_services',
     'audit',
+    'user_secrets',
     'sim_log',
   ])
     await db.query(`DELETE FROM ${table}`);

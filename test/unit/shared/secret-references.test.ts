@@ -1,0 +1,80 @@
+/** Where a description may refer to secrets and files, and where it may not. */
+import { expect, test } from 'vitest';
+import { validateApplication } from '../../../shared/application.ts';
+import { secretsIn } from '../../../shared/variables.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+
+type Fields = Parameters<typeof service>[0];
+
+const problemsOf = (fields: Fields): string => {
+  const result = validateApplication(application(service(fields)));
+  return result.valid ? '' : JSON.stringify(result);
+};
+
+test.each([[''], ['1A'], ['-A'], ['_A'], ['A'.repeat(65)], ['A'.repeat(100_000)]])(
+  'H631: a reference to a secret with the name %#, which none can have, is refused in few words',
+  (name) => {
+    const problems = problemsOf({ environment: [['V', `{secret#${name}}`]] });
+    // Without a name, the braces are plain text.
+    if (name === '') expect(problems).toBe('');
+    else expect(problems).toContain('but the name of a secret begins with a letter');
+    expect(problems.length).toBeLessThan(2_000);
+  },
+);
+
+test('H631: references are found within other braces, and are plain text where the syntax has none', () => {
+  const texts = [
+    '{{secret#LITERAL}} {{secret#INNER} {secret#A}{secret#B_-1}}',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own.
+    '${secret#SHELL} {secret #S} {secret#Ä} {SECRET#U} {secret#N\n} {secret} {secret#',
+  ];
+  expect(secretsIn(texts)).toEqual(['INNER', 'A', 'B_-1']);
+});
+
+test.each([
+  { command: 'echo {secret#A}' },
+  { command: "sh -c 'echo {sec''ret#A}'" },
+  { health: { command: 'test {secret#A}' } },
+])('H578: no command has a secret: %o', (fields) => {
+  expect(problemsOf(fields)).toContain('a command must not have secrets');
+});
+
+const volume = (name: string) => ({ name, path: '/srv/data', read_only: false });
+const filesAt = (...paths: string[]) => paths.map((path) => ({ name: 'key', path }));
+
+test.each([
+  [['/workspace'], '/workspace'],
+  [['/workspace/a/b'], '/workspace'],
+  [['/mnt/data'], '/mnt/data'],
+  [['/mnt/data/a/b'], '/mnt/data'],
+  [['/mnt'], 'above the volumes'],
+  [['/etc/app', '/etc/app/key'], 'beneath'],
+  [['/a/b/c', '/a'], 'beneath'],
+  [['/a', '/a'], 'also the path'],
+  [['/'], 'absolute path'],
+  [['/a/../etc/b'], 'absolute path'],
+  [['/proc/self/environ'], 'absolute path'],
+  [['/sys/x'], 'absolute path'],
+  [['/dev/null'], 'absolute path'],
+  [['/a//b'], 'absolute path'],
+  [['a'], 'absolute path'],
+  [['/a\0b'], 'NUL'],
+  [[`/${'a'.repeat(256)}`], 'absolute path'],
+] as const)('H631: files at %j are refused: %s', (paths, problem) => {
+  expect(problemsOf({ files: filesAt(...paths), volumes: [volume('data')] })).toContain(problem);
+});
+
+test('H631: files may be anywhere else, in thousands of folders', () => {
+  const paths = [
+    '/etc/passwd',
+    '/mnt/database/key',
+    '/mnt/data2',
+    '/workspaces/a',
+    '/a/b',
+    '/a/c',
+    '/ä b',
+    '/.x',
+  ];
+  const deep = Array.from({ length: 50 }, (_, n) => `${'/a'.repeat(500)}${n}`);
+  expect(problemsOf({ files: filesAt(...paths, ...deep), volumes: [volume('data')] })).toBe('');
+});
