@@ -149,7 +149,7 @@ onSites('logs', (site) => {
     await says(page, 'The log has ended.');
     await shows(page, ['main one', 'side one', 'main two']);
     expect(await page.locator('.log-name').allTextContents()).toEqual(['main0', 'side0', 'main0']);
-    await page.locator('#log-service').selectOption('side0');
+    await page.locator('#service-choice').selectOption('side0');
     await page.getByRole('region', { name: 'Output of side0' }).waitFor();
     await says(page, 'The log has ended.');
     await shows(page, ['side one']);

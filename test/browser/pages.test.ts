@@ -1,45 +1,86 @@
 /** Quality of every page, on every screen. Their pictures are in .artifacts/web. */
+import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import elasticBatch from '../../examples/shop/elastic-batch/elastic-batch.json' with { type: 'json' };
 import hello from '../../examples/shop/hello/hello.json' with { type: 'json' };
 import twoTier from '../../examples/shop/two-tier/two-tier.json' with { type: 'json' };
 import { applicationSchema } from '../../shared/application-schema.ts';
-import { onSites, type VisitOptions } from '../support/browser/browser.ts';
-import { accessProblems, layoutShift, takePicture, wideElements } from '../support/browser/page-quality.ts';
+import { logIn, onSites, type VisitOptions } from '../support/browser/browser.ts';
+import {
+  accessProblems,
+  deadControls,
+  keyboardProblems,
+  layoutShift,
+  takePicture,
+  wideElements,
+} from '../support/browser/page-quality.ts';
+import { LOGIN_PAGES, PAGES, type Visit, type Visits } from '../support/browser/pages.ts';
+import { plain } from '../support/clients/account-client.ts';
 
 const WIDE = { width: 1200, height: 760 };
 const NARROW = { width: 360, height: 740 };
+/** Some 60 visits. */
+const TIMEOUT_MS = 240_000;
 
-/** Paths by the names of their pictures. */
-const pages: Readonly<Record<string, string>> = {
-  executions: '/executions',
-  execution: '/executions/1',
-  log: '/executions/1/logs',
-  'start-form': '/start?by=form',
-  'start-description': '/start?by=description',
-  'start-format': '/start/format',
-  shop: '/shop',
-  'shop-entry': '/shop/elastic-batch-0',
-  'execution-queued': '/executions/4',
-  logs: '/executions/3/logs',
-  usage: '/executions/1/usage',
-  cluster: '/cluster',
-  host: '/cluster/hosts/1',
-  'host-removal': '/cluster/hosts/1/remove',
-  'add-a-host': '/cluster/join',
-  users: '/admin/users',
-  user: '/admin/users/1',
-  'user-new': '/admin/users/new',
-  roles: '/admin/roles',
-  role: '/admin/roles/2',
-  quotas: '/admin/quotas',
-  quota: '/admin/quotas/1',
-  audit: '/admin/audit',
-  account: '/account',
-  tokens: '/account/tokens',
-  secrets: '/account/secrets',
-  'not-found': '/no-such-page',
-};
+/** How the pages are looked at. */
+interface Look {
+  kind: string;
+  options: VisitOptions;
+  /** Beyond what is too wide. */
+  problems(page: Page): Promise<string[]>;
+}
+
+async function shiftProblems(page: Page): Promise<string[]> {
+  const shift = await layoutShift(page);
+  return shift > 0.1 ? [`it moves by ${shift}`] : [];
+}
+
+const LOOKS: readonly Look[] = [
+  {
+    kind: 'light, by keyboard',
+    options: { viewport: WIDE, colorScheme: 'light' },
+    problems: async (page) => [
+      ...(await shiftProblems(page)),
+      ...(await accessProblems(page)),
+      ...(await keyboardProblems(page)),
+    ],
+  },
+  {
+    // The elements are those of light.
+    kind: 'dark',
+    options: { viewport: WIDE, colorScheme: 'dark' },
+    problems: (page) => accessProblems(page, 'colours'),
+  },
+  {
+    kind: 'narrow',
+    options: { viewport: NARROW, colorScheme: 'light' },
+    problems: async (page) => [...(await shiftProblems(page)), ...(await accessProblems(page, 'structure'))],
+  },
+  {
+    kind: 'narrow and dark, without script',
+    options: { viewport: NARROW, colorScheme: 'dark', javaScriptEnabled: false },
+    problems: deadControls,
+  },
+];
+
+async function open(page: Page, visit: Visit): Promise<void> {
+  if (typeof visit === 'string') {
+    await page.goto(visit);
+    return;
+  }
+  // In the page, so that the answer is a page of this site as for a user who has sent the form.
+  const answered = page.waitForNavigation({ waitUntil: 'load' });
+  await page.evaluate(`{
+    const { path, fields } = ${JSON.stringify(visit)};
+    const form = Object.assign(document.createElement('form'), { method: 'post', action: path });
+    for (const [name, value] of Object.entries(fields)) {
+      form.append(Object.assign(document.createElement('input'), { type: 'hidden', name, value }));
+    }
+    document.body.append(form);
+    form.submit();
+  }`);
+  await answered;
+}
 
 onSites(
   'pages',
@@ -55,33 +96,30 @@ onSites(
       await api.submit(
         applicationSchema.parse({ ...hello, name: 'too-large', services: [{ ...service, resources }] }),
       );
+      const carla = JSON.stringify({ username: 'carla', ...plain });
+      expect((await api.request('user', { method: 'POST', body: carla })).status).toBe(200);
     });
 
-    /** The problems of each page; takes a picture of each. */
-    const look = async (kind: string, options: VisitOptions) => {
-      const page = await site().visit('/executions', { ...options, expected: /404/ });
-      const found: Record<string, unknown[]> = {};
-      for (const [name, path] of Object.entries(pages)) {
-        await page.goto(path);
-        await takePicture(page, `${name}-${kind}`);
-        const shift = await layoutShift(page);
-        const problems = [...(await wideElements(page)), ...(await accessProblems(page))];
-        if (shift > 0.1) problems.push(`it moves by ${shift}`);
-        if (problems.length > 0) found[name] = problems;
-      }
-      return found;
-    };
-
-    test.each([
-      ['light', { viewport: WIDE, colorScheme: 'light' }],
-      ['dark', { viewport: WIDE, colorScheme: 'dark' }],
-      ['narrow', { viewport: NARROW, colorScheme: 'light' }],
-    ] as const)(
-      'W10: every page is accessible, fits its window and does not shift (%s)',
-      async (kind, options) => {
-        expect(await look(kind, options)).toEqual({});
+    test.each(LOOKS)(
+      'W10, W199, W200: every page is accessible, fits its window and does not shift ($kind)',
+      async ({ kind, options, problems }) => {
+        const found: Record<string, unknown[]> = {};
+        const page = await site().visit('/login', { ...options, as: null, expected: /40\d|Failed to load/ });
+        const look = async (all: Readonly<Record<string, Visits>>) => {
+          for (const [name, visit] of Object.values(all).flatMap((visits) => Object.entries(visits))) {
+            await open(page, visit);
+            await takePicture(page, `${name}-${kind.replace(/\W.*/, '')}`);
+            const wrong = [...(await wideElements(page)), ...(await problems(page))];
+            if (wrong.length > 0) found[name] = wrong;
+          }
+        };
+        await look(LOGIN_PAGES);
+        await logIn(page);
+        await look(PAGES);
+        expect(found).toEqual({});
       },
+      TIMEOUT_MS,
     );
   },
-  { kinds: ['node'] },
+  { kinds: ['node'], env: { BERTH_SECRET_KEYS: 'MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=' } },
 );

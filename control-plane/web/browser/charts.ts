@@ -91,9 +91,13 @@ type Samples = Partial<Record<ChartColumn, Numbers>>;
 
 function samplesIn(element: HTMLElement | null): Samples {
   const columns = (element?.dataset.columns ?? '').split(' ');
-  const samples = JSON.parse(element?.dataset.samples ?? '[]') as Numbers[];
+  const given = JSON.parse(element?.dataset.samples ?? '[]') as Numbers[];
+  const samples = given.length === 1 ? [...given.map(justBefore), ...given] : given;
   return Object.fromEntries(columns.map((name, at) => [name, samples.map((one) => one[at] ?? null)]));
 }
+
+/** A single time makes no axis. */
+const justBefore = ([timeS, ...values]: Numbers): Numbers => [(timeS ?? 0) - 1, ...values];
 
 const linesIn = ({ lines }: Chart, samples: Samples): Line[] =>
   lines.filter(({ column }) => samples[column] !== undefined);

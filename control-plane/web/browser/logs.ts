@@ -216,7 +216,7 @@ class LogPage {
     byId<HTMLInputElement>('log-wrap').addEventListener('change', ({ target }) =>
       this.#view.wrap((target as HTMLInputElement).checked),
     );
-    document.getElementById('log-service')?.addEventListener('change', ({ target }) => {
+    document.getElementById('service-choice')?.addEventListener('change', ({ target }) => {
       (target as HTMLSelectElement).form?.submit();
     });
   }

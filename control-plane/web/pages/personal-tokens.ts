@@ -173,7 +173,7 @@ ${crumbs([
 <p class="notice waits">Copy the token now: it is not shown again. Whoever has it acts for you.</p>
 <div class="card">
 <pre id="token" tabindex="0">${token}</pre>
-<p class="bar"><button type="button" data-copy="token">Copy token</button></p>
+<p class="bar"><button type="button" class="scripted" data-copy="token">Copy token</button></p>
 ${facts([
   ['Name', name],
   ['Expires', expiresMs === null ? 'never' : timeOf(expiresMs)],

@@ -18,6 +18,7 @@ const README_PICTURES: Readonly<Record<string, string>> = {
 };
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+let axe: string | undefined;
 
 interface Violation {
   id: string;
@@ -26,10 +27,27 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/** Serious and critical violations that axe-core finds, one sentence each. */
-export async function accessProblems(page: Page): Promise<string[]> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
-  const violations = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)');
+/** Rules about colours, which light and dark may break differently. */
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
+
+/**
+ * Serious and critical violations that axe-core finds, one sentence each. `part`: colours alone, or all else,
+ * where another visit has looked at the rest.
+ */
+export async function accessProblems(page: Page, part?: 'colours' | 'structure'): Promise<string[]> {
+  axe ??= await readFile(AXE, 'utf8');
+  await page.evaluate(axe);
+  const options = {
+    // The pages have no frames and no media.
+    ...{ preload: false, iframes: false, resultTypes: ['violations'] },
+    ...(part === 'colours' && { runOnly: COLOUR_RULES }),
+    ...(part === 'structure' && {
+      rules: Object.fromEntries(COLOUR_RULES.map((rule) => [rule, { enabled: false }])),
+    }),
+  };
+  const violations = await page.evaluate<Violation[]>(
+    `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
+  );
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, help, nodes }) =>
@@ -63,4 +81,60 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   const shown = process.env.BERTH_PICTURES ? README_PICTURES[name] : undefined;
   if (shown === undefined) return;
   await page.screenshot({ path: join(PICTURES, shown), type: 'jpeg', quality: 70, animations: 'disabled' });
+}
+
+/** Buttons that do nothing without script, and parts that only a script can use. */
+export const deadControls = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>(`(() => {
+    const isShown = (one) => one.checkVisibility({ visibilityProperty: true });
+    const dead = [...document.querySelectorAll('button')].filter(
+      (one) => !one.popoverTargetElement && (one.type !== 'submit' || one.form === null),
+    );
+    return [...dead, ...document.querySelectorAll('.scripted')].filter(isShown).map((one) => one.outerHTML.slice(0, 120));
+  })()`);
+
+/** Presses of Tab that a page may take. */
+const MAX_TABS = 400;
+
+/**
+ * Goes through the page by Tab. Returns the controls that it does not reach, in the order of the page, and
+ * those on which the focus can't be seen.
+ */
+export async function keyboardProblems(page: Page): Promise<string[]> {
+  const count = await page.evaluate<number>(`(() => {
+    const isShown = (one) => one.checkVisibility({ visibilityProperty: true }) && !one.closest('[inert]');
+    const all = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')];
+    const group = (one) => one.type === 'radio' && one.form?.querySelector(\`[name="\${one.name}"]:checked\`);
+    const wanted = all.filter((one) =>
+      isShown(one) && !one.disabled && one.tabIndex >= 0 && (!group(one) || group(one) === one));
+    const reached = [];
+    const unseen = [];
+    document.activeElement?.blur();
+    getSelection()?.removeAllRanges();
+    document.addEventListener('focusin', ({ target }) => {
+      reached.push(target);
+      // The editor and the label of a file show the focus of what is in them.
+      const isMarked = [target, target.parentElement].some((one) => {
+        const { outlineStyle, boxShadow } = getComputedStyle(one);
+        return outlineStyle !== 'none' || boxShadow !== 'none';
+      });
+      if (!isMarked) unseen.push(target);
+    });
+    window.walk = { wanted, reached, unseen };
+    // The first Tab goes to the beginning of the page.
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute('tabindex');
+    return wanted.length;
+  })()`);
+  for (let pressed = 0; pressed <= Math.min(count, MAX_TABS); pressed++) await page.keyboard.press('Tab');
+  return page.evaluate<string[]>(`(() => {
+    const { wanted, reached, unseen } = window.walk;
+    const text = (one) => one.outerHTML.slice(0, 120);
+    const seen = new Set(reached);
+    return [
+      ...wanted.filter((one) => !seen.has(one)).map((one) => 'Tab does not reach ' + text(one)),
+      ...unseen.map((one) => 'the focus is not seen on ' + text(one)),
+    ];
+  })()`);
 }

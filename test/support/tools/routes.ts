@@ -1,4 +1,4 @@
-/** The routes of the HTTP API as the app lists them, for tests over all routes. */
+/** The routes of the HTTP API and of the web interface as the app lists them, for tests over all routes. */
 import { type AppDeps, createApp } from '../../../control-plane/app.ts';
 import { HttpCounts } from '../../../control-plane/http/http-counts.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
@@ -14,11 +14,19 @@ export interface Route {
 /** Matches paths that are not pages of the web interface (W rules). */
 const NOT_A_PAGE = /^\/(api|agent|docs|schema|healthz|metrics|readyz|(native\/)?openapi\.json)(\/|$)/;
 
-/** Each route once, without pages. Middleware, which accepts every method, is not a route. */
-export function routesOf(group: Group, variant: Variant = variants[group]): Route[] {
+/** Each route of the API once. */
+export const routesOf = (group: Group, variant: Variant = variants[group]): Route[] =>
+  registered(variant).filter(({ path }) => NOT_A_PAGE.test(path));
+
+/** Each route of the web interface once. */
+export const webRoutesOf = (variant: Variant = variants.B): Route[] =>
+  registered(variant).filter(({ path }) => !NOT_A_PAGE.test(path) && !path.startsWith('/native/'));
+
+/** Middleware, which accepts every method or every path, is not a route. */
+function registered(variant: Variant): Route[] {
   // The dependencies that the app reads while it is assembled. No request is sent.
   const metrics = { access: { by: 'account' }, maxHosts: 0, http: new HttpCounts() } as const;
   const app = createApp({ variant, deploymentName: 'test', metrics } as AppDeps);
   const routes = new Map(app.routes.map(({ method, path }) => [`${method} ${path}`, { method, path }]));
-  return [...routes.values()].filter(({ method, path }) => method !== 'ALL' && NOT_A_PAGE.test(path));
+  return [...routes.values()].filter(({ method, path }) => method !== 'ALL' && path !== '/*');
 }

@@ -94,7 +94,7 @@ ${
   line
     ? html`<h2>Run on the host, as root</h2>
 <pre id="install" tabindex="0">${line}</pre>
-<p class="bar"><button type="button" data-copy="install">Copy command</button></p>`
+<p class="bar"><button type="button" class="scripted" data-copy="install">Copy command</button></p>`
     : html`<p>Run on the host, as root, with BERTH_URL and BERTH_JOIN_TOKEN in the environment: <code>npm run agent join</code>.</p>`
 }
 ${facts([

@@ -30,7 +30,7 @@ ${definitions(application.services)}
 <details>
 <summary>JSON as submitted</summary>
 <div class="bar">
-${isShown ? html`<button type="button" data-copy="description">Copy</button>` : html`<p>The description has ${memoryText(description.length)}.</p>`}
+${isShown ? html`<button type="button" class="scripted" data-copy="description">Copy</button>` : html`<p>The description has ${memoryText(description.length)}.</p>`}
 <a class="button" href="/executions/${id}/description.json" download>Download</a>
 </div>
 ${isShown ? html`<pre id="description" tabindex="0">${`${JSON.stringify(application, null, 2)}\n`}</pre>` : ''}

@@ -100,7 +100,7 @@ export function endpoints(services: readonly ServiceView[], status: ExecutionSta
     ([name, url], at) => html`
 <li><strong>${name}</strong>
 ${isWebAddress(url) ? html`<a id="endpoint-${at}" href="${url}" target="_blank" rel="noopener noreferrer">${url}</a>` : html`<code id="endpoint-${at}">${url}</code>`}
-<button type="button" class="quiet small" data-copy="endpoint-${at}" aria-label="Copy the URL of ${name}">Copy</button></li>`,
+<button type="button" class="quiet small scripted" data-copy="endpoint-${at}" aria-label="Copy the URL of ${name}">Copy</button></li>`,
   );
   return html`
 <section aria-labelledby="endpoints-title">

@@ -16,6 +16,7 @@ import {
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { crumbs, empty } from '../../components/pieces.ts';
+import { serviceChoice } from '../../components/service-choice.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { joinedLogs } from './joined-logs.ts';
 
@@ -90,21 +91,12 @@ ${crumbs([
 ])}
 <div class="bar">
 <h1>Log of ${execution.name}</h1>
-${all.length > 1 ? serviceForm(all, one) : ''}
+${serviceChoice({ services: all, chosen: wanted, isFollowed: true })}
 ${files(execution, shown, all.length > 1 && !one)}
 </div>
 ${all.length === 0 ? empty('No services', html`<p>This execution has no services, and no output.</p>`) : viewer(id, shown)}`,
   });
 }
-
-const serviceForm = (all: readonly ServiceView[], one: ServiceView | undefined): Html => html`
-<form method="get">
-<label>Service <select name="service" id="log-service">
-<option value="">${all.length > MAX_SERVICES ? `First ${MAX_SERVICES} of ${all.length}` : 'All services'}</option>
-${all.map((service) => html`<option value="${service.id}"${service === one ? html` selected` : ''}>${service.name}</option>`)}
-</select></label>
-<noscript><button>Show</button></noscript>
-</form>`;
 
 /** Before the execution has ended, a file has what was written until now, unless the user wants to wait. */
 const files = (execution: ExecutionView, shown: readonly ServiceView[], isOfAll: boolean): Html => html`

@@ -17,6 +17,7 @@ import { chartPlace, samplesFor } from '../../components/charts.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { badge, coresNumber, crumbs, empty, facts, live, timeOf } from '../../components/pieces.ts';
+import { serviceChoice } from '../../components/service-choice.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 
 /** Charts of a service: memory and cores. */
@@ -49,22 +50,13 @@ ${crumbs([
 ])}
 <div class="bar">
 <h1>Usage of ${execution.name}</h1>
-${services.length > 1 ? serviceForm(services, wanted) : ''}
+${serviceChoice({ services, chosen: wanted, isFollowed: false })}
 </div>
 ${services.length === 0 ? empty('No services', html`<p>This execution has no services.</p>`) : ''}
 ${usages.map((one) => serviceUsage(one, usages.length === 1))}
 <p class="hint">This is the last start of each service, over its whole life. Its host measures every 30 s, and keeps the samples for six hours after the end. They begin anew if the agent of the host is restarted.</p>`,
   });
 }
-
-const serviceForm = (all: readonly ServiceView[], wanted: string): Html => html`
-<form method="get">
-<label>Service <select name="service">
-<option value="">${all.length > MAX_SERVICES ? `First ${MAX_SERVICES} of ${all.length}` : 'All services'}</option>
-${all.map(({ id, name }) => html`<option value="${id}"${String(id) === wanted ? html` selected` : ''}>${name}</option>`)}
-</select></label>
-<button>Show</button>
-</form>`;
 
 const serviceUsage = (seen: SeenServiceUsage, isAlone: boolean): Html => {
   const { service } = seen;
@@ -83,12 +75,27 @@ function usagePart({ service, usage, problem }: SeenServiceUsage, isAlone: boole
 ${samplesFor(
   `samples-${service.id}`,
   ['time', 'memoryReserved', 'memoryUsed', 'coresReserved', 'coresUsed'],
-  samples.map((one) => [Math.round(one.timeMs / 1_000), memoryBytes, one.memoryBytes, cores, one.cores]),
+  spansOf(usage).map(([fromMs, one]) => [
+    ...[Math.round(fromMs / 1_000), memoryBytes, one.memoryBytes],
+    ...[cores, one.cores],
+  ]),
 )}
 ${problem === null ? '' : html`<p class="notice waits">${problem}</p>`}
 ${usage && samples.length === 0 ? html`<p class="quiet">${whyNone(service)}</p>` : ''}
 ${usage && samples.length > 0 ? sums(service, usage) : ''}
 ${samples.length > 0 ? table(service, samples, isAlone) : ''}`;
+}
+
+/**
+ * When the time begins that a sample is for: at the sample before, or at the start. A chart keeps a value
+ * until the next one, so that the last sample ends it.
+ */
+export function spansOf(usage: SeenUsage | null): [fromMs: number, sample: UsagePoint][] {
+  const { startedAtMs = null, samples = [] } = usage ?? {};
+  const last = samples.at(-1);
+  if (startedAtMs === null || !last) return [];
+  const spans = samples.map((one, at): [number, UsagePoint] => [samples[at - 1]?.timeMs ?? startedAtMs, one]);
+  return [...spans, [last.timeMs, last]];
 }
 
 const whyNone = ({ starts }: ServiceView): string =>

@@ -40,11 +40,11 @@ const templateCard = ({ id, title, summary, application }: Template): Html => ht
 
 const sectionTable = ({ heading, rows }: ReferenceSection): Html => html`
 <h3>${coded(heading)}</h3>
-<div class="scroll" tabindex="0"><table>
-<thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">Required</th><th scope="col">Meaning</th></tr></thead>
+<div class="scroll" tabindex="0"><table class="fields">
+<thead><tr><th scope="col">Field</th><th scope="col">Type and meaning</th></tr></thead>
 <tbody>${rows.map(
   ({ name, type, required, meaning }) => html`
-<tr><th scope="row"><code>${name}</code></th><td>${coded(type)}</td><td>${required ? 'yes' : 'no'}</td><td class="words">${coded(meaning)}</td></tr>`,
+<tr><th scope="row"><code>${name}</code></th><td class="words"><div class="quiet">${coded(type)}${required ? ', required' : ''}</div>${coded(meaning)}</td></tr>`,
 )}</tbody>
 </table></div>`;
 
