@@ -48,12 +48,18 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['berth open 12 web', 'that of the service web'],
     ['berth open 12 8080 --print', 'the URL of that port alone'],
   ],
-  stop: [['berth stop 12 13', 'terminates both']],
+  stop: [
+    ['berth stop 12 13', 'terminates both'],
+    ['berth stop --filter status=queued --filter name=nightly', 'terminates all that match'],
+  ],
   limit: [
     ['berth limit 12 90m', 'at most 90 minutes from its placement on'],
     ['berth limit 12 none', 'for ever'],
   ],
-  rm: [['berth rm 12 13', 'deletes both with their logs']],
+  rm: [
+    ['berth rm 12 13', 'deletes both with their logs'],
+    ['berth rm --filter status=error', 'deletes those that ended with an error'],
+  ],
   wait: [
     ['berth wait 12', 'exits with the exit code of the execution'],
     ['berth wait 12 --timeout 60', 'exits with 124 after a minute'],
@@ -94,6 +100,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   usage: [
     ['berth usage 12', 'memory and cores of each service of execution 12'],
     ['berth usage 12/web0 --json', 'all samples of one service'],
+    ['berth usage --host vm1', 'the last hour of a host'],
   ],
   host: [['berth host ls', 'the hosts with what they offer']],
   'host ls': [['berth host ls', 'the hosts with what they offer']],

@@ -89,6 +89,8 @@ export type Execution = {
   services: Array<number>;
   /** How long it may last from its placement on, in seconds; only under /native/api/0.7 */
   time_limit?: number | null | undefined;
+  /** What it waits for, in lists below /native only, while it is queued and if that is known */
+  waiting_for?: Array<string> | undefined;
   description: Application;
 };
 
@@ -254,6 +256,24 @@ export type HostService = {
   essential: boolean;
   status: 'inactive' | 'starting' | 'active' | 'terminating';
   backend_status: 'undefined' | 'created' | 'started' | 'dead' | 'destroyed';
+};
+
+export type HostUsage = {
+  /** Samples of the last hour, oldest first; the last one is of now */
+  samples: Array<{
+    /** In seconds since 1970 */
+    time: number;
+    /** In bytes */
+    memory_reserved: number;
+    /** In bytes; null if it was not known */
+    memory_used: number | null;
+    cores_reserved: number;
+    /** Null if it was not known */
+    cores_used: number | null;
+  }>;
+  /** In bytes */
+  memory_total: number;
+  cores_total: number;
 };
 
 export type Info = {

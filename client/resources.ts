@@ -5,6 +5,7 @@ import type {
   HostChanges,
   HostDetail,
   HostRemoval,
+  HostUsage,
   JoinToken,
   JoinTokenFields,
   NewPersonalToken,
@@ -95,6 +96,11 @@ export class Hosts extends Collection<Host, HostChanges, HostDetail> {
     return JSON.parse(
       await this.requests.ask('DELETE', `host/${id}${force ? '?force=true' : ''}`),
     ) as HostRemoval;
+  }
+
+  /** What was reserved and in use over the last hour. */
+  async usage(id: number): Promise<HostUsage> {
+    return JSON.parse(await this.requests.ask('GET', `host/${id}/usage`)) as HostUsage;
   }
 
   /** Requests that the host's agent updates itself, and does not wait for that (client/agent-updates.ts). */

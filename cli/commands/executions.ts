@@ -1,10 +1,11 @@
 /** `berth ps`, `get`, `explain`, `endpoints`, `stop` and `rm`. */
 import type { Command } from 'commander';
-import type { Berth, ExecutionFilter } from '../../client/berth.ts';
+import { type Berth, BerthError, type ExecutionFilter } from '../../client/berth.ts';
 import { readDescription } from '../description.ts';
-import { idOf } from '../inputs/arguments.ts';
+import { idOf, repeated } from '../inputs/arguments.ts';
 import { durationOf, durationText } from '../inputs/durations.ts';
 import { forEachId } from '../inputs/named.ts';
+import { selectedIds } from '../inputs/selection.ts';
 import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -12,6 +13,14 @@ import { ageOf, timeOf } from '../terminal/time.ts';
 
 const DEFAULT_LIMIT = 20;
 const IS_ID = /^\d+$/;
+const FILTER_HELP = 'those that the filters of the API find, such as status=queued; may be repeated';
+/** Statuses of answers: the execution has ended, or is gone. */
+const ENDED = 409;
+const GONE = 404;
+
+interface Selection {
+  filter?: string[];
+}
 
 export function addExecutionCommands(
   program: Command,
@@ -53,11 +62,14 @@ export function addExecutionCommands(
 
 function addChangeCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   const stop = program
-    .command('stop <id...>')
-    .description('Terminate executions')
-    .action(async (ids: string[], form: Form) => {
+    .command('stop [id...]')
+    .description('Terminate executions; - reads their ids from standard input')
+    .option('--filter <field=value>', FILTER_HELP, repeated)
+    .action(async (given: string[], { filter = [], ...form }: Selection & Form) => {
       const berth = await connect();
-      await forEachId(terminal, ids.map(idOf), form, (id) => berth.terminate(id));
+      const ids = await selectedIds(terminal, berth, given, filter, hasNotEnded);
+      const act = (id: number) => berth.terminate(id);
+      await forEachId(terminal, ids, form, filter.length > 0 ? unlessDone(act, ENDED) : act);
     });
   const limit = program
     .command('limit <id> <time>')
@@ -68,14 +80,29 @@ function addChangeCommands(program: Command, terminal: Terminal, connect: () => 
       await printChange(terminal, form, id, { changed: { id, time_limit }, text: '' });
     });
   const rm = program
-    .command('rm <id...>')
-    .description('Delete executions with their logs; those that run are terminated')
-    .action(async (ids: string[], form: Form) => {
+    .command('rm [id...]')
+    .description(
+      'Delete executions with their logs; those that run are terminated. - reads ids from standard input',
+    )
+    .option('--filter <field=value>', FILTER_HELP, repeated)
+    .action(async (given: string[], { filter = [], ...form }: Selection & Form) => {
       const berth = await connect();
-      await forEachId(terminal, ids.map(idOf), form, (id) => berth.remove(id));
+      const ids = await selectedIds(terminal, berth, given, filter);
+      const act = (id: number) => berth.remove(id);
+      await forEachId(terminal, ids, form, filter.length > 0 ? unlessDone(act, GONE) : act);
     });
   for (const command of [stop, limit, rm]) addForm(command);
 }
+
+const hasNotEnded = ({ status }: { status: string }): boolean => !['terminated', 'error'].includes(status);
+
+/** What a filter has found may be done meanwhile, which is not a failure. */
+const unlessDone =
+  (act: (id: number) => Promise<void>, done: number) =>
+  (id: number): Promise<void> =>
+    act(id).catch((error: unknown) => {
+      if (!(error instanceof BerthError) || (error.status !== done && error.status !== GONE)) throw error;
+    });
 
 interface ListOptions {
   status?: string;
@@ -91,10 +118,10 @@ async function list(
   const filter: ExecutionFilter = { limit: idOf(limit), ...(status && { status }), ...(name && { name }) };
   const executions = await (await connect()).executions(filter);
   const nowMs = Date.now();
-  const heads = ['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR'];
+  const heads = ['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR', 'WAITS FOR'];
   await printList(terminal, form, executions, heads, (one) => [
     ...[String(one.id), one.status, ageOf(one.time_submit, nowMs), one.name],
-    one.error_message ?? '',
+    ...[one.error_message ?? '', one.waiting_for?.[0] ?? ''],
   ]);
 }
 

@@ -1,12 +1,14 @@
 /** `berth top`: hosts with what they use, and what services reserve. `berth usage`: what services use. */
 import type { Command } from 'commander';
-import { type Berth, BerthError, type ServiceUsage } from '../../client/berth.ts';
+import { type Berth, BerthError, type HostUsage, type ServiceUsage } from '../../client/berth.ts';
 import { chosenServices } from '../../client/logs.ts';
 import { sizeText } from '../../shared/sizes.ts';
 import { placeOf } from '../inputs/arguments.ts';
+import { idNamed } from '../inputs/named.ts';
 import { Screen } from '../terminal/screen.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { timeOf } from '../terminal/time.ts';
 
 /** Most executions whose services are listed: the newest that run. */
 const MAX_EXECUTIONS = 100;
@@ -113,23 +115,48 @@ const coresOrDash = (cores: number | null): string =>
 
 export function addUsageCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
-    .command('usage <id>')
-    .description('Show what each service of an execution uses; ID/SERVICE: what one of them uses')
-    .option('--json', 'with all samples since the last start of each, as JSON')
-    .action(async (given: string, { json }: { json?: boolean }) => {
-      const { id, service } = placeOf(given);
+    .command('usage [id]')
+    .description(
+      'Show what each service of an execution uses, or what a host did; ID/SERVICE: what one of them uses',
+    )
+    .option('--host <host>', 'the last hour of this host, by id or name')
+    .option('--json', 'with all samples, as JSON')
+    .action(async (given: string | undefined, { host, json }: { host?: string; json?: boolean }) => {
+      if ((given === undefined) === (host === undefined))
+        throw new Error('Give the id of an execution, or --host with a host.');
       const berth = await connect();
+      if (given === undefined) return hostUsage(terminal, berth, host ?? '', json);
+      const { id, service } = placeOf(given);
       const chosen = chosenServices(
         id,
         await berth.services(id),
         service === undefined ? undefined : [service],
       );
       const used = await Promise.all(chosen.map((one) => serviceUsageOf(berth, one)));
-      terminal.out(
+      await terminal.out(
         json ? `${JSON.stringify(used)}\n` : table(USAGE_HEADS, used.map(usageRow), terminal.columns),
       );
     });
 }
+
+/** Seconds between two rows of the table; `--json` has all samples. */
+const ROW_S = 300;
+
+/** The last hour of a host, the latest first. */
+async function hostUsage(terminal: Terminal, berth: Berth, host: string, json = false): Promise<void> {
+  const usage = await berth.hosts.usage(await idNamed(berth.hosts, host));
+  if (json) return terminal.out(`${JSON.stringify(usage)}\n`);
+  const rows: HostUsage['samples'] = [];
+  for (const one of usage.samples.toReversed())
+    if (rows.length === 0 || (rows.at(-1)?.time ?? 0) - one.time >= ROW_S) rows.push(one);
+  const texts = rows.map((one) => [
+    ...[timeOf(one.time), sizeOrDash(one.memory_reserved), sizeOrDash(one.memory_used)],
+    ...[finer(one.cores_reserved), finer(one.cores_used)],
+  ]);
+  await terminal.out(table(HOST_USAGE_HEADS, texts, terminal.columns));
+}
+
+const HOST_USAGE_HEADS = ['TIME', 'MEMORY RESERVED', 'IN USE', 'CORES RESERVED', 'IN USE'];
 
 /** What the last start of a service used, or why that can't be read now. */
 interface UsedByService extends Partial<ServiceUsage> {

@@ -25,17 +25,20 @@ export const forEachNamed = <Item extends { id: number }>(
   act: (id: number) => Promise<void>,
 ): Promise<void> => forEachOf(terminal, all, form, (given) => idNamed(collection, given), act);
 
+/** Ids that are worked on at a time. */
+const AT_ONCE = 8;
+
 /** As `forEachOf`, for ids. */
 export const forEachId = (
   terminal: Terminal,
   ids: readonly number[],
   form: Form,
   act: (id: number) => Promise<void>,
-): Promise<void> => forEachOf(terminal, ids, form, async (id) => id, act);
+): Promise<void> => forEachOf(terminal, ids, form, async (id) => id, act, AT_ONCE);
 
 /**
- * Tries all, and prints each one that was done: as it was given, by its id, or all in one array at the end.
- * Throws then if one failed.
+ * Tries all, `atOnce` at a time, and prints each one that was done: as it was given, by its id, or all in one
+ * array at the end. Then it names those that failed, and throws if there are any.
  */
 async function forEachOf<Given extends string | number>(
   terminal: Terminal,
@@ -43,20 +46,29 @@ async function forEachOf<Given extends string | number>(
   { json, quiet }: Form,
   idOf: (given: Given) => Promise<number>,
   act: (id: number) => Promise<void>,
+  atOnce = 1,
 ): Promise<void> {
   const done: { id: number }[] = [];
-  const failures: unknown[] = [];
-  for (const given of all)
-    try {
-      const id = await idOf(given);
-      await act(id);
-      done.push({ id });
-      if (!json) await terminal.out(`${quiet ? id : given}\n`);
-    } catch (error) {
-      if (all.length > 1) terminal.say(`${given}: ${error instanceof Error ? error.message : error}`);
-      failures.push(error);
+  const failures: { given: Given; reason: unknown }[] = [];
+  const tried = async (given: Given) => {
+    const id = await idOf(given);
+    await act(id);
+    return id;
+  };
+  for (let at = 0; at < all.length; at += atOnce) {
+    const some = all.slice(at, at + atOnce);
+    for (const [n, outcome] of (await Promise.allSettled(some.map(tried))).entries()) {
+      const given = some[n] as Given;
+      if (outcome.status === 'rejected') failures.push({ given, reason: outcome.reason });
+      else {
+        done.push({ id: outcome.value });
+        if (!json) await terminal.out(`${quiet ? outcome.value : given}\n`);
+      }
     }
+  }
   if (json) await terminal.out(`${JSON.stringify(done)}\n`);
-  if (failures.length > 0)
-    throw all.length === 1 ? failures[0] : new Error(`${failures.length} of ${all.length} failed.`);
+  if (all.length === 1 && failures[0]) throw failures[0].reason;
+  for (const { given, reason } of failures)
+    terminal.say(`${given}: ${reason instanceof Error ? reason.message : reason}`);
+  if (failures.length > 0) throw new Error(`${failures.length} of ${all.length} failed.`);
 }

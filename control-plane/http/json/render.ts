@@ -24,7 +24,7 @@ export const empty = (status = 200): Response => new Response(null, { status });
 export function executionText(
   execution: ExecutionView,
   words: Words,
-  further: Pick<ExecutionJson, 'time_limit'> = {},
+  further: Pick<ExecutionJson, 'time_limit' | 'waiting_for'> = {},
 ): string {
   const head: Omit<ExecutionJson, 'description'> = {
     id: execution.id,

@@ -85,6 +85,9 @@ export const endpointsSchema = z
   .array(z.tuple([z.string(), z.string()]).describe('Name and URL'))
   .meta({ id: 'Endpoints' });
 
+const sentence = z.string().describe('A sentence for people');
+const REASONS = 'What it waits for, in lists below /native only, while it is queued and if that is known';
+
 /** In the words of the variant. */
 export const executionSchema = (words: Words, userId: z.ZodType<number | string>) =>
   z
@@ -99,11 +102,10 @@ export const executionSchema = (words: Words, userId: z.ZodType<number | string>
       time_end: seconds('When it ended').nullable(),
       services: z.array(id).readonly().describe('Ids of its services'),
       time_limit: timeLimit('How long it may last from its placement on').nullable(),
+      waiting_for: z.array(sentence).optional().describe(REASONS),
       description: applicationSchema,
     })
     .meta({ id: 'Execution' });
-
-const sentence = z.string().describe('A sentence for people');
 
 const reasonSchema = z
   .strictObject({

@@ -1,7 +1,8 @@
-/** Schema and JSON of what a service used (H608). */
+/** Schemas and JSON of what a service used (H608), and of the last hour of a host (H658). */
 import * as z from 'zod';
 import { MAX_USAGE_POINTS } from '../../../shared/protocol/usage-lines.ts';
 import type { Resources } from '../../core/model/resources.ts';
+import type { SeenHost } from '../../operations/cluster/cluster.ts';
 import type { SeenUsage } from '../../operations/executions/usage.ts';
 
 export const usageSchema = z
@@ -37,4 +38,43 @@ export const usageJson = ({ startedAtMs, samples }: SeenUsage, reserved: Resourc
     cores,
   })),
   reserved: { memory: reserved.memoryBytes, cores: reserved.cores },
+});
+
+const bytes = z.int().nonnegative().describe('In bytes');
+const cores = z.number().nonnegative();
+
+export const hostUsageSchema = z
+  .strictObject({
+    samples: z
+      .array(
+        z.strictObject({
+          time: z.number().describe('In seconds since 1970'),
+          memory_reserved: bytes,
+          memory_used: bytes.nullable().describe('In bytes; null if it was not known'),
+          cores_reserved: cores,
+          cores_used: cores.nullable().describe('Null if it was not known'),
+        }),
+      )
+      .describe('Samples of the last hour, oldest first; the last one is of now'),
+    memory_total: bytes,
+    cores_total: cores,
+  })
+  .meta({ id: 'HostUsage' });
+
+export type HostUsageJson = z.infer<typeof hostUsageSchema>;
+
+export const hostUsageJson = ({
+  samples,
+  memoryBytes,
+  cores: total,
+}: Pick<SeenHost, 'samples' | 'memoryBytes' | 'cores'>): HostUsageJson => ({
+  samples: samples.map((one) => ({
+    time: one.atMs / 1_000,
+    memory_reserved: one.reservedMemoryBytes,
+    memory_used: one.usedMemoryBytes,
+    cores_reserved: one.reservedCores,
+    cores_used: one.usedCores,
+  })),
+  memory_total: memoryBytes,
+  cores_total: total,
 });

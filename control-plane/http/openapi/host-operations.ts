@@ -8,6 +8,7 @@ import {
   joinTokenSchema,
 } from '../json/host-schemas.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
+import { hostUsageSchema } from '../json/usage-schemas.ts';
 import type { Operation, Scheme } from './operation.ts';
 
 export function hostOperations(access: readonly Scheme[]): Operation[] {
@@ -38,6 +39,15 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       path: '/host/:id',
       summary: 'Read a host, with its services',
       answer: z.strictObject({ host: hostDetailSchema }),
+      errors: [404],
+    },
+    {
+      ...common,
+      isNative: true,
+      method: 'get',
+      path: '/host/:id/usage',
+      summary: 'Read what was reserved and in use on a host over the last hour',
+      answer: hostUsageSchema,
       errors: [404],
     },
     {

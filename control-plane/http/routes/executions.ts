@@ -1,7 +1,6 @@
 /** Routes of executions: parse, call the operation, render. */
 import { Hono } from 'hono';
 import { executionSeenAt, runningSinceMs } from '../../core/views/early-end.ts';
-import type { ExecutionView } from '../../core/views/execution-views.ts';
 import type { Context } from '../../operations/context.ts';
 import {
   changeTimeLimit,
@@ -22,6 +21,7 @@ import {
   submissionSteps,
   timeLimitSchema,
 } from '../../operations/executions/submission-input.ts';
+import { type ListedExecution, withWaitingReasons } from '../../operations/executions/waiting.ts';
 import type { ReadTurns } from '../../operations/read-turns.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
@@ -36,7 +36,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   const routes = new Hono<Env>();
   const { bodies } = context;
   const known = new KnownDescriptions();
-  const seen = (nowMs: number) => (execution: ExecutionView) =>
+  const seen = (nowMs: number) => (execution: ListedExecution) =>
     variant.hidesEarlyEnds ? executionSeenAt(execution, nowMs) : execution;
   const schema = variant.longNames ? longNamedSchema : submissionSchema;
   routes.post('/', async (c) => {
@@ -56,7 +56,8 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     const nowMs = context.nowMs();
     if (variant.hidesEarlyEnds) filter.runningSinceMs = runningSinceMs(nowMs);
     const { user, pages } = listExecutions(context, actor, filter, variant.lenientFilters);
-    const texts = objectTexts(pages, (one) => variant.executionText(seen(nowMs)(one)));
+    const listed = variant.listsReasons ? withWaitingReasons(context, pages) : pages;
+    const texts = objectTexts(listed, (one) => variant.executionText(seen(nowMs)(one)));
     return new Response(await streamInTurns(texts, context.turns, user.id), {
       headers: jsonText('').headers,
     });
@@ -140,10 +141,10 @@ async function streamInTurns(
  * whole. Never yields an empty text: a stream that enqueued nothing when pulled is not pulled again.
  */
 async function* objectTexts(
-  pages: AsyncGenerator<ExecutionView[]>,
-  executionText: (execution: ExecutionView) => string,
+  pages: AsyncGenerator<ListedExecution[]>,
+  executionText: (execution: ListedExecution) => string,
 ): AsyncGenerator<string> {
-  const textOf = (page: readonly ExecutionView[]) =>
+  const textOf = (page: readonly ListedExecution[]) =>
     page.map((one) => `"${one.id}":${executionText(one)}`).join(',');
   let before = '{';
   for (;;) {

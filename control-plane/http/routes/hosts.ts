@@ -1,5 +1,6 @@
 /** Routes of hosts: parse, call the operation, render. */
 import { Hono } from 'hono';
+import { viewHost } from '../../operations/cluster/cluster.ts';
 import { getHost, listHosts, removeHost, updateAgent, updateHost } from '../../operations/cluster/hosts.ts';
 import { createJoinToken } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
@@ -9,13 +10,15 @@ import type { JoinTokenJson } from '../json/host-schemas.ts';
 import { type AgentUpdateJson, hostDetailJson, hostJson, hostRemovalJson } from '../json/host-schemas.ts';
 import { empty, json } from '../json/render.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
+import { hostUsageJson } from '../json/usage-schemas.ts';
 import { checked, type Env, pathId, queryOf } from '../request.ts';
+import type { Routes } from '../variants/variant.ts';
 import type { Statuses } from '../words.ts';
 import { type InstallSources, installInstructions, readRelease } from './install.ts';
 
 export function hostRoutes(
   deps: Context & { bodies: BodyReader } & InstallSources,
-  { created, removed }: Pick<Statuses, 'created' | 'removed'>,
+  { created, removed, usage }: Pick<Statuses, 'created' | 'removed'> & Pick<Routes, 'usage'>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
@@ -39,6 +42,10 @@ export function hostRoutes(
   routes.get('/:id', async (c) => {
     return json({ host: hostDetailJson(await getHost(deps, c.get('actor'), pathId(c, 'id'))) });
   });
+  if (usage)
+    routes.get('/:id/usage', async (c) => {
+      return json(hostUsageJson(await viewHost(deps, c.get('actor'), pathId(c, 'id'))));
+    });
   routes.post('/:id', async (c) => {
     const input = async () => {
       const { accept, ...changes } = checked(hostChanges, await deps.bodies.json(c), 'body');

@@ -15,7 +15,7 @@ import { STREAM_HEADERS } from './execution-logs.ts';
 
 export function serviceRoutes(
   context: Context,
-  variant: Answers & Pick<Routes, 'explains' | 'hidesEarlyEnds' | 'serviceUsage'>,
+  variant: Answers & Pick<Routes, 'explains' | 'hidesEarlyEnds' | 'usage'>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   const readService = variant.explains ? describeService : getService;
@@ -30,7 +30,7 @@ export function serviceRoutes(
       headers: { ...STREAM_HEADERS, 'content-type': 'text/plain; charset=utf-8' },
     });
   });
-  if (variant.serviceUsage)
+  if (variant.usage)
     routes.get('/:id/usage', async (c) => {
       const { service, usage } = await readServiceUsage(context, c.get('actor'), pathId(c, 'id'));
       return json(usageJson(usage, requirementOf(service.description)));

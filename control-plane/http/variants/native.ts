@@ -1,6 +1,6 @@
 /**
  * Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532, H565,
- * H644).
+ * H644, H657, H658).
  */
 import { endpointsOf, healthOf } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
@@ -15,12 +15,17 @@ import type { Variant } from './variant.ts';
 export const native: Variant = {
   ...groupB,
   framedLogs: true,
-  serviceUsage: true,
+  usage: true,
+  listsReasons: true,
   changesTimeLimit: true,
   personalTokens: true,
   shop: true,
   audit: true,
-  executionText: (execution) => executionText(execution, groupB, { time_limit: execution.timeLimitS }),
+  executionText: (execution) =>
+    executionText(execution, groupB, {
+      time_limit: execution.timeLimitS,
+      ...(execution.waitingFor && { waiting_for: [...execution.waitingFor] }),
+    }),
   serviceJson: (service): ServiceJson => ({
     ...serviceJson(service),
     exit_code: service.hasDied ? (service.exit?.code ?? null) : null,

@@ -10,10 +10,11 @@ import type {
   UserChanges,
   UserFilter,
 } from '../../core/accounts/account-input.ts';
-import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
+import type { ServiceView } from '../../core/views/execution-views.ts';
 import type { TokenRules } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import type { OverQuota } from '../../operations/executions/executions.ts';
+import type { ListedExecution } from '../../operations/executions/waiting.ts';
 import type { Group } from '../json/schemas.ts';
 import type { Resource } from '../resources/resource.ts';
 import type { Statuses, Words } from '../words.ts';
@@ -23,7 +24,7 @@ export type Variant = Words & Statuses & Answers & Routes;
 /** The JSON text and values of the variant's answers. */
 export interface Answers {
   loginResult(account: Account): unknown;
-  executionText(execution: ExecutionView): string;
+  executionText(execution: ListedExecution): string;
   serviceJson(service: ServiceView): unknown;
   endpointsJson(endpoints: readonly Endpoint[]): unknown;
   /** The answer to a valid description. */
@@ -58,8 +59,10 @@ export interface Routes {
   explains: boolean;
   /** Whether the output of several services can be read as frames, from any position on (H432). */
   framedLogs?: boolean;
-  /** Whether programs can read what a service uses (H608). */
-  serviceUsage?: boolean;
+  /** Whether programs can read what services and hosts use (H608, H658). */
+  usage?: boolean;
+  /** Whether the list tells what queued executions wait for (H657). */
+  listsReasons?: boolean;
   /** Whether the time limit of an execution can be changed (H482). */
   changesTimeLimit?: boolean;
   /** Whether personal access tokens are made, listed and revoked here. All variants accept them (H484). */

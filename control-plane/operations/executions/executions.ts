@@ -34,6 +34,7 @@ import type { Context, ReadKey } from '../context.ts';
 import { findSecretProblem } from '../secrets/start-secrets.ts';
 import { getServices } from './reads.ts';
 import type { SubmissionInput } from './submission-input.ts';
+import { waitingReasons } from './waiting.ts';
 
 /** Parses the body. Called after authorisation, so that a caller without permission costs no work. */
 export type ReadSubmission = () => Promise<SubmissionInput>;
@@ -178,12 +179,13 @@ export interface ExecutionPage {
  * executions.
  */
 export async function pageExecutions(
-  { db, coordinator }: Context,
+  context: Context,
   actor: Actor,
   filter: ExecutionFilter,
   size: number,
 ): Promise<ExecutionPage> {
   const visible = visibleTo(authorise(actor, { kind: 'list-executions' }), filter);
+  const { db } = context;
   const { status, olderThan, ...all } = visible;
   const isFirst = status === undefined && olderThan === undefined;
   const [lines, counts, searchEnd] = await Promise.all([
@@ -192,21 +194,8 @@ export async function pageExecutions(
     visible.nameContains === undefined ? undefined : findSearchEnd(db, visible),
   ]);
   const shown = lines.slice(0, size);
-  const waitingFor = await waitingReasons(coordinator, shown);
+  const waitingFor = await waitingReasons(context, shown);
   return { lines: shown, hasMore: lines.length > size, counts, waitingFor, searchEnd };
-}
-
-async function waitingReasons(
-  coordinator: Context['coordinator'],
-  lines: readonly ExecutionLine[],
-): Promise<ExecutionPage['waitingFor']> {
-  const queued = lines.filter(({ status }) => status === 'queued').map(({ id }) => id);
-  if (queued.length === 0) return new Map();
-  const reasons = await coordinator.waitingReasons(queued).catch((error: unknown) => {
-    if (error instanceof OperationError && error.code === 'unavailable') return [];
-    throw error;
-  });
-  return new Map(reasons.map(({ executionId, waitingFor }) => [executionId, waitingFor]));
 }
 
 /** The next executions of the list, without counts. */

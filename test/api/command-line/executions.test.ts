@@ -72,8 +72,8 @@ onHosts(byTurns(setups), (host) => {
     const listed = JSON.parse(await outOf(['ps', '--json'])) as { id: number }[];
     expect(listed.map(({ id }) => id)).toEqual(ids);
     const [head = '', ...rows] = (await outOf(['ps'])).split('\n');
-    expect(head.split(/ +/)).toEqual(['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR']);
-    expect(rows[1]).toMatch(new RegExp(`^${ids[1]} +queued +\\d+s ago +other$`));
+    expect(head.split(/ +/)).toEqual(['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR', 'WAITS', 'FOR']);
+    expect(rows[1]).toMatch(new RegExp(`^${ids[1]} +queued +\\d+s ago +other +The cluster has no host`));
   });
 
   test('L20: get shows an execution with its services', async () => {
@@ -163,6 +163,42 @@ onHosts(byTurns(setups), (host) => {
     expect(problems).toContainEqual({ pointer: '/services/0/image', message: expect.any(String) });
     expect(problems).toContainEqual({ pointer: '/size', message: expect.any(String) });
     expect(JSON.parse(await outOf(['validate', '-', '--json'], ONE))).toEqual({ valid: true, problems: [] });
+  });
+
+  test('L143: ps shows the first reason for which an execution waits', async () => {
+    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
+    const id = await submit(waits);
+    const { waiting_for } = await api.explain(id);
+    const [reason = ''] = waiting_for;
+    expect(reason).not.toBe('');
+    expect(await outOf(['ps'])).toContain(reason);
+    expect(JSON.parse(await outOf(['ps', '--json']))).toMatchObject([{ id, waiting_for }]);
+  });
+
+  test('L144: stop and rm take ids from standard input or by a filter, and say at the end what failed', async () => {
+    const ids = [await submit(ONE, '--name', 'night'), await submit(ONE, '--name', 'night'), await submit()];
+    const [first = 0, second = 0, other = 0] = ids;
+    const refused: [words: string[], reason: string][] = [
+      [['rm'], '--filter'],
+      [['rm', '1', '--filter', 'name=night'], 'not both'],
+      [['rm', '--filter', 'name'], 'name is no filter'],
+      [['rm', '--filter', 'name=night', '--filter', 'name=day'], 'twice'],
+      [['rm', '--filter', 'naem=night'], 'naem'],
+    ];
+    for (const [words, reason] of refused) {
+      const { code, out, err } = await berth.run(words);
+      expect([code, out, err]).toEqual([125, '', expect.stringContaining(reason)]);
+    }
+    const stopped = await outOf(['stop', '--filter', 'name=night', '--filter', 'status=queued']);
+    expect(stopped.split('\n').sort()).toEqual(['', String(first), String(second)]);
+    await api.reached(first, 'terminated');
+    expect(await outOf(['stop', '--filter', 'name=night'])).toBe('');
+    const removed = await berth.run(['rm', '-'], `999998 ${first}\n${second} ${second}\n999999\n`);
+    expect([removed.code, removed.out]).toEqual([125, `${first}\n${second}\n`]);
+    expect(removed.err).toMatch(/^999998: .+\n999999: .+\n2 of 4 failed\.\n$/);
+    expect(Object.keys(await api.list())).toEqual([String(other)]);
+    expect(await outOf(['rm', '--filter', 'status=queued'])).toBe(`${other}\n`);
+    expect(await outOf(['rm', '-'], '')).toBe('');
   });
 
   test('L2: every problem of a description is reported with its place, and nothing is submitted', async () => {

@@ -76,6 +76,20 @@ onHosts(byTurns(setups), (host) => {
     expect(failed.out).toMatch(/\nmain0 +- .*no memory left/);
   });
 
+  test('L145: usage --host shows the last hour of a host, by name or id', async () => {
+    await agent.use({ memoryBytes: 3 * GIB, cores: 0.25 });
+    const { code, out, err } = await berth.run(['usage', '--host', 'host1']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/^TIME +MEMORY RESERVED +IN USE +CORES RESERVED +IN USE\n/);
+    expect(out.split('\n')[1]).toMatch(/^\S+ \S+ +1\.0 GiB +3\.0 GiB +0\.5 +0\.25$/);
+    const { samples } = JSON.parse((await berth.run(['usage', '--host', '1', '--json'])).out);
+    expect(samples.at(-1)).toMatchObject({ memory_reserved: GIB, memory_used: 3 * GIB, cores_used: 0.25 });
+    for (const words of [['usage'], ['usage', String(id), '--host', 'host1']]) {
+      const refused = await berth.run(words);
+      expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('--host with a host')]);
+    }
+  });
+
   test('L105: a user who may not see the hosts gets the own services alone', async () => {
     await addUser(host(), 'alice', 'secret words', 'user');
     const own = new CommandLine(join(home, 'alice'));

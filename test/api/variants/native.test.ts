@@ -59,6 +59,48 @@ onHosts(setups, (host) => {
     await agent.close();
   });
 
+  test("H657: in lists under Berth's own path a queued execution has what it waits for, and in no other list", async () => {
+    const submitted = await admin.post('/native/api/0.7/execution', { name: 'mine', application: waiting });
+    const { execution_id: id } = submitted.json<{ execution_id: number }>();
+    const { waiting_for } = (await admin.get(`/native/api/0.7/execution/${id}/explain`)).json<{
+      waiting_for: string[];
+    }>();
+    expect(waiting_for).not.toEqual([]);
+    const listed = async (path: string) => {
+      const list = (await admin.get(path)).json<Record<number, { waiting_for?: string[] }>>();
+      return list[id];
+    };
+    expect(await listed('/native/api/0.7/execution')).toMatchObject({ id, waiting_for });
+    expect(await listed('/native/api/0.7/execution?status=queued&limit=1000')).toMatchObject({ waiting_for });
+    expect(await listed('execution')).not.toHaveProperty('waiting_for');
+    const one = await admin.get(`/native/api/0.7/execution/${id}`);
+    expect(one.json()).not.toHaveProperty('waiting_for');
+    expect((await admin.delete(`/native/api/0.7/execution/${id}`)).status).toBe(200);
+    expect(await listed('/native/api/0.7/execution')).not.toHaveProperty('waiting_for');
+  });
+
+  test("H658: under Berth's own path the last hour of a host is there for those who may see its page", async () => {
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'measured' } });
+    await agent.use({ memoryBytes: 3 * 2 ** 30, cores: 0.25 });
+    const hosts = (await admin.get('host')).json<Record<number, { id: number; name: string }>>();
+    const id = Object.values(hosts).find(({ name }) => name === 'measured')?.id;
+    const path = `/native/api/0.7/host/${id}/usage`;
+    const usage = (await admin.get(path)).json<{ samples: object[] }>();
+    expect(usage).toEqual({
+      ...{ samples: expect.any(Array), memory_total: expect.any(Number), cores_total: expect.any(Number) },
+    });
+    expect(usage.samples.at(-1)).toEqual({
+      time: expect.any(Number),
+      ...{ memory_reserved: 0, memory_used: 3 * 2 ** 30, cores_reserved: 0, cores_used: 0.25 },
+    });
+    await addUser(host(), 'onlooker', 'secret words', 'user');
+    expect((await anonymous.with(basic('onlooker', 'secret words')).get(path)).status).toBe(403);
+    expect((await anonymous.get(path)).status).toBe(401);
+    expect((await admin.get('/native/api/0.7/host/999/usage')).status).toBe(404);
+    expect((await admin.get(`host/${id}/usage`)).status).toBe(404);
+    await agent.close();
+  });
+
   test('H503: under its own path a service has its endpoints, which are those of the execution together', async () => {
     const agent = await ScriptedAgent.join(host());
     const port = { protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };

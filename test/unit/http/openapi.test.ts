@@ -57,6 +57,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
       expect(own.map((one) => one.replace(NATIVE_PATH, '')).sort()).toEqual([
         'DELETE /token/{id}',
         'GET /audit',
+        'GET /host/{id}/usage',
         'GET /service/{id}/usage',
         'GET /shop',
         'GET /shop/{id}',
