@@ -57,7 +57,7 @@ const LOOKS: readonly Look[] = [
     problems: async (page) => [...(await shiftProblems(page)), ...(await accessProblems(page, 'structure'))],
   },
   {
-    kind: 'narrow and dark, without script',
+    kind: 'without script, narrow and dark',
     options: { viewport: NARROW, colorScheme: 'dark', javaScriptEnabled: false },
     problems: deadControls,
   },
