@@ -10,7 +10,9 @@ import type { PasswordSource } from '../operations/passwords/password-source.ts'
 import type { Connection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { filled } from './escaping.ts';
-import type { LdapConfig } from './ldap-settings.ts';
+import type { LdapAddress, LdapConfig } from './ldap-settings.ts';
+import { RefusalTimes } from './refusal-times.ts';
+import { Servers } from './servers.ts';
 import { openConnection } from './sockets.ts';
 
 /** Failures in a row are one line of the log in this time. */
@@ -23,7 +25,7 @@ export interface Directory extends PasswordSource {
 
 /** Reads the authorities, and connects to nothing yet: Berth starts whether or not the directory runs. */
 export async function openDirectory(config: LdapConfig, log: Logger): Promise<Directory> {
-  const { caFile } = config.address;
+  const { caFile } = config;
   const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8');
   return new LdapDirectory(config, ca, log);
 }
@@ -34,6 +36,8 @@ class LdapDirectory implements Directory {
   readonly #ca: string | undefined;
   readonly #log: Logger;
   readonly #pool: ConnectionPool;
+  readonly #servers: Servers;
+  readonly #refusals = new RefusalTimes();
   /** When a failure was last reported, while the directory fails. */
   #reportedMs: number | undefined;
 
@@ -43,6 +47,7 @@ class LdapDirectory implements Directory {
     this.#log = log;
     this.maxRunning = config.connections;
     this.#pool = new ConnectionPool(config.connections);
+    this.#servers = new Servers(config.servers, () => performance.now());
   }
 
   async verify(username: string | undefined, password: string): Promise<boolean> {
@@ -54,8 +59,12 @@ class LdapDirectory implements Directory {
       timeoutMs,
     );
     try {
+      const beganMs = performance.now();
       const isRight = await this.#attempt(username, password, ended.signal);
       this.#succeeded();
+      const tookMs = performance.now() - beganMs;
+      if (username === undefined) await after(this.#refusals.sample(Math.random()) - tookMs);
+      else if (!isRight) this.#refusals.add(tookMs);
       return isRight;
     } catch (error) {
       this.#failed(error);
@@ -77,13 +86,36 @@ class LdapDirectory implements Directory {
     const kept = this.#pool.take();
     if (kept) {
       try {
-        return await this.#verifyBy(kept, username, password, signal);
+        // The server of this one may have ended, too, so that time must be left for others.
+        const { servers, timeoutMs } = this.#config;
+        const own = servers.length === 1 ? signal : shareOf(signal, timeoutMs / (servers.length + 1));
+        return await this.#verifyBy(kept, username, password, own);
       } catch (error) {
         if (signal.aborted) throw error;
       }
     }
-    const fresh = await openConnection(this.#config.address, this.#ca, signal);
-    return this.#verifyBy(fresh, username, password, signal);
+    return this.#attemptAnew(username, password, signal);
+  }
+
+  /** By the first server that answers. One that does not must leave time for those after it. */
+  async #attemptAnew(username: string | undefined, password: string, signal: AbortSignal): Promise<boolean> {
+    const untilMs = performance.now() + this.#config.timeoutMs;
+    const servers = this.#servers.inOrder();
+    for (const [at, address] of servers.entries()) {
+      const left = servers.length - at;
+      const own = left === 1 ? signal : shareOf(signal, Math.max(1, (untilMs - performance.now()) / left));
+      try {
+        const fresh = await openConnection(address, this.#ca, own);
+        const isRight = await this.#verifyBy(fresh, username, password, own);
+        this.#servers.worked(address);
+        return isRight;
+      } catch (error) {
+        this.#servers.failed(address);
+        if (left === 1 || signal.aborted) throw error;
+        this.#serverFailed(address, error);
+      }
+    }
+    throw new Error('there is always a server');
   }
 
   async #verifyBy(
@@ -126,12 +158,16 @@ class LdapDirectory implements Directory {
     return naming.by === 'template' ? filled(naming.userDn, nobody()) : `cn=${nobody()},${naming.base}`;
   }
 
+  /** Another server is asked next. */
+  #serverFailed({ host, port }: LdapAddress, error: unknown): void {
+    this.#log('directory.server-failed', { server: `${host}:${port}`, reason: reasonOf(error) });
+  }
+
   #failed(error: unknown): void {
     const nowMs = performance.now();
     if (this.#reportedMs !== undefined && nowMs - this.#reportedMs < REPORT_MS) return;
     this.#reportedMs = nowMs;
-    const reason = error instanceof Error ? error.message : String(error);
-    this.#log('directory.failed', { reason: reason.slice(0, MAX_REASON_LENGTH) });
+    this.#log('directory.failed', { reason: reasonOf(error) });
   }
 
   #succeeded(): void {
@@ -139,5 +175,17 @@ class LdapDirectory implements Directory {
     this.#reportedMs = undefined;
   }
 }
+
+const reasonOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON_LENGTH);
+
+/** Ends with `signal`, or after `ms`. */
+function shareOf(signal: AbortSignal, ms: number): AbortSignal {
+  const share = AbortSignal.timeout(Math.round(ms));
+  return AbortSignal.any([signal, share]);
+}
+
+const after = (ms: number): Promise<void> =>
+  ms > 0 ? new Promise((done) => setTimeout(done, ms)) : Promise.resolve();
 
 const nobody = (): string => `berth${randomBytes(8).toString('hex')}`;

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { PLACE } from './escaping.ts';
 
 const MAX_TEXT_LENGTH = 1_000;
+const MAX_SERVERS = 8;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 
 const text = z.string().min(1).max(MAX_TEXT_LENGTH);
@@ -13,7 +14,11 @@ const template = text.refine(
 
 export const ldapSettings = {
   BERTH_LDAP_URL: text
-    .refine((url) => addressOf(url) !== undefined, 'must be ldap://HOST or ldaps://HOST, perhaps with a port')
+    .refine(
+      (urls) => addressesIn(urls).every((one) => one !== undefined),
+      'must be ldap://HOST or ldaps://HOST, perhaps with a port, or several of them with spaces between',
+    )
+    .refine((urls) => addressesIn(urls).length <= MAX_SERVERS, `must name at most ${MAX_SERVERS} servers`)
     .optional(),
   BERTH_LDAP_TLS: z.enum(['on', 'off', 'insecure']).default('on'),
   BERTH_LDAP_CA: text.optional(),
@@ -42,8 +47,6 @@ export interface LdapAddress {
   host: string;
   port: number;
   tls: 'from-start' | 'start-tls' | 'none';
-  /** Path of the PEM file with the authorities; undefined: those of Node. */
-  caFile: string | undefined;
 }
 
 /** How the distinguished name of a user is found. */
@@ -52,7 +55,10 @@ export type UserNaming =
   | { by: 'search'; base: string; filter: string; reader: { dn: string; password: string } | undefined };
 
 export interface LdapConfig {
-  address: LdapAddress;
+  /** In the order in which they are tried. */
+  servers: LdapAddress[];
+  /** Path of the PEM file with the authorities; undefined: those of Node. */
+  caFile: string | undefined;
   naming: UserNaming;
   /** The longest that one verification may take. */
   timeoutMs: number;
@@ -63,8 +69,9 @@ export interface LdapConfig {
 export function ldapProblems(settings: LdapSettings): string[] {
   const { BERTH_LDAP_URL: url, BERTH_LDAP_USER_DN: userDn, BERTH_LDAP_SEARCH_BASE: base } = settings;
   if (url === undefined) return [];
-  const address = addressOf(url);
-  const isPlain = settings.BERTH_LDAP_TLS === 'off' && !LOOPBACK.test(address?.host ?? '');
+  const addresses = addressesIn(url);
+  const isPlain =
+    settings.BERTH_LDAP_TLS === 'off' && addresses.some((one) => !LOOPBACK.test(one?.host ?? ''));
   return [
     ...((userDn === undefined) === (base === undefined)
       ? ['BERTH_LDAP_USER_DN: set either this or BERTH_LDAP_SEARCH_BASE if BERTH_LDAP_URL is set']
@@ -72,7 +79,7 @@ export function ldapProblems(settings: LdapSettings): string[] {
     ...((settings.BERTH_LDAP_BIND_DN === undefined) === (settings.BERTH_LDAP_BIND_PASSWORD === undefined)
       ? []
       : ['BERTH_LDAP_BIND_DN: must be set together with BERTH_LDAP_BIND_PASSWORD']),
-    ...(settings.BERTH_LDAP_TLS !== 'on' && address?.tls === 'from-start'
+    ...(settings.BERTH_LDAP_TLS !== 'on' && addresses.some((one) => one?.tls === 'from-start')
       ? ['BERTH_LDAP_TLS: must be on with ldaps://']
       : []),
     ...(isPlain
@@ -85,12 +92,14 @@ export function ldapProblems(settings: LdapSettings): string[] {
 
 /** Undefined if there is no directory. The settings must have no problems. */
 export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
-  const address = addressOf(settings.BERTH_LDAP_URL ?? '');
-  if (!address) return undefined;
-  const { host, port, tls } = address;
+  const { BERTH_LDAP_URL: urls, BERTH_LDAP_CA: caFile } = settings;
+  if (urls === undefined) return undefined;
   const isEncrypted = settings.BERTH_LDAP_TLS === 'on';
+  const servers = addressesIn(urls).flatMap((one) =>
+    one ? [{ ...one, tls: isEncrypted ? one.tls : ('none' as const) }] : [],
+  );
   return {
-    address: { host, port, tls: isEncrypted ? tls : 'none', caFile: settings.BERTH_LDAP_CA },
+    ...{ servers, caFile },
     naming: namingOf(settings),
     timeoutMs: Math.round(settings.BERTH_LDAP_TIMEOUT * 1_000),
     connections: settings.BERTH_LDAP_CONNECTIONS,
@@ -105,8 +114,10 @@ function namingOf(settings: LdapSettings): UserNaming {
   return { by: 'search', base, filter: settings.BERTH_LDAP_SEARCH_FILTER, reader };
 }
 
+const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);
+
 /** Undefined if the text is anything else than a scheme, a host and perhaps a port. */
-function addressOf(url: string): Pick<LdapAddress, 'host' | 'port' | 'tls'> | undefined {
+function addressOf(url: string): LdapAddress | undefined {
   const [, scheme, inBrackets, name, port] =
     /^(ldaps?):\/\/(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?\/?$/i.exec(url) ?? [];
   if (scheme === undefined || Number(port ?? 1) > 65_535) return undefined;

@@ -1,0 +1,146 @@
+/** Several servers of a directory, which is asked and when the next one, and the time of refusals. */
+import { afterEach, expect, test } from 'vitest';
+import { ConfigError, readNodeConfig } from '../../../control-plane/config.ts';
+import { openDirectory } from '../../../control-plane/directory/ldap-directory.ts';
+import { ldapConfigOf } from '../../../control-plane/directory/ldap-settings.ts';
+import { RefusalTimes } from '../../../control-plane/directory/refusal-times.ts';
+import { Servers } from '../../../control-plane/directory/servers.ts';
+import {
+  type Asked,
+  RESPONSE,
+  result,
+  ScriptedDirectory,
+} from '../../support/directory/scripted-directory.ts';
+
+const ending: (() => void)[] = [];
+let events: { event: string; server?: unknown }[] = [];
+afterEach(() => {
+  for (const end of ending.splice(0)) end();
+  events = [];
+});
+
+const start = async (answer: (asked: Asked) => void) => {
+  const server = await ScriptedDirectory.start(answer);
+  ending.push(() => server.stop());
+  return server;
+};
+const configOf = (urls: string) =>
+  ldapConfigOf(
+    readNodeConfig({
+      ...{ BERTH_LDAP_URL: urls, BERTH_LDAP_TLS: 'off', BERTH_LDAP_TIMEOUT: '0.6' },
+      BERTH_LDAP_USER_DN: 'uid={name},dc=example',
+    }),
+  );
+async function open(...urls: string[]) {
+  const config = configOf(urls.join(' '));
+  if (!config) throw new Error('no directory');
+  const directory = await openDirectory(config, (event, fields) => void events.push({ event, ...fields }));
+  ending.push(() => directory.close());
+  return directory;
+}
+
+const accepts = ({ id, socket }: Asked) => void socket.write(result(id, RESPONSE.bind));
+const refuses = ({ id, socket }: Asked) => void socket.write(result(id, RESPONSE.bind, 49));
+
+test.each<[string, (asked: Asked) => void]>([
+  ['answers nothing', () => {}],
+  ['ends the connection', ({ socket }) => void socket.destroy()],
+  ['sends something malformed', ({ socket }) => void socket.write('HTTP/1.1 200 OK')],
+  ['answers that it is busy', ({ id, socket }) => void socket.write(result(id, RESPONSE.bind, 51))],
+])(
+  'H648: if the first server %s, the second one is asked, and goes first from then on',
+  async (_, answer) => {
+    const [first, second] = [await start(answer), await start(accepts)];
+    const directory = await open(first.url, second.url);
+    expect(await directory.verify('alice', 'secret words')).toBe(true);
+    expect(events.map(({ event, server }) => [event, `ldap://${server}`])).toEqual([
+      ['directory.server-failed', first.url],
+    ]);
+    await Promise.all(Array.from({ length: 3 }, () => directory.verify('alice', 'secret words')));
+    expect([first.connections, second.connections]).toEqual([1, 3]);
+  },
+);
+
+test('H648: a kept connection to a server that has stopped answering leaves time for the next server', async () => {
+  let isSilent = false;
+  const first = await start((asked) => (isSilent ? undefined : accepts(asked)));
+  const second = await start(accepts);
+  const directory = await open(first.url, second.url);
+  expect(await directory.verify('alice', 'secret words')).toBe(true);
+  isSilent = true;
+  expect(await directory.verify('alice', 'secret words')).toBe(true);
+  expect([first.connections, second.connections]).toEqual([2, 1]);
+});
+
+test('H648: a refusal by the first server counts, and no other one gets the password', async () => {
+  const [first, second] = [await start(refuses), await start(accepts)];
+  const directory = await open(first.url, second.url);
+  expect(await directory.verify('alice', 'secret words')).toBe(false);
+  expect([second.connections, events]).toEqual([0, []]);
+});
+
+test('H648: if no server answers, the login is refused within the time of one', async () => {
+  const servers = [await start(() => {}), await start(() => {}), await start(() => {})];
+  const directory = await open(...servers.map(({ url }) => url));
+  const beganMs = performance.now();
+  const code = await directory.verify('alice', 'secret words').catch((error) => error.code);
+  expect([code, servers.map(({ connections }) => connections)]).toEqual(['unavailable', [1, 1, 1]]);
+  expect(performance.now() - beganMs).toBeLessThan(2_000);
+  expect(events.at(-1)?.event).toBe('directory.failed');
+});
+
+test('H648: a server that has failed is tried last for 30 s, and others keep their order', () => {
+  let nowMs = 0;
+  const config = configOf('ldap://127.0.0.1:1 ldap://127.0.0.1:2  ldap://127.0.0.1:3');
+  const servers = new Servers(config?.servers ?? [], () => nowMs);
+  const ports = () => servers.inOrder().map(({ port }) => port);
+  const [first] = servers.inOrder();
+  if (!first) throw new Error('no server');
+  servers.failed(first);
+  expect(ports()).toEqual([2, 3, 1]);
+  nowMs = 30_000;
+  expect(ports()).toEqual([1, 2, 3]);
+  servers.failed(first);
+  servers.worked(first);
+  expect(ports()).toEqual([1, 2, 3]);
+});
+
+test('H648: each of several servers is checked like one, and there are at most 8', () => {
+  const problemOf = (urls: string): string => {
+    try {
+      configOf(urls);
+      return '';
+    } catch (error) {
+      if (error instanceof ConfigError) return error.message;
+      throw error;
+    }
+  };
+  expect(problemOf(Array(8).fill('ldap://localhost').join(' '))).toBe('');
+  expect(problemOf(Array(9).fill('ldap://localhost').join(' '))).toMatch(/at most 8/);
+  expect(problemOf('ldap://localhost http://localhost')).toMatch(/BERTH_LDAP_URL: must be/);
+  expect(problemOf('ldap://localhost ldap://directory.example.org')).toMatch(/BERTH_LDAP_TLS: off/);
+  expect(problemOf('ldap://localhost ldaps://localhost')).toMatch(/must be on with ldaps/);
+});
+
+test('H650: a name that nobody has is refused as slowly as a wrong password, where the directory hashes only those of entries', async () => {
+  const server = await start((asked) => {
+    if (!server.received.includes('alice')) return refuses(asked);
+    return void setTimeout(() => refuses(asked), 100);
+  });
+  const directory = await open(server.url);
+  const timeOf = async (name: string | undefined) => {
+    const beganMs = performance.now();
+    server.received = Buffer.alloc(0);
+    expect(await directory.verify(name, 'wrong words')).toBe(false);
+    return performance.now() - beganMs;
+  };
+  expect(await timeOf('alice')).toBeGreaterThan(90);
+  for (let n = 0; n < 3; n++) expect(await timeOf(undefined)).toBeGreaterThan(90);
+});
+
+test('H650: of the times of refusals the last 32 count, and each may be the one', () => {
+  const times = new RefusalTimes();
+  expect(times.sample(0.5)).toBe(0);
+  for (let ms = 1; ms <= 100; ms++) times.add(ms);
+  expect([times.sample(0), times.sample(0.5), times.sample(0.999)]).toEqual([69, 85, 100]);
+});
