@@ -41,6 +41,7 @@ import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
 import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
+import { rightsByDirectory } from './operations/sign-on/directory-rights.ts';
 import { signOnOf } from './operations/sign-on/settings.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
@@ -166,6 +167,10 @@ function newApp(
     addressOf: behindProxy ? forwardedAddress : peerAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
     directory,
+    rightsOf:
+      directory &&
+      config.BERTH_LDAP_GROUPS &&
+      rightsByDirectory({ db, coordinator: coordinator.api }, directory, config.BERTH_LDAP_GROUPS),
     withoutDirectory: ({ id }) =>
       log('directory.missing', { userId: id, reason: 'BERTH_LDAP_URL is not set' }),
     bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,

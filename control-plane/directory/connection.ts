@@ -19,7 +19,6 @@ const NO_SUCH_OBJECT = 32;
  * insufficientAccessRights and unwillingToPerform.
  */
 const REFUSALS: readonly number[] = [19, NO_SUCH_OBJECT, 34, 48, 49, 50, 53];
-const MAX_ENTRIES = 2;
 
 type Request = BindRequest | SearchRequest | ExtendedRequest;
 
@@ -96,18 +95,18 @@ export class Connection {
     if (code !== SUCCESS) throw refused('a login without a name: set BERTH_LDAP_BIND_DN', code, text);
   }
 
-  /** The distinguished names of the entries that match, at most two. No attribute is requested. */
-  async find(base: string, filter: string, timeLimitMs: number): Promise<string[]> {
+  /** The distinguished names of the entries that match, at most `max`. No attribute is requested. */
+  async find(base: string, filter: string, timeLimitMs: number, max: number): Promise<string[]> {
     const { code, text, dns } = await this.#exchange(
       'search',
       new SearchRequest({
         ...{ messageId: this.#nextId(), baseDN: base, scope: 'sub', derefAliases: 'never' },
         ...{ filter: FilterParser.parseString(filter), attributes: ['1.1'] },
-        ...{ sizeLimit: MAX_ENTRIES, timeLimit: Math.ceil(timeLimitMs / 1_000) },
+        ...{ sizeLimit: max, timeLimit: Math.ceil(timeLimitMs / 1_000) },
       }),
     );
     if (code !== SUCCESS && code !== SIZE_LIMIT_EXCEEDED) throw refused('the search', code, text);
-    return dns.slice(0, MAX_ENTRIES);
+    return dns.slice(0, max);
   }
 
   close(): void {

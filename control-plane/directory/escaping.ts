@@ -6,6 +6,16 @@
 /** Stands for the name in a template. */
 export const PLACE = '{name}';
 
+/** Stands for the distinguished name of a user in a filter. */
+export const DN_PLACE = '{dn}';
+
+/** The filter with both places replaced by escaped values. */
+export const filledFor = (filter: string, dn: string, name: string): string =>
+  filled(
+    filter.replaceAll(DN_PLACE, () => escaped(dn)),
+    name,
+  );
+
 /** `{name}` replaced by the escaped name. Both syntaxes read `\` and two hexadecimal digits as one byte. */
 export const filled = (template: string, name: string): string =>
   template.replaceAll(PLACE, () => escaped(name));

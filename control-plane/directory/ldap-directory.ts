@@ -9,8 +9,8 @@ import { OperationError } from '../core/model/errors.ts';
 import type { PasswordSource } from '../operations/passwords/password-source.ts';
 import type { Connection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
-import { filled } from './escaping.ts';
-import type { LdapAddress, LdapConfig } from './ldap-settings.ts';
+import { filled, filledFor } from './escaping.ts';
+import type { GroupSearch, LdapAddress, LdapConfig } from './ldap-settings.ts';
 import { RefusalTimes } from './refusal-times.ts';
 import { Servers } from './servers.ts';
 import { openConnection } from './sockets.ts';
@@ -18,6 +18,10 @@ import { openConnection } from './sockets.ts';
 /** Failures in a row are one line of the log in this time. */
 const REPORT_MS = 60_000;
 const MAX_REASON_LENGTH = 300;
+/** A user with more is refused. Their names must fit into what one verification reads. */
+const MAX_GROUPS = 400;
+
+type Work<T> = (connection: Connection) => Promise<T>;
 
 export interface Directory extends PasswordSource {
   close(): void;
@@ -52,6 +56,25 @@ class LdapDirectory implements Directory {
 
   async verify(username: string | undefined, password: string): Promise<boolean> {
     if (password === '') return false;
+    const beganMs = performance.now();
+    const isRight = await this.#run((connection) => this.#verifyBy(connection, username, password));
+    const tookMs = performance.now() - beganMs;
+    if (username === undefined) await after(this.#refusals.sample(Math.random()) - tookMs);
+    else if (!isRight) this.#refusals.add(tookMs);
+    return isRight;
+  }
+
+  async groupsOf(username: string): Promise<string[]> {
+    const { groups } = this.#config;
+    return groups ? this.#run((connection) => this.#groupsBy(connection, groups, username)) : [];
+  }
+
+  close(): void {
+    this.#pool.close();
+  }
+
+  /** Within the time-out. Rejects with `unavailable` if no server answers. */
+  async #run<T>(work: Work<T>): Promise<T> {
     const { timeoutMs } = this.#config;
     const ended = new AbortController();
     const timer = setTimeout(
@@ -59,13 +82,9 @@ class LdapDirectory implements Directory {
       timeoutMs,
     );
     try {
-      const beganMs = performance.now();
-      const isRight = await this.#attempt(username, password, ended.signal);
+      const result = await this.#attempt(work, ended.signal);
       this.#succeeded();
-      const tookMs = performance.now() - beganMs;
-      if (username === undefined) await after(this.#refusals.sample(Math.random()) - tookMs);
-      else if (!isRight) this.#refusals.add(tookMs);
-      return isRight;
+      return result;
     } catch (error) {
       this.#failed(error);
       throw new OperationError(
@@ -77,38 +96,33 @@ class LdapDirectory implements Directory {
     }
   }
 
-  close(): void {
-    this.#pool.close();
-  }
-
   /** By a kept connection, if there is one. The directory may have closed it by now, so then by a new one. */
-  async #attempt(username: string | undefined, password: string, signal: AbortSignal): Promise<boolean> {
+  async #attempt<T>(work: Work<T>, signal: AbortSignal): Promise<T> {
     const kept = this.#pool.take();
     if (kept) {
       try {
         // The server of this one may have ended, too, so that time must be left for others.
         const { servers, timeoutMs } = this.#config;
         const own = servers.length === 1 ? signal : shareOf(signal, timeoutMs / (servers.length + 1));
-        return await this.#verifyBy(kept, username, password, own);
+        return await this.#use(kept, work, own);
       } catch (error) {
         if (signal.aborted) throw error;
       }
     }
-    return this.#attemptAnew(username, password, signal);
+    return this.#attemptAnew(work, signal);
   }
 
   /** By the first server that answers. One that does not must leave time for those after it. */
-  async #attemptAnew(username: string | undefined, password: string, signal: AbortSignal): Promise<boolean> {
+  async #attemptAnew<T>(work: Work<T>, signal: AbortSignal): Promise<T> {
     const untilMs = performance.now() + this.#config.timeoutMs;
     const servers = this.#servers.inOrder();
     for (const [at, address] of servers.entries()) {
       const left = servers.length - at;
       const own = left === 1 ? signal : shareOf(signal, Math.max(1, (untilMs - performance.now()) / left));
       try {
-        const fresh = await openConnection(address, this.#ca, own);
-        const isRight = await this.#verifyBy(fresh, username, password, own);
+        const result = await this.#use(await openConnection(address, this.#ca, own), work, own);
         this.#servers.worked(address);
-        return isRight;
+        return result;
       } catch (error) {
         this.#servers.failed(address);
         if (left === 1 || signal.aborted) throw error;
@@ -118,35 +132,52 @@ class LdapDirectory implements Directory {
     throw new Error('there is always a server');
   }
 
-  async #verifyBy(
-    connection: Connection,
-    username: string | undefined,
-    password: string,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #use<T>(connection: Connection, work: Work<T>, signal: AbortSignal): Promise<T> {
     try {
-      const isRight = await connection.use(signal, async () => {
-        const dn = await this.#find(connection, username ?? nobody());
-        const isAccepted = await connection.accepts(dn ?? this.#nobodysDn(), password);
-        return isAccepted && username !== undefined && dn !== undefined;
-      });
+      const result = await connection.use(signal, () => work(connection));
       this.#pool.give(connection);
-      return isRight;
+      return result;
     } catch (error) {
       connection.close();
       throw error;
     }
   }
 
+  async #verifyBy(connection: Connection, username: string | undefined, password: string): Promise<boolean> {
+    const dn = await this.#find(connection, username ?? nobody());
+    const isAccepted = await connection.accepts(dn ?? this.#nobodysDn(), password);
+    return isAccepted && username !== undefined && dn !== undefined;
+  }
+
+  async #groupsBy(
+    connection: Connection,
+    { base, filter }: GroupSearch,
+    username: string,
+  ): Promise<string[]> {
+    const dn = await this.#find(connection, username);
+    if (dn === undefined) return [];
+    if (this.#config.naming.by === 'template') await this.#bindReader(connection);
+    const { timeoutMs } = this.#config;
+    const found = await connection.find(base, filledFor(filter, dn, username), timeoutMs, MAX_GROUPS + 1);
+    // The first row of the table that applies could be among those that are left out.
+    if (found.length > MAX_GROUPS) throw new Error(`The user has more than ${MAX_GROUPS} groups.`);
+    return found;
+  }
+
+  async #bindReader(connection: Connection): Promise<void> {
+    const { reader } = this.#config;
+    if (!reader) await connection.bindAnonymously();
+    else if (!(await connection.accepts(reader.dn, reader.password)))
+      throw new Error('The directory refuses the name or the password of BERTH_LDAP_BIND_DN.');
+  }
+
   /** The distinguished name of the user; undefined if there is none, or if there are several. */
   async #find(connection: Connection, username: string): Promise<string | undefined> {
     const { naming, timeoutMs } = this.#config;
     if (naming.by === 'template') return filled(naming.userDn, username);
-    const { reader, base, filter } = naming;
-    if (!reader) await connection.bindAnonymously();
-    else if (!(await connection.accepts(reader.dn, reader.password)))
-      throw new Error('The directory refuses the name or the password of BERTH_LDAP_BIND_DN.');
-    const [dn, another] = await connection.find(base, filled(filter, username), timeoutMs);
+    const { base, filter } = naming;
+    await this.#bindReader(connection);
+    const [dn, another] = await connection.find(base, filled(filter, username), timeoutMs, 2);
     if (another === undefined) return dn;
     this.#log('directory.ambiguous', { filter, reason: 'several entries match one name' });
     return undefined;

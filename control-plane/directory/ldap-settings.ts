@@ -1,6 +1,7 @@
 /** Settings of the directory that verifies the passwords of users of `ldap`. On Node only. */
 import * as z from 'zod';
-import { PLACE } from './escaping.ts';
+import { groupTable } from '../operations/accounts/group-table.ts';
+import { DN_PLACE, PLACE } from './escaping.ts';
 
 const MAX_TEXT_LENGTH = 1_000;
 const MAX_SERVERS = 8;
@@ -27,6 +28,14 @@ export const ldapSettings = {
   BERTH_LDAP_SEARCH_FILTER: template.default('(uid={name})'),
   BERTH_LDAP_BIND_DN: text.optional(),
   BERTH_LDAP_BIND_PASSWORD: text.optional(),
+  BERTH_LDAP_GROUPS: groupTable.optional(),
+  BERTH_LDAP_GROUP_BASE: text.optional(),
+  BERTH_LDAP_GROUP_FILTER: text
+    .refine(
+      (one) => one.includes(DN_PLACE) || one.includes(PLACE),
+      `must contain ${DN_PLACE} or ${PLACE}, which the user's distinguished name or name replaces`,
+    )
+    .default(`(member=${DN_PLACE})`),
   BERTH_LDAP_TIMEOUT: z.coerce
     .number('must be a number of seconds')
     .min(0.1, 'must be at least 0.1 seconds')
@@ -50,9 +59,13 @@ export interface LdapAddress {
 }
 
 /** How the distinguished name of a user is found. */
-export type UserNaming =
-  | { by: 'template'; userDn: string }
-  | { by: 'search'; base: string; filter: string; reader: { dn: string; password: string } | undefined };
+export type UserNaming = { by: 'template'; userDn: string } | { by: 'search'; base: string; filter: string };
+
+/** How the groups of a user are found. */
+export interface GroupSearch {
+  base: string;
+  filter: string;
+}
 
 export interface LdapConfig {
   /** In the order in which they are tried. */
@@ -60,6 +73,10 @@ export interface LdapConfig {
   /** Path of the PEM file with the authorities; undefined: those of Node. */
   caFile: string | undefined;
   naming: UserNaming;
+  /** Who searches; undefined: nobody in particular. */
+  reader: { dn: string; password: string } | undefined;
+  /** Undefined if role and quota are administered here. */
+  groups: GroupSearch | undefined;
   /** The longest that one verification may take. */
   timeoutMs: number;
   connections: number;
@@ -79,6 +96,9 @@ export function ldapProblems(settings: LdapSettings): string[] {
     ...((settings.BERTH_LDAP_BIND_DN === undefined) === (settings.BERTH_LDAP_BIND_PASSWORD === undefined)
       ? []
       : ['BERTH_LDAP_BIND_DN: must be set together with BERTH_LDAP_BIND_PASSWORD']),
+    ...((settings.BERTH_LDAP_GROUPS === undefined) === (settings.BERTH_LDAP_GROUP_BASE === undefined)
+      ? []
+      : ['BERTH_LDAP_GROUPS: must be set together with BERTH_LDAP_GROUP_BASE']),
     ...(settings.BERTH_LDAP_TLS !== 'on' && addresses.some((one) => one?.tls === 'from-start')
       ? ['BERTH_LDAP_TLS: must be on with ldaps://']
       : []),
@@ -101,6 +121,8 @@ export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
   return {
     ...{ servers, caFile },
     naming: namingOf(settings),
+    reader: readerOf(settings),
+    groups: groupsOf(settings),
     timeoutMs: Math.round(settings.BERTH_LDAP_TIMEOUT * 1_000),
     connections: settings.BERTH_LDAP_CONNECTIONS,
   };
@@ -109,9 +131,15 @@ export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
 function namingOf(settings: LdapSettings): UserNaming {
   const { BERTH_LDAP_USER_DN: userDn, BERTH_LDAP_SEARCH_BASE: base = '' } = settings;
   if (userDn !== undefined) return { by: 'template', userDn };
-  const { BERTH_LDAP_BIND_DN: dn, BERTH_LDAP_BIND_PASSWORD: password } = settings;
-  const reader = dn === undefined || password === undefined ? undefined : { dn, password };
-  return { by: 'search', base, filter: settings.BERTH_LDAP_SEARCH_FILTER, reader };
+  return { by: 'search', base, filter: settings.BERTH_LDAP_SEARCH_FILTER };
+}
+
+const readerOf = ({ BERTH_LDAP_BIND_DN: dn, BERTH_LDAP_BIND_PASSWORD: password }: LdapSettings) =>
+  dn === undefined || password === undefined ? undefined : { dn, password };
+
+function groupsOf(settings: LdapSettings): GroupSearch | undefined {
+  const { BERTH_LDAP_GROUPS: rows, BERTH_LDAP_GROUP_BASE: base = '' } = settings;
+  return rows && { base, filter: settings.BERTH_LDAP_GROUP_FILTER };
 }
 
 const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);

@@ -70,3 +70,10 @@ export function rowFor(rows: readonly GroupRow[], groups: readonly string[]): Gr
   const own = new Set(groups);
   return rows.find(({ group }) => group === ANY_GROUP || own.has(group));
 }
+
+/** A distinguished name in one form: capitals and spaces beside its separators make no difference. */
+export const plainName = (dn: string): string =>
+  dn
+    .trim()
+    .toLowerCase()
+    .replace(/ *([,=+]) */g, '$1');

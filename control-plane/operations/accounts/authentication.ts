@@ -13,6 +13,7 @@ import {
   type AuthenticatedByBasic,
   authorise,
   type Credential,
+  type Origin,
   type TokenKind,
 } from '../../core/accounts/account.ts';
 import { failedLoginNetwork } from '../../core/accounts/audit.ts';
@@ -219,7 +220,9 @@ export class Authentication {
     const earlier = this.#recall(cacheKey, account);
     // Failed guesses of others must not delay a client that has logged in here with this password before.
     const attempt = begun ?? (earlier ? undefined : await begin());
-    if (!(await this.#passwords.verify(way, password, account)) || !account) {
+    const origin = { address, requestId: use.requestIdOf?.() };
+    const admitted = await this.#passwords.verify(way, password, account, origin);
+    if (!admitted) {
       const audit = countFailedLogin(failedLoginNetwork(address), this.#nowMs());
       await (attempt ? attempt.failed(audit) : this.#db.batch([audit]));
       this.#remembered.delete(cacheKey);
@@ -229,21 +232,19 @@ export class Authentication {
     }
     await attempt?.succeeded();
     this.#familiarAddresses.add(address);
-    const { id, credentialVersion } = account.user;
+    const { id, credentialVersion } = admitted.user;
     const sessionToken =
-      (earlier && (await this.#sessions.extended(earlier))) ?? (await this.#openFrom(account, address, use));
+      (admitted === account && earlier && (await this.#sessions.extended(earlier))) ||
+      (await this.#openFrom(admitted, origin, use));
     this.#remembered.set(cacheKey, { sessionToken, userId: id, credentialVersion, sinceMs: this.#nowMs() });
-    return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
+    return { by: 'basic', actor: actorOf(admitted, BY_PASSWORD), sessionToken };
   }
 
-  #openFrom(
-    account: Account,
-    address: string | undefined,
-    { isLogin, requestIdOf }: BasicUse,
-  ): Promise<string> {
-    const openedFrom = digest(address ?? '');
-    if (!isLogin) return this.#sessions.open(account.user, openedFrom);
-    return this.#sessions.openFor(account, { address, requestId: requestIdOf?.() }, openedFrom);
+  #openFrom(account: Account, origin: Origin, { isLogin }: BasicUse): Promise<string> {
+    const openedFrom = digest(origin.address ?? '');
+    return isLogin
+      ? this.#sessions.openFor(account, origin, openedFrom)
+      : this.#sessions.open(account.user, openedFrom);
   }
 
   async #bearer(token: string, kind: TokenKind): Promise<Claim> {
@@ -289,7 +290,6 @@ interface BasicUse {
 
 const BY_PASSWORD: Credential = { by: 'password' };
 const ANONYMOUS: Authenticated = { by: 'none', actor: { kind: 'anonymous' } };
-
 const actorOf = ({ user, role }: Account, credential: Credential): Actor => ({
   kind: 'user',
   credential,

@@ -3,7 +3,7 @@
  * has its own queue, so that a directory that is slow delays nobody whose password Berth stores.
  */
 import { createHmac } from 'node:crypto';
-import { INTERNAL_SOURCE, LDAP_SOURCE, type User } from '../../core/accounts/account.ts';
+import { INTERNAL_SOURCE, LDAP_SOURCE, type Origin, type User } from '../../core/accounts/account.ts';
 import type { WaitingLogin } from '../../core/accounts/login-queue.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import type { LoginCounts } from '../../core/metrics/login-counts.ts';
@@ -11,7 +11,7 @@ import { StoredKey } from '../../store/accounts/secrets.ts';
 import { findAccountByName, type StoredAccount } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { PasswordChecks } from './password-checks.ts';
-import type { PasswordSource } from './password-source.ts';
+import type { PasswordSource, RightsOf } from './password-source.ts';
 import { verifyPassword } from './passwords.ts';
 
 /** Logins of users whose source is missing are reported this often at most. */
@@ -26,6 +26,8 @@ export interface PasswordVerificationDeps {
   maxWaitingLogins: number;
   /** Verifies users of `ldap`; undefined if there is no directory, or none that this host can reach. */
   directory?: PasswordSource | undefined;
+  /** Gives users of the directory their role and quota; undefined if administrators do. */
+  rightsOf?: RightsOf | undefined;
   /** Called when a user of `ldap` logs in where there is no directory. */
   withoutDirectory?: ((user: User) => void) | undefined;
 }
@@ -76,19 +78,28 @@ export class PasswordVerification {
   }
 
   /**
-   * Whether this is the password of the account, which may log in. Takes equally long if there is none.
-   * Rejects with `unavailable` if the directory does not answer.
+   * The account, as it is after the login, if this is its password and it may log in. Takes equally long if
+   * there is none. Rejects with `unavailable` if the directory does not answer.
    */
-  async verify(way: PasswordWay, password: string, account: StoredAccount | undefined): Promise<boolean> {
+  async verify(
+    way: PasswordWay,
+    password: string,
+    account: StoredAccount | undefined,
+    origin: Origin,
+  ): Promise<StoredAccount | undefined> {
     const ofWay = account?.user.authSource === way ? account : undefined;
     const right = await (way === LDAP_SOURCE
       ? this.#verifyThere(ofWay?.user.username, password)
       : verifyPassword(password, ofWay?.passwordHash ?? null));
     if (account && !ofWay && account.user.authSource === LDAP_SOURCE) this.#reportMissing(account.user);
-    const isAdmitted = right && (ofWay?.user.enabled ?? false);
-    if (isAdmitted) this.#counts.count(way);
-    else this.#counts.countRefusal('wrong');
-    return isAdmitted;
+    if (!right || !ofWay?.user.enabled) {
+      this.#counts.countRefusal('wrong');
+      return undefined;
+    }
+    const { rightsOf } = this.#deps;
+    const admitted = rightsOf && way === LDAP_SOURCE ? await rightsOf(ofWay, origin) : ofWay;
+    this.#counts.count(way);
+    return admitted;
   }
 
   async #verifyThere(username: string | undefined, password: string): Promise<boolean> {

@@ -3,35 +3,26 @@
  * the settings allow that. Never an existing user with the same name or address (ACC-16).
  */
 import type { Account, Origin } from '../../core/accounts/account.ts';
-import type { StoredUserChanges } from '../../core/accounts/account-input.ts';
-import { entryOf, entryWithoutUser } from '../../core/accounts/audit.ts';
+import { entryWithoutUser } from '../../core/accounts/audit.ts';
 import {
   DEFAULT_ROW,
-  type GroupRow,
   groupsIn,
   OIDC_SOURCE,
   rowFor,
   type SignOnSettings,
 } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { listQuotas } from '../../store/accounts/quotas.ts';
-import { listRoles } from '../../store/accounts/roles.ts';
 import { findAccountByIdentity } from '../../store/accounts/sign-ons.ts';
 import { isLikeness } from '../../store/accounts/user-rows.ts';
-import type { Context } from '../context.ts';
+import { changeOwn, type GroupDeps, hasRights, type Rights, rightsBy } from '../accounts/group-rights.ts';
 import type { Statement } from './provider.ts';
 
-type Deps = Pick<Context, 'db'> & { coordinator: Pick<Context['coordinator'], 'changeAccounts'> } & {
-  isUsername: (text: string) => boolean;
-};
+type Deps = GroupDeps & { isUsername: (text: string) => boolean };
+
+const SETTING = 'BERTH_OIDC_GROUPS';
 
 /** A user whom the provider has just vouched for, as the audit log records them. */
 export type UserOfSignOn = Account & { credential: { by: 'oidc' }; origin: Origin };
-
-interface Rights {
-  roleId: number;
-  quotaId: number;
-}
 
 /** Throws `forbidden` if the settings or an administrator do not admit the user. */
 export async function accountFor(
@@ -43,12 +34,12 @@ export async function accountFor(
   const found = await findAccountByIdentity(deps.db, statement);
   const rights = await rightsOf(deps, settings, statement, found && userOf(found, origin));
   if (!found) {
-    await create(deps, settings, statement, rights ?? (await rightsBy(deps, DEFAULT_ROW)), origin);
+    await create(deps, settings, statement, rights ?? (await rightsBy(deps, DEFAULT_ROW, SETTING)), origin);
     return admitted(await findAccountByIdentity(deps.db, statement), origin);
   }
   const actor = admitted(found, origin);
-  if (!rights || (found.user.roleId === rights.roleId && found.user.quotaId === rights.quotaId)) return actor;
-  await changeRights(deps, actor, rights);
+  if (!rights || hasRights(actor, rights)) return actor;
+  await changeOwn(deps, actor, rights, ['roleId', 'quotaId']);
   return admitted(await findAccountByIdentity(deps.db, statement), origin);
 }
 
@@ -75,24 +66,11 @@ async function rightsOf(
 ): Promise<Rights | undefined> {
   if (!groups) return undefined;
   const row = rowFor(groups, groupsIn(statement.claims[groupsClaim]));
-  if (row) return rightsBy(deps, row);
+  if (row) return rightsBy(deps, row, SETTING);
   if (known?.user.enabled && known.user.authSource === OIDC_SOURCE) await endAccess(deps, known, statement);
   throw new OperationError(
     'forbidden',
     `You are in none of the groups that may use Berth (the claim ${groupsClaim}). Ask an administrator of Berth.`,
-  );
-}
-
-async function rightsBy({ db }: Deps, row: GroupRow): Promise<Rights> {
-  const [[role], [quota]] = await Promise.all([
-    listRoles(db, { name: row.role }),
-    listQuotas(db, { name: row.quota }),
-  ]);
-  if (role && quota) return { roleId: role.id, quotaId: quota.id };
-  const missing = role ? `quota ${row.quota}` : `role ${row.role}`;
-  throw new OperationError(
-    'forbidden',
-    `BERTH_OIDC_GROUPS names the ${missing}, which does not exist. Ask an administrator of Berth to create it.`,
   );
 }
 
@@ -125,25 +103,9 @@ async function create(
   throw new OperationError('unavailable', 'Roles or quotas are changing at this moment. Sign on again.');
 }
 
-const changeRights = (deps: Deps, actor: UserOfSignOn, rights: Rights): Promise<void> =>
-  change(deps, actor, rights, ['roleId', 'quotaId']);
-
 /** Ends all sessions, and personal access tokens until the next sign-on, as each new link does. */
 const endAccess = (deps: Deps, actor: UserOfSignOn, { issuer, subject }: Statement): Promise<void> =>
-  change(deps, actor, { identity: { issuer, subject } }, ['groups']);
-
-async function change(
-  { coordinator }: Deps,
-  actor: UserOfSignOn,
-  changes: StoredUserChanges,
-  fields: readonly string[],
-): Promise<void> {
-  const { id, username } = actor.user;
-  const entry = entryOf(actor, { action: 'update-user', targetId: id, targetName: username, fields });
-  const written = await coordinator.changeAccounts({ kind: 'update-user', id, changes }, undefined, entry);
-  if (!written.done)
-    throw new OperationError('unavailable', 'Roles or quotas are changing at this moment. Sign on again.');
-}
+  changeOwn(deps, actor, { identity: { issuer, subject } }, ['groups']);
 
 const MAX_EMAIL_LENGTH = 254;
 

@@ -1,10 +1,10 @@
 /** Settings of sign-on by OpenID Connect: names, defaults and checks. */
 import * as z from 'zod';
 import type { SignOnSettings } from '../../core/accounts/sign-on.ts';
+import { groupTable } from '../accounts/group-table.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const MAX_ROWS = 1_000;
 
 /** True for https, and for http to this machine, without a query. */
 export function isIssuer(text: string): boolean {
@@ -19,17 +19,6 @@ export function isSecure(text: unknown, allowsLocal: boolean): boolean {
   const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
   return url.protocol === 'https:' || (allowsLocal && isLoopback && url.protocol === 'http:');
 }
-
-const rows = z
-  .array(
-    z.strictObject({
-      group: z.string().min(1),
-      role: z.string().min(1),
-      quota: z.string().min(1).default('default'),
-    }),
-  )
-  .min(1)
-  .max(MAX_ROWS);
 
 const claim = (name: string) => z.string().min(1).max(200).default(name);
 
@@ -48,18 +37,7 @@ export const signOnSettings = {
   BERTH_OIDC_CREATE_USERS: z.enum(['on', 'off']).default('off'),
   BERTH_OIDC_USERNAME_CLAIM: claim('preferred_username'),
   BERTH_OIDC_GROUPS_CLAIM: claim('groups'),
-  BERTH_OIDC_GROUPS: z
-    .string()
-    .transform((text, context) => {
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        context.addIssue({ code: 'custom', message: 'must be JSON' });
-        return z.NEVER;
-      }
-    })
-    .pipe(rows)
-    .optional(),
+  BERTH_OIDC_GROUPS: groupTable.optional(),
   BERTH_OIDC_LOGOUT_HINT: z.enum(['on', 'off']).default('off'),
   BERTH_OIDC_SESSION_HOURS: z.coerce
     .number('must be a number of hours')

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AccountClient, plain } from '../../support/clients/account-client.ts';
 import { basic } from '../../support/clients/http-client.ts';
 import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
-import { DirectoryServer, PEOPLE } from '../../support/directory/directory-server.ts';
+import { DirectoryServer, GROUPS, PEOPLE, READER } from '../../support/directory/directory-server.ts';
 import { type Host, startHost } from '../../support/hosts/hosts.ts';
 
 const NATIVE = '/native/api/0.7';
@@ -11,7 +11,7 @@ const PASSWORD = 'words of the directory';
 const STORED = 'words that Berth stores';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-const names = ['ann', 'bob', 'carl', 'dora', 'emil', 'fay', 'gus', 'hal', 'ina'];
+const names = ['jim', 'kim', 'ann', 'bob', 'carl', 'dora', 'emil', 'fay', 'gus', 'hal', 'ina'];
 
 describe('a control plane on Node', () => {
   let server: DirectoryServer;
@@ -24,13 +24,23 @@ describe('a control plane on Node', () => {
     accounts.create('user', { username, ...plain, auth_source: 'ldap' });
 
   beforeAll(async () => {
-    server = await DirectoryServer.start(names.map((uid) => ({ uid, password: PASSWORD })));
+    server = await DirectoryServer.start(
+      names.map((uid) => ({ uid, password: PASSWORD })),
+      { operators: ['jim'], staff: names.filter((one) => one !== 'kim') },
+    );
     node = await startHost(
       { kind: 'node', variant: 'B' },
       {
         BERTH_LDAP_URL: server.tlsUrl,
         BERTH_LDAP_CA: server.authority.ca,
         BERTH_LDAP_USER_DN: `uid={name},${PEOPLE}`,
+        BERTH_LDAP_BIND_DN: READER.dn,
+        BERTH_LDAP_BIND_PASSWORD: READER.password,
+        BERTH_LDAP_GROUP_BASE: GROUPS,
+        BERTH_LDAP_GROUPS: JSON.stringify([
+          { group: `CN=operators, ${GROUPS}`, role: 'admin' },
+          { group: `cn=staff,${GROUPS}`, role: 'user' },
+        ]),
       },
     );
     await accounts.addUser('internal', {}, STORED);
@@ -111,6 +121,28 @@ describe('a control plane on Node', () => {
         .with({ cookie })
         .post(`${NATIVE}/token`, { name: current_password, scopes: ['read'], current_password });
     expect([(await create('wrong')).status, (await create(PASSWORD)).status]).toEqual([400, 200]);
+  });
+
+  test('H649: groups of the directory give role and quota at each login, and members of none are refused', async () => {
+    const id = await addDirectoryUser('jim');
+    const roleOf = async () =>
+      (await accounts.admin.get(`user/${id}`)).json<{ user: { role_id: number } }>().user.role_id;
+    expect(await roleOf()).not.toBe(1);
+    expect(await statusOf('jim', 'wrong')).toBe(401);
+    expect(await roleOf()).not.toBe(1);
+    const first = await as('jim').get('login');
+    expect([first.status, await roleOf()]).toEqual([200, 1]);
+    const cookie = sessionOf(first);
+    expect((await accounts.anonymous.with({ cookie }).get('role')).status).toBe(200);
+    await addDirectoryUser('kim');
+    const refused = await as('kim').get('login');
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('none of the groups')]);
+    expect(await statusOf('kim', 'wrong')).toBe(401);
+    expect(await statusOf('internal', STORED)).toBe(200);
+    const audit = await accounts.admin.get(`${NATIVE}/audit?user=jim&action=update-user`);
+    expect(Object.values(audit.json<Record<string, object>>())).toMatchObject([
+      { credential: 'ldap', fields: ['role_id', 'quota_id'], target: `user/${id}` },
+    ]);
   });
 
   test('H560: nobody sets a password of a user of ldap here', async () => {

@@ -14,6 +14,7 @@ const run = promisify(execFile);
 
 export const BASE = 'dc=example,dc=org';
 export const PEOPLE = `ou=people,${BASE}`;
+export const GROUPS = `ou=groups,${BASE}`;
 /** The account that may search, and the directory's administrator. Anybody else may only bind. */
 export const READER = { dn: `cn=reader,${BASE}`, password: 'reader words' };
 const ROOT = { dn: `cn=root,${BASE}`, password: 'root words' };
@@ -45,7 +46,11 @@ export class DirectoryServer {
     this.#ports = ports;
   }
 
-  static async start(people: readonly Person[]): Promise<DirectoryServer> {
+  /** `groups`: names of people by the name of their group. */
+  static async start(
+    people: readonly Person[],
+    groups: Readonly<Record<string, readonly string[]>> = {},
+  ): Promise<DirectoryServer> {
     const slapd = await ensureSlapd();
     const folder = await scratchFolder('berth-directory-');
     const authority = await makeAuthority(folder);
@@ -53,7 +58,7 @@ export class DirectoryServer {
     const directory = new DirectoryServer(folder, slapd, authority, ports);
     await mkdir(`${folder}/data`);
     await writeFile(`${folder}/slapd.conf`, configOf(folder, slapd, authority));
-    await writeFile(`${folder}/people.ldif`, ldifOf(people));
+    await writeFile(`${folder}/people.ldif`, `${ldifOf(people)}\n${groupsLdif(groups)}`);
     await directory.#run(['-T', 'add', '-f', `${folder}/slapd.conf`, '-l', `${folder}/people.ldif`]);
     await directory.start();
     return directory;
@@ -171,6 +176,15 @@ const ldifOf = (people: readonly Person[]): string =>
       const below = unit === undefined ? PEOPLE : `ou=${unit},${PEOPLE}`;
       const dn = `uid=${uid.replace(/[^\p{L}\p{N}]/gu, (one) => `\\${one.charCodeAt(0).toString(16)}`)},${below}`;
       return `dn:: ${base64(dn)}\nobjectClass: inetOrgPerson\nuid:: ${base64(uid)}\ncn: one\nsn: one\nuserPassword: ${password}\n`;
+    }),
+  ].join('\n');
+
+const groupsLdif = (groups: Readonly<Record<string, readonly string[]>>): string =>
+  [
+    `dn: ${GROUPS}\nobjectClass: organizationalUnit\nou: groups\n`,
+    ...Object.entries(groups).map(([cn, members]) => {
+      const lines = members.map((uid) => `member: uid=${uid},${PEOPLE}\n`).join('');
+      return `dn: cn=${cn},${GROUPS}\nobjectClass: groupOfNames\ncn: ${cn}\n${lines}`;
     }),
   ].join('\n');
 

@@ -1,12 +1,15 @@
 /** Several servers of a directory, which is asked and when the next one, and the time of refusals. */
 import { afterEach, expect, test } from 'vitest';
 import { ConfigError, readNodeConfig } from '../../../control-plane/config.ts';
+import { plainName } from '../../../control-plane/core/accounts/sign-on.ts';
 import { openDirectory } from '../../../control-plane/directory/ldap-directory.ts';
 import { ldapConfigOf } from '../../../control-plane/directory/ldap-settings.ts';
 import { RefusalTimes } from '../../../control-plane/directory/refusal-times.ts';
 import { Servers } from '../../../control-plane/directory/servers.ts';
 import {
   type Asked,
+  entry,
+  REQUEST,
   RESPONSE,
   result,
   ScriptedDirectory,
@@ -32,7 +35,9 @@ const configOf = (urls: string) =>
     }),
   );
 async function open(...urls: string[]) {
-  const config = configOf(urls.join(' '));
+  return openWith(configOf(urls.join(' ')));
+}
+async function openWith(config: ReturnType<typeof configOf>) {
   if (!config) throw new Error('no directory');
   const directory = await openDirectory(config, (event, fields) => void events.push({ event, ...fields }));
   ending.push(() => directory.close());
@@ -143,4 +148,31 @@ test('H650: of the times of refusals the last 32 count, and each may be the one'
   expect(times.sample(0.5)).toBe(0);
   for (let ms = 1; ms <= 100; ms++) times.add(ms);
   expect([times.sample(0), times.sample(0.5), times.sample(0.999)]).toEqual([69, 85, 100]);
+});
+
+test.each([
+  [400, 400],
+  [401, 'unavailable'],
+])('H649: a user with %d groups has %s', async (count, expected) => {
+  const server = await start(({ id, operation, socket }) => {
+    const entries = Array.from({ length: count }, (_, n) => entry(id, `cn=${n},dc=g`));
+    if (operation !== REQUEST.search) socket.write(result(id, RESPONSE.bind));
+    else socket.write(Buffer.concat([...entries, result(id, RESPONSE.searchDone)]));
+  });
+  const config = configOf(server.url);
+  if (!config) throw new Error('no directory');
+  const directory = await openWith({ ...config, groups: { base: 'dc=g', filter: '(member={dn})' } });
+  const found = await directory.groupsOf('ann').then(
+    (all) => all.length,
+    (error) => error.code,
+  );
+  expect(found).toBe(expected);
+});
+
+test('H649: a table of groups needs a base, and names of groups are alike in any capitals', () => {
+  const settings = { BERTH_LDAP_URL: 'ldap://localhost', BERTH_LDAP_USER_DN: 'uid={name},dc=a' };
+  expect(() =>
+    readNodeConfig({ ...settings, BERTH_LDAP_GROUPS: '[{"group": "*", "role": "user"}]' }),
+  ).toThrow(/BERTH_LDAP_GROUP_BASE/);
+  expect(plainName(' CN=Staff , OU=Groups,dc=a')).toBe('cn=staff,ou=groups,dc=a');
 });

@@ -260,6 +260,7 @@ test('H342: at most 10,000 addresses are familiar; the oldest is forgotten first
 describe('a user of ldap', () => {
   /** A directory with Alice's password, and with what it was asked. */
   class FakeDirectory {
+    groupsOf = async (): Promise<string[]> => [];
     readonly maxRunning = 1;
     password = 'secret';
     asked: (string | undefined)[] = [];

@@ -48,7 +48,10 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     store: ['core'],
     coordinator: ['store', 'core'],
     operations: ['store', 'core', 'type coordinator/coordinator-api.ts'],
-    directory: ['core', 'type coordinator/ports.ts', 'type operations/passwords/password-source.ts'],
+    directory: [
+      ...['core', 'type coordinator/ports.ts', 'type operations/passwords/password-source.ts'],
+      'operations/accounts/group-table.ts',
+    ],
     http: ['operations', 'core', 'store/db/db.ts', 'version.ts'],
     web: ['http', 'operations', 'core'],
     server: ['http', 'core', 'type coordinator/ports.ts'],
@@ -89,7 +92,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     secrets: ['context.ts', 'audit.ts', 'fair-line.ts'],
     executions: ['secrets', 'context.ts', 'audit.ts', 'input.ts', 'read-turns.ts', 'access-review.ts'],
     shop: ['context.ts', 'executions'],
-    'sign-on': ['context.ts', 'access-review.ts', 'fair-line.ts', 'accounts'],
+    'sign-on': ['context.ts', 'access-review.ts', 'fair-line.ts', 'accounts', 'type passwords'],
   },
   'control-plane/http': {
     bodies: ['address.ts', 'idempotency.ts'],
