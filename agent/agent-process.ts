@@ -9,7 +9,7 @@ import { type Config, readConfig } from './config.ts';
 import { Addresses } from './connection/addresses.ts';
 import { HostIdentity } from './connection/identity.ts';
 import { RefusedError } from './connection/refused-error.ts';
-import { secretsFrom } from './connection/secrets.ts';
+import { credentialsFrom, secretsFrom } from './connection/secrets.ts';
 import { DockerEngine } from './engine/docker/docker-engine.ts';
 import { connectEngine, socketOf } from './engine/engine-address.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
@@ -88,8 +88,10 @@ async function serve({ env, settings, log, addresses, updater, signal }: AgentPr
     const config = { ...settings, name: identity.name };
     const engine = dockerEngine(config, env, log);
     const firewall = config.firewall ? hostFirewall(socketOf(config.dockerHost) !== undefined) : undefined;
-    const fetchSecrets = secretsFrom({ addresses, identity }, config.deployment);
-    const own = { addresses, fetchSecrets, updater, welcomed: passTrial };
+    const source = { addresses, identity };
+    const fetchSecrets = secretsFrom(source, config.deployment);
+    const fetchCredentials = credentialsFrom(source, config.deployment);
+    const own = { addresses, fetchSecrets, fetchCredentials, updater, welcomed: passTrial };
     const parts = { engine, identity, log, probeDisk, punchHole, firewall, stopSignal, ...own };
     await serveAgent(config, parts).catch(async (error) => {
       if (error instanceof RefusedError && error.revoked) await identity.discard();
@@ -170,5 +172,6 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): Dock
       retryMs: PULL_RETRY_MS,
     },
     images: { file: `${dataDir}/${deployment}/images.json`, log, nowMs: Date.now },
+    intentsFile: `${dataDir}/${deployment}/pulls.json`,
   });
 }

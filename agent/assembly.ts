@@ -11,6 +11,7 @@ import type { SessionSocket } from './connection/session-options.ts';
 import type { Engine, EngineFacts } from './engine/engine.ts';
 import { SecretFiles } from './engine/folders/secret-files.ts';
 import type { FetchSecrets } from './engine/folders/start-secrets.ts';
+import type { FetchCredentials } from './engine/pulls/pull-credentials.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
 import { type DiskProbe, isDiskLow } from './host/disk.ts';
@@ -46,6 +47,7 @@ export interface AgentParts {
   /** Default: those of the settings. */
   addresses?: Addresses | undefined;
   fetchSecrets: FetchSecrets;
+  fetchCredentials: FetchCredentials;
   /** Undefined: the agent refuses updates by its control plane. */
   updater?: Updater | undefined;
   /** Called at each welcome. */
@@ -82,7 +84,7 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     engine,
     output,
     reporter,
-    ...{ fetchSecrets: parts.fetchSecrets, secretFiles },
+    ...{ fetchSecrets: parts.fetchSecrets, fetchCredentials: parts.fetchCredentials, secretFiles },
     log,
     cores: hostFacts(config, facts).cores,
     lowDisk: () => conditions.textOf('low-disk'),

@@ -172,6 +172,17 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'secret ls': [['berth secret ls', 'without values']],
   'secret rm': [['berth secret rm DB_PASSWORD', 'by name or id']],
   'secret encrypt': [['berth secret encrypt', 'after a new key was put first in BERTH_SECRET_KEYS']],
+  registry: [['berth registry ls', 'for which registries you and all users have credentials']],
+  'registry set': [
+    ['berth registry set registry.example.org:5000', 'asks for user name and password'],
+    [
+      'berth registry set docker.io --username ci < token.txt',
+      'the password or token comes from standard input',
+    ],
+    ['berth registry set ghcr.io --username bot --all', 'for all users, as an administrator'],
+  ],
+  'registry ls': [['berth registry ls', 'without user names and passwords']],
+  'registry rm': [['berth registry rm registry.example.org:5000', 'by host or id']],
   file: [['berth file ls', 'your files and those of all users']],
   'file set': [['berth file set server.pem', 'reads its content from standard input']],
   'file ls': [['berth file ls', 'without their content']],

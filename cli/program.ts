@@ -14,7 +14,7 @@ import { addMachineCommands } from './commands/machine.ts';
 import { addOpenCommand } from './commands/open.ts';
 import { addPersonalTokenCommands } from './commands/personal-tokens.ts';
 import { addRunCommands } from './commands/run.ts';
-import { addSecretCommands } from './commands/secrets.ts';
+import { addRegistryCommands, addSecretCommands } from './commands/secrets.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addShopCommands } from './commands/shop.ts';
 import { addTopCommand, addUsageCommand } from './commands/top.ts';
@@ -79,6 +79,7 @@ export function programOf(terminal: Terminal): Command {
   addAccountCommands(program, terminal, connected);
   addPersonalTokenCommands(program, terminal, connected);
   addSecretCommands(program, terminal, connected);
+  addRegistryCommands(program, terminal, connected);
   addShopCommands(program, terminal, connected);
   addAuditCommand(program, terminal, connected);
   addCompletionCommands(program, terminal, (signal) => connect(terminal.env, signal));

@@ -24,7 +24,7 @@ import { type BerthEvent, readEvents } from './events.ts';
 import type { FollowOptions } from './follow-options.ts';
 import { type LogLine, type LogOptions, readLines } from './logs.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
-import { Accounts, Hosts, PersonalTokens, type Requests, Secrets } from './resources.ts';
+import { Accounts, Hosts, PersonalTokens, Registries, type Requests, Secrets } from './resources.ts';
 import { Shop } from './shop.ts';
 import { send, sendOnce, sessionOf } from './transport.ts';
 import { answerOf, watch } from './watch.ts';
@@ -66,6 +66,7 @@ export class Berth {
   readonly tokens = new PersonalTokens(this.#requests);
   readonly secrets = new Secrets('secret', this.#requests);
   readonly files = new Secrets('file', this.#requests);
+  readonly registries = new Registries(this.#requests);
   readonly shop = new Shop(this.#requests);
   /** For administrators. */
   readonly audit = new Audit(this.#requests);

@@ -11,6 +11,7 @@ import type {
   NewPersonalToken,
   PersonalToken,
   PersonalTokenFields,
+  RegistryCredentials,
   Secret,
   SecretEncryption,
 } from './api-types.ts';
@@ -131,6 +132,35 @@ export class PersonalTokens extends Collection<PersonalToken> {
 
   async remove(id: number): Promise<void> {
     await this.requests.ask('DELETE', `token/${id}`);
+  }
+}
+
+/** Credentials of registries: the user's own and those of all users, without user names and passwords. */
+export class Registries extends Collection<RegistryCredentials> {
+  constructor(requests: Requests) {
+    super('registry', requests, 'registry');
+  }
+
+  /** The user's own for this host, or else those of all users. */
+  override async named(registry: string): Promise<RegistryCredentials | undefined> {
+    const found = (await this.list()).filter((one) => one.registry === registry.toLowerCase());
+    return found.find((one) => !one.for_all) ?? found[0];
+  }
+
+  /**
+   * Sets the credentials for a registry, in place of earlier ones. Resolves to their id. `forAll`: for all
+   * users, as an administrator.
+   */
+  async set(
+    registry: string,
+    { username, password, forAll = false }: { username: string; password: string; forAll?: boolean },
+  ): Promise<number> {
+    const body = { registry, username, password, ...(forAll && { for_all: true }) };
+    return JSON.parse(await this.requests.ask('POST', 'registry', body)).registry_id;
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.requests.ask('DELETE', `registry/${id}`);
   }
 }
 

@@ -4,7 +4,6 @@
  */
 import { Hono, type Context as HonoContext, type MiddlewareHandler } from 'hono';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
-import { SECRETS_PATH } from '../shared/protocol/secrets.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
 import type { SecretSettings } from './core/accounts/secret.ts';
@@ -69,7 +68,8 @@ export interface AppDeps
 }
 
 /** Paths that work without a database: probes report its state, and documents and files are static. */
-const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|schema\/.*|assets\/.*)$/;
+const NEEDS_NO_DATABASE =
+  /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/(?!v1\/).*|schema\/.*|assets\/.*)$/;
 
 /** What the routes receive. */
 type RouteDeps = AppDeps & Context & { bodies: BodyReader };
@@ -198,7 +198,7 @@ const prepared =
     const { path } = c.req;
     const isFree = path === METRICS_PATH ? metrics?.access.by !== 'account' : NEEDS_NO_DATABASE.test(path);
     try {
-      if (!isFree || path === REGISTER_PATH || path === SECRETS_PATH) await prepare();
+      if (!isFree) await prepare();
     } catch (error) {
       if (isBrowser(c)) return errorPageWith(c, web, error);
       throw error;

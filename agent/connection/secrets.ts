@@ -1,12 +1,21 @@
-/** Fetches the secrets of a start from the control plane that the agent is connected to (P220, P221). */
+/**
+ * Fetches the secrets of a start, and the credentials for its pull, from the control plane that the agent is
+ * connected to (P220, P221, P232).
+ */
+import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import { refusalSchema } from '../../shared/protocol/enrolment.ts';
 import {
+  CREDENTIALS_PATH,
+  credentialsAnswerSchema,
+  credentialsAudience,
+  MAX_CREDENTIALS_ANSWER_BYTES,
   MAX_SECRETS_ANSWER_BYTES,
   SECRETS_PATH,
   secretsAudience,
   startSecretsSchema,
 } from '../../shared/protocol/secrets.ts';
-import type { FetchSecrets, SecretsAnswer } from '../engine/folders/start-secrets.ts';
+import type { FetchSecrets, StartAnswer } from '../engine/folders/start-secrets.ts';
+import type { FetchCredentials } from '../engine/pulls/pull-credentials.ts';
 import { messageOf } from '../logger.ts';
 import type { Addresses } from './addresses.ts';
 import { answerJson, answerText } from './answer.ts';
@@ -27,25 +36,69 @@ interface Pause {
   message: string;
 }
 
-/** While the host must wait, no request is sent. `nowMs`: a clock that is never set. */
-export function secretsFrom(
-  { addresses, identity }: { addresses: Addresses; identity: Identity },
-  deployment: string,
-  nowMs: () => number = () => performance.now(),
-): FetchSecrets {
+interface Schema<Values> {
+  safeParse(body: unknown): { data?: Values | undefined };
+}
+
+/** What is requested for a start, and how its answer is read. */
+interface Request<Values> {
+  path: string;
+  audience: string;
+  maxBytes: number;
+  schema: Schema<Values>;
+}
+
+export interface Source {
+  addresses: Addresses;
+  identity: Identity;
+}
+
+/** A clock that is never set, in ms. */
+type Clock = () => number;
+
+export const secretsFrom = (source: Source, deployment: string, nowMs?: Clock): FetchSecrets =>
+  fetchFrom(
+    source,
+    {
+      path: SECRETS_PATH,
+      audience: secretsAudience(deployment),
+      maxBytes: MAX_SECRETS_ANSWER_BYTES,
+      schema: startSecretsSchema,
+    },
+    nowMs,
+  );
+
+export const credentialsFrom = (source: Source, deployment: string, nowMs?: Clock): FetchCredentials =>
+  fetchFrom(
+    source,
+    {
+      path: CREDENTIALS_PATH,
+      audience: credentialsAudience(deployment),
+      maxBytes: MAX_CREDENTIALS_ANSWER_BYTES,
+      schema: credentialsAnswerSchema,
+    },
+    nowMs,
+  );
+
+/** While the host must wait, no request is sent. */
+function fetchFrom<Values>(
+  { addresses, identity }: Source,
+  { path, audience, maxBytes, schema }: Request<Values>,
+  nowMs: Clock = () => performance.now(),
+): (key: ServiceKey, signal: AbortSignal) => Promise<StartAnswer<Values>> {
   let pause: Pause = { untilMs: 0, message: '' };
   return async ({ service, generation }, signal) => {
     if (nowMs() < pause.untilMs) return { kind: 'unreachable', message: pause.message };
     try {
-      const url = endpoint(addresses.current, SECRETS_PATH);
+      const url = endpoint(addresses.current, path);
       url.search = new URLSearchParams({ service: `${service}`, generation: `${generation}` }).toString();
       const response = await fetch(url, {
-        headers: await identity.headers(secretsAudience(deployment)),
+        headers: await identity.headers(audience),
         redirect: 'error',
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
-      const text = await answerText(response.body ?? [], MAX_SECRETS_ANSWER_BYTES);
-      const answer = answerOf(response, text, identity);
+      const text = await answerText(response.body ?? [], maxBytes);
+      const answer = answerOf(response, text, schema, identity);
       if (response.status === TOO_MANY && answer.kind === 'unreachable')
         pause = { untilMs: nowMs() + pauseMs(response.headers), message: answer.message };
       return answer;
@@ -60,11 +113,16 @@ function pauseMs(headers: Headers): number {
   return 1_000 * (seconds > 0 ? Math.min(seconds, MAX_PAUSE_S) : DEFAULT_PAUSE_S);
 }
 
-function answerOf({ ok, status, headers }: Response, text: string, identity: Identity): SecretsAnswer {
+function answerOf<Values>(
+  { ok, status, headers }: Response,
+  text: string,
+  schema: Schema<Values>,
+  identity: Identity,
+): StartAnswer<Values> {
   const body = answerJson(text);
   // The text of an error of the schema may have values.
-  const values = ok ? startSecretsSchema.safeParse(body).data : undefined;
-  if (values) return { kind: 'values', values };
+  const values = ok ? schema.safeParse(body).data : undefined;
+  if (values !== undefined) return { kind: 'values', values };
   const refusal = refusalSchema.safeParse(body).data;
   const { message, reason } = refusal ?? { message: `the control plane answered ${status}` };
   const timeMs = Date.parse(headers.get('date') ?? '');

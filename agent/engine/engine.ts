@@ -4,6 +4,7 @@
  */
 import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Health } from '../../shared/protocol/health.ts';
+import type { RegistryCredentials } from '../../shared/protocol/secrets.ts';
 import type { Overlay, Swarm } from '../../shared/protocol/swarm.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import type { CpuClaim } from './cpu-allocation.ts';
@@ -141,7 +142,7 @@ export interface Engine {
   inspect(id: string): Promise<Container | undefined>;
   /**
    * Creates the container with a CPU limit, or returns the container that an earlier call with the same key
-   * created.
+   * created. An image that came with credentials of others counts as missing (P235).
    */
   create(assignment: Start, cpuLimit: number): Promise<Container>;
   /**
@@ -167,7 +168,13 @@ export interface Engine {
   kill(id: string): Promise<void>;
   /** Succeeds if the container does not exist. */
   remove(id: string): Promise<void>;
-  pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void>;
+  /** Without credentials, with those that the host itself has, if any. */
+  pull(
+    image: string,
+    progress: (detail: string) => void,
+    signal: AbortSignal,
+    credentials?: RegistryCredentials,
+  ): Promise<void>;
   /**
    * Notes which of the pulled images are in use, and removes the one that nobody has used for longest (P182).
    * Undefined if there is none.

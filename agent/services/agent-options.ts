@@ -1,6 +1,7 @@
 /** What an agent requires of the parts around it. */
 import type { Engine } from '../engine/engine.ts';
 import type { SecretSource } from '../engine/folders/start-secrets.ts';
+import type { FetchCredentials } from '../engine/pulls/pull-credentials.ts';
 import type { Logger } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 import type { Reporter } from './reporter.ts';
@@ -9,6 +10,7 @@ export interface AgentOptions extends SecretSource {
   engine: Engine;
   output: OutputStore;
   reporter: Reporter;
+  fetchCredentials: FetchCredentials;
   log: Logger;
   /** Cores that the host offers to services. */
   cores: number;

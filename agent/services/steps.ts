@@ -4,6 +4,7 @@
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
 import { type SecretSource, withSecrets } from '../engine/folders/start-secrets.ts';
+import { type FetchCredentials, pullCredentials } from '../engine/pulls/pull-credentials.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 
 interface StepArguments {
@@ -28,6 +29,7 @@ export interface Effect {
 export interface StepContext extends SecretSource {
   engine: Engine;
   output: OutputStore;
+  fetchCredentials: FetchCredentials;
   /** The CPU limit of a container created now, in cores. */
   cpuLimit(assignment: Assignment): number;
   progress(detail: string): void;
@@ -51,10 +53,12 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     }
   },
 
-  pull: async ({ assignment }, { engine, progress, lowDisk, signal }) => {
+  pull: async ({ assignment }, context) => {
+    const { engine, progress, lowDisk, signal, fetchCredentials } = context;
     const low = lowDisk();
     if (low !== undefined) throw new EngineError('temporary', `the host is low on disk: ${low}`);
-    await engine.pull(assignment.image, progress, signal);
+    const credentials = await pullCredentials(assignment, fetchCredentials, context);
+    await engine.pull(assignment.image, progress, signal, credentials);
     return { imagePulled: true };
   },
 

@@ -1,11 +1,19 @@
-/** `berth secret` and `berth file`: values for environments and files of containers, never as arguments. */
+/**
+ * `berth secret` and `berth file`: values for environments and files of containers, and `berth registry`:
+ * credentials for pulls. Never takes a secret as an argument.
+ */
 import type { Command } from 'commander';
-import type { Berth, Secret } from '../../client/berth.ts';
+import type { Berth, RegistryCredentials, Secret } from '../../client/berth.ts';
 import type { Secrets } from '../../client/resources.ts';
 import { forEachNamed } from '../inputs/named.ts';
 import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf } from '../terminal/time.ts';
+
+interface RegistryOptions extends Form {
+  username?: string;
+  all?: boolean;
+}
 
 interface SetOptions extends Form {
   all?: boolean;
@@ -23,6 +31,53 @@ export function addSecretCommands(program: Command, terminal: Terminal, connect:
     .action((form: Form) => encrypt(terminal, connect, form));
   const file = program.command('file').description('Files, which descriptions mount into containers');
   addCommands(file, terminal, 'file', async () => (await connect()).files);
+}
+
+export function addRegistryCommands(
+  program: Command,
+  terminal: Terminal,
+  connect: () => Promise<Berth>,
+): void {
+  const registries = async () => (await connect()).registries;
+  const command = program
+    .command('registry')
+    .description('Credentials of image registries, which your pulls use');
+  const set = command
+    .command('set <registry>')
+    .description('Set the credentials for a registry; the password is read from standard input')
+    .option('-u, --username <name>', 'user name at the registry')
+    .option('--all', 'for all users, as an administrator')
+    .action(async (registry: string, options: RegistryOptions) => {
+      const { all: forAll = false, username = await usernameFrom(terminal), ...form } = options;
+      const password = await wordFrom(terminal, 'Password or token: ');
+      const id = await (await registries()).set(registry, { username, password, forAll });
+      await printChange(terminal, form, id, { changed: { registry_id: id }, text: `${id}\n` });
+    });
+  command
+    .command('ls')
+    .description('List the registries that you and all users have credentials for')
+    .option('--json', 'as JSON')
+    .option('-q, --quiet', 'ids only')
+    .action(async (form: Form) => {
+      const all = await (await registries()).list();
+      await printList(terminal, form, all, ['ID', 'REGISTRY', 'FOR', 'SET'], (one: RegistryCredentials) => [
+        ...[String(one.id), one.registry, one.for_all ? 'all' : 'you'],
+        ageOf(one.set_at, Date.now()),
+      ]);
+    });
+  const rm = command
+    .command('rm <registry...>')
+    .description('Remove credentials, by registry or id')
+    .action(async (given: string[], form: Form) => {
+      const all = await registries();
+      await forEachNamed(terminal, all, given, form, (id) => all.remove(id));
+    });
+  for (const one of [set, rm]) addForm(one);
+}
+
+async function usernameFrom(terminal: Terminal): Promise<string> {
+  if (!terminal.isInteractive) throw new Error('Name the user at the registry: --username NAME.');
+  return terminal.ask('User name: ');
 }
 
 function addCommands(
@@ -66,7 +121,12 @@ function addCommands(
 /** A line of text ends without its line break; a file has every byte. */
 async function valueFor(terminal: Terminal, kind: 'secret' | 'file'): Promise<string> {
   if (kind === 'file') return Buffer.from(await terminal.inputBytes()).toString('base64');
-  if (terminal.isInteractive) return terminal.ask('Value: ', true);
+  return wordFrom(terminal, 'Value: ');
+}
+
+/** Asked for unseen, or else read. */
+async function wordFrom(terminal: Terminal, question: string): Promise<string> {
+  if (terminal.isInteractive) return terminal.ask(question, true);
   return (await terminal.input()).replace(/\r?\n$/, '');
 }
 

@@ -9,6 +9,7 @@ import type { ConfirmPassword } from '../operations/accounts/users.ts';
 import type { ShopContext } from '../operations/shop/shop.ts';
 import type { BodyReader } from './bodies/body-reader.ts';
 import type { Authenticating, Env } from './request.ts';
+import { registryRoutes } from './resources/registries.ts';
 import { secretRoutes } from './resources/secrets.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { personalTokenRoutes } from './routes/personal-tokens.ts';
@@ -46,6 +47,8 @@ export function ownRoutes(
       routes.use(`/${kind}/*`, authenticate);
       routes.route(`/${kind}`, secretRoutes(deps, kind, variant));
     }
+    routes.use('/registry/*', authenticate);
+    routes.route('/registry', registryRoutes(deps, variant));
   }
   if (variant.shop) {
     routes.use('/shop/*', authenticate);

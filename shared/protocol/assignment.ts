@@ -10,6 +10,7 @@ import {
   MAX_WORDS,
 } from './bounds.ts';
 import { healthCheckSchema } from './health.ts';
+import { credentialsIdSchema } from './secrets.ts';
 
 /** The highest id. */
 export const MAX_ID = 999_999_999_999_999;
@@ -68,6 +69,11 @@ export const assignmentSchema = serviceKeySchema.extend({
    * `environment` is empty. Versions before 8 are never sent such an assignment.
    */
   secrets: z.boolean().optional(),
+  /**
+   * Fingerprint of the owner's credentials for the image's registry, which the agent must fetch for a pull
+   * (P232). It reveals nothing of them. Versions before 9 are never sent such an assignment.
+   */
+  credentials: credentialsIdSchema.optional(),
   workDir: plainText.nullable(),
   /** `uid` or `uid:gid`; null for the image's own. Versions before 4 do not send it. */
   user: z.string().max(32).nullable().optional(),

@@ -18,8 +18,9 @@
  *   read, in `logs.open`.
  * - 8 (2026-11-27): the usage of a service, as a format of `logs.open`; health checks in assignments, and the
  *   health of containers in observations; secrets in assignments, which the agent fetches.
+ * - 9 (2026-11-28): credentials of registries in assignments, which the agent fetches before a pull.
  */
-export const PROTOCOL_VERSION = 8;
+export const PROTOCOL_VERSION = 9;
 
 /** The first version whose agents send pulses (P179). */
 export const PULSE_VERSION = 6;
@@ -38,6 +39,9 @@ export const HEALTH_VERSION = 8;
 
 /** The first version whose agents fetch secrets (P220). */
 export const SECRET_VERSION = 8;
+
+/** The first version whose agents pull with credentials of users (P232). */
+export const CREDENTIALS_VERSION = 9;
 
 /**
  * The oldest version that agents speak. All that later versions have added to what agents send and expect is

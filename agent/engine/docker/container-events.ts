@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import type Docker from 'dockerode';
 import { engineError, wrapErrors } from '../docker-error.ts';
 import type { Container, Watch } from '../engine.ts';
-import { jsonLines } from './json-lines.ts';
+import { jsonLines } from '../json-lines.ts';
 
 /** Maximum delay of the event after the container's end. Measured: up to half a second on a busy machine. */
 const MAX_DELAY_MS = 1000;

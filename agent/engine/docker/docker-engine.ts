@@ -23,39 +23,27 @@ import {
   type Watch,
 } from '../engine.ts';
 import { type EngineFiles, filesIn } from '../engine-files.ts';
-import { closeFolders, type MountRules } from '../folders/allowed-folders.ts';
-import { containerUser, type RunAs } from '../folders/container-user.ts';
+import { closeFolders } from '../folders/allowed-folders.ts';
+import { containerUser } from '../folders/container-user.ts';
 import { HostFolders } from '../folders/host-folders.ts';
 import type { HealthChecks } from '../health/health-checks.ts';
-import type { ImageRecordOptions } from '../images/image-record.ts';
 import { label } from '../labels.ts';
-import { ContainerNetworks, type NetworkOptions } from '../networks/container-networks.ts';
+import { ContainerNetworks } from '../networks/container-networks.ts';
+import { ContainerImages } from '../pulls/container-images.ts';
+import { OwnImages } from '../pulls/own-images.ts';
+import { PrivateImages } from '../pulls/private-images.ts';
+import { Pulls } from '../pulls/pulls.ts';
 import { readDiskUse } from './container-disk-use.ts';
 import { OomEvents, watchContainers } from './container-events.ts';
 import { killProcesses } from './container-processes.ts';
-import type { ContainerSettings } from './container-settings.ts';
 import { containerOptions, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
+import type { DockerEngineOptions } from './docker-engine-options.ts';
 import { EngineInfo } from './engine-info.ts';
 import { healthChecks, requireCheckable } from './health-probe.ts';
 import { followOutput } from './output-stream.ts';
-import { OwnImages } from './own-images.ts';
-import { type PullOptions, Pulls } from './pulls.ts';
 import { startErrorOf } from './start-error.ts';
-
-export interface DockerEngineOptions extends MountRules, NetworkOptions, ContainerSettings {
-  /** Name of this host. */
-  host: string;
-  /** Memory withheld from a container without a limit, on a machine of this size. */
-  reservedOf(totalBytes: number): number;
-  /** Most bytes of one container's output at an engine whose files are out of reach. */
-  logMaxBytes: number;
-  /** The user of a container with host folders. */
-  runAs: RunAs;
-  pull: PullOptions;
-  images: ImageRecordOptions;
-}
 
 const MAY_HAVE_RUN = 'the container may have run before, and cannot start again as it was created';
 
@@ -69,6 +57,7 @@ export class DockerEngine implements Engine {
   readonly #folders: HostFolders;
   readonly #images: OwnImages;
   readonly #pulls: Pulls;
+  readonly #containerImages: ContainerImages;
   readonly #oomEvents = new OomEvents();
   readonly #info: EngineInfo;
   readonly #health: HealthChecks;
@@ -86,8 +75,11 @@ export class DockerEngine implements Engine {
     this.#networks = new ContainerNetworks(docker, options, engineId);
     const labels = { [label.deployment]: options.deployment, [label.folders]: options.host };
     this.#folders = new HostFolders(docker, options, labels, { [label.host]: '' });
-    this.#images = new OwnImages(docker, options.images, engineId);
-    this.#pulls = new Pulls(streams, this.#images, options.pull);
+    const { images, intentsFile: file, deployment } = options;
+    const privateImages = new PrivateImages(docker, { ...images, file, deployment }, engineId);
+    this.#images = new OwnImages(docker, images, engineId, privateImages);
+    this.#pulls = new Pulls(streams, this.#images, privateImages, options.pull);
+    this.#containerImages = new ContainerImages(docker, privateImages);
   }
 
   async facts(): Promise<EngineFacts> {
@@ -162,6 +154,7 @@ export class DockerEngine implements Engine {
       const user = containerUser(assignment, folders.length > 0, this.#options.runAs);
       const options = containerOptions(assignment, { ...around, mounts, user });
       const { id } = await this.#docker.createContainer(options);
+      await this.#containerImages.created(id, assignment);
       await requireCheckable(this.#docker, id, assignment, this.#options.local);
       this.#folders.hold(id, folders);
       const cpu = { ...claimOf(assignment), limit: cpuLimit };
@@ -179,6 +172,7 @@ export class DockerEngine implements Engine {
       await this.remove(id);
       return (await this.create(assignment, cpuLimit)).id;
     };
+    await this.#containerImages.starts(id, assignment);
     let startedId = (await this.#hasFolders(assignment, id)) ? id : await recreate();
     try {
       await this.#start(assignment, startedId);
@@ -221,8 +215,8 @@ export class DockerEngine implements Engine {
     await this.#folders.release(id);
   }
 
-  pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
-    return this.#pulls.pull(image, progress, signal);
+  pull(...wanted: Parameters<Engine['pull']>): Promise<void> {
+    return this.#pulls.pull(...wanted);
   }
 
   removeUnusedImage(options: UnusedImageOptions): Promise<RemovedImage | undefined> {

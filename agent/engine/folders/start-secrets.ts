@@ -5,12 +5,12 @@ import { EngineError, type Start } from '../engine.ts';
 import type { SecretFiles } from './secret-files.ts';
 
 /** The control plane's answer. `refused`: for good; `unreachable`: a later attempt may succeed. */
-export type SecretsAnswer =
-  | { kind: 'values'; values: StartSecrets }
+export type StartAnswer<Values> =
+  | { kind: 'values'; values: Values }
   | { kind: 'refused' | 'unreachable'; message: string };
 
 /** Fetches the secrets of a start. Never rejects. */
-export type FetchSecrets = (key: ServiceKey, signal: AbortSignal) => Promise<SecretsAnswer>;
+export type FetchSecrets = (key: ServiceKey, signal: AbortSignal) => Promise<StartAnswer<StartSecrets>>;
 
 export interface SecretSource {
   fetchSecrets: FetchSecrets;

@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import * as z from 'zod';
+import { DOCKER_HUB, type RegistryCredentials } from '../../../shared/protocol/secrets.ts';
 import { foreignEnv } from '../../system-programs.ts';
 
 export type RegistryAuth = { serveraddress: string } & (
@@ -80,6 +81,31 @@ export function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = rest.length > 0 && (/[.:A-Z]/.test(first) || first === 'localhost');
   return isHost && !HUB_NAMES.has(first) ? first : HUB;
+}
+
+/** The login with credentials of users (P233). The name `<token>` is Docker's own for identity tokens. */
+export function loginOf({ registry, username, password }: RegistryCredentials): Login {
+  const serveraddress = registry === DOCKER_HUB ? HUB : registry;
+  const auth =
+    username === '<token>'
+      ? { identitytoken: password, serveraddress }
+      : { username, password, serveraddress };
+  return { auth };
+}
+
+const REFUSED = /\b(?:unauthorized|no basic auth credentials|denied|forbidden)\b/i;
+
+/** What a user can do about a refused pull. Undefined if the registry did not refuse the login. */
+export function refusalHint(
+  registry: string,
+  credentials: Pick<RegistryCredentials, 'ofAll'> | undefined,
+  message: string,
+): string | undefined {
+  if (!REFUSED.test(message)) return undefined;
+  if (!credentials) return `credentials for it are set with \`berth registry set ${registry}\``;
+  return credentials.ofAll
+    ? `the credentials of all users for ${registry} were refused: an administrator sets them again with \`berth registry set --all ${registry}\`, or you set your own`
+    : `your credentials for ${registry} were refused: set them again with \`berth registry set ${registry}\``;
 }
 
 /** Docker's protocol of credential helpers: the registry on stdin, `{Username, Secret}` on stdout. */

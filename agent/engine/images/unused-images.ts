@@ -1,5 +1,5 @@
 /**
- * Decides which recorded images nobody uses (P182, P183). Pure: `docker/own-images.ts` reads the engine and
+ * Decides which recorded images nobody uses (P182, P183). Pure: `pulls/own-images.ts` reads the engine and
  * removes.
  */
 import { repositoryOf } from './image-name.ts';

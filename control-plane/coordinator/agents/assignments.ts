@@ -2,7 +2,8 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import type { Assignment, Isolation } from '../../../shared/protocol/assignment.ts';
-import { HEALTH_VERSION, SECRET_VERSION } from '../../../shared/protocol/version.ts';
+import { imageRegistry } from '../../../shared/protocol/secrets.ts';
+import { CREDENTIALS_VERSION, HEALTH_VERSION, SECRET_VERSION } from '../../../shared/protocol/version.ts';
 import { swarmManagers } from '../../core/hosts/swarms.ts';
 import { cannotCheck, observe } from '../../core/lifecycle/observations.ts';
 import type { Execution } from '../../core/model/execution.ts';
@@ -36,8 +37,8 @@ export function* assignmentsAt(
 }
 
 /**
- * The assignments that the agent of a session can start. An agent of an earlier version can neither use
- * secrets nor check health: such a start has failed for the time being (P223, C292).
+ * The assignments that the agent of a session can start. An agent of an earlier version can use neither
+ * secrets nor credentials, nor check health: such a start has failed for the time being (P223, P239, C292).
  */
 export function* startable(
   turns: Pick<Turns, 'enqueue'>,
@@ -45,9 +46,8 @@ export function* startable(
   assignments: Iterable<Assignment>,
 ): Generator<Assignment> {
   for (const assignment of assignments) {
-    const needsSecrets = assignment.secrets === true && version < SECRET_VERSION;
-    const needsHealth = assignment.health !== undefined && version < HEALTH_VERSION;
-    if (!needsSecrets && !needsHealth) {
+    const problem = problemAt(version, assignment);
+    if (!problem) {
       yield assignment;
       continue;
     }
@@ -56,7 +56,7 @@ export function* startable(
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(hostId);
         if (!host) return;
-        const message = needsSecrets ? cannotUseSecrets(host.name) : cannotCheck(host.name);
+        const message = TOO_OLD[problem](host.name, assignment.image);
         observe(cluster, host, { service, generation, state: 'failed', temporary: true, message }, nowMs);
       },
       fail: () => {},
@@ -64,8 +64,26 @@ export function* startable(
   }
 }
 
-const cannotUseSecrets = (host: string): string =>
-  `the agent of host ${host} is too old to use secrets: update it (berth host update ${host})`;
+const TOO_OLD: Readonly<
+  Record<'secrets' | 'credentials' | 'health', (host: string, image: string) => string>
+> = {
+  secrets: (host) =>
+    `the agent of host ${host} is too old to use secrets: update it (berth host update ${host})`,
+  credentials: (host, image) =>
+    `the agent of host ${host} is too old to pull with the credentials for ${imageRegistry(image)}: update it ` +
+    `(berth host update ${host})`,
+  health: cannotCheck,
+};
+
+/** What an agent of a version can't do for a start; undefined if it can do everything. */
+function problemAt(
+  version: number,
+  { secrets, credentials, health }: Assignment,
+): keyof typeof TOO_OLD | undefined {
+  if (secrets && version < SECRET_VERSION) return 'secrets';
+  if (credentials !== undefined && version < CREDENTIALS_VERSION) return 'credentials';
+  return health !== undefined && version < HEALTH_VERSION ? 'health' : undefined;
+}
 
 /** The description was validated at submission. */
 const applicationOf = ({ loaded }: Cluster, execution: Execution): Application =>
@@ -96,10 +114,12 @@ export function assigner(
     const context = { executionId, executionName, deploymentName, userName, userId, fsUid };
     const definition = definitionOf(application, service.group);
     const idProof = proofOf({ execution: executionId, service: service.id });
+    const credentials = cluster.credentials.forPull(userId, definition.image);
     const limitBytes = memoryLimitOf(service.requirement, cluster.schedulerConfig.defaultMemoryBytes);
     return {
       ...assignmentOf(key, service.name, definition, limitBytes, context),
       ...{ isolation, idProof },
+      ...(credentials !== undefined && { credentials }),
       ...overlayAt(service.hostId),
     };
   };

@@ -2,6 +2,8 @@
 import type { TimeLimits } from '../model/time-limit.ts';
 import type { Quota, Role, User } from './account.ts';
 import type { StoredPersonalToken } from './personal-token.ts';
+import type { CredentialsPlace } from './registry-credentials.ts';
+import type { NewSecret, SecretTerms } from './secret.ts';
 import type { Identity } from './sign-on.ts';
 
 /** Every field may be absent; undefined means unchanged in a change, and any value in a filter. */
@@ -53,8 +55,8 @@ export interface StoredJoinToken {
 }
 
 /**
- * A change that the coordinator makes: of users and quotas, which it has in memory, or of what a request
- * makes under an idempotency key. A new password is present as its hash only.
+ * A change that the coordinator makes: of users, quotas and credentials, of which it has something in memory,
+ * or of what a request makes under an idempotency key. A new password is present as its hash only.
  */
 export type AccountChange =
   | { kind: 'create-user'; user: StoredNewUser }
@@ -67,7 +69,9 @@ export type AccountChange =
   | { kind: 'update-quota'; id: number; changes: QuotaChanges }
   /** `moves`: its users get the default one where that allows them nothing more (H172). */
   | { kind: 'delete-quota'; id: number; moves?: boolean }
-  | { kind: 'delete-role'; id: number; moves: true };
+  | { kind: 'delete-role'; id: number; moves: true }
+  | { kind: 'set-credentials'; credentials: NewSecret; terms: SecretTerms }
+  | { kind: 'remove-credentials'; id: number; place: CredentialsPlace };
 
 export type NameFilter = Optional<{ name: string }>;
 

@@ -32,6 +32,8 @@ export const auditTargets = {
   'remove-secret': 'secret',
   'set-file': 'file',
   'remove-file': 'file',
+  'set-registry': 'registry',
+  'remove-registry': 'registry',
   'encrypt-secrets': 'secret',
   'grant-token': 'token',
   'revoke-token': 'token',
@@ -71,7 +73,7 @@ export interface Deed {
   action: AuditAction;
   /** Absent: there is none, or the database assigns it with the change. */
   targetId?: number | undefined;
-  /** Name of a user, a role, a quota, a host, a personal token, a secret or a file. */
+  /** Name of a user, a role, a quota, a host, a personal token, a secret, a file or a registry. */
   targetName?: string | undefined;
   /** Names of the fields that change, never their values. */
   fields?: readonly string[];

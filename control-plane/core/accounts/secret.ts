@@ -1,4 +1,4 @@
-/** Named secrets and files of users and of all: their kinds, names and limits. Never a value. Pure. */
+/** Named secrets and files of users and of all, and credentials: their kinds, names and limits. Pure. */
 import { OperationError } from '../model/errors.ts';
 import { count, listText } from '../model/text.ts';
 
@@ -6,13 +6,16 @@ import { count, listText } from '../model/text.ts';
 export const secretKinds = ['secret', 'file'] as const;
 export type SecretKind = (typeof secretKinds)[number];
 
+/** What is stored in the same way: the credentials of a registry, whose name is that of its host. */
+export type StoredKind = SecretKind | 'registry';
+
 /** Bytes of one value, which is a part of an environment variable of at most 131,071 bytes. */
 export const MAX_SECRET_BYTES = 64 * 2 ** 10;
 export const MAX_FILE_BYTES = 256 * 2 ** 10;
 
 /** What a name of a secret names. `userId` null: a secret of all users. */
 export interface SecretPlace {
-  kind: SecretKind;
+  kind: StoredKind;
   userId: number | null;
   name: string;
 }
@@ -32,8 +35,21 @@ export interface Sealed {
   text: string;
 }
 
+/** A value to be stored, with the number of its bytes. */
+export interface NewSecret extends SecretPlace {
+  sealed: Sealed;
+  bytes: number;
+}
+
+export interface SecretTerms {
+  maxPerUser: number;
+  setMs: number;
+  /** Who sets it, whose right counts as of the write (H635). */
+  byUserId: number;
+}
+
 export interface SecretRules {
-  /** Secrets and files together, of each user and of all. */
+  /** Secrets, files and credentials together, of each user and of all. */
   maxPerUser: number;
 }
 
@@ -47,7 +63,7 @@ export interface SecretSettings {
 }
 
 /** A secret by its name, as descriptions refer to it. */
-export type SecretName = Pick<SecretPlace, 'kind' | 'name'>;
+export type SecretName = { kind: SecretKind; name: string };
 
 export const noSuchSecret = () => new OperationError('not-found', 'There is no such secret or file.');
 
@@ -61,7 +77,7 @@ export const noSecretKey = () =>
 export const tooManySecrets = ({ maxPerUser }: SecretRules, isOfAll: boolean) =>
   new OperationError(
     'conflict',
-    `${isOfAll ? 'All users together' : 'You'} have ${count(maxPerUser, 'secret')} and files, which is the limit ` +
+    `${isOfAll ? 'All users together' : 'You'} have ${count(maxPerUser, 'secret')}, files and registries, which is the limit ` +
       '(BERTH_MAX_SECRETS_PER_USER): remove one that is no longer needed.',
   );
 

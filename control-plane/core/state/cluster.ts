@@ -7,6 +7,7 @@ import type { Application } from '../../../shared/application-schema.ts';
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Quota, User } from '../accounts/account.ts';
 import { type ExceededLimit, exceededLimits, type Usage } from '../accounts/quota.ts';
+import { CredentialIndex } from '../accounts/registry-credentials.ts';
 import { type Execution, type ExecutionStatus, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { ResourceDemand } from '../model/resources.ts';
@@ -32,6 +33,7 @@ export class Cluster implements SchedulerState {
   /** Includes deleted users, who are disabled, until the next start. */
   readonly users = new Map<number, User>();
   readonly quotas = new Map<number, Quota>();
+  readonly credentials = new CredentialIndex();
   readonly nextIds: NextIds;
   /** Ids of services that were assigned before the database was restored from a copy without them. */
   readonly unknown: IdRange[] = [];

@@ -1,5 +1,11 @@
-/** Schemas and JSON of secrets and files. No schema of an answer has a value. */
+/** Schemas and JSON of secrets, files and credentials of registries. No schema of an answer has a value. */
 import * as z from 'zod';
+import {
+  MAX_PASSWORD_LENGTH,
+  MAX_REGISTRY_LENGTH,
+  MAX_USERNAME_LENGTH,
+  registryNamed,
+} from '../../../shared/protocol/secrets.ts';
 import {
   MAX_FILE_BYTES,
   MAX_SECRET_BYTES,
@@ -8,6 +14,8 @@ import {
 } from '../../core/accounts/secret.ts';
 
 const MAX_NAME_LENGTH = 64;
+
+const utf8 = new TextEncoder();
 
 const forAll = z
   .boolean()
@@ -26,8 +34,6 @@ export const fileName = z
   .max(MAX_NAME_LENGTH)
   .regex(/^[A-Za-z][A-Za-z0-9._-]*$/, 'must be letters, digits, ".", "_" and "-", beginning with a letter')
   .meta({ examples: ['server.pem'] });
-
-const utf8 = new TextEncoder();
 
 const text = z
   .string()
@@ -73,6 +79,59 @@ export const secretSchema = z
     set_at: z.number().describe('When the value was set, in seconds since 1970'),
   })
   .meta({ id: 'Secret' });
+
+const CONTROL = /\p{Cc}/u;
+
+/** The host of a registry, as image names have it. */
+export const registryName = z
+  .string()
+  .max(MAX_REGISTRY_LENGTH)
+  .transform((given, context) => {
+    const registry = registryNamed(given);
+    if (registry !== undefined) return registry;
+    context.addIssue({
+      code: 'custom',
+      message:
+        'must be a host as image names have it, with its port if they do, for example registry.example.org:5000',
+    });
+    return z.NEVER;
+  })
+  .meta({ examples: ['registry.example.org:5000'] });
+
+export const registryUser = z
+  .string()
+  .min(1)
+  .max(MAX_USERNAME_LENGTH)
+  .refine((name) => !name.includes(':') && !CONTROL.test(name), 'must have no ":" and no control characters');
+
+export const registryPassword = z
+  .string()
+  .min(1)
+  .max(MAX_PASSWORD_LENGTH)
+  .refine((word) => !CONTROL.test(word) && word.isWellFormed(), 'must have no control characters');
+
+export const credentialsFields = z.strictObject({
+  registry: registryName.describe('Host of the registry, and its port if image names have it'),
+  username: registryUser.describe(
+    'User name at the registry; `<token>` if the password is an identity token',
+  ),
+  password: registryPassword.describe('Password or token, which cannot be read again'),
+  for_all: forAll,
+});
+
+export const credentialsSchema = z
+  .strictObject({
+    id: z.int().positive(),
+    registry: z.string(),
+    for_all: z.boolean().describe('Whether the pulls of all users use them'),
+    set_at: z.number().describe('When they were set, in seconds since 1970'),
+  })
+  .meta({ id: 'RegistryCredentials' });
+
+export const credentialsJson = ({ id, name, userId, setMs }: Secret): z.infer<typeof credentialsSchema> => ({
+  ...{ id, registry: name, for_all: userId === null },
+  set_at: setMs / 1_000,
+});
 
 export const resealingSchema = z
   .strictObject({

@@ -1,16 +1,22 @@
 /**
  * Requests of agents outside of their connection and of the API: registration, admission to a connection
- * (HOST-1), and the secrets of a start (P220).
+ * (HOST-1), the secrets of a start (P220), and the credentials for its pull (P232).
  */
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { REGISTER_PATH, registrationSchema } from '../../../shared/protocol/enrolment.ts';
-import { SECRETS_PATH, secretsAudience } from '../../../shared/protocol/secrets.ts';
+import {
+  CREDENTIALS_PATH,
+  credentialsAudience,
+  SECRETS_PATH,
+  secretsAudience,
+} from '../../../shared/protocol/secrets.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { OperationError } from '../../core/model/errors.ts';
 import { type ProofDeps, readProof } from '../../operations/cluster/agent-proof.ts';
 import { registerHost } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
+import { readCredentials } from '../../operations/secrets/registries.ts';
 import type { SecretFetches } from '../../operations/secrets/secret-fetches.ts';
 import { readStartSecrets } from '../../operations/secrets/start-secrets.ts';
 import type { AddressOf } from '../address.ts';
@@ -47,6 +53,13 @@ export function agentRoutes(
     const { hostId } = await readProof({ ...context, audience }, bearerOf(c.req.header('authorization')));
     const key = checked(startQuery, queryOf(c), 'query');
     return json(await fetches.run(hostId, (count) => readStartSecrets(context, hostId, key, count)));
+  });
+  routes.get(CREDENTIALS_PATH, async (c) => {
+    const audience = credentialsAudience(context.deploymentName);
+    const { hostId } = await readProof({ ...context, audience }, bearerOf(c.req.header('authorization')));
+    const key = checked(startQuery, queryOf(c), 'query');
+    const credentials = await fetches.run(hostId, (count) => readCredentials(context, hostId, key, count));
+    return json({ credentials });
   });
   routes.onError((error) => refuseAgent(error, failed, { ...PLAIN, statusHeader }));
   return routes;

@@ -8,6 +8,7 @@ import {
   noSuchSecret,
   type Secret,
   type SecretKind,
+  type SecretPlace,
   type SecretRules,
   tooManySecrets,
 } from '../../core/accounts/secret.ts';
@@ -24,7 +25,7 @@ import {
   resealed,
   writeSecret,
 } from '../../store/accounts/user-secrets.ts';
-import type { Statement } from '../../store/db/db.ts';
+import type { Db, Statement } from '../../store/db/db.ts';
 import { attempted } from '../audit.ts';
 import type { Context } from '../context.ts';
 
@@ -67,8 +68,17 @@ async function write(
   const isWritten = await writeSecret(db, { ...place, sealed, bytes: value.length }, terms, audit);
   const id = isWritten ? await findSecretId(db, place) : undefined;
   if (id !== undefined) return id;
-  const isFull = (await countSecrets(db, place.userId)) >= secretRules.maxPerUser;
-  throw isFull ? tooManySecrets(secretRules, isOfAll) : rightsLost();
+  throw await whyNotSet(db, place, secretRules);
+}
+
+/** Why nothing was written: the bound, or a right that was lost meanwhile. */
+export async function whyNotSet(
+  db: Db,
+  { userId }: Pick<SecretPlace, 'userId'>,
+  rules: SecretRules,
+): Promise<OperationError> {
+  const isFull = (await countSecrets(db, userId)) >= rules.maxPerUser;
+  return isFull ? tooManySecrets(rules, userId === null) : rightsLost();
 }
 
 /** While the body arrived, for example. */

@@ -18,6 +18,7 @@ import { deleteQuota, findQuota, insertQuota, listQuotas, moveUsersOfQuota, upda
 import { deletionOfRole, insertRole, listRoles, moveUsersOfRole } from './roles.ts';
 import { freeIdentity, insertIdentity, removeIdentity, replaceIdentity } from './sign-ons.ts';
 import { deleteSecretsOf, findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
+import { credentialsOf, findSecret, findSecretId, insertSecret, removalOfSecret } from './user-secrets.ts';
 
 /** What is recorded beside a change: the key under which something is created, and the audit entry. */
 export interface Recorded {
@@ -77,6 +78,10 @@ function statementsOf(change: AccountChange): Statement[] {
       return joinTokenStatements(change.token, change.nowMs);
     case 'create-personal-token':
       return personalTokenStatements(change.token, change.maxPerUser);
+    case 'set-credentials':
+      return [insertSecret(change.credentials, change.terms)];
+    case 'remove-credentials':
+      return [removalOfSecret(change.id)];
   }
 }
 
@@ -101,13 +106,15 @@ async function idOf(db: Db, change: AccountChange): Promise<number | undefined> 
       return (await listQuotas(db, { name: change.quota.name }))[0]?.id;
     case 'create-personal-token':
       return findPersonalTokenId(db, change.token.hash);
+    case 'set-credentials':
+      return findSecretId(db, change.credentials);
     default:
       return knownId(change);
   }
 }
 
-async function updateCluster(db: Db, cluster: Cluster, { kind }: AccountChange, id: number): Promise<void> {
-  switch (kind) {
+async function updateCluster(db: Db, cluster: Cluster, change: AccountChange, id: number): Promise<void> {
+  switch (change.kind) {
     case 'create-user':
     case 'update-user': {
       const user = await findUser(db, id);
@@ -117,6 +124,7 @@ async function updateCluster(db: Db, cluster: Cluster, { kind }: AccountChange, 
     case 'delete-user': {
       const user = cluster.users.get(id);
       if (user) cluster.setUser({ ...user, enabled: false });
+      cluster.credentials.removeAllOf(id);
       return;
     }
     case 'create-quota':
@@ -132,6 +140,14 @@ async function updateCluster(db: Db, cluster: Cluster, { kind }: AccountChange, 
       cluster.quotas.delete(id);
       return;
     }
+    case 'set-credentials': {
+      const secret = await findSecret(db, 'registry', id);
+      if (secret) cluster.credentials.set(credentialsOf(secret));
+      return;
+    }
+    case 'remove-credentials':
+      cluster.credentials.remove(change.place);
+      return;
     case 'delete-role': {
       const [fallback] = await listRoles(db, { name: DEFAULT_ROLE });
       for (const user of [...cluster.users.values()]) {

@@ -1,17 +1,22 @@
 /** Rows of the secrets and files of users and of all. Values are encrypted before they come here (ACC-18). */
-import type { Sealed, Secret, SecretKind, SecretName, SecretPlace } from '../../core/accounts/secret.ts';
+import type { StoredCredentials } from '../../core/accounts/registry-credentials.ts';
+import type {
+  NewSecret,
+  Sealed,
+  Secret,
+  SecretKind,
+  SecretName,
+  SecretPlace,
+  SecretTerms,
+  StoredKind,
+} from '../../core/accounts/secret.ts';
 import type { SecretStock } from '../../core/metrics/secret-counts.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
+import { allRows } from './account-writes.ts';
 
 export interface SealedSecret extends SecretPlace {
   id: number;
   sealed: Sealed;
-}
-
-/** A value to be stored, with the number of its bytes. */
-export interface NewSecret extends SecretPlace {
-  sealed: Sealed;
-  bytes: number;
 }
 
 /**
@@ -20,10 +25,19 @@ export interface NewSecret extends SecretPlace {
  */
 export async function writeSecret(
   db: Db,
-  { kind, userId, name, sealed, bytes }: NewSecret,
-  { maxPerUser, setMs, byUserId }: { maxPerUser: number; setMs: number; byUserId: number },
+  secret: NewSecret,
+  terms: SecretTerms,
   audit: Statement,
 ): Promise<boolean> {
+  const [written] = await db.batch([insertSecret(secret, terms), audit]);
+  return written === 1;
+}
+
+/** Writes no row beyond the limit, and if the user is gone. */
+export function insertSecret(
+  { kind, userId, name, sealed, bytes }: NewSecret,
+  { maxPerUser, setMs, byUserId }: SecretTerms,
+): Statement {
   const sql = `INSERT INTO user_secrets (kind, user_id, name, key_id, sealed, bytes, set_ms)
     SELECT ?, ?, ?, ?, ?, ?, ?
     WHERE EXISTS (SELECT 1 FROM users u JOIN roles r ON r.id = u.role_id
@@ -31,13 +45,13 @@ export async function writeSecret(
       AND ((SELECT count(*) FROM user_secrets WHERE user_id IS ?) < ?
         OR EXISTS (SELECT 1 FROM user_secrets WHERE user_id IS ? AND kind = ? AND name = ?))
     ON CONFLICT (ifnull(user_id, 0), kind, name) DO UPDATE
-      SET key_id = excluded.key_id, sealed = excluded.sealed, bytes = excluded.bytes, set_ms = excluded.set_ms`;
+      SET key_id = excluded.key_id, sealed = excluded.sealed, bytes = excluded.bytes,
+        set_ms = max(excluded.set_ms, set_ms + 1)`;
   const args = [
     ...[kind, userId, name, sealed.keyId, sealed.text, bytes, setMs],
     ...[byUserId, userId, userId, maxPerUser, userId, kind, name],
   ];
-  const [written] = await db.batch([{ sql, args }, audit]);
-  return written === 1;
+  return { sql, args };
 }
 
 const LISTED = 'id, kind, user_id, name, key_id, bytes, set_ms';
@@ -48,11 +62,11 @@ export const LIST = `SELECT ${LISTED}, 0 AS common FROM user_secrets WHERE user_
   ORDER BY name, common`;
 
 /** The user's own and those of all, by name. BERTH_MAX_SECRETS_PER_USER bounds both. */
-export async function listSecrets(db: Db, kind: SecretKind, userId: number): Promise<Secret[]> {
+export async function listSecrets(db: Db, kind: StoredKind, userId: number): Promise<Secret[]> {
   return (await db.query(LIST, [userId, kind, kind])).map(secretOf);
 }
 
-export async function findSecret(db: Db, kind: SecretKind, id: number): Promise<Secret | undefined> {
+export async function findSecret(db: Db, kind: StoredKind, id: number): Promise<Secret | undefined> {
   const [row] = await db.query(`SELECT ${LISTED} FROM user_secrets WHERE id = ? AND kind = ? LIMIT 1`, [
     id,
     kind,
@@ -69,8 +83,37 @@ export async function findSecretId(db: Db, { kind, userId, name }: SecretPlace):
 
 /** Runs `audit` in the same transaction. Resolves to false if there is no such secret. */
 export async function deleteSecret(db: Db, id: number, audit: Statement): Promise<boolean> {
-  const [deleted] = await db.batch([{ sql: 'DELETE FROM user_secrets WHERE id = ?', args: [id] }, audit]);
+  const [deleted] = await db.batch([removalOfSecret(id), audit]);
   return deleted === 1;
+}
+
+export const removalOfSecret = (id: number): Statement => ({
+  sql: 'DELETE FROM user_secrets WHERE id = ?',
+  args: [id],
+});
+
+/** All credentials of registries, without their values. */
+export async function loadCredentials(db: Db): Promise<StoredCredentials[]> {
+  const sql = `SELECT ${LISTED} FROM user_secrets WHERE kind = 'registry' AND id > ? ORDER BY id LIMIT ?`;
+  return (await allRows(db, sql, [])).map((row) => credentialsOf(secretOf(row)));
+}
+
+export const credentialsOf = ({ id, userId, name, setMs }: Secret): StoredCredentials => ({
+  ...{ id, userId, setMs },
+  registry: name,
+});
+
+/** The credentials of a registry that a user's pull uses: the user's own, or else those of all. */
+export async function findCredentials(
+  db: Db,
+  userId: number,
+  registry: string,
+): Promise<(SealedSecret & { setMs: number }) | undefined> {
+  const sql = `SELECT ${LISTED}, sealed FROM user_secrets
+    WHERE kind = 'registry' AND name = ? AND (user_id = ? OR user_id IS NULL)
+    ORDER BY user_id IS NULL LIMIT 1`;
+  const [row] = await db.query(sql, [registry, userId]);
+  return row && { ...sealedOf(row), setMs: Number(row.set_ms) };
 }
 
 /** What a user's description means by these names, without values: the user's own, or else the one of all. */
@@ -93,14 +136,14 @@ export async function findSealedSecrets(
   userId: number,
   names: readonly SecretName[],
   maxBytes: number,
-): Promise<(SealedSecret & { bytes: number })[]> {
+): Promise<(SealedSecret & SecretName & { bytes: number })[]> {
   const sql = `WITH found AS (${BY_NAMES})
     SELECT id, kind, user_id, name, key_id, bytes,
       CASE WHEN (SELECT sum(bytes) FROM found) <= ?
         THEN (SELECT sealed FROM user_secrets s WHERE s.id = found.id) ELSE '' END AS sealed
     FROM found`;
   const rows = await db.query(sql, [JSON.stringify(names), userId, maxBytes]);
-  return rows.map((row) => ({ ...sealedOf(row), bytes: Number(row.bytes) }));
+  return rows.map((row) => ({ ...sealedOf(row), ...nameOf(row), bytes: Number(row.bytes) }));
 }
 
 /** By names: the user's own, or else the one of all. */
@@ -154,7 +197,7 @@ export const resealed = ({ id, sealed }: SealedSecret, { keyId, text }: Sealed):
 const nameOf = (row: Row): SecretName => ({ kind: String(row.kind) as SecretKind, name: String(row.name) });
 
 const placeOf = (row: Row): SecretPlace => ({
-  ...nameOf(row),
+  ...{ kind: String(row.kind) as StoredKind, name: String(row.name) },
   userId: row.user_id === null ? null : Number(row.user_id),
 });
 

@@ -10,6 +10,7 @@ import { insertKey } from '../accounts/idempotency-keys.ts';
 import { useJoinToken } from '../accounts/join-tokens.ts';
 import { listQuotas } from '../accounts/quotas.ts';
 import { loadUsers, purgeUsers } from '../accounts/user-rows.ts';
+import { loadCredentials } from '../accounts/user-secrets.ts';
 import type { Db, Statement } from '../db/db.ts';
 import { type Claimant, claimEpoch, claimNextEpoch, type Epoch, fence, type Holding } from '../db/epoch.ts';
 import { readsOfOneStep } from '../db/grouped-reads.ts';
@@ -133,11 +134,12 @@ const LIVE = `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id I
 
 /** `reads`: the same database, with reads that run together. */
 async function loadCluster(db: Db, reads: Db, epoch: Epoch, scheduling: SchedulerConfig): Promise<Cluster> {
-  const [sequence, unknown, quotas, users, hosts, deleted, live, waiting] = await Promise.all([
+  const [sequence, unknown, quotas, users, credentials, hosts, deleted, live, waiting] = await Promise.all([
     reads.query('SELECT name, seq FROM sqlite_sequence'),
     loadUnknown(reads),
     listQuotas(reads, {}),
     loadUsers(reads),
+    loadCredentials(reads),
     reads.query('SELECT * FROM hosts WHERE removed_ms IS NULL'),
     reads.query(DELETED_USERS),
     pagedIds(reads, LIVE, []),
@@ -149,6 +151,7 @@ async function loadCluster(db: Db, reads: Db, epoch: Epoch, scheduling: Schedule
   for (const range of unknown) cluster.unknown.push(range);
   for (const quota of quotas) cluster.setQuota(quota);
   for (const user of users) cluster.setUser(user);
+  for (const one of credentials) cluster.credentials.set(one);
   for (const row of hosts) cluster.addHost(hostOf(row));
   const deletedUsers = new Set(deleted.map(({ id }) => Number(id)));
   const add = (execution: Execution) => {

@@ -106,7 +106,7 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
 <section><h2>Password</h2>${passwordPart(deps, c, user, entries)}</section>
 <section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}
 <h2>Programs</h2><p><a href="/account/tokens">Personal access tokens</a> let programs act for you without your password.</p>
-<h2>Secrets</h2><p><a href="/account/secrets">Secrets and files</a> are values that your services get, and nobody can read.</p></section>
+<h2>Secrets</h2><p><a href="/account/secrets">Secrets, files and registries</a>: values that your services get, and credentials for their images. Nobody can read them.</p></section>
 </div>`,
   });
 }

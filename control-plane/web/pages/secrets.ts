@@ -1,9 +1,16 @@
 /** The pages of secrets and files: lists, and forms that set them. No page has a value. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import { MAX_FILE_BYTES, type Secret, type SecretKind, secretKinds } from '../../core/accounts/secret.ts';
+import {
+  MAX_FILE_BYTES,
+  type Secret,
+  type SecretKind,
+  type StoredKind,
+  secretKinds,
+} from '../../core/accounts/secret.ts';
 import { fileName, secretFields, secretName } from '../../http/json/secret-schemas.ts';
 import { pathId } from '../../http/request.ts';
+import { listCredentials } from '../../operations/secrets/registries.ts';
 import { listSecrets, removeSecret, type SecretInput, setSecret } from '../../operations/secrets/secrets.ts';
 import { type Entry, handleForm } from '../components/form-entry.ts';
 import { type Html, html } from '../components/html.ts';
@@ -11,6 +18,7 @@ import { redirectAfter, redirectWith } from '../components/notice.ts';
 import { page } from '../components/page.ts';
 import { ago, alert, checkbox, crumbs, field } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
+import { addRegistryForms, registrySection } from './registries.ts';
 
 const PATH = '/account/secrets';
 
@@ -63,6 +71,7 @@ export function secretPages(deps: WebDeps): Hono<WebEnv> {
       ),
     );
   }
+  addRegistryForms(routes, deps, PATH, (c, entry) => secretsPage(deps, c, 'registry', entry));
   return routes;
 }
 
@@ -70,19 +79,23 @@ export function secretPages(deps: WebDeps): Hono<WebEnv> {
 async function secretsPage(
   deps: WebDeps,
   c: WebContext,
-  kind?: SecretKind,
+  kind?: StoredKind,
   entry?: Entry,
 ): Promise<Response> {
   const actor = c.get('actor');
-  const lists = await Promise.all(secretKinds.map((one) => listSecrets(deps, actor, one)));
+  const [registries, ...lists] = await Promise.all([
+    listCredentials(deps, actor),
+    ...secretKinds.map((one) => listSecrets(deps, actor, one)),
+  ]);
   return page(c, {
-    title: 'Secrets and files',
+    title: 'Secrets, files and registries',
     status: entry?.status ?? 200,
     body: html`
 ${crumbs([['/account', 'Your account']])}
-<h1>Secrets and files</h1>
+<h1>Secrets, files and registries</h1>
 <p>Nobody can read a value again. It is stored encrypted, and only the hosts of services that use it get it.</p>
-${secretKinds.map((one, at) => section(c, one, lists[at] ?? [], one === kind ? entry : undefined))}`,
+${secretKinds.map((one, at) => section(c, one, lists[at] ?? [], one === kind ? entry : undefined))}
+${registrySection(c, PATH, registries, kind === 'registry' ? entry : undefined)}`,
   });
 }
 

@@ -209,6 +209,13 @@ onHosts(
         const ofKind = `${kind}/${idIn(made, `${kind}_id`)}`;
         await does(`delete /${kind}/{id}`, admin, [`remove-${kind}`, ofKind], { path: native(ofKind) });
       }
+      const ofRegistry = { registry: 'registry.example.org:5000', username: 'ci', password: next };
+      const set = await does('post /registry', admin, ['set-registry'], {
+        ...{ path: native('registry'), body: ofRegistry },
+      });
+      expect(proved['post /registry']?.target_name).toBe('registry.example.org:5000');
+      const one = `registry/${idIn(set, 'registry_id')}`;
+      await does('delete /registry/{id}', admin, ['remove-registry', one], { path: native(one) });
       expect(Object.keys(proved)).toEqual(expect.arrayContaining(await changingOperations()));
 
       const db = await host().openDb();

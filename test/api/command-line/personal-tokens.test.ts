@@ -75,6 +75,24 @@ onHosts(
       expect((await berth.run(['secret', 'set', 'no name'], 'x')).err).toContain('must be letters');
     });
 
+    test('L132: registry reads a password from standard input, lists registries only, and removes by their name', async () => {
+      const word = 'not for arguments';
+      const host = 'Registry.example.org:5000';
+      const set = await berth.run(['registry', 'set', host, '--username', 'ci'], `${word}\n`);
+      expect(set).toEqual({ code: 0, out: expect.stringMatching(/^\d+\n$/), err: '' });
+      expect((await berth.run(['registry', 'set', 'docker.io', '-u', 'ci', '--all'], word)).code).toBe(0);
+      const { out } = await berth.run(['registry', 'ls']);
+      expect(out).toMatch(
+        /^ID +REGISTRY +FOR +SET\n\d+ +registry\.example\.org:5000 +you .*\n\d+ +docker\.io +all /,
+      );
+      expect(out).not.toContain(word);
+      expect((await berth.run(['registry', 'rm', host])).out).toBe(`${host}\n`);
+      expect((await berth.run(['registry', 'rm', 'docker.io'])).code).toBe(0);
+      expect((await berth.run(['registry', 'ls', '-q'])).out).toBe('');
+      expect((await berth.run(['registry', 'set', host], word)).err).toContain('--username');
+      expect((await berth.run(['registry', 'set', 'a/b', '-u', 'ci'], word)).err).toContain('must be a host');
+    });
+
     test('L67: with --json and -q, create prints data only, and what is not valid makes no token', async () => {
       const json = await create('for ever', '--scope', 'read', '--expires', 'never', '--json');
       expect([json.err, JSON.parse(json.out)]).toEqual([

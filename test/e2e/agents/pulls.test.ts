@@ -1,26 +1,38 @@
 /** Images that the engine does not have, from a real registry that requires a login. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { testEngine } from '../../support/engines/engine.ts';
+import { filesWith, secretSettings } from '../../support/engines/secret-check.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { LOGIN, type RealRegistry, startRealRegistry } from '../../support/registries/real-registry.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 let registry: RealRegistry;
+/** The host itself has no login for it. */
+let ofUsers: RealRegistry;
 let berth: Berth;
 
 beforeAll(async () => {
   registry = await startRealRegistry(await testEngine(), { requiresLogin: true });
   const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64');
   const config = await registry.config({ auths: { [registry.host]: { auth } } });
+  ofUsers = await startRealRegistry(await testEngine(), { requiresLogin: true });
   berth = await startBerth({
     deployment: 'e2e-pulls',
-    env: { DOCKER_CONFIG: config, BERTH_AGENT_REGISTRIES: registry.host },
+    env: {
+      DOCKER_CONFIG: config,
+      BERTH_AGENT_REGISTRIES: `${registry.host},${ofUsers.host}`,
+      ...secretSettings(),
+    },
   });
 });
 afterEach(() => registry.door.release());
 afterAll(async () => {
-  await berth.close().finally(() => registry.close());
+  await berth
+    .close()
+    .finally(() => registry.close())
+    .finally(() => ofUsers.close());
 });
 
 const running = (image: string) => application(service({ image, command: 'sleep 1000' }));
@@ -78,4 +90,35 @@ test('P43, C12: an image that the registry does not have fails the start permane
   const id = await api.submit(running(`${registry.host}/none:500`));
   const { error_message } = await api.waitFor(id, 'error');
   expect(error_message).toMatch(/^service main0: .*not found/);
+});
+
+test('P232, P233, P235: a user pulls with own credentials, which the host does not keep, and others need their own', async () => {
+  const { api } = berth;
+  const image = await ofUsers.image('owned');
+  const refused = await api.waitFor(await api.submit(running(image)), 'error');
+  expect(refused.error_message).toContain(`berth registry set ${ofUsers.host}`);
+  const set = async (password: string): Promise<number> => {
+    const body = JSON.stringify({ registry: ofUsers.host, username: LOGIN.username, password });
+    const reply = await api.request('registry', { method: 'POST', body });
+    return ((await reply.json()) as { registry_id: number }).registry_id;
+  };
+  const wrong = `wrong-${randomUUID()}`;
+  await set(wrong);
+  const failed = await api.waitFor(await api.submit(running(image)), 'error');
+  expect(failed.error_message).toContain(`your credentials for ${ofUsers.host} were refused`);
+  expect(failed.error_message).not.toContain(wrong);
+  const credentials = await set(LOGIN.password);
+  const id = await api.submit(running(image));
+  await api.waitFor(id, 'running');
+  const requestCount = ofUsers.door.manifests.length;
+  const again = await api.submit(running(image));
+  await api.waitFor(again, 'running');
+  expect(ofUsers.door.manifests.length).toBe(requestCount);
+  expect(await filesWith(berth.dataDir, wrong)).toEqual([]);
+  expect(berth.program.output).not.toContain(wrong);
+  await api.request(`registry/${credentials}`, { method: 'DELETE' });
+  const without = await api.waitFor(await api.submit(running(image)), 'error');
+  expect(without.error_message).toContain('no basic auth credentials');
+  for (const one of [id, again]) await api.terminate(one);
+  for (const one of [id, again]) await api.waitFor(one, 'terminated');
 });

@@ -18,7 +18,7 @@ import { Agent } from '../../../agent/services/agent.ts';
 import { EngineWatcher } from '../../../agent/services/engine-watcher.ts';
 import { Lease, type Moment } from '../../../agent/services/lease.ts';
 import { Reporter } from '../../../agent/services/reporter.ts';
-import { noFiles, noSecrets } from '../fixtures/assignments.ts';
+import { noCredentials, noFiles, noSecrets } from '../fixtures/assignments.ts';
 import { ControlPlanePeer } from './control-plane-peer.ts';
 
 export interface AgentRig {
@@ -78,7 +78,7 @@ export async function agentRig(
     engine,
     output,
     reporter,
-    ...{ fetchSecrets: noSecrets, secretFiles: noFiles },
+    ...{ fetchSecrets: noSecrets, fetchCredentials: noCredentials, secretFiles: noFiles },
     log,
     cores: 2,
     lowDisk: () => conditions.textOf('low-disk'),

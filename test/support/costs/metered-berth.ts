@@ -35,7 +35,7 @@ import type { Argument, Db, Row, Statement } from '../../../control-plane/store/
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { FakeEngine } from '../engines/fake-engine.ts';
-import { noSecrets } from '../fixtures/assignments.ts';
+import { noCredentials, noSecrets } from '../fixtures/assignments.ts';
 
 /** What was used so far. */
 export interface Metered {
@@ -201,6 +201,7 @@ export class MeteredBerth {
       probeDisk: async () => undefined,
       punchHole,
       fetchSecrets: noSecrets,
+      fetchCredentials: noCredentials,
       stopSignal: new AbortController().signal,
     };
     const assembly = assemble(readAgentConfig(env, machine), await engine.facts(), parts);

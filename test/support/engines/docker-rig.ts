@@ -4,7 +4,8 @@
  */
 import type Docker from 'dockerode';
 import { afterEach, beforeEach } from 'vitest';
-import { DockerEngine, type DockerEngineOptions } from '../../../agent/engine/docker/docker-engine.ts';
+import { DockerEngine } from '../../../agent/engine/docker/docker-engine.ts';
+import type { DockerEngineOptions } from '../../../agent/engine/docker/docker-engine-options.ts';
 import type { Container, Engine, EngineError } from '../../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -49,6 +50,7 @@ export const engineOptions = {
   subnets: [{ first: 0xc6120000, bits: 15 }],
   pull: { env: {}, registries: [], stallMs: 1, progressEveryMs: 1, retryMs: 1 },
   images: { file: '/dev/null/images.json', log: () => {}, nowMs: Date.now },
+  intentsFile: '/dev/null/pulls.json',
 } satisfies Omit<DockerEngineOptions, 'deployment'>;
 
 /** CPU limit of containers in tests that do not concern the limit. */
@@ -81,6 +83,7 @@ export function dockerRig(name: string): DockerRig {
         retryMs: 1,
       },
       images: { file: `${scratch.path}/images.json`, log: () => {}, nowMs: Date.now },
+      intentsFile: `${scratch.path}/pulls.json`,
       ...changes,
     });
   const assignment = (changes: Partial<Assignment> = {}) =>

@@ -17,8 +17,13 @@ import { scratchFolder } from '../tools/folder.ts';
 
 /** Credentials for a registry that requires a login. */
 export const LOGIN = { username: 'puller', password: 'secret' };
+/** Another one. */
+export const OTHER_LOGIN = { username: 'other', password: 'other-word' };
 /** Made with `htpasswd -B`. */
-const HTPASSWD = `${LOGIN.username}:$2b$04$WujNnMUO/D23Nmrvyx3TAeGaGZWQQmCCS8Y93qEZkYiTReuy.Qp6m\n`;
+const HTPASSWD = [
+  `${LOGIN.username}:$2b$04$WujNnMUO/D23Nmrvyx3TAeGaGZWQQmCCS8Y93qEZkYiTReuy.Qp6m\n`,
+  `${OTHER_LOGIN.username}:$2b$04$abcdefghijklmnopqrstuuk.e7sSqJmUiIiGHkMr0Mty.T4zKXaiq\n`,
+].join('');
 
 const PACKAGE = resolve('.berth/docker-registry');
 const PROGRAM = `${PACKAGE}/usr/bin/docker-registry`;
@@ -82,12 +87,17 @@ export class RealRegistry {
     return folder;
   }
 
+  /** Removes an image from the engine, with all its names. */
+  async forget(image: string): Promise<void> {
+    const found = await this.#docker
+      .getImage(image)
+      .inspect()
+      .catch(() => undefined);
+    if (found) await this.#docker.getImage(found.Id).remove({ force: true });
+  }
+
   async close(): Promise<void> {
-    for (const image of this.#images)
-      await this.#docker
-        .getImage(image)
-        .remove({ force: true })
-        .catch(() => {});
+    for (const image of this.#images) await this.forget(image).catch(() => {});
     this.#door.close();
     await this.#program.stop();
     await rm(this.#folder, { recursive: true, force: true });
@@ -128,8 +138,12 @@ export class Door {
   readonly host: string;
   /** The requested layers by path, and whether the client left before the end. */
   readonly blobs: { path: string; left: boolean }[] = [];
+  /** The requests for descriptions of images that the registry has answered. */
+  readonly manifests: string[] = [];
   /** While true, each answer stops after some of its bytes. */
   held = false;
+  /** While true, the registry requires no login. */
+  isPublic = false;
   readonly #server: ReturnType<typeof createServer>;
   readonly #port: number;
   readonly #waiting = new Set<() => void>();
@@ -174,13 +188,17 @@ export class Door {
     const { method = 'GET', url = '/', headers } = incoming;
     const blob = { path: url, left: false };
     if (method === 'GET' && url.includes('/blobs/')) this.blobs.push(blob);
-    const onward = request({ host: '127.0.0.1', port: this.#port, method, path: url, headers });
+    const { username, password } = LOGIN;
+    const login = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const sent = this.isPublic ? { ...headers, authorization: login } : headers;
+    const onward = request({ host: '127.0.0.1', port: this.#port, method, path: url, headers: sent });
     response.on('close', () => {
       blob.left = !response.writableFinished;
       onward.destroy();
     });
     onward.on('error', () => response.destroy());
     onward.on('response', (answer) => {
+      if (answer.statusCode === 200 && url.includes('/manifests/')) this.manifests.push(url);
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       let passed = 0;
       answer.on('data', (bytes: Buffer) => {

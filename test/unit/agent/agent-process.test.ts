@@ -3,7 +3,7 @@ import { readConfig } from '../../../agent/config.ts';
 import { serveAgent } from '../../../agent/serving.ts';
 import { scratchDir } from '../../support/agents/agent-rig.ts';
 import { FakeEngine } from '../../support/engines/fake-engine.ts';
-import { noSecrets } from '../../support/fixtures/assignments.ts';
+import { noCredentials, noSecrets } from '../../support/fixtures/assignments.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 
 test('an agent that is stopped while the engine has not answered yet ends', async () => {
@@ -32,6 +32,7 @@ test('an agent that is stopped while the engine has not answered yet ends', asyn
     probeDisk: async () => undefined,
     punchHole: async () => {},
     fetchSecrets: noSecrets,
+    fetchCredentials: noCredentials,
     stopSignal: stop.signal,
   });
   await requested.promise;

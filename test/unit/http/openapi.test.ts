@@ -71,6 +71,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /agent/berth-agent.mjs.sha256',
         'GET /agent/install.sh',
         'GET /agent/release.json',
+        'GET /agent/v1/credentials',
         'GET /agent/v1/secrets',
         'GET /docs',
         'GET /docs/initialise.js',
@@ -177,8 +178,8 @@ test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
   "H630: %s has secrets and files at the API's own paths, unless it is another platform's",
   (group) => {
     const routes = routesOf(group).map(({ method, path }) => `${method} ${path}`);
-    const ofSecrets = routes.filter((route) => / \/api\/0\.7\/(secret|file)(\/|$)/.test(route));
-    const kinds = ['secret', 'file'].flatMap((kind) =>
+    const ofSecrets = routes.filter((route) => / \/api\/0\.7\/(secret|file|registry)(\/|$)/.test(route));
+    const kinds = ['secret', 'file', 'registry'].flatMap((kind) =>
       [`POST x`, `GET x`, `DELETE x/:id`].map((route) => route.replace('x', `/api/0.7/${kind}`)),
     );
     const expected = group === 'A' || group === 'B' ? [...kinds, 'POST /api/0.7/secret/encrypt'] : [];

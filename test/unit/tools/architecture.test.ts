@@ -130,8 +130,11 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     images: ['engine.ts'],
     networks: ['docker-error.ts', 'engine.ts', 'labels.ts', 'lane.ts'],
     health: ['docker-error.ts', 'engine.ts', 'labels.ts'],
+    pulls: ['docker-error.ts', 'engine.ts', 'json-lines.ts', 'lane.ts', 'images', 'type folders'],
     docker: [
       'docker-error.ts',
+      'json-lines.ts',
+      'pulls',
       'engine.ts',
       'engine-files.ts',
       'labels.ts',

@@ -3,7 +3,7 @@
 import { type Config, readConfig } from '../../../../agent/config.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { serveAgent } from '../../../../agent/serving.ts';
-import { noSecrets } from '../../fixtures/assignments.ts';
+import { noCredentials, noSecrets } from '../../fixtures/assignments.ts';
 import { DEPLOYMENT } from '../plane/control-plane.ts';
 import { Disk } from '../world/disk.ts';
 import type { Dialler, Network } from '../world/network.ts';
@@ -151,6 +151,7 @@ export class Machine {
         probeDisk: async () => ({ freeBytes: this.disk.full ? 0 : 2 ** 40, freeInodesShare: 1 }),
         punchHole: async () => {},
         fetchSecrets: noSecrets,
+        fetchCredentials: noCredentials,
         stopSignal: stop.signal,
         uptimeMs: () => world.nowMs - this.#bootMs,
       }),

@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type Docker from 'dockerode';
 import { expect, onTestFinished, test } from 'vitest';
-import { OwnImages } from '../../../../agent/engine/docker/own-images.ts';
+import { OwnImages } from '../../../../agent/engine/pulls/own-images.ts';
+import { PrivateImages } from '../../../../agent/engine/pulls/private-images.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
 test('P185: with more than 900 images the least recently used goes, whatever its age', async () => {
@@ -27,6 +28,11 @@ test('P185: with more than 900 images the least recently used goes, whatever its
     docker,
     { file: `${folder}/images.json`, log: () => {}, nowMs: () => 2000 },
     async () => 'one',
+    new PrivateImages(
+      docker,
+      { file: '', deployment: '', log: () => {}, nowMs: () => 2000 },
+      async () => 'one',
+    ),
   );
   const removeUnused = () => own.removeUnused({ wanted: () => [], unusedMs: 1e9 });
   expect(await removeUnused()).toEqual({ image: 'web:901', bytes: 3, unusedMs: 1901 });

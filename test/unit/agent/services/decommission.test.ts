@@ -7,7 +7,7 @@ import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { scratchDir } from '../../../support/agents/agent-rig.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine, summaryOf } from '../../../support/engines/fake-engine.ts';
-import { assignment, noSecrets } from '../../../support/fixtures/assignments.ts';
+import { assignment, noCredentials, noSecrets } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
@@ -52,6 +52,7 @@ function begin(): void {
     probeDisk,
     punchHole: async () => {},
     fetchSecrets: noSecrets,
+    fetchCredentials: noCredentials,
     stopSignal: stop.signal,
   }).catch((error: unknown) => error);
 }

@@ -4,7 +4,7 @@ import { OutputStore } from '../../../../agent/logs/output-store.ts';
 import { execute } from '../../../../agent/services/steps.ts';
 import { limits, scratchDir } from '../../../support/agents/agent-rig.ts';
 import { FakeEngine } from '../../../support/engines/fake-engine.ts';
-import { assignment, noFiles, noSecrets } from '../../../support/fixtures/assignments.ts';
+import { assignment, noCredentials, noFiles, noSecrets } from '../../../support/fixtures/assignments.ts';
 
 test('P5: a container whose start another agent process has begun is not started', async () => {
   const scratch = await scratchDir();
@@ -18,7 +18,7 @@ test('P5: a container whose start another agent process has begun is not started
   another.markStarted(wanted);
   const context = {
     ...{ engine, output, cpuLimit: () => 1, progress: () => {}, lowDisk: () => undefined },
-    ...{ fetchSecrets: noSecrets, secretFiles: noFiles },
+    ...{ fetchSecrets: noSecrets, fetchCredentials: noCredentials, secretFiles: noFiles },
     signal: new AbortController().signal,
   };
   const started = execute({ kind: 'start', assignment: wanted, container }, context);

@@ -1,8 +1,9 @@
 /**
- * Image pulls: at most one pull of an image at a time, shared by all its callers. A pull is cancelled if it
- * makes no progress for the stall time or if no caller waits for it any longer (P44).
+ * Image pulls: at most one pull of an image with the same credentials at a time, shared by all its callers. A
+ * pull is cancelled if it makes no progress for the stall time or if no caller waits for it any longer (P44).
  */
 import type Docker from 'dockerode';
+import { imageRegistry, type RegistryCredentials } from '../../../shared/protocol/secrets.ts';
 import { sleep } from '../../sleep.ts';
 import { withResolvers } from '../../with-resolvers.ts';
 import { engineMessage, statusOf } from '../docker-error.ts';
@@ -10,9 +11,10 @@ import { EngineError, type EngineErrorKind } from '../engine.ts';
 import { firstSentence } from '../images/pull-error.ts';
 import { type PullEvent, PullProgress } from '../images/pull-progress.ts';
 import { assertAllowed } from '../images/registries.ts';
-import { findLogin } from '../images/registry-auth.ts';
-import { jsonLines } from './json-lines.ts';
+import { findLogin, type Login, loginOf, refusalHint } from '../images/registry-auth.ts';
+import { jsonLines } from '../json-lines.ts';
 import type { OwnImages } from './own-images.ts';
+import type { PrivateImages } from './private-images.ts';
 
 export interface PullOptions {
   /** Determines where Docker's config file and its credential helpers are found. */
@@ -23,6 +25,12 @@ export interface PullOptions {
   progressEveryMs: number;
   /** Pause before the second attempt at an unreachable registry. */
   retryMs: number;
+}
+
+/** With the credentials of the service's owner; without, with those that the host has, if any. */
+interface Wanted {
+  image: string;
+  credentials: RegistryCredentials | undefined;
 }
 
 interface Pull {
@@ -44,18 +52,26 @@ const TRANSIENT =
 export class Pulls {
   readonly #docker: Docker;
   readonly #images: OwnImages;
+  readonly #privateImages: PrivateImages;
   readonly #options: PullOptions;
   readonly #running = new Map<string, Pull>();
 
-  constructor(docker: Docker, images: OwnImages, options: PullOptions) {
+  constructor(docker: Docker, images: OwnImages, privateImages: PrivateImages, options: PullOptions) {
     this.#docker = docker;
     this.#images = images;
+    this.#privateImages = privateImages;
     this.#options = options;
   }
 
   /** Throws EngineError, also if `signal` aborts. */
-  async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
-    const pull = this.#running.get(image) ?? this.#begin(image);
+  async pull(
+    image: string,
+    progress: (detail: string) => void,
+    signal: AbortSignal,
+    credentials?: RegistryCredentials,
+  ): Promise<void> {
+    const key = `${image} ${credentials?.id ?? ''}`;
+    const pull = this.#running.get(key) ?? this.#begin(key, { image, credentials });
     pull.listeners.add(progress);
     const stopped = withResolvers<never>();
     const onAbort = () =>
@@ -71,57 +87,82 @@ export class Pulls {
       pull.listeners.delete(progress);
       if (pull.listeners.size === 0) {
         pull.abort.abort();
-        if (this.#running.get(image) === pull) this.#running.delete(image);
+        if (this.#running.get(key) === pull) this.#running.delete(key);
       }
     }
   }
 
-  #begin(image: string): Pull {
+  #begin(key: string, wanted: Wanted): Pull {
     const listeners: Pull['listeners'] = new Set();
     const abort = new AbortController();
-    const done = this.#run(image, listeners, abort.signal);
+    const done = this.#run(wanted, listeners, abort.signal);
     const pull = { done, listeners, abort };
-    this.#running.set(image, pull);
+    this.#running.set(key, pull);
     const forget = () => {
-      if (this.#running.get(image) === pull) this.#running.delete(image);
+      if (this.#running.get(key) === pull) this.#running.delete(key);
     };
     done.then(forget, forget);
     return pull;
   }
 
-  async #run(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+  async #run(wanted: Wanted, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+    const { image, credentials } = wanted;
     await assertAllowed(image, this.#options.registries);
-    await this.#images.whilePulled(image, () => this.#twice(image, listeners, signal));
+    if (credentials && credentials.registry !== imageRegistry(image))
+      throw new EngineError('permanent', `pulling ${image}: the credentials are for another registry`);
+    const prove = () => this.#prove(wanted);
+    await this.#images.whilePulled(image, () =>
+      this.#privateImages.whilePulled({ image, credentials: credentials?.id, prove }, () =>
+        this.#twice(wanted, listeners, signal),
+      ),
+    );
   }
 
   /** An unreachable registry is tried twice; then its name counts as wrong (CONT-14). */
-  async #twice(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+  async #twice(wanted: Wanted, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
     try {
-      await this.#once(image, listeners, signal);
+      await this.#once(wanted, listeners, signal);
     } catch (error) {
       if (signal.aborted || !UNREACHABLE.test(engineMessage(error))) throw error;
       await sleep(this.#options.retryMs, signal);
-      await this.#once(image, listeners, signal);
+      await this.#once(wanted, listeners, signal);
     }
   }
 
-  async #once(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
-    const { env, stallMs, progressEveryMs } = this.#options;
+  /** Requests the description of the image, with the same login as the pull. */
+  async #prove(wanted: Wanted): Promise<void> {
+    const login = await this.#loginFor(wanted);
+    try {
+      await this.#docker.getImage(wanted.image).distribution({ authconfig: login.auth ?? {} });
+    } catch (error) {
+      const message = engineMessage(error);
+      throw new EngineError(
+        statusOf(error) === undefined ? 'unreachable' : 'permanent',
+        failureOf(wanted, login, message),
+        error,
+      );
+    }
+  }
+
+  async #loginFor({ image, credentials }: Wanted): Promise<Login> {
+    return credentials ? loginOf(credentials) : findLogin(this.#options.env, image);
+  }
+
+  async #once(wanted: Wanted, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+    const { image } = wanted;
+    const { stallMs, progressEveryMs } = this.#options;
     const stall = new AbortController();
     const timer = setTimeout(() => stall.abort(), stallMs);
     const progress = new PullProgress(image);
     const throttle = new Throttle(progressEveryMs, () => {
       for (const listener of listeners) listener(progress.describe());
     });
-    const { auth, problem } = await findLogin(env, image);
-    // Not every message of the engine names the image: for an unreachable registry it names only the
-    // registry.
-    const messageFor = (message: string) =>
-      `pulling ${image}: ${firstSentence(message)}${problem === undefined ? '' : ` (${problem})`}`;
+    const login = await this.#loginFor(wanted);
+    const messageFor = (message: string) => failureOf(wanted, login, message);
     try {
       const abortSignal = AbortSignal.any([signal, stall.signal]);
       const options = { ...reference(image), abortSignal };
-      const stream = await this.#docker.createImage(auth, options);
+      const stream = await this.#docker.createImage(login.auth, options);
       abortSignal.addEventListener('abort', () => destroy(stream), { once: true });
       for await (const event of jsonLines<PullEvent>(stream)) {
         timer.refresh();
@@ -147,6 +188,18 @@ export class Pulls {
       throttle.close();
     }
   }
+}
+
+/**
+ * What a user reads. Not every message of the engine names the image: for an unreachable registry it names
+ * only the registry.
+ */
+function failureOf({ image, credentials }: Wanted, { problem }: Login, message: string): string {
+  const sentence = firstSentence(message);
+  // A registry may quote what it was sent.
+  const words = credentials ? sentence.replaceAll(credentials.password, '***') : sentence;
+  const hint = problem ?? refusalHint(imageRegistry(image), credentials, message);
+  return `pulling ${image}: ${words}${hint === undefined ? '' : ` (${hint})`}`;
 }
 
 /** Notifies of the first trigger at once and of later ones at most once per `everyMs`. */

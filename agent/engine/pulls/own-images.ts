@@ -17,6 +17,8 @@ import {
   type Uses,
 } from '../images/unused-images.ts';
 import { Lane } from '../lane.ts';
+import type { PrivateImages } from './private-images.ts';
+import { isMark } from './private-marks.ts';
 
 /** With more images the least recently used goes, whatever its age, before the record is full. */
 const MAX_KEPT = 900;
@@ -25,14 +27,21 @@ export class OwnImages {
   readonly #docker: Docker;
   readonly #options: ImageRecordOptions;
   readonly #engineId: () => Promise<string>;
+  readonly #privateImages: PrivateImages;
   /** Canonical names of the images being pulled. */
   readonly #pulling = new Set<string>();
   readonly #removals = new Lane(1);
   #record: ImageRecord | undefined;
   #removing: { image: string; done: Promise<unknown> } | undefined;
 
-  constructor(docker: Docker, options: ImageRecordOptions, engineId: () => Promise<string>) {
+  constructor(
+    docker: Docker,
+    options: ImageRecordOptions,
+    engineId: () => Promise<string>,
+    privateImages: PrivateImages,
+  ) {
     this.#docker = docker;
+    this.#privateImages = privateImages;
     this.#options = options;
     this.#engineId = engineId;
   }
@@ -61,6 +70,7 @@ export class OwnImages {
     if (record.all().length === 0) return undefined;
     const uses = await this.#uses(wanted);
     const now = this.#options.nowMs();
+    await this.#privateImages.removeNameless(uses.listed, uses.ofContainers);
     const excess = record.all().length > MAX_KEPT;
     for (const one of this.#review(record, uses)) {
       const ageMs = now - one.usedMs;
@@ -68,7 +78,10 @@ export class OwnImages {
       const bytes = await this.#freedBytes(one.image);
       // No await between this check and the request: a pull that begins now waits for the removal.
       if (this.#wanted(wanted).has(one.image)) continue;
-      if (await this.#remove(one, record)) return { image: one.image, bytes, unusedMs: ageMs };
+      if (!(await this.#remove(one, record))) continue;
+      if (uses.listed.some(({ Id, RepoTags }) => Id === one.id && RepoTags?.some(isMark)))
+        await this.#privateImages.removeNameless(await this.#docker.listImages(), uses.ofContainers);
+      return { image: one.image, bytes, unusedMs: ageMs };
     }
     return undefined;
   }
@@ -108,13 +121,14 @@ export class OwnImages {
     }
   }
 
-  async #uses(wanted: UnusedImageOptions['wanted']): Promise<Uses> {
+  async #uses(wanted: UnusedImageOptions['wanted']): Promise<Uses & { listed: ImageInfo[] }> {
     const [images, containers] = await Promise.all([
       // Images that others built from one of these may have no name.
       this.#docker.listImages({ all: true }),
       this.#docker.listContainers({ all: true }),
     ]);
     return {
+      listed: images,
       images: images.map(readImage),
       ofContainers: new Set(containers.map(({ ImageID }) => ImageID)),
       wanted: this.#wanted(wanted),
@@ -135,7 +149,7 @@ export class OwnImages {
     const options = { 'shared-size': true } as Docker.ListImagesOptions;
     const infos = await this.#docker.listImages(options);
     const info = infos.find((one) => readImage(one).names.includes(image));
-    if (!info || (info.RepoTags ?? []).length > 1) return 0;
+    if (!info || (info.RepoTags ?? []).filter((name) => !isMark(name)).length > 1) return 0;
     return Math.max(0, info.Size - Math.max(0, info.SharedSize));
   }
 
@@ -166,5 +180,8 @@ const readImage = ({ Id, ParentId, RepoTags, RepoDigests }: ImageInfo): EngineIm
   id: Id,
   parentId: ParentId,
   // Images without a name are listed as `<none>`.
-  names: [...(RepoTags ?? []), ...(RepoDigests ?? [])].filter((name) => !name.startsWith('<none>')),
+  // Marks of private images go with the image.
+  names: [...(RepoTags ?? []), ...(RepoDigests ?? [])].filter(
+    (name) => !name.startsWith('<none>') && !isMark(name),
+  ),
 });
