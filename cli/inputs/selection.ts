@@ -8,8 +8,8 @@ const STANDARD_INPUT = '-';
 const MAX_IDS = 100_000;
 
 /**
- * Each id once, and of what a filter finds those that `isWanted`. Throws if the ids can't be read, or if it is
- * not stated which executions are meant.
+ * Each id once, and of what a filter finds those that `isWanted`. Throws if the ids can't be read, or if it
+ * is not stated which executions are meant.
  */
 export async function selectedIds(
   terminal: Terminal,

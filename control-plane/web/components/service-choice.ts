@@ -6,7 +6,9 @@ export interface ServiceChoice {
   services: readonly { id: number; name: string }[];
   /** The id of the chosen one, as in the URL; empty: all, or the first of them. */
   chosen: string;
-  /** Whether the script of the page follows the choice at once. Then a button is there without script only. */
+  /**
+   * Whether the script of the page follows the choice at once. Then a button is there without script only.
+   */
   isFollowed: boolean;
 }
 
