@@ -12,6 +12,7 @@ import { RefusedError } from './connection/refused-error.ts';
 import { credentialsFrom, secretsFrom } from './connection/secrets.ts';
 import { DockerEngine } from './engine/docker/docker-engine.ts';
 import { connectEngine, socketOf } from './engine/engine-address.ts';
+import { type ConnectContainer, containerTargets } from './engine/streams/container-targets.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
 import { probeDisk } from './host/disk.ts';
 import { hostFirewall } from './host/firewall.ts';
@@ -91,7 +92,9 @@ async function serve({ env, settings, log, addresses, updater, signal }: AgentPr
     const source = { addresses, identity };
     const fetchSecrets = secretsFrom(source, config.deployment);
     const fetchCredentials = credentialsFrom(source, config.deployment);
-    const own = { addresses, fetchSecrets, fetchCredentials, updater, welcomed: passTrial };
+    const connectContainer = containerConnector(config);
+    const fetches = { fetchSecrets, fetchCredentials };
+    const own = { addresses, ...fetches, connectContainer, updater, welcomed: passTrial };
     const parts = { engine, identity, log, probeDisk, punchHole, firewall, stopSignal, ...own };
     await serveAgent(config, parts).catch(async (error) => {
       if (error instanceof RefusedError && error.revoked) await identity.discard();
@@ -175,3 +178,11 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): Dock
     intentsFile: `${dataDir}/${deployment}/pulls.json`,
   });
 }
+
+const containerConnector = ({ dockerHost, deployment, name, secretsDir }: Config): ConnectContainer =>
+  containerTargets(connectEngine(dockerHost), {
+    deployment,
+    host: name,
+    local: socketOf(dockerHost) !== undefined,
+    secretsDir,
+  });

@@ -12,6 +12,7 @@ import type { Engine, EngineFacts } from './engine/engine.ts';
 import { SecretFiles } from './engine/folders/secret-files.ts';
 import type { FetchSecrets } from './engine/folders/start-secrets.ts';
 import type { FetchCredentials } from './engine/pulls/pull-credentials.ts';
+import type { ConnectContainer } from './engine/streams/container-targets.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
 import { type DiskProbe, isDiskLow } from './host/disk.ts';
@@ -27,6 +28,7 @@ import { reservedBytes } from './reserve.ts';
 import { Agent } from './services/agent.ts';
 import { EngineWatcher } from './services/engine-watcher.ts';
 import { Lease } from './services/lease.ts';
+import { sameKey } from './services/plan.ts';
 import { Reporter } from './services/reporter.ts';
 import type { Updater } from './update/updater.ts';
 
@@ -48,6 +50,8 @@ export interface AgentParts {
   addresses?: Addresses | undefined;
   fetchSecrets: FetchSecrets;
   fetchCredentials: FetchCredentials;
+  /** Undefined: the agent opens no streams. */
+  connectContainer?: ConnectContainer | undefined;
   /** Undefined: the agent refuses updates by its control plane. */
   updater?: Updater | undefined;
   /** Called at each welcome. */
@@ -155,7 +159,7 @@ function engineWatcher(
 function sessionFactory(
   config: Config,
   facts: EngineFacts,
-  { engine, log, updater, welcomed }: AgentParts,
+  { engine, log, updater, welcomed, connectContainer }: AgentParts,
   {
     agent,
     reporter,
@@ -181,6 +185,12 @@ function sessionFactory(
       clock: (exchange) => compareClocks(exchange, conditions),
       measure: () => meter.measure(),
       usageOf: (key) => usages.linesOf(key),
+      openTarget: async (key, target) => {
+        const container = agent.running().find((one) => sameKey(one, key));
+        if (container?.state !== 'running') throw new Error('the service is not running');
+        if (!connectContainer) throw new Error('this host opens no streams');
+        return connectContainer(container, target);
+      },
       welcomed: () => welcomed?.(),
       update: (release) => updater?.request(release),
       makeOverlay: (overlay) =>

@@ -43,6 +43,15 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['berth explain app.json', 'whether it would start now'],
   ],
   endpoints: [['berth endpoints 12', 'names and URLs']],
+  exec: [
+    ['berth exec -it 12 -- sh', 'a shell in the only service of execution 12'],
+    ['berth exec 12/worker0 -- nvidia-smi', 'in the service worker0; exits as the command does'],
+    ['berth exec -i 12 -- tee /tmp/in.txt', 'with the standard input'],
+  ],
+  forward: [
+    ['berth forward 12/web0 8080', 'port 8080 of web0, at 127.0.0.1:8080'],
+    ['berth forward 12 9000:8080', 'at 127.0.0.1:9000'],
+  ],
   open: [
     ['berth open 12', 'the only endpoint, in the browser'],
     ['berth open 12 web', 'that of the service web'],

@@ -21,6 +21,8 @@ import { addTopCommand, addUsageCommand } from './commands/top.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
 import { addExamples } from './examples.ts';
+import { addExecCommand } from './streams/exec.ts';
+import { addForwardCommand } from './streams/forward.ts';
 import { Exit, FAILED, ProblemsError } from './terminal/exit.ts';
 import { onOneLine } from './terminal/table.ts';
 import type { Terminal } from './terminal/terminal.ts';
@@ -69,6 +71,8 @@ export function programOf(terminal: Terminal): Command {
   addExecutionCommands(program, terminal, connected);
   addWaitCommand(program, terminal, connected);
   addLogCommand(program, terminal, connected);
+  addExecCommand(program, terminal, connected);
+  addForwardCommand(program, terminal, connected);
   addOpenCommand(program, terminal, connected);
   addCheckCommands(program, terminal, connected);
   addMachineCommands(program, terminal);

@@ -24,8 +24,9 @@ import { type BerthEvent, readEvents } from './events.ts';
 import type { FollowOptions } from './follow-options.ts';
 import { type LogLine, type LogOptions, readLines } from './logs.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
-import { Accounts, Hosts, PersonalTokens, Registries, type Requests, Secrets } from './resources.ts';
-import { Shop } from './shop.ts';
+import { Accounts, Hosts, PersonalTokens, Registries, type Requests, Secrets, Shop } from './resources.ts';
+import type { ExecRequest } from './streams.ts';
+import { ClientStream } from './streams.ts';
 import { send, sendOnce, sessionOf } from './transport.ts';
 import { answerOf, watch } from './watch.ts';
 
@@ -132,6 +133,16 @@ export class Berth {
   async submit(name: string, application: Application, { timeLimitS }: SubmitOptions = {}): Promise<number> {
     const answer = await this.#requests.make('execution', { name, application, time_limit: timeLimitS });
     return (JSON.parse(answer) as { execution_id: number }).execution_id;
+  }
+
+  /** Runs a command in a running service. Resolves once it has begun. */
+  exec(serviceId: number, request: ExecRequest): Promise<ClientStream> {
+    return ClientStream.open(this.#call('GET', `service/${serviceId}/exec`), { type: 'exec', ...request });
+  }
+
+  /** Connects to a TCP port of a running service. */
+  forward(serviceId: number, port: number): Promise<ClientStream> {
+    return ClientStream.open(this.#call('GET', `service/${serviceId}/forward`), { type: 'forward', port });
   }
 
   execution(id: number): Promise<Execution> {

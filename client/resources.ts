@@ -1,6 +1,10 @@
-/** What the API lists, reads and changes by id: hosts, users, roles, quotas and personal access tokens. */
+/**
+ * What the API lists, reads and changes by id: hosts, users, roles, quotas, tokens, secrets, and the app
+ * shop.
+ */
 import type {
   AgentUpdate,
+  Application,
   Host,
   HostChanges,
   HostDetail,
@@ -14,6 +18,8 @@ import type {
   RegistryCredentials,
   Secret,
   SecretEncryption,
+  ShopEntry,
+  ShopEntryDetail,
 } from './api-types.ts';
 import type { Method } from './call.ts';
 
@@ -194,3 +200,29 @@ export class Secrets extends Collection<Secret> {
     return JSON.parse(await this.requests.ask('POST', 'secret/encrypt', {})) as SecretEncryption;
   }
 }
+
+/** The app shop: applications of the site, each with parameters to fill in. */
+export class Shop {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /** What the user may see, in the order of the shop. */
+  async list(): Promise<ShopEntry[]> {
+    return Object.values(JSON.parse(await this.#requests.ask('GET', 'shop')) as Record<string, ShopEntry>);
+  }
+
+  async get(id: string): Promise<ShopEntryDetail> {
+    return JSON.parse(await this.#requests.ask('GET', shopPath(id))) as ShopEntryDetail;
+  }
+
+  /** The description with these values, by the keys of parameters; the others have their defaults. */
+  async fillIn(id: string, values: Readonly<Record<string, string>> = {}): Promise<Application> {
+    const answer = await this.#requests.ask('POST', shopPath(id), { values });
+    return (JSON.parse(answer) as { application: Application }).application;
+  }
+}
+
+const shopPath = (id: string): string => `shop/${encodeURIComponent(id)}`;

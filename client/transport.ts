@@ -99,14 +99,14 @@ function answerTo({
 /** Errors for several addresses have no message of their own. */
 const reasonOf = ({ message, code }: NodeJS.ErrnoException): string => message || code || 'no answer';
 
-function headerOf(credentials: Credentials): Record<string, string> {
+export function headerOf(credentials: Credentials): Record<string, string> {
   if ('token' in credentials) return { authorization: `Bearer ${credentials.token}` };
   if ('session' in credentials) return { cookie: `${COOKIE}=${credentials.session}` };
   const { username, password } = credentials;
   return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
 }
 
-function errorOf(status: number, body: string, reason: string): BerthError {
+export function errorOf(status: number, body: string, reason: string): BerthError {
   try {
     const { message, problems } = JSON.parse(body) as { message: string; problems?: Problem[] };
     return new BerthError(status, message, problems);

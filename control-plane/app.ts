@@ -23,6 +23,7 @@ import { healthRoutes } from './http/routes/health.ts';
 import { type InstallSources, installRoutes } from './http/routes/install.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
+import type { AcceptStream } from './http/stream-routes.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import { native } from './http/variants/native.ts';
 import type { Variant } from './http/variants/variant.ts';
@@ -52,6 +53,7 @@ export interface AppDeps
   swaggerFile: ReadFile;
   shopFiles: ShopFiles;
   webFile: ReadFile;
+  acceptStream: AcceptStream;
   /** Bytes of the request bodies that are in memory at a time. */
   bodyMemoryBytes: number;
   /** Compresses pages; undefined on workerd, where the platform does. */

@@ -18,7 +18,7 @@ import type { ClaimTerms } from './store/db/epoch.ts';
 export interface NodeCoordinator {
   api: CoordinatorApi;
   /** What the sockets of agents require. */
-  agents: Pick<Agents, 'admit' | 'connect'>;
+  agents: Pick<Agents, 'admit' | 'connect' | 'session'>;
   /** Throws StandbyError while this control plane waits. Undefined if it never does. */
   assertActive: (() => void) | undefined;
   /** Throws OperationError while agents must try another control plane. Undefined if they never must. */

@@ -17,7 +17,9 @@ import {
   secretSettingsOf,
   strictTransportOf,
 } from './config.ts';
+import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
+import { STREAM_TIMES } from './coordinator/streams/stream-relay.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
 import { MIB } from './core/model/bounds.ts';
 import type { Directory } from './directory/ldap-directory.ts';
@@ -46,6 +48,7 @@ import { signOnOf } from './operations/sign-on/settings.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
 import { EventLoopDelay, processFamilies } from './server/process-metrics.ts';
+import { acceptStream, isStream, serveStreams } from './server/stream-sockets.ts';
 import type { Db } from './store/db/db.ts';
 import { groupAllReads } from './store/db/grouped-reads.ts';
 import { compact } from './store/schema/compaction.ts';
@@ -77,7 +80,7 @@ async function start(config: NodeConfig): Promise<void> {
   const { serve, open } = holdRequests(metrics ? counted(app, metrics.http) : app.fetch);
   const { server, connections } = httpServer(serve, {
     variant,
-    isUpgrade: isConnect,
+    isUpgrade: (request) => isConnect(request) || isStream(request),
     connectionLimits: connectionLimitsOf(config),
     trustsProxy: config.BERTH_TRUST_PROXY === 'on',
     log,
@@ -93,6 +96,17 @@ async function start(config: NodeConfig): Promise<void> {
     admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
+  const endStreams = serveStreams(
+    server,
+    serve,
+    {
+      clock: nodeClock(() => {}),
+      times: STREAM_TIMES,
+      permit: (...args) => coordinator.api.permitStream(...args),
+      streamsAt: async ({ hostId }) => coordinator.agents.session(hostId)?.peer.streams,
+    },
+    (stream) => connections.keep(stream),
+  );
   // Not before the server listens: a start that fails would take the only copy of the password with it.
   const { superuserKeepsExecutions } = variant;
   const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
@@ -107,6 +121,7 @@ async function start(config: NodeConfig): Promise<void> {
     coordinator.endEvents();
     const served = closeServer(server);
     await agent?.stop();
+    endStreams();
     endAgents();
     await served;
     coordinator.stop();
@@ -179,6 +194,7 @@ function newApp(
     signOn: signOnOf(config),
     ...secretSettingsOf(config),
     variant,
+    acceptStream,
     swaggerFile,
     agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),

@@ -9,6 +9,7 @@ import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './con
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
+import { forwardStream } from './coordinator/runtime/gateway-streams.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
@@ -101,6 +102,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       ...coordinator,
       openLog: openLogsFrom(coordinator, (gateway) => gatewayStub(env, gateway)),
     },
+    acceptStream: (_, request) =>
+      forwardStream(gatewayStub(env, gatewayOf(request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), request),
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,

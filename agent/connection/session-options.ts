@@ -3,6 +3,7 @@ import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Overlay } from '../../shared/protocol/swarm.ts';
 import type { HostFacts } from '../../shared/protocol/up.ts';
+import type { OpenTarget } from '../engine/streams/target.ts';
 import type { Exchange } from '../host/clock-check.ts';
 import type { Logger } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
@@ -39,6 +40,8 @@ export interface SessionOptions {
   measure(): Promise<void>;
   /** The usage of a start as lines of text; undefined if there is none (P228). */
   usageOf(key: ServiceKey): string | undefined;
+  /** Connects a stream. */
+  openTarget: OpenTarget;
   /** Called at the welcome. */
   welcomed(): void;
   /** Begins an update of this agent. The session never waits for it. */

@@ -4,11 +4,12 @@
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
-import { decodeDown, encode, ProtocolError } from '../../shared/protocol/codec.ts';
+import { decodeChunk, decodeDown, encode, ProtocolError } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import { PULSE } from '../../shared/protocol/pulse.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import type { Moment } from '../services/lease.ts';
+import { Streams } from '../streams/streams.ts';
 import { LogStreams } from './log-streams.ts';
 import type { SessionOptions, SessionSocket } from './session-options.ts';
 
@@ -27,6 +28,7 @@ export class ControlPlaneSession {
   readonly #socket: SessionSocket;
   readonly #options: SessionOptions;
   readonly #logs: LogStreams;
+  readonly #streams: Streams;
   #phase: Phase = { name: 'greeting' };
   #signOfLife: NodeJS.Timeout | undefined;
   #deferredFlush: NodeJS.Timeout | undefined;
@@ -46,6 +48,11 @@ export class ControlPlaneSession {
       retention: output.retention,
       mayWrite: (key) => agent.mayWrite(key),
       usageOf: options.usageOf,
+      send: (message) => this.#send(message),
+      sendBytes: (bytes) => socket.sendBytes(bytes),
+    });
+    this.#streams = new Streams({
+      open: options.openTarget,
       send: (message) => this.#send(message),
       sendBytes: (bytes) => socket.sendBytes(bytes),
     });
@@ -73,14 +80,16 @@ export class ControlPlaneSession {
     return this.#spreadMs;
   }
 
-  receive(text: string): void {
-    if (text === PULSE) return;
+  receive(frame: string | Uint8Array): void {
+    if (frame === PULSE) return;
     if (this.#hasLeaseExpired()) {
       this.#close('resync', 'the lease has expired');
       return;
     }
     try {
-      this.#handle(decodeDown(text));
+      if (typeof frame === 'string') this.#handle(decodeDown(frame));
+      else if (!this.#streams.chunk(decodeChunk(frame)))
+        this.#close('badMessage', 'a stream exceeds its credit');
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#close('badMessage', error.message);
@@ -94,6 +103,7 @@ export class ControlPlaneSession {
     clearInterval(this.#signOfLife);
     clearTimeout(this.#deferredFlush);
     this.#logs.closeAll();
+    this.#streams.closeAll();
   }
 
   /**
@@ -147,6 +157,9 @@ export class ControlPlaneSession {
         break;
       case 'update':
         this.#options.update(message);
+        break;
+      default:
+        this.#streams.receive(message);
     }
   }
 

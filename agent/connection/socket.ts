@@ -19,7 +19,7 @@ import type { SessionSocket } from './session-options.ts';
 
 /** The receiver of one connection. */
 export interface Receiver {
-  receive(text: string): void;
+  receive(frame: string | Uint8Array): void;
   closed(): void;
   /** Period over which all agents return (P72). Undefined before the welcome. */
   readonly spreadMs?: number | undefined;
@@ -134,8 +134,7 @@ function converse(ws: WebSocket, options: ConnectionOptions, version: number): P
       receiver = begin(sessionSocket(ws), version);
     });
     ws.on('message', (data, isBinary) => {
-      if (isBinary) ws.close(4400, 'the agent accepts no binary frames');
-      else receiver?.receive(data.toString());
+      receiver?.receive(isBinary ? (data as Buffer) : data.toString());
     });
     ws.on('error', (error) => {
       failure = messageOf(error);

@@ -6,6 +6,8 @@ export interface Terminal {
   env: NodeJS.ProcessEnv;
   /** Data, for people and for the next program. Resolves once it is taken. */
   out(data: string | Uint8Array): Promise<void>;
+  /** Data that another program has written to its standard error. Resolves once it is taken. */
+  err(data: Uint8Array): Promise<void>;
   /** Words about what happens. */
   say(line: string): void;
   /** Words that do not end a line. */
@@ -22,6 +24,15 @@ export interface Terminal {
   isInteractive: boolean;
   /** Calls `pressed` with each key, Ctrl-C included, until the function that is returned is called. */
   onKey(pressed: (key: string) => void): () => void;
+  /**
+   * Passes the standard input on as it comes: no more is read until `take` resolves. With `isRaw`, each key
+   * is passed on at once, Ctrl-C included. Returns a function that ends that.
+   */
+  passInput(take: (bytes: Uint8Array) => Promise<void>, ended: () => void, isRaw: boolean): () => void;
+  /** Calls `changed` with each new size of the terminal, until the function that is returned is called. */
+  onResize(changed: (columns: number, rows: number) => void): () => void;
+  /** Calls `received` in place of what the signal does, until the function that is returned is called. */
+  onSignal(signal: NodeJS.Signals, received: () => void): () => void;
   /** All of the standard input. */
   input(): Promise<string>;
   /** The same, byte for byte. */
@@ -40,6 +51,8 @@ export function terminalOf(process: NodeJS.Process): Terminal {
     env,
     out: (data) =>
       new Promise((resolve, reject) => stdout.write(data, (error) => (error ? reject(error) : resolve()))),
+    err: (data) =>
+      new Promise((resolve, reject) => stderr.write(data, (error) => (error ? reject(error) : resolve()))),
     say: (line) => void stderr.write(`${line}\n`),
     sayPart: (text) => void stderr.write(text),
     get columns() {
@@ -59,6 +72,31 @@ export function terminalOf(process: NodeJS.Process): Terminal {
       const listen = (data: Buffer) => pressed(data.toString());
       stdin.setRawMode(true).on('data', listen).resume();
       return () => void stdin.off('data', listen).setRawMode(false).pause();
+    },
+    passInput(take, ended, isRaw) {
+      if (isRaw) stdin.setRawMode(true);
+      let taken: Promise<void> = Promise.resolve();
+      const listen = (bytes: Buffer) => {
+        stdin.pause();
+        taken = take(bytes).then(() => void stdin.resume());
+      };
+      const end = () => void taken.then(ended);
+      stdin.on('data', listen).once('end', end);
+      return () => {
+        stdin.off('data', listen).off('end', end).pause();
+        if (isRaw) stdin.setRawMode(false);
+        // A standard input that is still open would keep the process running.
+        stdin.unref?.();
+      };
+    },
+    onResize(changed) {
+      const listen = () => changed(stdout.columns, stdout.rows);
+      stdout.on('resize', listen);
+      return () => void stdout.off('resize', listen);
+    },
+    onSignal(signal, received) {
+      process.on(signal, received);
+      return () => void process.off(signal, received);
     },
     input: () => text(stdin),
     inputBytes: () => buffer(stdin),

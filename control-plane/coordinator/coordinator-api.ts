@@ -66,6 +66,12 @@ export interface CoordinatorApi {
     part?: LogPart,
     format?: LogFormat,
   ): Promise<ReadableStream<Uint8Array>>;
+  /** Permits a stream to a service, and ends the permit when access ends (streams/stream-permits.ts). */
+  permitStream(
+    subscriber: LogSubscriber,
+    serviceId: number,
+    entry: AuditEntry,
+  ): Promise<ReadableStream<Uint8Array>>;
   /**
    * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
    * ends from time to time (STREAM-3).
@@ -149,6 +155,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   remove: true,
   openLog: true,
   watchLog: true,
+  permitStream: true,
   openEvents: true,
   lastEventId: true,
   reviewSubscriptions: true,

@@ -2,19 +2,16 @@
  * The coordinator: the single writer of executions, services, hosts, users and quotas. This class implements
  * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
-import type { AgentRelease } from '../../shared/protocol/release.ts';
-import type { Caller } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { AuditEntry } from '../core/accounts/audit.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
-import type { HostChanges } from '../core/hosts/drain.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
 import { CoordinatorCounts } from '../core/metrics/coordinator-counts.ts';
 import type { Family } from '../core/metrics/family.ts';
-import type { Made, RequestKey, UserKey } from '../core/model/idempotency.ts';
+import type { Made, UserKey } from '../core/model/idempotency.ts';
 import { progressOf } from '../core/model/service.ts';
 import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
 import type { Cluster } from '../core/state/cluster.ts';
@@ -51,7 +48,7 @@ import { readMetrics } from './coordinator-metrics.ts';
 import type { Clock } from './ports.ts';
 import type { SavedCoordinator } from './sleep/saved-state.ts';
 import { Events } from './streams/events.ts';
-import { Logs } from './streams/logs.ts';
+import { ServiceStreams } from './streams/service-streams.ts';
 import { timedDb } from './timed-db.ts';
 import type { TurnEvents } from './turn-events.ts';
 import { Turns } from './turns.ts';
@@ -62,7 +59,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #awake: CoordinatorDeps['awake'];
   readonly #clock: Clock;
   readonly #turns: Turns;
-  readonly #logs: Logs;
+  readonly #streams: ServiceStreams;
   readonly #events: Events;
   readonly #overview = new Overview();
   readonly #credentials: Credentials;
@@ -87,7 +84,7 @@ export class Coordinator implements CoordinatorApi {
       changed: (changes, cluster) => {
         this.#events.changed(changes, cluster);
         this.#history.audited(changes.audited.length);
-        this.#logs.changed(cluster);
+        this.#streams.changed(cluster);
       },
       doubted: () => this.agents.perHost.sendAway(log),
       took: (durationMs) => this.#counts.turns.add(durationMs),
@@ -97,7 +94,7 @@ export class Coordinator implements CoordinatorApi {
         this.#keys.forget();
         this.agents.dropAll();
         this.#events.lost();
-        if (isRetired) this.#logs.retired();
+        if (isRetired) this.#streams.retired();
         if (isRetired) deps.retired?.();
       },
       nextReviewMs: () => this.#history.dueMs,
@@ -106,7 +103,7 @@ export class Coordinator implements CoordinatorApi {
     const timed = timedDb(db, clock, (durationMs) => this.#counts.commits.add(durationMs));
     this.#turns = new Turns(timed, clock, log, scheduling, events, terms);
     this.agents = new Agents(this.#turns, { ...deps, logs: this.#counts.logs });
-    this.#logs = new Logs(db, this.#turns, this.agents, clock);
+    this.#streams = new ServiceStreams(db, this.#turns, this.agents, clock);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
     this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
@@ -134,7 +131,7 @@ export class Coordinator implements CoordinatorApi {
 
   /** What to resume from after a sleep. Undefined: something is under way, or no state is loaded (C232). */
   get saved(): SavedCoordinator | undefined {
-    const isIdle = this.#events.size + this.#logs.size === 0 && !this.#history.isActive;
+    const isIdle = this.#events.size + this.#streams.size === 0 && !this.#history.isActive;
     const holding = isIdle ? this.#turns.holding : undefined;
     return holding && { holding, reservation: savedReservation(this.#turns.loaded.cluster) };
   }
@@ -148,28 +145,32 @@ export class Coordinator implements CoordinatorApi {
     if (!this.#turns.cluster) await this.#turns.update(() => {});
   }
 
-  submit(submission: Submission, by?: Caller, key?: RequestKey): Promise<Made> {
-    return this.#executions.submit(submission, by, key);
+  submit(...args: Parameters<CoordinatorApi['submit']>): Promise<Made> {
+    return this.#executions.submit(...args);
   }
 
   terminate(...args: Parameters<CoordinatorApi['terminate']>): Promise<void> {
     return this.#executions.terminate(...args);
   }
 
-  limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void> {
-    return this.#executions.limitTime(executionId, limitS, by);
+  limitTime(...args: Parameters<CoordinatorApi['limitTime']>): Promise<void> {
+    return this.#executions.limitTime(...args);
   }
 
   remove(...args: Parameters<CoordinatorApi['remove']>): Promise<void> {
     return this.#executions.remove(...args);
   }
 
-  openLog(...args: Parameters<Logs['open']>): Promise<ReadableStream<Uint8Array>> {
-    return this.#logs.open(...args);
+  openLog(...args: Parameters<CoordinatorApi['openLog']>): Promise<ReadableStream<Uint8Array>> {
+    return this.#streams.logs.open(...args);
   }
 
-  watchLog(...args: Parameters<Logs['watch']>): Promise<ReadableStream<Uint8Array>> {
-    return this.#logs.watch(...args);
+  watchLog(...args: Parameters<CoordinatorApi['watchLog']>): Promise<ReadableStream<Uint8Array>> {
+    return this.#streams.logs.watch(...args);
+  }
+
+  permitStream(...args: Parameters<CoordinatorApi['permitStream']>): Promise<ReadableStream<Uint8Array>> {
+    return this.#streams.permits.open(...args);
   }
 
   openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>> {
@@ -183,7 +184,7 @@ export class Coordinator implements CoordinatorApi {
 
   async reviewSubscriptions(userId: number | null): Promise<void> {
     this.#events.end(userId);
-    await this.#logs.review(userId);
+    await this.#streams.review(userId);
   }
 
   forgetCredentials(userId: number | null): Promise<void> {
@@ -218,7 +219,7 @@ export class Coordinator implements CoordinatorApi {
 
   metrics(maxHosts: number): Promise<Family[]> {
     const counted = { agents: this.agents.perHost, history: this.#history, keys: this.#keys };
-    const streams = { events: this.#events, logs: this.#logs };
+    const streams = { events: this.#events, logs: this.#streams.logs };
     return readMetrics(this.#turns, this.#clock, { counts: this.#counts, ...counted, ...streams }, maxHosts);
   }
 
@@ -276,21 +277,21 @@ export class Coordinator implements CoordinatorApi {
     return this.#turns.query(usagesOf);
   }
 
-  changeHost(hostId: number, changes: HostChanges, entry?: AuditEntry): Promise<void> {
-    return this.#hosts.change(hostId, changes, entry);
+  changeHost(...args: Parameters<CoordinatorApi['changeHost']>): Promise<void> {
+    return this.#hosts.change(...args);
   }
 
   removeHost(hostId: number, force: boolean, entry?: AuditEntry): Promise<HostRemoval> {
     return this.#hosts.remove(hostId, force, entry);
   }
 
-  updateAgent(hostId: number, release: AgentRelease, entry?: AuditEntry): Promise<void> {
-    return this.#hosts.updateAgent(hostId, release, entry);
+  updateAgent(...args: Parameters<CoordinatorApi['updateAgent']>): Promise<void> {
+    return this.#hosts.updateAgent(...args);
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
     this.agents.committed(decisions, cluster);
-    this.#logs.update();
+    this.#streams.logs.update();
     this.#history.committed(decisions);
     this.#counts.decided(decisions);
     this.#overview.note(cluster, this.#clock.nowMs());

@@ -44,9 +44,10 @@ export class Standby {
   /** The API of the coordinator. Rejects with StandbyError while this control plane waits. */
   readonly api: CoordinatorApi;
   /** Serves the connections of agents. Throws StandbyError while this control plane waits. */
-  readonly agents: Pick<Agents, 'admit' | 'connect'> = {
+  readonly agents: Pick<Agents, 'admit' | 'connect' | 'session'> = {
     admit: (proof) => this.#assertActive().agents.admit(proof),
     connect: (socket, hostId) => this.#assertActive().agents.connect(socket, hostId),
+    session: (hostId) => this.#active?.agents.session(hostId),
   };
   readonly #deps: StandbyDeps;
   /** Undefined while this control plane waits. */

@@ -1,5 +1,12 @@
 /** Messages that the control plane sends to an agent. */
 import * as z from 'zod';
+import {
+  streamBytes,
+  streamNumber,
+  streamSignals,
+  streamTargetSchema,
+  terminalSizeSchema,
+} from '../streams/targets.ts';
 import { assignmentSchema, idRangeSchema, serviceKeySchema } from './assignment.ts';
 import {
   MAX_ASSIGNMENTS,
@@ -104,5 +111,23 @@ export const downSchema = z.discriminatedUnion('type', [
   overlaySchema.extend({ type: z.literal('network.make') }),
   /** The agent must update itself to this release (P200). */
   agentReleaseSchema.extend({ type: z.literal('update') }),
+  /**
+   * Connects a stream to a container of this key (P250). Its chunks are binary frames like those of logs,
+   * with stream numbers from STREAM_NUMBERS on. The agent may send `credit` bytes for now.
+   */
+  serviceKeySchema.extend({
+    type: z.literal('stream.open'),
+    stream: streamNumber,
+    target: streamTargetSchema,
+    credit: streamBytes,
+  }),
+  z.object({ type: z.literal('stream.credit'), stream: streamNumber, bytes: streamBytes }),
+  /** No more bytes follow: the end of standard input, or of a connection's one direction. */
+  z.object({ type: z.literal('stream.end'), stream: streamNumber }),
+  /** The stream is over. Late messages of the agent on it are ignored. */
+  z.object({ type: z.literal('stream.reset'), stream: streamNumber }),
+  terminalSizeSchema.extend({ type: z.literal('stream.resize'), stream: streamNumber }),
+  z.object({ type: z.literal('stream.signal'), stream: streamNumber, signal: z.enum(streamSignals) }),
 ]);
 export type Down = z.infer<typeof downSchema>;
+export type StreamDown = Extract<Down, { type: `stream.${string}` }>;

@@ -1,5 +1,6 @@
 /** Messages that an agent sends. Log bytes travel beside them as binary frames (codec.ts). */
 import * as z from 'zod';
+import { streamBytes, streamNumber } from '../streams/targets.ts';
 import { MAX_ID, portProtocolSchema, provenIdsSchema, serviceKeySchema } from './assignment.ts';
 import {
   MAX_ADDRESS_LENGTH,
@@ -142,6 +143,19 @@ export const upSchema = z.discriminatedUnion('type', [
     reason: z.enum(['exited', 'missing', 'failed']),
     message: messageText().optional(),
   }),
+  /** The target of a stream is connected; the control plane may send `credit` bytes for now. */
+  z.object({ type: z.literal('stream.opened'), stream: streamNumber, credit: streamBytes }),
+  z.object({ type: z.literal('stream.credit'), stream: streamNumber, bytes: streamBytes }),
+  /** No more bytes follow. With the exit code of a command, the stream is over. */
+  z.object({ type: z.literal('stream.end'), stream: streamNumber, exitCode: z.int32().optional() }),
+  /** The stream is over, for this reason. `refused`: it was never open. */
+  z.object({
+    type: z.literal('stream.reset'),
+    stream: streamNumber,
+    refused: z.boolean(),
+    message: messageText(),
+  }),
 ]);
 export type Up = z.infer<typeof upSchema>;
+export type StreamUp = Extract<Up, { type: `stream.${string}` }>;
 export type Report = Extract<Up, { type: 'report' }>;

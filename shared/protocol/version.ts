@@ -14,11 +14,12 @@
  *   `network.make`; core shares in `ack`.
  * - 6 (2026-11-25): how long the agent collects the output of logs, in `logs.open` and `logs.credit`; the
  *   period of pulses in `welcome`, and the request for a report, `report.request`.
- * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is
- *   read, in `logs.open`.
+ * - 7 (2026-11-26): the release that the agent must update itself to, `update`; which part of a log is read,
+ *   in `logs.open`.
  * - 8 (2026-11-27): the usage of a service, as a format of `logs.open`; health checks in assignments, and the
  *   health of containers in observations; secrets in assignments, which the agent fetches.
- * - 9 (2026-11-28): credentials of registries in assignments, which the agent fetches before a pull.
+ * - 9 (2026-11-28): credentials of registries in assignments, which the agent fetches before a pull; streams
+ *   between clients and containers, in both directions: `stream.open` and what follows it.
  */
 export const PROTOCOL_VERSION = 9;
 
@@ -42,6 +43,9 @@ export const SECRET_VERSION = 8;
 
 /** The first version whose agents pull with credentials of users (P232). */
 export const CREDENTIALS_VERSION = 9;
+
+/** The first version whose agents carry streams (P250). */
+export const STREAM_VERSION = 9;
 
 /**
  * The oldest version that agents speak. All that later versions have added to what agents send and expect is

@@ -10,7 +10,7 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { findProgram, foreignEnv } from '../../system-programs.ts';
 import { engineError, statusOf } from '../docker-error.ts';
 import type { DiskUse } from '../engine.ts';
-import { deletedBytes } from './deleted-files.ts';
+import { deletedBytes } from '../processes/deleted-files.ts';
 
 /** The client library accepts these options, but its types do not declare them. */
 interface Measurable {

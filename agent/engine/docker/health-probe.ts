@@ -6,7 +6,7 @@ import { CommandProbe, requireImageCommand } from '../health/command-probe.ts';
 import { HealthChecks } from '../health/health-checks.ts';
 import { HostAddresses } from '../health/host-addresses.ts';
 import { probeNetwork } from '../health/network-probe.ts';
-import { killCommand } from './container-processes.ts';
+import { killCommand } from '../processes/command-processes.ts';
 
 /**
  * `streams` is for calls that last as long as a command runs. `isLocal`: the engine is on the agent's

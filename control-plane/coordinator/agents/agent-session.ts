@@ -12,9 +12,9 @@ import type { Overlay } from '../../../shared/protocol/swarm.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { CoreShare } from '../../core/state/core-shares.ts';
+import { closeArguments, type SessionMessage } from '../connections/agent-connection.ts';
+import type { SessionPeer } from '../connections/session-peer.ts';
 import type { SessionState } from '../sleep/saved-state.ts';
-import { closeArguments, type SessionMessage } from './agent-connection.ts';
-import type { SessionPeer } from './session-peer.ts';
 import { syncParts } from './sync-parts.ts';
 
 /** Receives the events of a session. `bye` is called exactly once. */

@@ -26,23 +26,23 @@ import type { Host } from '../../core/model/host.ts';
 import { isAssigned } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Decision } from '../../core/state/decision.ts';
+import type { AgentConnection } from '../connections/agent-connection.ts';
+import { AgentConnections, type ConnectionDeps, logRefusal } from '../connections/agent-connections.ts';
+import type { LogCount } from '../connections/open-logs.ts';
+import type { SessionPeer } from '../connections/session-peer.ts';
 import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import { FreshReports } from '../sleep/fresh-reports.ts';
 import { SavedSessions } from '../sleep/saved-sessions.ts';
 import type { SessionState } from '../sleep/saved-state.ts';
 import type { Turns } from '../turns.ts';
 import { Acknowledgements } from './acknowledgements.ts';
-import type { AgentConnection } from './agent-connection.ts';
-import { AgentConnections, type ConnectionDeps, logRefusal } from './agent-connections.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts, startable } from './assignments.ts';
 import { type Hello, helloProblem } from './hello-problem.ts';
 import { HostConnections } from './host-connections.ts';
-import type { LogCount } from './open-logs.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
-import type { SessionPeer } from './session-peer.ts';
 import { isWatched, logWelcome, type UnknownContainers, welcomeOf } from './welcome.ts';
 
 export interface AgentsDeps extends ConnectionDeps {

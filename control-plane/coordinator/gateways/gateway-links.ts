@@ -5,10 +5,10 @@
 import { closeCodes } from '../../../shared/protocol/close.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { SessionMessage } from '../agents/agent-connection.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
-import type { LogCount } from '../agents/open-logs.ts';
-import type { SessionPeer } from '../agents/session-peer.ts';
+import type { SessionMessage } from '../connections/agent-connection.ts';
+import type { LogCount } from '../connections/open-logs.ts';
+import type { SessionPeer } from '../connections/session-peer.ts';
 import type { Clock, Logger } from '../ports.ts';
 import type { SavedLinks, SavedSession } from '../sleep/saved-state.ts';
 import { BatchSender, inTime } from './batch-sender.ts';

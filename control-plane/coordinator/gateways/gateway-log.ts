@@ -8,8 +8,8 @@ import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { encodeFrame, encodeNote, heartbeat, type LogNote } from '../../core/streams/log-frames.ts';
 import { smallestGrant } from '../../core/streams/log-windows.ts';
-import type { AgentConnection } from '../agents/agent-connection.ts';
-import type { LogSink } from '../agents/open-logs.ts';
+import type { AgentConnection } from '../connections/agent-connection.ts';
+import type { LogSink } from '../connections/open-logs.ts';
 import type { Clock } from '../ports.ts';
 
 type LogEnd = Extract<Up, { type: 'logs.end' }>;

@@ -7,10 +7,11 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { LogWindows } from '../../core/streams/log-windows.ts';
-import type { AgentConnection, SessionMessage } from '../agents/agent-connection.ts';
-import { closeArguments } from '../agents/agent-connection.ts';
-import { AgentConnections, type ConnectionDeps } from '../agents/agent-connections.ts';
-import type { GatewayAddress } from '../agents/session-peer.ts';
+import type { AgentConnection, SessionMessage } from '../connections/agent-connection.ts';
+import { closeArguments } from '../connections/agent-connection.ts';
+import { AgentConnections, type ConnectionDeps } from '../connections/agent-connections.ts';
+import type { OpenStreams } from '../connections/open-streams.ts';
+import type { GatewayAddress } from '../connections/session-peer.ts';
 import type { AgentSocket, Clock } from '../ports.ts';
 import { BatchSender } from './batch-sender.ts';
 import { GatewayLog } from './gateway-log.ts';
@@ -204,6 +205,12 @@ export class Gateway {
     const log = new GatewayLog(held.connection, key, offset, format, clock, window, done, part);
     this.#logs.set(reader, log);
     return log.stream;
+  }
+
+  /** The streams of a connection, once the messages have arrived that the coordinator sent before. */
+  async streamsOf(at: GatewayAddress | null): Promise<OpenStreams | undefined> {
+    if (at) await this.#arrived(at.connection, at.sent);
+    return at ? this.#held.get(at.connection)?.connection.streams : undefined;
   }
 
   /** Closes the log of a reader that leaves. */

@@ -1,5 +1,5 @@
 /** Tells reports that only show that an agent lives from those with news. Pure. */
-import type { SessionMessage } from '../agents/agent-connection.ts';
+import type { SessionMessage } from '../connections/agent-connection.ts';
 
 /** What a message says of the host itself, as text. */
 export const factsOf = ({ conditions = [], swarm }: SessionMessage): string =>

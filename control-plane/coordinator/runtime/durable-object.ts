@@ -9,7 +9,7 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
 import { type AwakeSummary, type AwakeTotals, sumOfTotals } from '../../core/views/awake-totals.ts';
 import { groupAllReads } from '../../store/db/grouped-reads.ts';
-import type { SessionMessage } from '../agents/agent-connection.ts';
+import type { SessionMessage } from '../connections/agent-connection.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
 import { GatewayLinks } from '../gateways/gateway-links.ts';

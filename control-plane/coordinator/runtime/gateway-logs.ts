@@ -7,10 +7,11 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { decodeFrame, FrameSplitter, noteOf } from '../../core/streams/log-frames.ts';
 import { LogWindows, windowBefore } from '../../core/streams/log-windows.ts';
-import type { LogSink } from '../agents/open-logs.ts';
-import type { LogServer } from '../agents/session-peer.ts';
+import type { LogSink } from '../connections/open-logs.ts';
+import type { LogServer } from '../connections/session-peer.ts';
 import type { CoordinatorApi } from '../coordinator-api.ts';
 import { inTime } from '../gateways/batch-sender.ts';
+import { linesOf } from '../streams/lines.ts';
 import { LogRelay } from '../streams/log-relay.ts';
 import type { WatchedLog } from '../streams/log-watch.ts';
 import { noFreeStream } from '../streams/logs.ts';
@@ -83,17 +84,6 @@ export const openLogsFrom =
     relay.abort(refusal);
     throw refusal;
   };
-
-/** The lines of a stream of text, without their ends. */
-async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const lines = (rest + decoder.decode(part.value, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-}
 
 /** The logs of one connection at a gateway, for one reader. */
 class GatewayServer implements LogServer {

@@ -10,16 +10,19 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
 import { holdMs } from '../../core/model/host.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
-import type { AgentConnection } from '../agents/agent-connection.ts';
+import type { AgentConnection } from '../connections/agent-connection.ts';
 import { inTime } from '../gateways/batch-sender.ts';
 import { type ConnectionState, Gateway } from '../gateways/gateway.ts';
 import { gatewayOf } from '../gateways/gateway-of.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
+import { STREAM_TIMES } from '../streams/stream-relay.ts';
 import { PROOF_HEADER } from './forward-upgrade.ts';
+import { acceptStream, STREAM_PATH } from './gateway-streams.ts';
 import { MESSAGE_COSTS, objectClock } from './object-clock.ts';
 import { coordinatorStub, type ObjectBindings } from './object-stubs.ts';
+import { coordinatorClient } from './remote-call.ts';
 
 /** Attached to each socket. */
 interface Attachment extends ConnectionState {
@@ -58,9 +61,20 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     void ctx.blockConcurrencyWhile(async () => this.#begin(await ctx.storage.get(TOTALS_KEY)));
   }
 
-  /** Accepts an agent's upgrade request, which the Worker has forwarded (forward-upgrade.ts). */
+  /** Accepts an upgrade request that the Worker has forwarded: of an agent, or of the client of a stream. */
   override fetch(request: Request): Promise<Response> {
-    return this.#awake.during(() => this.#accept(request));
+    return this.#awake.during(async () =>
+      new URL(request.url).pathname === STREAM_PATH ? this.#acceptStream(request) : this.#accept(request),
+    );
+  }
+
+  #acceptStream(request: Request): Response {
+    return acceptStream(request, this.#awake, {
+      clock: this.#awake.clockOf(objectClock),
+      times: STREAM_TIMES,
+      permit: (...args) => coordinatorClient(() => coordinatorStub(this.env)).permitStream(...args),
+      streamsAt: ({ gateway }) => this.#gateway.streamsOf(gateway),
+    });
   }
 
   async #accept(request: Request): Promise<Response> {

@@ -1,14 +1,15 @@
 /**
  * Agents' sockets on Node: accepts upgrades at the connect path and passes frames to the coordinator.
  */
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
-import type { AgentConnection } from '../agents/agent-connection.ts';
 import type { Agents } from '../agents/agents.ts';
+import type { AgentConnection } from '../connections/agent-connection.ts';
 import type { AgentSocket } from '../ports.ts';
+import { refuseUpgrade } from './refuse-upgrade.ts';
 
 /** Limit for one frame. The longest one is an agent's hello, which lists every container of its host. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
@@ -45,10 +46,10 @@ export function serveAgents(server: Server, agents: Sessions, gatekeeper: Gateke
     perMessageDeflate: false,
   });
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    if (!isConnect(request)) return;
     stream.on('error', () => stream.destroy());
-    if (!isConnect(request)) return void refuse(stream, new Response(null, { status: 404 }));
     void admit(request.headers.authorization, agents, gatekeeper).then((admitted) => {
-      if (admitted instanceof Response) return refuse(stream, admitted);
+      if (admitted instanceof Response) return refuseUpgrade(stream, admitted);
       gatekeeper.admitted?.(stream);
       sockets.handleUpgrade(request, stream, head, (socket) =>
         serveAgent(socket, stream, gatekeeper.maxUnreadBytes, (agentSocket) =>
@@ -147,13 +148,4 @@ function corkUntilNextTick(stream: Duplex): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
   process.nextTick(() => stream.uncork());
-}
-
-/** Closes the connection after the response, even if the client leaves its end open. */
-async function refuse(stream: Duplex, response: Response): Promise<void> {
-  const body = Buffer.from(await response.arrayBuffer());
-  const headers = [...response.headers].map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const head = `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}\r\n${headers}`;
-  stream.write(`${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n`);
-  stream.end(body, () => stream.destroy());
 }

@@ -3,8 +3,8 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
-import type { SessionMessage } from '../agents/agent-connection.ts';
-import type { GatewayAddress } from '../agents/session-peer.ts';
+import type { SessionMessage } from '../connections/agent-connection.ts';
+import type { GatewayAddress } from '../connections/session-peer.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { Outcome } from './remote-call.ts';
 

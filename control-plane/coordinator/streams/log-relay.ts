@@ -15,8 +15,8 @@ import {
 } from '../../core/streams/log-frames.ts';
 import { smallestGrant } from '../../core/streams/log-windows.ts';
 import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
-import type { LogSink } from '../agents/open-logs.ts';
-import type { LogServer } from '../agents/session-peer.ts';
+import type { LogSink } from '../connections/open-logs.ts';
+import type { LogServer } from '../connections/session-peer.ts';
 import type { LogReader, LogState } from './log-state.ts';
 
 const LINE_FEED = 10;

@@ -4,7 +4,7 @@
  */
 import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
-import type { GatewayAddress } from '../agents/session-peer.ts';
+import type { GatewayAddress } from '../connections/session-peer.ts';
 import type { LogReader, LogState } from './log-state.ts';
 
 /** A line of the stream: the state of a service's log. An empty line shows that the stream is alive. */

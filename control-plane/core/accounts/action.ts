@@ -28,6 +28,8 @@ export type Action =
   | { kind: 'terminate-execution'; ownerId: number }
   | { kind: 'limit-execution'; ownerId: number }
   | { kind: 'delete-execution'; ownerId: number }
+  /** Running commands in a service, and connecting to its ports. */
+  | { kind: 'exec-service'; ownerId: number }
   /** Hosts, and the queue in general. */
   | { kind: 'see-status' }
   /** Reading users, roles, quotas, hosts and metrics. */
@@ -56,6 +58,7 @@ export const scopeOf: Readonly<Record<Action['kind'], Scope | null>> = {
   'terminate-execution': 'submit',
   'limit-execution': 'submit',
   'delete-execution': 'submit',
+  'exec-service': 'submit',
   'see-status': 'read',
   'see-configuration': 'read',
   'read-audit': 'admin',
@@ -70,6 +73,7 @@ export const scopeForOthers: Readonly<Partial<Record<Action['kind'], Scope>>> = 
   'terminate-execution': 'operate',
   'limit-execution': 'operate',
   'delete-execution': 'operate',
+  'exec-service': 'operate',
   'read-personal-tokens': 'admin',
 };
 

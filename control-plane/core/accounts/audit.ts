@@ -2,6 +2,7 @@
  * Audit log: what an entry records of a change, a login or a refusal (ACC-13). An entry never has a secret or
  * a value of a request, except for names. Pure.
  */
+import type { StreamOpening } from '../../../shared/streams/client-messages.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { type Credential, type ExpectedActor, type KnownActor, LDAP_SOURCE, type Origin } from './account.ts';
 import { subnetOf } from './login-queue.ts';
@@ -12,6 +13,8 @@ export const auditTargets = {
   'terminate-execution': 'execution',
   'limit-execution': 'execution',
   'delete-execution': 'execution',
+  'exec-service': 'service',
+  'forward-port': 'service',
   'create-user': 'user',
   'update-user': 'user',
   'delete-user': 'user',
@@ -78,6 +81,21 @@ export interface Deed {
   /** Names of the fields that change, never their values. */
   fields?: readonly string[];
 }
+
+/**
+ * The program of a command or the port is recorded, and how many words the command has. Never its other
+ * words.
+ */
+export const streamDeed = (opening: StreamOpening): Deed =>
+  opening.type === 'exec'
+    ? { action: 'exec-service', fields: [programOf(opening.words), `words=${opening.words.length}`] }
+    : { action: 'forward-port', fields: [`port=${opening.port}`] };
+
+const programOf = ([program = '']: readonly string[]): string =>
+  program
+    .slice(program.lastIndexOf('/') + 1)
+    .replace(/[^\w.+-]/g, '?')
+    .slice(0, 64);
 
 /** Who did it, how the request showed that, and where it came from. */
 export interface Doer {

@@ -36,11 +36,21 @@ export function isCurrent({ userId, credentialVersion }: Subscriber, { users }: 
  * Whether the subscriber would be admitted now; `account` is what its credential authenticates now, if
  * anything.
  */
-export function maySeeLog(subscriber: LogSubscriber, account: Account | undefined): boolean {
-  const { userId, credentialVersion, credential, ownerId } = subscriber;
+export const maySeeLog = (subscriber: LogSubscriber, account: Account | undefined): boolean =>
+  isAdmitted(subscriber, account, 'read-execution');
+
+/** The same of a stream to a service. */
+export const mayExec = (subscriber: LogSubscriber, account: Account | undefined): boolean =>
+  isAdmitted(subscriber, account, 'exec-service');
+
+function isAdmitted(
+  { userId, credentialVersion, credential, ownerId }: LogSubscriber,
+  account: Account | undefined,
+  kind: 'read-execution' | 'exec-service',
+): boolean {
   if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion) return false;
   try {
-    authorise({ kind: 'user', credential, ...account }, { kind: 'read-execution', ownerId });
+    authorise({ kind: 'user', credential, ...account }, { kind, ownerId });
     return true;
   } catch {
     return false;

@@ -17,6 +17,7 @@ export const native: Variant = {
   framedLogs: true,
   usage: true,
   listsReasons: true,
+  streams: true,
   changesTimeLimit: true,
   personalTokens: true,
   shop: true,

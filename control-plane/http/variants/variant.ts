@@ -63,6 +63,8 @@ export interface Routes {
   usage?: boolean;
   /** Whether the list tells what queued executions wait for (H657). */
   listsReasons?: boolean;
+  /** Whether there are streams to services (H680). */
+  streams?: boolean;
   /** Whether the time limit of an execution can be changed (H482). */
   changesTimeLimit?: boolean;
   /** Whether personal access tokens are made, listed and revoked here. All variants accept them (H484). */

@@ -110,7 +110,8 @@ class SimulatedSession implements Receiver {
     return this.#spreadMs;
   }
 
-  receive(text: string): void {
+  receive(text: string | Uint8Array): void {
+    if (typeof text !== 'string') return;
     if (text !== PULSE) this.#take(decodeDown(text));
   }
 

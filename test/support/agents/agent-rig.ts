@@ -144,6 +144,9 @@ export async function agentRig(
         usageOf: (key) => usages.linesOf(key),
         makeOverlay: () => {},
         welcomed: () => {},
+        openTarget: async () => {
+          throw new Error('no streams in this test');
+        },
         update: () => {},
       }),
     log,

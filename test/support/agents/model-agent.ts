@@ -3,7 +3,7 @@
  * sends what the test requests.
  */
 
-import type { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
+import type { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { AgentSocket } from '../../../control-plane/coordinator/ports.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';

@@ -17,6 +17,7 @@ import type { Host } from '../hosts/hosts.ts';
 import { eventually } from '../tools/eventually.ts';
 import { type AgentKey, type Claims, enrol, enrolWith, newAgentKey, proofOf } from './enrolment.ts';
 import { ScriptedLog } from './scripted-log.ts';
+import { ScriptedStream } from './scripted-stream.ts';
 
 type DownOf<T extends Down['type']> = Extract<Down, { type: T }>;
 type Hello = Extract<Up, { type: 'hello' }>;
@@ -42,6 +43,7 @@ export class ScriptedAgent {
   /** The assignments, by `service.generation`: the map that sync, start and stop edit. */
   readonly assignments = new Map<string, Assignment>();
   readonly logs: ScriptedLog[] = [];
+  readonly streams: ScriptedStream[] = [];
   closeCode: number | undefined;
   readonly #socket: WebSocket;
   readonly #allAssignments = new Map<string, Assignment>();
@@ -50,8 +52,9 @@ export class ScriptedAgent {
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.on('message', (data: Buffer) => {
-      if (data.toString() === PULSE) this.#answeredPulses += 1;
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) for (const stream of this.streams) stream.takeBytes(data);
+      else if (data.toString() === PULSE) this.#answeredPulses += 1;
       else this.#take(decodeDown(data.toString()));
     });
     socket.on('close', (code) => {
@@ -156,6 +159,14 @@ export class ScriptedAgent {
     });
   }
 
+  /** Waits for the `nth` stream that the control plane opens. */
+  stream(nth = 0): Promise<ScriptedStream> {
+    return eventually(() => this.streams[nth]).then((stream) => {
+      if (!stream) throw new Error('no stream was opened');
+      return stream;
+    });
+  }
+
   async closed(): Promise<number> {
     return (await eventually(() => this.closeCode)) ?? 0;
   }
@@ -194,7 +205,8 @@ export class ScriptedAgent {
     }
     if (message.type === 'stop') this.assignments.delete(keyOf(message));
     if (message.type === 'logs.open') this.logs.push(new ScriptedLog(message, this.#socket));
-    for (const log of this.logs) log.take(message);
+    if (message.type === 'stream.open') this.streams.push(new ScriptedStream(message, this.#socket));
+    for (const one of [...this.logs, ...this.streams]) one.take(message);
   }
 }
 

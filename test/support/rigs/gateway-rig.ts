@@ -1,5 +1,5 @@
 /** A coordinator and one gateway for tests, joined by calls that a test can hold back, lose or repeat. */
-import type { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
+import type { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { type ConnectionState, Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
 import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
 import { openLogsFrom } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';

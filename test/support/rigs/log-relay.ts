@@ -1,6 +1,6 @@
 /** A log relay between the agent's end of its connections and a subscriber. */
-import { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
-import type { LogCount } from '../../../control-plane/coordinator/agents/open-logs.ts';
+import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
+import type { LogCount } from '../../../control-plane/coordinator/connections/open-logs.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AgentConnection } from '../../../control-plane/coordinator/agents/agent-connection.ts';
+import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import {
   decodeFrame,

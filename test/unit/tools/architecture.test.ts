@@ -27,6 +27,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     inputs: ['terminal'],
     completion: [],
     accounts: ['terminal', 'inputs'],
+    streams: ['terminal', 'inputs'],
     commands: [
       ...[
         'contexts.ts',
@@ -42,7 +43,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
   },
   'cli/compose': { variables: ['remarks.ts', 'type schema.ts'] },
-  shared: { protocol: [] },
+  shared: { streams: [], protocol: ['streams'] },
   'control-plane': {
     core: [],
     store: ['core'],
@@ -54,7 +55,10 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
     http: ['operations', 'core', 'store/db/db.ts', 'version.ts'],
     web: ['http', 'operations', 'core'],
-    server: ['http', 'core', 'type coordinator/ports.ts'],
+    server: [
+      ...['http', 'core', 'type coordinator/ports.ts', 'coordinator/streams/stream-session.ts'],
+      'coordinator/runtime/refuse-upgrade.ts',
+    ],
     local: ['config.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
   },
   'control-plane/core': {
@@ -79,11 +83,15 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   'control-plane/coordinator': {
     epoch: ['ports.ts', 'type turn-inputs.ts'],
     sleep: ['ports.ts', 'type turns.ts'],
-    agents: ['ports.ts', 'turns.ts', 'sleep'],
+    connections: ['ports.ts'],
+    agents: ['ports.ts', 'turns.ts', 'sleep', 'connections'],
     changes: ['ports.ts', 'turns.ts', 'turn-inputs.ts'],
-    gateways: ['ports.ts', 'type sleep', 'agents'],
-    streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'agents'],
-    runtime: ['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'sleep', 'agents', 'gateways', 'streams'],
+    gateways: ['ports.ts', 'type sleep', 'connections', 'agents'],
+    streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'connections', 'agents'],
+    runtime: [
+      ...['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'sleep', 'connections', 'agents', 'gateways'],
+      'streams',
+    ],
   },
   'control-plane/operations': {
     passwords: [],
@@ -117,9 +125,10 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     engine: ['logger.ts', 'sleep.ts', 'system-programs.ts', 'with-resolvers.ts'],
     host: ['config.ts', 'logger.ts', 'sleep.ts', 'system-programs.ts', 'engine'],
     logs: ['logger.ts', 'sleep.ts', 'engine'],
+    streams: ['logger.ts', 'with-resolvers.ts', 'type engine'],
     services: ['logger.ts', 'sleep.ts', 'engine', 'logs'],
     connection: [
-      ...['backoff.ts', 'config.ts', 'logger.ts', 'sleep.ts', 'host', 'logs', 'services'],
+      ...['backoff.ts', 'config.ts', 'logger.ts', 'sleep.ts', 'host', 'logs', 'services', 'streams'],
       'type engine',
     ],
     update: ['logger.ts', 'sleep.ts', 'connection'],
@@ -131,6 +140,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     networks: ['docker-error.ts', 'engine.ts', 'labels.ts', 'lane.ts'],
     health: ['docker-error.ts', 'engine.ts', 'labels.ts'],
     pulls: ['docker-error.ts', 'engine.ts', 'json-lines.ts', 'lane.ts', 'images', 'type folders'],
+    processes: ['lane.ts'],
     docker: [
       'docker-error.ts',
       'json-lines.ts',
@@ -145,7 +155,9 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       'folders',
       'networks',
       'health',
+      'processes',
     ],
+    streams: ['docker-error.ts', 'labels.ts', 'processes'],
   },
 };
 

@@ -3,11 +3,11 @@
  * standby, until it is killed.
  */
 
+import type { Agents } from '../../../../control-plane/coordinator/agents/agents.ts';
 import type {
   AgentConnection,
   SessionMessage,
-} from '../../../../control-plane/coordinator/agents/agent-connection.ts';
-import type { Agents } from '../../../../control-plane/coordinator/agents/agents.ts';
+} from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator-deps.ts';

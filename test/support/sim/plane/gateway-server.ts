@@ -2,7 +2,7 @@
  * A simulated gateway: the real one, on simulated sockets and calls. It can be killed, which ends its
  * sockets, and it can sleep, which ends only its memory.
  */
-import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { type ConnectionState, Gateway } from '../../../../control-plane/coordinator/gateways/gateway.ts';
 import type { GatewayLink } from '../../../../control-plane/coordinator/runtime/object-links.ts';
 import { holdMs } from '../../../../control-plane/core/model/host.ts';

@@ -1,7 +1,8 @@
 /** The links of a simulated control plane to the gateways that hold the connections of its agents. */
-import type { SessionMessage } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+
 import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
-import type { SessionPeer } from '../../../../control-plane/coordinator/agents/session-peer.ts';
+import type { SessionMessage } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
+import type { SessionPeer } from '../../../../control-plane/coordinator/connections/session-peer.ts';
 import type { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import { GatewayLinks } from '../../../../control-plane/coordinator/gateways/gateway-links.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';

@@ -2,7 +2,7 @@
  * Simulated network: connections of agents to control planes. Each connection delivers late and in order, as
  * TCP does, and can be cut, delayed or half-open. A tap sees each frame when it is sent and when it arrives.
  */
-import type { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { decodeUp, encode } from '../../../../shared/protocol/codec.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { downAs, upAs } from '../machine/version-skew.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
-import { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
 import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { HostConnections } from '../../../../control-plane/coordinator/agents/host-connections.ts';
-import { MessageAllowances } from '../../../../control-plane/coordinator/agents/message-allowance.ts';
+import { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
+import { MessageAllowances } from '../../../../control-plane/coordinator/connections/message-allowance.ts';
 import {
   encode,
   encodeChunk,

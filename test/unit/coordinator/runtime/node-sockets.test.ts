@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { AgentConnection } from '../../../../control-plane/coordinator/agents/agent-connection.ts';
+import { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { serveAgents } from '../../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { encode } from '../../../../shared/protocol/codec.ts';
 import { CONNECT_PATH } from '../../../../shared/protocol/enrolment.ts';

@@ -7,6 +7,7 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { LOG_WINDOW_BYTES, type LogChunk, MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { Down, LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
+import { STREAM_NUMBERS } from '../../../shared/streams/targets.ts';
 import { collectMs } from '../../core/streams/log-collection.ts';
 
 type LogEnd = Extract<Up, { type: 'logs.end' }>;
@@ -72,7 +73,7 @@ export class OpenLogs {
     part: LogPart = {},
   ): number {
     const stream = this.#nextStream;
-    this.#nextStream = (this.#nextStream + 1) % 2 ** 32;
+    this.#nextStream = (this.#nextStream + 1) % STREAM_NUMBERS;
     this.#sinks.set(stream, sink);
     this.#count.open += 1;
     this.#collectMs = collectMs(this.#count.open);
@@ -153,7 +154,7 @@ export class OpenLogs {
 
   /** True if this connection has used that stream number. Each number is used once. */
   #wasOpened(stream: number): boolean {
-    const distance = (to: number) => (to - this.#firstStream + 2 ** 32) % 2 ** 32;
+    const distance = (to: number) => (to - this.#firstStream + STREAM_NUMBERS) % STREAM_NUMBERS;
     return distance(stream) < distance(this.#nextStream);
   }
 }

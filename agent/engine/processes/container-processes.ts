@@ -43,24 +43,8 @@ export async function killProcesses(id: string): Promise<boolean> {
   return killed.includes(true) && !killed.includes(false);
 }
 
-/**
- * Ends a command that the engine runs in a container: its process, and those of its session, which are all
- * that it has started and that have not left it. False if the agent sees none, or may not kill all of them.
- */
-export async function killCommand(id: string, pid: number): Promise<boolean> {
-  if (pid <= 0) return false;
-  const lane = new Lane(READS_AT_ONCE);
-  const killed = await Promise.all(
-    (await processesOf({ id, pid })).map(Number).map(async (one) => {
-      const isPart = one === pid || (await lane.run(() => sessionOf(one))) === pid;
-      return isPart && killProcess(one);
-    }),
-  );
-  return killed.includes(true);
-}
-
 /** True also if it has ended by itself. */
-function killProcess(pid: number): boolean {
+export function killProcess(pid: number): boolean {
   try {
     return process.kill(pid, 'SIGKILL');
   } catch (error) {
@@ -73,11 +57,4 @@ async function controlGroupOf(pid: number, container: string): Promise<ControlGr
   const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
   const [, controller, path] = /^\d+:(memory|):(\/.+)$/m.exec(groups) ?? [];
   return controller !== undefined && path?.includes(container) ? { controller, path } : undefined;
-}
-
-/** The name of the program before it may have any character. */
-async function sessionOf(pid: number): Promise<number | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  const [, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return session === undefined ? undefined : Number(session);
 }

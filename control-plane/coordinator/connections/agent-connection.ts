@@ -11,13 +11,15 @@ import {
   type LogChunk,
   ProtocolError,
 } from '../../../shared/protocol/codec.ts';
-import type { Up } from '../../../shared/protocol/up.ts';
+import type { StreamUp, Up } from '../../../shared/protocol/up.ts';
+import { STREAM_NUMBERS } from '../../../shared/streams/targets.ts';
 import { RETURN_MS } from '../../core/hosts/allowance.ts';
 import type { AgentSocket } from '../ports.ts';
 import { type LogCount, OpenLogs } from './open-logs.ts';
+import { OpenStreams } from './open-streams.ts';
 
-/** A message for the session of the host: everything but the end of a log. */
-export type SessionMessage = Exclude<Up, { type: 'logs.end' }>;
+/** A message for the session of the host: everything but what concerns logs and streams. */
+export type SessionMessage = Exclude<Up, { type: 'logs.end' } | StreamUp>;
 
 /** Receives the events of a connection. `closed` is called exactly once. */
 export interface ConnectionEvents {
@@ -54,6 +56,8 @@ export class AgentConnection {
   readonly #socket: AgentSocket;
   readonly #events: ConnectionEvents;
   readonly #logs: OpenLogs;
+  /** The streams that this connection carries. */
+  readonly streams: OpenStreams;
   #closed = false;
 
   /** `firstStream`: see OpenLogs. `logs` counts those of all connections; by default those of this one. */
@@ -71,6 +75,11 @@ export class AgentConnection {
       (message) => this.send(encode(message)),
       (what) => this.#refuse(what),
     );
+    this.streams = new OpenStreams({
+      sendText: (message) => this.send(encode(message)),
+      sendBytes: (frame) => this.#send(frame),
+      refused: (what) => this.#refuse(what),
+    });
   }
 
   get isClosed(): boolean {
@@ -90,7 +99,7 @@ export class AgentConnection {
       // Only a short text can be the end of a log, and to parse it costs as much as to count it.
       const short = typeof data === 'string' && data.length <= SHORT_LENGTH ? decodeText(data) : undefined;
       if (!this.#isAllowed(data.length, this.#isRequested(chunk, short))) return;
-      if (chunk) this.#logs.chunk(chunk);
+      if (chunk) this.#ownerOf(chunk).chunk(chunk);
       else this.#message(short ?? decodeText(data as string), data.length);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -102,7 +111,7 @@ export class AgentConnection {
   closed(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const sinks = this.#logs.detach();
+    const sinks = [...this.#logs.detach(), ...this.streams.detach()];
     // Must come first: a sink that looks for a connection to continue with must not find this one.
     this.#events.closed();
     for (const sink of sinks) sink.detached();
@@ -115,9 +124,13 @@ export class AgentConnection {
   }
 
   send(text: string): void {
+    this.#send(text);
+  }
+
+  #send(data: string | Uint8Array): void {
     if (this.#closed) return;
     try {
-      this.#socket.send(text);
+      this.#socket.send(data);
     } catch {
       // The runtime has noticed the closed socket first; its close event may come late.
       this.closed();
@@ -143,7 +156,9 @@ export class AgentConnection {
   }
 
   #isRequested(chunk: LogChunk | undefined, message: Up | undefined): boolean {
-    if (chunk) return this.#logs.isRequestedPart(chunk);
+    if (chunk && chunk.stream < STREAM_NUMBERS) return this.#logs.isRequestedPart(chunk);
+    if (chunk) return this.streams.isRequested(chunk.stream);
+    if (message && isOfStream(message)) return this.streams.isRequested(message.stream);
     return message?.type === 'logs.end' && this.#logs.isRequestedEnd(message.stream);
   }
 
@@ -166,7 +181,12 @@ export class AgentConnection {
 
   #message(message: Up, length: number): void {
     if (message.type === 'logs.end') this.#logs.end(message);
+    else if (isOfStream(message)) this.streams.receive(message);
     else this.#events.message(message, length);
+  }
+
+  #ownerOf({ stream }: LogChunk): OpenLogs | OpenStreams {
+    return stream < STREAM_NUMBERS ? this.#logs : this.streams;
   }
 
   #refuse(what: string): void {
@@ -175,3 +195,5 @@ export class AgentConnection {
     this.close(...closeArguments('badMessage', `not allowed for this host: ${what}`));
   }
 }
+
+const isOfStream = (message: Up): message is StreamUp => message.type.startsWith('stream.');

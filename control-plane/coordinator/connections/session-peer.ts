@@ -1,5 +1,7 @@
 /** What a session sends to: its agent's connection in this process, or one at a gateway. */
+
 import type { AgentConnection } from './agent-connection.ts';
+import type { OpenStreams } from './open-streams.ts';
 
 /** Where readers find the logs of a host whose connection a gateway holds. */
 export interface GatewayAddress {
@@ -20,4 +22,6 @@ export interface SessionPeer {
   readonly isWatching?: boolean;
   /** The server of the host's logs in this process, or the connection at a gateway that has it. */
   readonly logs: LogServer | GatewayAddress;
+  /** The streams of the connection, if it is in this process. */
+  readonly streams?: OpenStreams;
 }

@@ -1,0 +1,70 @@
+/**
+ * Connects streams to running containers: their commands and their ports. Touches only containers with the
+ * labels of this deployment and host (P6).
+ */
+import type Docker from 'dockerode';
+import type { ContainerInspectInfo } from 'dockerode';
+import type { StreamTarget } from '../../../shared/streams/targets.ts';
+import { statusOf, wrapErrors } from '../docker-error.ts';
+import { label } from '../labels.ts';
+import { signalProblem } from '../processes/command-processes.ts';
+import { startExec } from './exec.ts';
+import { connectTo } from './socket-target.ts';
+import type { Target } from './target.ts';
+
+export interface ContainerTargetsOptions {
+  deployment: string;
+  host: string;
+  /** True if the engine is on the agent's machine. */
+  local: boolean;
+  /** The folder of files with secrets. */
+  secretsDir: string | null;
+}
+
+/** Connects to a container. Throws an Error for people. */
+export type ConnectContainer = (
+  container: { id: string; ipAddress: string },
+  target: StreamTarget,
+) => Promise<Target>;
+
+const REMOTE = "the engine of this host is on another machine, where the agent can't";
+
+/** `docker` is for calls that last as long as a command runs. */
+export const containerTargets =
+  (docker: Docker, options: ContainerTargetsOptions): ConnectContainer =>
+  async ({ id, ipAddress }, target) => {
+    if (target.kind === 'tcp') {
+      if (!options.local) throw new Error(`${REMOTE} reach the ports of containers`);
+      return connectTo(ipAddress, target.port);
+    }
+    if (!options.local) throw new Error(`${REMOTE} end commands`);
+    const info = await inspected(docker, id);
+    if (!isOwn(info, options) || !info.State.Running) throw new Error('the service is not running');
+    const container = { id, pid: info.State.Pid };
+    const problem = await signalProblem(container);
+    if (problem !== undefined) throw new Error(`this host runs no commands in services: ${problem}`);
+    if (target.user !== undefined && mountsFolders(info, options))
+      throw new Error('a service that mounts folders of the host takes no other user; leave the user out');
+    return startExec(docker, container, target);
+  };
+
+async function inspected(docker: Docker, id: string): Promise<ContainerInspectInfo> {
+  try {
+    return await docker.getContainer(id).inspect();
+  } catch (error) {
+    if (statusOf(error) === 404) throw new Error('the service is not running');
+    return wrapErrors(Promise.reject(error));
+  }
+}
+
+const isOwn = ({ Config }: ContainerInspectInfo, { deployment, host }: ContainerTargetsOptions): boolean =>
+  Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;
+
+/** Secrets are files of this agent, and read-only. Anonymous volumes are the container's own. */
+const mountsFolders = (
+  { HostConfig }: ContainerInspectInfo,
+  { secretsDir }: ContainerTargetsOptions,
+): boolean =>
+  (HostConfig.Mounts ?? []).some(
+    ({ Type, Source }) => Type !== 'bind' || secretsDir === null || !Source.startsWith(`${secretsDir}/`),
+  );

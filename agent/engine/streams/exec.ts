@@ -1,0 +1,102 @@
+/** Runs a command in a container as the target of a stream. */
+import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import type { Exec, StreamSignal, TerminalSize } from '../../../shared/streams/targets.ts';
+import { wrapErrors } from '../docker-error.ts';
+import { endCommand, isAlive, signalCommand } from '../processes/command-processes.ts';
+import type { Running } from '../processes/container-processes.ts';
+import { splitOutput, wholeOutput } from './exec-output.ts';
+import { write } from './socket-target.ts';
+import type { Target } from './target.ts';
+
+/** The engine reports the end of a command's output shortly before its exit code. */
+const EXIT_LOOKS = 50;
+/** Nor does it know the process yet when the first output arrives. */
+const PROCESS_LOOKS = 500;
+const LOOK_MS = 20;
+
+/** Throws EngineError if the engine refuses the command. */
+export async function startExec(
+  docker: Docker,
+  container: Running,
+  { words, terminal, user }: Exec,
+): Promise<Target> {
+  const Tty = terminal !== undefined;
+  const exec = await wrapErrors(
+    docker.getContainer(container.id).exec({
+      Cmd: [...words],
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+      Tty,
+      ...(user !== undefined && { User: user }),
+    }),
+  );
+  const socket = await wrapErrors(exec.start({ hijack: true, stdin: true, Tty }));
+  const command = new Command(exec, container, socket as Duplex, Tty);
+  if (terminal) command.resize(terminal);
+  return command;
+}
+
+class Command implements Target {
+  readonly output: Target['output'];
+  readonly #exec: Docker.Exec;
+  readonly #container: Running;
+  readonly #socket: Duplex;
+  #hasEnded = false;
+
+  constructor(exec: Docker.Exec, container: Running, socket: Duplex, isTerminal: boolean) {
+    this.#exec = exec;
+    this.#container = container;
+    this.#socket = socket;
+    this.output = isTerminal ? wholeOutput(socket) : splitOutput(socket);
+    socket.on('error', () => socket.destroy());
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return write(this.#socket, bytes);
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+
+  /** Throws if the command has ended with its container. */
+  async exitCode(): Promise<number> {
+    for (let look = 0; look < EXIT_LOOKS; look += 1) {
+      const { Running, ExitCode } = await wrapErrors(this.#exec.inspect());
+      if (!Running && ExitCode !== null) {
+        this.#hasEnded = true;
+        if (!(await isAlive(this.#container))) throw new Error('the service has ended');
+        return ExitCode;
+      }
+      await delay(LOOK_MS);
+    }
+    throw new Error('the engine lost its connection to the command');
+  }
+
+  resize({ columns, rows }: TerminalSize): void {
+    // A command that has just ended has no terminal any more.
+    this.#exec.resize({ w: columns, h: rows }).catch(() => {});
+  }
+
+  signal(signal: StreamSignal): void {
+    void this.#withProcess((pid) => signalCommand(this.#container, pid, `SIG${signal}`));
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+    if (!this.#hasEnded) void this.#withProcess((pid) => endCommand(this.#container, pid));
+  }
+
+  /** Nothing is left to do for a command that has ended, or whose container is gone. */
+  async #withProcess(run: (pid: number) => Promise<void>): Promise<void> {
+    for (let look = 0; look < PROCESS_LOOKS; look += 1) {
+      const info = await this.#exec.inspect().catch(() => undefined);
+      if (!info || (!info.Running && info.ExitCode !== null)) return;
+      if (info.Running && info.Pid > 0) return run(info.Pid);
+      await delay(LOOK_MS);
+    }
+  }
+}

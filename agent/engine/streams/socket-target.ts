@@ -1,0 +1,59 @@
+/** Connects to a TCP port of a container as the target of a stream. */
+import { connect, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { wholeOutput } from './exec-output.ts';
+import type { Target } from './target.ts';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+const PROBLEMS: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there, or not on all addresses of the container',
+  EHOSTUNREACH: 'the address cannot be reached',
+  ENETUNREACH: 'the address cannot be reached',
+};
+
+/** Connects to the container's own address only. Throws an Error for people. */
+export async function connectTo(address: string, port: number): Promise<Target> {
+  // With the host's network a container has no address of its own.
+  if (isIP(address) === 0) throw new Error('the container has no address of its own');
+  const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+  await connected(socket, port);
+  return {
+    output: wholeOutput(socket),
+    write: (bytes) => write(socket, bytes),
+    end: () => void socket.end(),
+    exitCode: async () => undefined,
+    resize: () => {},
+    signal: () => {},
+    destroy: () => void socket.destroy(),
+  };
+}
+
+function connected(socket: Socket, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (reason: string) => {
+      clearTimeout(timer);
+      socket.destroy();
+      reject(new Error(`port ${port}: ${reason}`));
+    };
+    const timer = setTimeout(
+      () => fail(`no answer within ${CONNECT_TIMEOUT_MS / 1_000} s`),
+      CONNECT_TIMEOUT_MS,
+    );
+    socket.on('error', ({ message, ...error }: NodeJS.ErrnoException) =>
+      fail(PROBLEMS[error.code ?? ''] ?? message),
+    );
+    socket.on('connect', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** Resolves once the bytes are written, or never will be. */
+export function write(socket: Duplex, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.writable) socket.write(bytes, () => resolve());
+    else resolve();
+  });
+}

@@ -1,0 +1,158 @@
+/** A stream to a command or a port of a service, by its WebSocket (docs/streams.md). */
+import { createRequire } from 'node:module';
+import type { ServerMessage, StreamOpening } from '../shared/streams/client-messages.ts';
+import { BerthError, type Call } from './call.ts';
+import { errorOf, headerOf } from './transport.ts';
+
+type Socket = import('ws').WebSocket;
+
+/** A command: its words, and the size of its terminal if it is to have one. */
+export type ExecRequest = Omit<Extract<StreamOpening, { type: 'exec' }>, 'type'>;
+
+/** Output, or a mark that is returned once all before it was used. */
+type Arrival = Uint8Array | { mark: string };
+
+const SUBPROTOCOL = 'berth.stream.v1';
+const MAX_CHUNK_BYTES = 64 * 1024;
+const load = createRequire(import.meta.url);
+
+export class ClientStream {
+  readonly #socket: Socket;
+  readonly #arrivals: Arrival[] = [];
+  #credit = 0;
+  #exitCode: number | undefined;
+  #hasOutputEnded = false;
+  #failure: Error | undefined;
+  #changed = () => {};
+  #mayWrite = () => {};
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary) this.#arrivals.push(data);
+      else this.#take(JSON.parse(data.toString()) as ServerMessage);
+      this.#changed();
+    });
+    socket.on('close', () => this.#closed());
+    socket.on('error', () => socket.terminate());
+  }
+
+  /** Resolves once the target is connected. Throws BerthError if it is refused. */
+  static async open({ url, credentials, signal }: Call, opening: StreamOpening): Promise<ClientStream> {
+    const { WebSocket } = load('ws') as typeof import('ws');
+    const address = new URL(url);
+    address.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+    const headers = credentials ? headerOf(credentials) : {};
+    const socket = new WebSocket(address, SUBPROTOCOL, { headers, perMessageDeflate: false });
+    signal?.addEventListener('abort', () => socket.terminate(), { once: true });
+    const stream = new ClientStream(socket);
+    await opened(socket, url);
+    socket.send(JSON.stringify(opening));
+    while (stream.#credit === 0 && !stream.#failure && !stream.#hasOutputEnded) await stream.#change();
+    if (stream.#failure) throw stream.#failure;
+    return stream;
+  }
+
+  /** What the target sends. The stream stands still while its reader does not go on. Throws BerthError. */
+  async *output(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const next = this.#arrivals.shift();
+      if (next && 'mark' in next) this.#send({ type: 'read', mark: next.mark });
+      else if (next) yield next;
+      else if (this.#hasOutputEnded) return;
+      else if (this.#failure) throw this.#failure;
+      else await this.#change();
+    }
+  }
+
+  /** The exit code of a command whose output has ended. */
+  get exitCode(): number | undefined {
+    return this.#exitCode;
+  }
+
+  /** Resolves once all bytes are sent, or once the stream is over. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let from = 0; from < bytes.length && !this.#isOver; ) {
+      if (this.#credit === 0) {
+        await new Promise<void>((resolve) => {
+          this.#mayWrite = resolve;
+        });
+        continue;
+      }
+      const part = bytes.subarray(from, from + Math.min(this.#credit, MAX_CHUNK_BYTES));
+      from += part.length;
+      this.#credit -= part.length;
+      this.#socket.send(part);
+    }
+  }
+
+  /** No more bytes follow. */
+  end(): void {
+    this.#send({ type: 'end' });
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#send({ type: 'resize', columns, rows });
+  }
+
+  /** `signal`: such as `INT`. */
+  signal(signal: string): void {
+    this.#send({ type: 'signal', signal });
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  get #isOver(): boolean {
+    return this.#failure !== undefined || this.#exitCode !== undefined;
+  }
+
+  #send(message: object): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  #take(message: ServerMessage): void {
+    if (message.type === 'opened') this.#credit = message.credit;
+    else if (message.type === 'credit') this.#credit += message.bytes;
+    else if (message.type === 'mark') this.#arrivals.push({ mark: message.mark });
+    else if (message.type === 'reset') this.#failure = new BerthError(0, message.message);
+    else {
+      this.#hasOutputEnded = true;
+      this.#exitCode = message.exit_code;
+    }
+    this.#mayWrite();
+  }
+
+  #closed(): void {
+    if (!this.#hasOutputEnded) this.#failure ??= new BerthError(0, 'The connection to the server broke off.');
+    else if (this.#exitCode === undefined) this.#failure ??= new BerthError(0, 'The stream is over.');
+    this.#changed();
+    this.#mayWrite();
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#changed = resolve;
+    });
+  }
+}
+
+/** Throws BerthError with what the server has answered in place of an upgrade. */
+function opened(socket: Socket, { origin }: URL): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', (error) =>
+      reject(new BerthError(0, `${origin} can't be reached: ${error.message}`)),
+    );
+    socket.once('unexpected-response', (_, response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('end', () => {
+        const { statusCode = 0, statusMessage = '' } = response;
+        reject(errorOf(statusCode, Buffer.concat(parts).toString(), statusMessage));
+        socket.terminate();
+      });
+    });
+  });
+}

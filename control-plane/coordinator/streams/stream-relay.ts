@@ -1,0 +1,229 @@
+/**
+ * Joins a client's WebSocket and a stream of an agent (P250 to P257, H680 to H686). What is in transit in one
+ * direction never exceeds the window, whatever the two sides send or leave unread.
+ */
+import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { encodeChunk } from '../../../shared/protocol/codec.ts';
+import type { StreamUp } from '../../../shared/protocol/up.ts';
+import {
+  type ClientMessage,
+  decodeClient,
+  type ServerMessage,
+} from '../../../shared/streams/client-messages.ts';
+import {
+  STREAM_CHUNK_BYTES,
+  STREAM_WINDOW_BYTES,
+  type StreamTarget,
+} from '../../../shared/streams/targets.ts';
+import type { OpenStreams, StreamSink } from '../connections/open-streams.ts';
+import type { Clock } from '../ports.ts';
+
+/** The client's end: the common part of workerd's and ws's sockets. */
+export interface ClientSocket {
+  send(data: string | Uint8Array): void;
+  close(code: number, reason: string): void;
+}
+
+/** The longest time without a byte in either direction, and the longest time in all. */
+export interface StreamTimes {
+  idleMs: number;
+  totalMs: number;
+}
+
+export const STREAM_TIMES: StreamTimes = { idleMs: 3_600_000, totalMs: 86_400_000 };
+
+export interface StreamRelayOptions {
+  client: ClientSocket;
+  clock: Pick<Clock, 'after' | 'monotonicMs'>;
+  times: StreamTimes;
+  /** Called once, when the stream is over. */
+  over(): void;
+}
+
+/** A mark follows so many bytes to the client, or a little more. */
+const MARK_BYTES = STREAM_WINDOW_BYTES / 4;
+
+const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
+
+export class StreamRelay implements StreamSink {
+  readonly #options: StreamRelayOptions;
+  #agent: { streams: OpenStreams; stream: number } | undefined;
+  #isOver = false;
+  #isOpened = false;
+  /** Bytes that the agent may still send, and the client. */
+  #agentMay = STREAM_WINDOW_BYTES;
+  #clientMay = 0;
+  #sentToAgent = 0;
+  /** Bytes to the client since the last mark, and those before each mark that it has not returned. */
+  #unmarked = 0;
+  readonly #marks = new Map<string, number>();
+  #hasClientEnded = false;
+  #hasAgentEnded = false;
+  #lastByteMs: number;
+  #cancelTimers = () => {};
+
+  constructor(options: StreamRelayOptions) {
+    this.#options = options;
+    this.#lastByteMs = options.clock.monotonicMs();
+  }
+
+  /** Opens the stream at the agent. */
+  begin(streams: OpenStreams, key: ServiceKey, target: StreamTarget): void {
+    const stream = streams.open(key, target, STREAM_WINDOW_BYTES, this);
+    this.#agent = { streams, stream };
+    this.#watchTime();
+  }
+
+  /** A frame of the client. */
+  fromClient(data: string | Uint8Array): void {
+    if (this.#isOver) return;
+    const message = typeof data === 'string' ? decodeClient(data) : undefined;
+    if (typeof data !== 'string') this.#toAgent(data);
+    else if (message) this.#obey(message);
+    else this.#end('A text frame does not match the protocol of streams.', closing.violation);
+  }
+
+  /** The client's socket has closed. */
+  clientClosed(): void {
+    this.#finish(false);
+  }
+
+  chunk(bytes: Uint8Array): boolean {
+    if (!this.#isOpened || this.#hasAgentEnded || bytes.length > this.#agentMay) return false;
+    this.#agentMay -= bytes.length;
+    this.#lastByteMs = this.#options.clock.monotonicMs();
+    this.#options.client.send(bytes);
+    this.#unmarked += bytes.length;
+    if (this.#unmarked >= MARK_BYTES) this.#mark();
+    return true;
+  }
+
+  message(message: StreamUp): boolean {
+    switch (message.type) {
+      case 'stream.opened':
+        if (this.#isOpened) return false;
+        this.#isOpened = true;
+        this.#clientMay = message.credit;
+        this.#tell({ type: 'opened', credit: message.credit });
+        return true;
+      case 'stream.credit':
+        if (this.#clientMay + message.bytes > STREAM_WINDOW_BYTES) return false;
+        this.#clientMay += message.bytes;
+        this.#tell({ type: 'credit', bytes: message.bytes });
+        return true;
+      case 'stream.end':
+        if (!this.#isOpened || this.#hasAgentEnded) return false;
+        this.#agentEnded(message.exitCode);
+        return true;
+      case 'stream.reset':
+        this.#end(message.message, closing.reset, true);
+        return true;
+    }
+  }
+
+  detached(): void {
+    this.#end('The host has lost its connection.', closing.reset, true);
+  }
+
+  /** Ends the stream for this reason. */
+  end(reason: string): void {
+    this.#end(reason);
+  }
+
+  #end(reason: string, code: number = closing.reset, isKnown = false): void {
+    if (this.#isOver) return;
+    this.#tell({ type: 'reset', message: reason });
+    this.#finish(isKnown);
+    this.#options.client.close(code, shortReason(reason));
+  }
+
+  #agentEnded(exitCode: number | undefined): void {
+    this.#hasAgentEnded = true;
+    this.#tell({ type: 'end', ...(exitCode !== undefined && { exit_code: exitCode }) });
+    if (exitCode !== undefined || this.#hasClientEnded) this.#complete();
+  }
+
+  #complete(): void {
+    this.#finish(true);
+    this.#options.client.close(closing.complete, '');
+  }
+
+  #obey(message: ClientMessage): void {
+    if (message.type === 'read') this.#read(message.mark);
+    if (message.type === 'read' || !this.#agent) return;
+    const { streams, stream } = this.#agent;
+    if (message.type === 'end') {
+      if (this.#hasClientEnded) return;
+      this.#hasClientEnded = true;
+      streams.send({ type: 'stream.end', stream });
+      if (this.#hasAgentEnded) this.#complete();
+    } else if (message.type === 'resize') streams.send({ ...message, type: 'stream.resize', stream });
+    else streams.send({ ...message, type: 'stream.signal', stream });
+  }
+
+  #toAgent(bytes: Uint8Array): void {
+    if (!this.#agent || bytes.length === 0) return;
+    if (bytes.length > this.#clientMay || this.#hasClientEnded) {
+      this.#end('More bytes were sent than the stream has credit for.', closing.violation);
+      return;
+    }
+    this.#clientMay -= bytes.length;
+    this.#lastByteMs = this.#options.clock.monotonicMs();
+    const { streams, stream } = this.#agent;
+    for (let from = 0; from < bytes.length; from += STREAM_CHUNK_BYTES) {
+      const payload = bytes.subarray(from, from + STREAM_CHUNK_BYTES);
+      this.#sentToAgent += payload.length;
+      streams.sendBytes(stream, encodeChunk({ stream, next: this.#sentToAgent, payload }));
+    }
+  }
+
+  /** A client that has not read what came before can't return the mark. */
+  #mark(): void {
+    const mark = crypto.randomUUID();
+    this.#marks.set(mark, this.#unmarked);
+    this.#unmarked = 0;
+    this.#tell({ type: 'mark', mark });
+  }
+
+  #read(mark: string): void {
+    const bytes = this.#marks.get(mark);
+    if (bytes === undefined || !this.#agent) return;
+    this.#marks.delete(mark);
+    this.#agentMay += bytes;
+    const { streams, stream } = this.#agent;
+    streams.send({ type: 'stream.credit', stream, bytes });
+  }
+
+  #tell(message: ServerMessage): void {
+    if (!this.#isOver) this.#options.client.send(JSON.stringify(message));
+  }
+
+  #watchTime(): void {
+    const { clock, times } = this.#options;
+    let cancelIdle = () => {};
+    const look = () => {
+      const leftMs = this.#lastByteMs + times.idleMs - clock.monotonicMs();
+      if (leftMs > 0) cancelIdle = clock.after(leftMs, look);
+      else this.#end(`The stream carried nothing for ${times.idleMs / 1_000} s, which is the most.`);
+    };
+    const cancelTotal = clock.after(times.totalMs, () =>
+      this.#end(`The stream has lasted for ${times.totalMs / 1_000} s, which is the most.`),
+    );
+    this.#cancelTimers = () => {
+      cancelIdle();
+      cancelTotal();
+    };
+    look();
+  }
+
+  #finish(isKnown: boolean): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelTimers();
+    this.#agent?.streams.close(this.#agent.stream, isKnown);
+    this.#options.over();
+  }
+}
+
+/** The reason of a close has at most 123 bytes. */
+const shortReason = (reason: string): string => reason.replace(/[^ -~]/g, '?').slice(0, 120);

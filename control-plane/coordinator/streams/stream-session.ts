@@ -1,0 +1,100 @@
+/**
+ * One client of a stream from its upgrade to its end: reads what it requests, obtains the permit, and joins
+ * it with the agent. The same on Node and at a gateway.
+ */
+import { decodeRequest, targetOf } from '../../../shared/streams/client-messages.ts';
+import { type AuditEntry, streamDeed } from '../../core/accounts/audit.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { StreamRequest } from '../../core/streams/stream-request.ts';
+import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
+import type { OpenStreams } from '../connections/open-streams.ts';
+import type { Clock } from '../ports.ts';
+import { linesOf } from './lines.ts';
+import type { PermitLine } from './stream-permits.ts';
+import { type ClientSocket, StreamRelay, type StreamTimes } from './stream-relay.ts';
+
+type Place = Extract<PermitLine, { key: unknown }>;
+
+export interface StreamSessionDeps {
+  clock: Pick<Clock, 'after' | 'monotonicMs'>;
+  times: StreamTimes;
+  /** StreamPermits.open, here or in another object. */
+  permit(
+    subscriber: LogSubscriber,
+    serviceId: number,
+    entry: AuditEntry,
+  ): Promise<ReadableStream<Uint8Array>>;
+  /** The streams of the agent's connection; undefined if it has ended. */
+  streamsAt(place: Place): Promise<OpenStreams | undefined>;
+}
+
+/** How long a client may take to send its request. */
+const REQUEST_MS = 10_000;
+
+export class StreamSession {
+  readonly #deps: StreamSessionDeps;
+  readonly #request: StreamRequest;
+  readonly #relay: StreamRelay;
+  #permit: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #isRequested = false;
+  #isOver = false;
+  readonly #cancelWait: () => void;
+
+  constructor(client: ClientSocket, request: StreamRequest, deps: StreamSessionDeps) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#relay = new StreamRelay({ client, clock: deps.clock, times: deps.times, over: () => this.#over() });
+    this.#cancelWait = deps.clock.after(REQUEST_MS, () =>
+      this.#relay.end(`No request arrived within ${REQUEST_MS / 1_000} s.`),
+    );
+  }
+
+  /** A frame of the client. */
+  receive(data: string | Uint8Array): void {
+    if (this.#isRequested) this.#relay.fromClient(data);
+    else this.#begin(data);
+  }
+
+  closed(): void {
+    this.#relay.clientClosed();
+  }
+
+  #begin(data: string | Uint8Array): void {
+    this.#isRequested = true;
+    this.#cancelWait();
+    const wanted = typeof data === 'string' ? decodeRequest(this.#request.purpose, data) : undefined;
+    if (!wanted) {
+      this.#relay.end(`The first frame must be a request of the kind ${this.#request.purpose}.`);
+      return;
+    }
+    const { subscriber, serviceId, doer } = this.#request;
+    const open = async () => {
+      const stream = await this.#deps.permit(subscriber, serviceId, { ...doer, ...streamDeed(wanted) });
+      this.#permit = stream.getReader();
+      if (this.#isOver) return this.#cancelPermit();
+      for await (const line of linesOf(this.#permit)) {
+        if (line === '') continue;
+        const news: PermitLine = JSON.parse(line);
+        if ('ended' in news) return this.#relay.end(news.ended);
+        const streams = await this.#deps.streamsAt(news);
+        if (streams) this.#relay.begin(streams, news.key, targetOf(wanted));
+        else this.#relay.end('The host has lost its connection. Try again.');
+      }
+      this.#relay.end('The control plane has restarted. Try again.');
+    };
+    open().catch((error: unknown) => {
+      const isKnown = error instanceof OperationError;
+      this.#relay.end(isKnown ? error.message : 'The control plane can not open the stream. Try again.');
+    });
+  }
+
+  #over(): void {
+    this.#isOver = true;
+    this.#cancelWait();
+    this.#cancelPermit();
+  }
+
+  #cancelPermit(): void {
+    void this.#permit?.cancel().catch(() => {});
+  }
+}

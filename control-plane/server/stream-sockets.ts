@@ -1,0 +1,90 @@
+/** Clients' WebSockets of streams on Node: passes upgrades to the app, and joins what it accepts. */
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { STREAM_SUBPROTOCOL } from '../../shared/streams/client-messages.ts';
+import { refuseUpgrade } from '../coordinator/runtime/refuse-upgrade.ts';
+import { StreamSession, type StreamSessionDeps } from '../coordinator/streams/stream-session.ts';
+import type { StreamRequest } from '../core/streams/stream-request.ts';
+import type { AcceptStream } from '../http/stream-routes.ts';
+
+/** The first frame may hold a long command. */
+const MAX_FRAME_BYTES = 2 * 1024 * 1024;
+const PATH = /^\/(native\/)?api\/[^/?]+\/service\/\d+\/(exec|forward)(\?|$)/;
+
+/** True for an upgrade request to a stream. */
+export const isStream = ({ url = '' }: IncomingMessage): boolean => PATH.test(url);
+
+type Fetch = (request: Request, env: unknown) => Response | Promise<Response>;
+
+/** What the app learns of an upgrade, and what it leaves. */
+interface UpgradeEnv {
+  incoming: IncomingMessage;
+  upgrade: { accepted?: StreamRequest };
+}
+
+/** The app's `acceptStream` on Node. The answer only shows that the stream is accepted. */
+export const acceptStream: AcceptStream = (c, request) => {
+  const { upgrade } = c.env as Partial<UpgradeEnv>;
+  if (upgrade) upgrade.accepted = request;
+  return new Response(null, { status: upgrade ? 200 : 426 });
+};
+
+/** Serves the streams of clients on `server`. The returned function closes all of them. */
+export function serveStreams(
+  server: Server,
+  fetch: Fetch,
+  deps: StreamSessionDeps,
+  admitted: (stream: Duplex) => void,
+): () => void {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: () => STREAM_SUBPROTOCOL,
+  });
+  server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    if (!isStream(request)) return;
+    stream.on('error', () => stream.destroy());
+    void admit(request, fetch).then(({ answer, accepted }) => {
+      if (!accepted) return refuseUpgrade(stream, answer);
+      admitted(stream);
+      sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, accepted, deps));
+    });
+  });
+  return () => {
+    for (const socket of sockets.clients) socket.close(1012, 'control plane restarts');
+    sockets.close();
+  };
+}
+
+async function admit(
+  incoming: IncomingMessage,
+  fetch: Fetch,
+): Promise<{ answer: Response; accepted: StreamRequest | undefined }> {
+  const headers = new Headers();
+  for (let n = 0; n + 1 < incoming.rawHeaders.length; n += 2)
+    headers.append(incoming.rawHeaders[n] ?? '', incoming.rawHeaders[n + 1] ?? '');
+  const host = headers.get('host') ?? 'localhost';
+  const env: UpgradeEnv = { incoming, upgrade: {} };
+  try {
+    const answer = await fetch(new Request(new URL(incoming.url ?? '/', `http://${host}`), { headers }), env);
+    return { answer, accepted: env.upgrade.accepted };
+  } catch {
+    return { answer: new Response(null, { status: 400 }), accepted: undefined };
+  }
+}
+
+function serve(socket: WebSocket, request: StreamRequest, deps: StreamSessionDeps): void {
+  const session = new StreamSession(
+    {
+      send: (data) => socket.send(data),
+      close: (code, reason) => socket.close(code, reason),
+    },
+    request,
+    deps,
+  );
+  socket.on('message', (data: Buffer, isBinary) => session.receive(isBinary ? data : data.toString('utf8')));
+  socket.on('close', () => session.closed());
+  socket.on('error', () => socket.terminate());
+}

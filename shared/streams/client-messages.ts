@@ -1,0 +1,77 @@
+/**
+ * What clients of streams and the control plane send one another besides bytes, as text frames of JSON in the
+ * subprotocol `berth.stream.v1` (docs/streams.md). Bytes travel as binary frames.
+ */
+import * as z from 'zod';
+import {
+  execSchema,
+  MAX_EXEC_LENGTH,
+  type StreamTarget,
+  streamSignals,
+  terminalSizeSchema,
+} from './targets.ts';
+
+export const STREAM_SUBPROTOCOL = 'berth.stream.v1';
+
+/** Longer text frames of clients are refused, and longer first ones. */
+export const MAX_CLIENT_TEXT = 256;
+const MAX_REQUEST_TEXT = 8 * MAX_EXEC_LENGTH;
+
+/** What a path is for. */
+export type StreamPurpose = 'exec' | 'forward';
+
+/** The first text frame of a client. */
+const requestSchema = z.discriminatedUnion('type', [
+  execSchema.omit({ kind: true }).extend({ type: z.literal('exec') }),
+  z.object({ type: z.literal('forward'), port: z.int().min(1).max(65_535) }),
+]);
+export type StreamOpening = z.infer<typeof requestSchema>;
+
+/** Undefined if the text is not a request of that purpose. */
+export function decodeRequest(purpose: StreamPurpose, text: string): StreamOpening | undefined {
+  const request = text.length > MAX_REQUEST_TEXT ? undefined : parsed(requestSchema, text);
+  return request?.type === purpose ? request : undefined;
+}
+
+export function targetOf(request: StreamOpening): StreamTarget {
+  if (request.type === 'forward') return { kind: 'tcp', port: request.port };
+  const { type: _, ...exec } = request;
+  return { kind: 'exec', ...exec };
+}
+
+const clientSchema = z.discriminatedUnion('type', [
+  /** All that came before this mark was used. */
+  z.object({ type: z.literal('read'), mark: z.string().max(64) }),
+  /** No more bytes follow. */
+  z.object({ type: z.literal('end') }),
+  terminalSizeSchema.extend({ type: z.literal('resize') }),
+  z.object({ type: z.literal('signal'), signal: z.enum(streamSignals) }),
+]);
+export type ClientMessage = z.infer<typeof clientSchema>;
+
+/** Undefined if the text does not match. */
+export const decodeClient = (text: string): ClientMessage | undefined =>
+  text.length > MAX_CLIENT_TEXT ? undefined : parsed(clientSchema, text);
+
+const bytes = z.int().positive();
+
+export const serverSchema = z.discriminatedUnion('type', [
+  /** The target is connected. The client may send `credit` bytes for now. */
+  z.object({ type: z.literal('opened'), credit: bytes }),
+  z.object({ type: z.literal('credit'), bytes }),
+  /** The client must return it with `read`, or the stream soon stands still. */
+  z.object({ type: z.literal('mark'), mark: z.string() }),
+  /** No more bytes follow. With the exit code of a command, the stream is over. */
+  z.object({ type: z.literal('end'), exit_code: z.int().optional() }),
+  /** The stream is over, for this reason. */
+  z.object({ type: z.literal('reset'), message: z.string() }),
+]);
+export type ServerMessage = z.infer<typeof serverSchema>;
+
+function parsed<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

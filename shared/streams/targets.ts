@@ -1,0 +1,59 @@
+/**
+ * Targets of streams: commands in containers and ports of theirs, and the bounds of streams (PROTOCOL.md P250
+ * to P259).
+ */
+import * as z from 'zod';
+
+/** Streams have numbers from here on, and logs have smaller ones. */
+export const STREAM_NUMBERS = 2 ** 31;
+/** The most bytes in transit in one direction of a stream (P251). */
+export const STREAM_WINDOW_BYTES = 256 * 1024;
+/** Largest payload of a chunk, in bytes. */
+export const STREAM_CHUNK_BYTES = 64 * 1024;
+/** Streams that are open on one connection. The agent resets further ones. */
+export const MAX_STREAMS = 256;
+/** Words of a command, and their characters together. A Linux kernel takes 2 MiB at most. */
+export const MAX_EXEC_WORDS = 4_096;
+export const MAX_EXEC_LENGTH = 128 * 1024;
+
+/** In messages between control plane and agents. */
+export const streamNumber = z
+  .int()
+  .min(STREAM_NUMBERS)
+  .max(2 ** 32 - 1);
+export const streamBytes = z.int().positive().max(STREAM_WINDOW_BYTES);
+
+const cells = z.int().min(1).max(10_000);
+
+export const terminalSizeSchema = z.object({ columns: cells, rows: cells });
+export type TerminalSize = z.infer<typeof terminalSizeSchema>;
+
+/** Signals that a client may send to a command. */
+export const streamSignals = ['HUP', 'INT', 'QUIT', 'TERM', 'KILL', 'USR1', 'USR2', 'WINCH'] as const;
+export type StreamSignal = (typeof streamSignals)[number];
+
+/** A command in the container. Must never be logged, because its words may hold secrets. */
+export const execSchema = z.object({
+  kind: z.literal('exec'),
+  words: z
+    .array(z.string().max(MAX_EXEC_LENGTH))
+    .min(1)
+    .max(MAX_EXEC_WORDS)
+    .refine((words) => words.reduce((sum, word) => sum + word.length, 0) <= MAX_EXEC_LENGTH),
+  /** Absent: no terminal, and each chunk of output begins with its channel (P254). */
+  terminal: terminalSizeSchema.optional(),
+  /** `uid`, `name`, or either with a group; absent: that of the container. */
+  user: z.string().min(1).max(64).optional(),
+});
+export type Exec = z.infer<typeof execSchema>;
+
+/** What a stream is connected to. */
+export const streamTargetSchema = z.discriminatedUnion('kind', [
+  execSchema,
+  /** A TCP port of the container's own address. */
+  z.object({ kind: z.literal('tcp'), port: z.int().min(1).max(65_535) }),
+]);
+export type StreamTarget = z.infer<typeof streamTargetSchema>;
+
+/** The first byte of a chunk of output without a terminal. */
+export const channels = { stdout: 1, stderr: 2 } as const;

@@ -1,0 +1,180 @@
+/** Streams to services: from a client's WebSocket to an agent's, on both hosts. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { STREAM_NUMBERS, STREAM_WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic } from '../../support/clients/http-client.ts';
+import { StreamClient } from '../../support/clients/stream-client.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+const ADMIN = basic('admin', ADMIN_PASSWORD);
+const SHELL = { type: 'exec', words: ['sh', '-c', 'secret words'] };
+
+onHosts(
+  [
+    { kind: 'node', variant: 'B' },
+    { kind: 'workerd', variant: 'B' },
+  ],
+  (host) => {
+    const api = new ApiClient(host);
+    let agent: ScriptedAgent;
+    let tests = 0;
+    let one: Assignment;
+
+    beforeEach(async () => {
+      tests += 1;
+      agent = await ScriptedAgent.join(host(), { facts: { name: `host${tests}` } });
+      const [assigned] = await agent.assigned(await api.submit());
+      if (!assigned) throw new Error('no assignment');
+      one = assigned;
+      await agent.report(seen.running(one));
+    });
+    afterEach(async () => {
+      if (agent.closeCode === undefined) await agent.close();
+    });
+
+    const pathOf = (service: number, purpose = 'exec') =>
+      `${host().url()}/native/api/0.7/service/${service}/${purpose}`;
+    const open = (request: object = SHELL, headers: Record<string, string> = ADMIN, protocols?: string[]) =>
+      StreamClient.open(
+        pathOf(one.service, 'type' in request && request.type === 'forward' ? 'forward' : 'exec'),
+        request,
+        headers,
+        protocols,
+      );
+    const opened = async (request?: object) => {
+      const client = await open(request);
+      const stream = await agent.stream();
+      stream.accept();
+      await client.got('opened');
+      return { client, stream };
+    };
+
+    test('H680: a command carries bytes both ways, and ends with its exit code', async () => {
+      const { client, stream } = await opened();
+      expect(stream.opening).toMatchObject({
+        stream: STREAM_NUMBERS,
+        service: one.service,
+        generation: 1,
+        target: { kind: 'exec', words: SHELL.words },
+      });
+      client.write('input');
+      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('input'));
+      client.send({ type: 'end' });
+      await eventually(() =>
+        expect(stream.messages).toContainEqual(expect.objectContaining({ type: 'stream.end' })),
+      );
+      await stream.write('\x01output');
+      stream.end(7);
+      expect(await client.got('end')).toEqual({ type: 'end', exit_code: 7 });
+      expect(client.output.toString()).toBe('\x01output');
+      expect(await client.closed()).toBe(1000);
+    });
+    test('H681: a terminal is resized, and signals reach the command', async () => {
+      const { client, stream } = await opened({ ...SHELL, terminal: { columns: 80, rows: 24 } });
+      expect(stream.opening.target).toMatchObject({ terminal: { columns: 80, rows: 24 } });
+      client.send({ type: 'resize', columns: 100, rows: 30 });
+      client.send({ type: 'signal', signal: 'INT' });
+      await eventually(() =>
+        expect(stream.messages).toMatchObject([
+          { type: 'stream.resize', columns: 100, rows: 30 },
+          { type: 'stream.signal', signal: 'INT' },
+        ]),
+      );
+      client.close();
+    });
+    test('H682: what a client leaves unread never exceeds the window, and goes on when it reads', async () => {
+      const { client, stream } = await opened();
+      client.isStalled = true;
+      const bytes = Buffer.alloc(3 * STREAM_WINDOW_BYTES, 'x');
+      const written = stream.write(bytes);
+      await eventually(() => stream.credit === 0);
+      client.send({ type: 'read', mark: 'guessed' });
+      await agent.ping();
+      expect(client.output.length).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
+      expect(stream.credit).toBe(0);
+      client.readOn();
+      await written;
+      await eventually(() => expect(client.output.equals(bytes)).toBe(true));
+      expect(stream.mostCredit).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
+      client.close();
+    });
+    test('H682: a client that sends more than its credit is disconnected', async () => {
+      const { client, stream } = await opened();
+      client.write(Buffer.alloc(STREAM_WINDOW_BYTES + 1));
+      expect(await client.closed()).toBe(1008);
+      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+      expect(stream.received.length).toBe(0);
+    });
+    test('P251: an agent that sends more than its credit is disconnected', async () => {
+      const { client, stream } = await opened();
+      client.isStalled = true;
+      for (let n = 0; n < 5; n += 1) stream.flood(Buffer.alloc(STREAM_WINDOW_BYTES / 4));
+      expect(await agent.closed()).toBe(4400);
+      expect((await client.got('reset')).message).toContain('lost its connection');
+    });
+    test('P252: a client that leaves ends the stream at the agent', async () => {
+      const { client, stream } = await opened();
+      client.close();
+      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+    });
+    test('H683: a stream ends with its reason: of the agent, and of a host that is gone', async () => {
+      const { client, stream } = await opened();
+      stream.reset('the service has ended');
+      expect((await client.got('reset')).message).toBe('the service has ended');
+      expect(await client.closed()).toBe(1001);
+      const other = await open();
+      (await agent.stream(1)).accept();
+      await other.got('opened');
+      agent.terminate();
+      expect((await other.got('reset')).message).toContain('lost its connection');
+    });
+    test('H684: a port carries a connection, of which each direction ends by itself', async () => {
+      const { client, stream } = await opened({ type: 'forward', port: 8080 });
+      expect(stream.opening.target).toEqual({ kind: 'tcp', port: 8080 });
+      stream.end();
+      expect(await client.got('end')).toEqual({ type: 'end' });
+      client.write('still');
+      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('still'));
+      client.send({ type: 'end' });
+      expect(await client.closed()).toBe(1000);
+    });
+    test('H685: only the owner, or who may operate others, opens a stream, from no other site, and to what runs', async () => {
+      await expect(open(SHELL, {})).rejects.toThrow('401');
+      await expect(open(SHELL, { ...ADMIN, origin: 'https://evil.example.org' })).rejects.toThrow('403');
+      await expect(open(SHELL, ADMIN, ['other'])).rejects.toThrow('400');
+      await addUser(host(), `user${tests}`, 'secret words', 'user');
+      await expect(open(SHELL, basic(`user${tests}`, 'secret words'))).rejects.toThrow('404');
+      await agent.report(seen.exited(one, 0));
+      const late = await open();
+      expect((await late.got('reset')).message).toBe('The service is not running.');
+    });
+    test('H685: a stream ends at once when its user is disabled', async () => {
+      const accounts = new AccountClient(host);
+      const user = await accounts.addUser(`user${tests}`);
+      const own = new ApiClient(host, `user${tests}`, 'secret words');
+      const [assigned] = await agent.assigned(await own.submit());
+      if (!assigned) throw new Error('no assignment');
+      one = assigned;
+      await agent.report(seen.running(one));
+      const client = await open(SHELL, basic(`user${tests}`, 'secret words'));
+      (await agent.stream()).accept();
+      await client.got('opened');
+      await accounts.update('user', user, { enabled: false });
+      expect((await client.got('reset')).message).toContain('permissions have changed');
+    });
+    test('H686: a stream has a line in the audit log, with the program and never its words', async () => {
+      const { client } = await opened();
+      client.close();
+      const lines = await fetch(`${host().url()}/native/api/0.7/audit?action=exec-service`, {
+        headers: ADMIN,
+      }).then((reply) => reply.text());
+      expect(lines).toContain('words=3');
+      expect(lines).not.toContain('secret');
+    });
+  },
+);
