@@ -184,10 +184,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   registry: [['berth registry ls', 'for which registries you and all users have credentials']],
   'registry set': [
     ['berth registry set registry.example.org:5000', 'asks for user name and password'],
-    [
-      'berth registry set docker.io --username ci < token.txt',
-      'the password or token comes from standard input',
-    ],
+    ['berth registry set docker.io --username ci', 'the password or token may come from standard input'],
     ['berth registry set ghcr.io --username bot --all', 'for all users, as an administrator'],
   ],
   'registry ls': [['berth registry ls', 'without user names and passwords']],

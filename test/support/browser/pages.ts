@@ -99,6 +99,7 @@ export const OTHER_ROUTES: Readonly<Record<string, string>> = {
   'POST /account/command-line': 'leads the browser to a program, at once',
   'POST /account/email': 'the account, as POST /account/password',
   'POST /account/secrets/file': 'the secrets, as POST /account/secrets/secret',
+  'POST /account/secrets/registry': 'the secrets, as POST /account/secrets/secret',
   'POST /admin/users/:id': 'the user, as POST /admin/users',
   'POST /admin/users/:id/password': 'the user, as POST /admin/users',
   'POST /admin/roles/:id': 'the role, as POST /admin/roles',
@@ -122,6 +123,7 @@ export const OTHER_ROUTES: Readonly<Record<string, string>> = {
       '/account/tokens/:id/revoke',
       '/account/secrets/secret/:id/remove',
       '/account/secrets/file/:id/remove',
+      '/account/secrets/registry/:id/remove',
     ].map((path) => [`POST ${path}`, 'leads to a page with a notice']),
   ),
 };

@@ -1,0 +1,125 @@
+/** The agent's side of streams: credit, bounds and ends, with targets that a test controls. */
+import { beforeEach, expect, test } from 'vitest';
+import type { Piece, Target } from '../../../../agent/engine/streams/target.ts';
+import { Streams } from '../../../../agent/streams/streams.ts';
+import { decodeChunk } from '../../../../shared/protocol/codec.ts';
+import type { StreamUp } from '../../../../shared/protocol/up.ts';
+import {
+  MAX_STREAMS,
+  STREAM_CHUNK_BYTES,
+  STREAM_NUMBERS,
+  STREAM_WINDOW_BYTES,
+} from '../../../../shared/streams/targets.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const FIRST = STREAM_NUMBERS;
+let sent: StreamUp[];
+let received: number[];
+let written: number;
+let destroyed: number;
+let pieces: Piece[];
+let openError: Error | undefined;
+let mayWrite: Promise<void>;
+let streams: Streams;
+
+const target = (): Target => ({
+  output: (async function* () {
+    yield* pieces;
+  })(),
+  write: async (bytes) => {
+    await mayWrite;
+    written += bytes.length;
+  },
+  end: () => {},
+  exitCode: async () => 3,
+  resize: () => {},
+  signal: () => {},
+  destroy: () => {
+    destroyed += 1;
+  },
+});
+
+beforeEach(() => {
+  [sent, received, pieces] = [[], [], []];
+  [written, destroyed, openError, mayWrite] = [0, 0, undefined, Promise.resolve()];
+  streams = new Streams({
+    open: async () => {
+      if (openError) throw openError;
+      return target();
+    },
+    send: (message) => sent.push(message),
+    sendBytes: async (frame) => void received.push(decodeChunk(frame).payload.length),
+  });
+});
+
+const open = (stream = FIRST, credit = STREAM_WINDOW_BYTES) =>
+  streams.receive({
+    ...{ type: 'stream.open', stream, service: 1, generation: 1, credit },
+    target: { kind: 'tcp', port: 80 },
+  });
+const chunk = (length: number) =>
+  streams.chunk({ stream: FIRST, next: length, payload: new Uint8Array(length) });
+const opened = async () => {
+  open();
+  await eventually(() => sent.some(({ type }) => type === 'stream.opened'));
+};
+
+test('P250: beyond the maximum of open streams a further one is refused, until another one ends', async () => {
+  mayWrite = new Promise(() => {});
+  for (let n = 0; n <= MAX_STREAMS; n += 1) open(FIRST + n);
+  expect(sent).toMatchObject([{ type: 'stream.reset', stream: FIRST + MAX_STREAMS, refused: true }]);
+  streams.receive({ type: 'stream.reset', stream: FIRST });
+  open(FIRST + MAX_STREAMS + 1);
+  expect(sent.filter(({ type }) => type === 'stream.reset')).toHaveLength(1);
+});
+test('P251: output stands still without credit, goes on with it, and comes in chunks of 64 KiB', async () => {
+  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
+  await opened();
+  const total = () => received.reduce((sum, length) => sum + length, 0);
+  await eventually(() => expect(total()).toBe(STREAM_WINDOW_BYTES));
+  streams.receive({ type: 'stream.credit', stream: FIRST, bytes: STREAM_WINDOW_BYTES });
+  await eventually(() => expect(sent.at(-1)).toMatchObject({ type: 'stream.end', exitCode: 3 }));
+  expect(total()).toBe(2 * STREAM_WINDOW_BYTES);
+  expect(Math.max(...received)).toBe(STREAM_CHUNK_BYTES);
+});
+test('P251: input beyond the credit is a violation, and credit returns as the target takes bytes', async () => {
+  mayWrite = new Promise(() => {});
+  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
+  await opened();
+  expect(chunk(STREAM_WINDOW_BYTES)).toBe(true);
+  expect(chunk(1)).toBe(false);
+});
+test('P251: each quarter of the window that the target has taken is granted again', async () => {
+  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
+  await opened();
+  expect(chunk(STREAM_WINDOW_BYTES / 4)).toBe(true);
+  await eventually(() =>
+    expect(sent).toContainEqual({ type: 'stream.credit', stream: FIRST, bytes: STREAM_WINDOW_BYTES / 4 }),
+  );
+  expect(written).toBe(STREAM_WINDOW_BYTES / 4);
+});
+test('P252: the end of the connection disconnects all targets, and late messages have no effect', async () => {
+  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
+  await opened();
+  streams.closeAll();
+  expect(destroyed).toBe(1);
+  expect(chunk(10)).toBe(true);
+  streams.receive({ type: 'stream.credit', stream: FIRST, bytes: 10 });
+  expect(written).toBe(0);
+});
+test('P254: each chunk of a channel begins with its number, within the credit', async () => {
+  pieces = [{ bytes: new Uint8Array(STREAM_CHUNK_BYTES), channel: 2 }];
+  open(FIRST, STREAM_CHUNK_BYTES);
+  await eventually(() => expect(received).toEqual([STREAM_CHUNK_BYTES]));
+  streams.receive({ type: 'stream.credit', stream: FIRST, bytes: 2 });
+  await eventually(() => expect(received).toEqual([STREAM_CHUNK_BYTES, 2]));
+});
+test('P259: a target that cannot be opened is refused, with the reason', async () => {
+  openError = new Error('the service is not running');
+  open();
+  await eventually(() =>
+    expect(sent).toEqual([
+      { type: 'stream.reset', stream: FIRST, refused: true, message: 'the service is not running' },
+    ]),
+  );
+});
