@@ -45,6 +45,8 @@ class Command implements Target {
   readonly #container: Running;
   readonly #socket: Duplex;
   #hasEnded = false;
+  /** The latest that was requested. */
+  #size: TerminalSize | undefined;
 
   constructor(exec: Docker.Exec, container: Running, socket: Duplex, isTerminal: boolean) {
     this.#exec = exec;
@@ -76,9 +78,20 @@ class Command implements Target {
     throw new Error('the engine lost its connection to the command');
   }
 
-  resize({ columns, rows }: TerminalSize): void {
-    // A command that has just ended has no terminal any more.
-    this.#exec.resize({ w: columns, h: rows }).catch(() => {});
+  resize(size: TerminalSize): void {
+    this.#size = size;
+    void this.#applySize(size);
+  }
+
+  /** The engine refuses it until the command runs, and once it has ended. */
+  async #applySize(size: TerminalSize): Promise<void> {
+    for (let look = 0; look < PROCESS_LOOKS && this.#size === size && !this.#hasEnded; look += 1)
+      try {
+        await this.#exec.resize({ w: size.columns, h: size.rows });
+        return;
+      } catch {
+        await delay(LOOK_MS);
+      }
   }
 
   signal(signal: StreamSignal): void {
@@ -86,6 +99,7 @@ class Command implements Target {
   }
 
   destroy(): void {
+    this.#size = undefined;
     this.#socket.destroy();
     if (!this.#hasEnded) void this.#withProcess((pid) => endCommand(this.#container, pid));
   }

@@ -43,7 +43,11 @@ test('L160: exec -i passes on the standard input, and output of 10 MB arrives wh
   expect([lines.code, lines.out.length]).toEqual([0, 10_000_002]);
 });
 test('L161: exec -t gives a command the terminal of the program', async () => {
-  const words = ['sh', '-c', 'printf "name? "; read x; stty size; echo got $x; exit 5'];
+  const words = [
+    'sh',
+    '-c',
+    'until stty size | grep -q 93; do sleep 0.05; done; printf "name? "; read x; stty size; echo got $x; exit 5',
+  ];
   const { code, out } = await cli.onTerminal(['exec', '-it', id, '--', ...words], {
     columns: 93,
     answers: [['name?', 'somebody']],
