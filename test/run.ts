@@ -174,8 +174,9 @@ async function runVitest(
 }
 
 /** A vitest that failed early has written no report. */
-const readReport = (path: string): Promise<string> =>
-  readFile(path, 'utf8').catch(() => '{"testResults": []}');
+function readReport(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '{"testResults": []}');
+}
 
 async function printSlowest(): Promise<void> {
   const files = slowestFiles(await Promise.all(reports.map(readReport)), SLOWEST, ROOT);

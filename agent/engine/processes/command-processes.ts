@@ -42,43 +42,62 @@ export async function signalCommand(container: Running, pid: number, signal: Nod
   for (const member of await commandProcesses(container, pid)) sendSignal(member, signal);
 }
 
-/** Ends the command: SIGHUP, and SIGKILL for what is left after 2 s. */
+/**
+ * Ends the command: SIGHUP, and SIGKILL for what is left after 2 s, also if its own parent has ended by then.
+ */
 export async function endCommand(container: Running, pid: number): Promise<void> {
-  await signalCommand(container, pid, 'SIGHUP');
+  const seen = new Map<number, Member>();
+  const left = async (): Promise<number[]> => {
+    for (const member of await commandMembers(container, pid)) seen.set(member.pid, member);
+    const now = await Promise.all([...seen.keys()].map(statOf));
+    // A number may have been given again.
+    return now.flatMap((stat) => (stat && stat.start === seen.get(stat.pid)?.start ? stat.pid : []));
+  };
+  for (const one of await left()) sendSignal(one, 'SIGHUP');
   for (let waitedMs = 0; waitedMs < GRACE_MS; waitedMs += LOOK_MS) {
-    if ((await commandProcesses(container, pid)).length === 0) return;
+    if ((await left()).length === 0) return;
     await delay(LOOK_MS);
   }
-  await signalCommand(container, pid, 'SIGKILL');
+  for (const one of await left()) sendSignal(one, 'SIGKILL');
 }
+
+const commandProcesses = async (container: Running, leader: number): Promise<number[]> =>
+  (await commandMembers(container, leader)).map(({ pid }) => pid);
 
 /**
  * The engine starts a command as leader of a session: its processes are those of the session, and their
  * children.
  */
-async function commandProcesses(container: Running, leader: number): Promise<number[]> {
-  const all = (await processesOf(container)).map(Number);
-  const stats = await Promise.all(all.map(statOf));
-  const members = new Set<number>();
+async function commandMembers(container: Running, leader: number): Promise<Member[]> {
+  const all = (await Promise.all((await processesOf(container)).map(Number).map(statOf))).filter(
+    (member) => member !== undefined,
+  );
+  const members = new Map<number, Member>();
   for (let before = -1; before < members.size; ) {
     before = members.size;
-    for (const [n, pid] of all.entries()) {
-      const stat = stats[n];
-      if (stat && (pid === leader || stat.session === leader || members.has(stat.parent))) members.add(pid);
-    }
+    for (const one of all)
+      if (one.pid === leader || one.session === leader || members.has(one.parent)) members.set(one.pid, one);
   }
   if (container.pid !== leader) members.delete(container.pid);
-  return [...members];
+  return [...members.values()];
+}
+
+interface Member {
+  pid: number;
+  parent: number;
+  session: number;
+  /** When it started, in ticks since the machine did. */
+  start: number;
 }
 
 /** Undefined for a process that has ended. */
-async function statOf(pid: number): Promise<{ parent: number; session: number } | undefined> {
+async function statOf(pid: number): Promise<Member | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   // The name of the program, in parentheses, may hold anything.
-  const [state, parent, , session] = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return state === undefined || state === '' || state === 'Z'
-    ? undefined
-    : { parent: Number(parent), session: Number(session) };
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state = '', parent, , session] = fields;
+  if (state === '' || state === 'Z') return undefined;
+  return { pid, parent: Number(parent), session: Number(session), start: Number(fields[19]) };
 }
 
 function sendSignal(pid: number, signal: NodeJS.Signals): void {

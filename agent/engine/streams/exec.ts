@@ -15,6 +15,7 @@ const EXIT_LOOKS = 50;
 /** Nor does it know the process yet when the first output arrives. */
 const PROCESS_LOOKS = 500;
 const LOOK_MS = 20;
+const MAX_SIGNALS = 8;
 
 /** Throws EngineError if the engine refuses the command. */
 export async function startExec(
@@ -45,7 +46,9 @@ class Command implements Target {
   readonly #container: Running;
   readonly #socket: Duplex;
   #hasEnded = false;
-  /** The latest that was requested. */
+  #signals: Promise<void> = Promise.resolve();
+  #waitingSignals = 0;
+  /** The latest that was requested and is not yet applied. */
   #size: TerminalSize | undefined;
 
   constructor(exec: Docker.Exec, container: Running, socket: Duplex, isTerminal: boolean) {
@@ -78,24 +81,36 @@ class Command implements Target {
     throw new Error('the engine lost its connection to the command');
   }
 
+  /** One request to the engine at a time; of several sizes that come meanwhile, the latest counts. */
   resize(size: TerminalSize): void {
+    const isBusy = this.#size !== undefined;
     this.#size = size;
-    void this.#applySize(size);
+    if (!isBusy) void this.#applySizes();
   }
 
   /** The engine refuses it until the command runs, and once it has ended. */
-  async #applySize(size: TerminalSize): Promise<void> {
-    for (let look = 0; look < PROCESS_LOOKS && this.#size === size && !this.#hasEnded; look += 1)
-      try {
-        await this.#exec.resize({ w: size.columns, h: size.rows });
-        return;
-      } catch {
-        await delay(LOOK_MS);
-      }
+  async #applySizes(): Promise<void> {
+    for (let look = 0; look < PROCESS_LOOKS && this.#size && !this.#hasEnded; look += 1) {
+      const size = this.#size;
+      const isApplied = await this.#exec.resize({ w: size.columns, h: size.rows }).then(
+        () => true,
+        () => false,
+      );
+      await delay(LOOK_MS);
+      if (isApplied && this.#size === size) break;
+    }
+    this.#size = undefined;
   }
 
+  /** One after the other; beyond a few that wait, further ones are dropped. */
   signal(signal: StreamSignal): void {
-    void this.#withProcess((pid) => signalCommand(this.#container, pid, `SIG${signal}`));
+    if (this.#waitingSignals >= MAX_SIGNALS) return;
+    this.#waitingSignals += 1;
+    this.#signals = this.#signals
+      .then(() => this.#withProcess((pid) => signalCommand(this.#container, pid, `SIG${signal}`)))
+      .finally(() => {
+        this.#waitingSignals -= 1;
+      });
   }
 
   destroy(): void {

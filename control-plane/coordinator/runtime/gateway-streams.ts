@@ -43,9 +43,16 @@ export function acceptStream(forwarded: Request, awake: AwakeTime, deps: StreamS
   // Bytes would arrive as a Blob, which is read later than what follows it.
   server.binaryType = 'arraybuffer';
   server.accept();
-  const session = new StreamSession(
+  const session: StreamSession = new StreamSession(
     {
-      send: (data) => server.send(data),
+      send: (data) => {
+        try {
+          server.send(data);
+        } catch {
+          // The runtime has noticed the end first; its event may come late.
+          session.closed();
+        }
+      },
       close: (code, reason) => server.close(code, reason),
     },
     request,

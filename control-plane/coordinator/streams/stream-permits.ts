@@ -74,6 +74,8 @@ export class StreamPermits {
     this.#permits.add(permit);
     permit.send(place);
     this.#scheduleReview();
+    // The credential may have ended since the request was authorised.
+    void this.review(subscriber.userId);
     return permit.stream;
   }
 

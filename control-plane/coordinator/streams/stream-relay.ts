@@ -78,7 +78,8 @@ export class StreamRelay implements StreamSink {
   fromClient(data: string | Uint8Array): void {
     if (this.#isOver) return;
     const message = typeof data === 'string' ? decodeClient(data) : undefined;
-    if (typeof data !== 'string') this.#toAgent(data);
+    if (!this.#isOpened) this.#end('Wait for "opened" before you send more.', closing.violation);
+    else if (typeof data !== 'string') this.#toAgent(data);
     else if (message) this.#obey(message);
     else this.#end('A text frame does not match the protocol of streams.', closing.violation);
   }

@@ -65,7 +65,7 @@ describe('a command', () => {
   });
   test('P256: a command whose client goes is ended with all that it has started, and the container runs on', async () => {
     const container = await service();
-    const words = ['sh', '-c', 'trap "" HUP; sleep 501 & (sleep 502; true) & echo up; wait'];
+    const words = ['sh', '-c', '(trap "" HUP; setsid sleep 501) & (sleep 502; true) & echo up; wait'];
     const target = await connect(container, exec(words));
     for await (const _ of target.output) break;
     expect((await commandsIn(container)).join()).toMatch(/sleep 501.*sleep 502|sleep 502.*sleep 501/);
