@@ -344,6 +344,7 @@ export type Quota = {
   concurrent_executions: number;
   /** Bytes */
   memory: number;
+  /** A whole number, except below Berth's own path */
   cores: number;
   /** How long an execution lasts by default; 0: no limit, in seconds; only under /native/api/0.7 */
   time_limit?: number | undefined;

@@ -47,6 +47,11 @@ const integer: Type = {
   is: 'a whole number',
   read: (given) => (/^-?\d{1,15}$/.test(given) ? Number(given) : undefined),
 };
+const decimal: Type = {
+  form: '<number>',
+  is: 'a number with two decimals at most',
+  read: (given) => (/^\d{1,12}(\.\d{1,2})?$/.test(given) ? Number(given) : undefined),
+};
 const bytes: Type = { form: '<size>', is: 'a size such as 64GiB', read: parseBytes };
 const duration: Type = { form: '<time>', is: 'a time such as 90m', read: readDuration };
 const flag: Type = {
@@ -142,7 +147,7 @@ export const quotas: Kind<Quota> = {
     name: { type: text, meaning: 'the name', isRequired: true, isFilter: true },
     concurrent_executions: cap(integer, 'executions'),
     memory: cap(bytes, 'memory, in bytes or with a unit such as 64GiB,'),
-    cores: cap(integer, 'cores'),
+    cores: cap(decimal, 'cores, such as 0.5'),
     time_limit: { type: duration, meaning: 'how long an execution lasts by default; 0: for ever' },
     max_time_limit: { type: duration, meaning: 'the longest time limit of an execution; 0: any or none' },
   },

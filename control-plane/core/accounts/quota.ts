@@ -64,7 +64,7 @@ function excess(
   wanted: number,
   unit: number,
 ): ExceededLimit | null {
-  const over = used + wanted - limit * unit;
+  const over = used + wanted - Math.round(limit * unit);
   if (limit === 0 || wanted === 0 || over <= 0) return null;
   return { dimension, limit, used: used / unit, wanted: wanted / unit, over: over / unit };
 }

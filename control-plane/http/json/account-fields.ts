@@ -21,6 +21,12 @@ export const username = name
 export const email = printable(254).meta({ examples: ['ann@example.org'] });
 export const id = z.int().positive();
 export const count = z.int().nonnegative();
+/** Cores of a quota, with two decimals at most. */
+export const cores = z
+  .number()
+  .nonnegative()
+  .max(Number.MAX_SAFE_INTEGER)
+  .refine((value) => Number(value.toFixed(2)) === value, 'must have two decimals at most');
 /** A user id in file systems, never root's. */
 export const fsUid = z
   .int()

@@ -26,10 +26,11 @@ export const roleJson = (role: Role): RoleJson => ({
   can_access_api: role.canAccessApi,
 });
 
+/** The contract has whole cores: parts of one are rounded up, since 0 would mean no limit. */
 export const quotaJson = (quota: Quota): QuotaJson => ({
   id: quota.id,
   name: quota.name,
   concurrent_executions: quota.concurrentExecutions,
   memory: quota.memoryBytes,
-  cores: quota.cores,
+  cores: Math.ceil(quota.cores),
 });

@@ -245,7 +245,7 @@ export const quotaSchema = z
     name: z.string(),
     concurrent_executions: z.int().nonnegative(),
     memory: z.int().nonnegative().describe('Bytes'),
-    cores: z.int().nonnegative(),
+    cores: z.number().nonnegative().describe("A whole number, except below Berth's own path"),
     time_limit: timeLimit('How long an execution lasts by default; 0: no limit'),
     max_time_limit: timeLimit('The longest time limit of an execution; 0: any or none'),
   })

@@ -10,7 +10,7 @@ import {
   listQuotas,
   updateQuota,
 } from '../../operations/accounts/quotas.ts';
-import { count, name, nameFilter } from '../json/account-fields.ts';
+import { cores, count, name, nameFilter } from '../json/account-fields.ts';
 import { quotaJson } from '../json/account-json.ts';
 import type { Resource } from './resource.ts';
 
@@ -23,12 +23,13 @@ export const quotaFields = z.strictObject({
 
 const timeLimit = z.int().min(0).max(MAX_TIME_LIMIT_S);
 
-const fieldsWithTimeLimits = quotaFields.extend({
+const ownFields = quotaFields.extend({
+  cores,
   time_limit: timeLimit.optional(),
   max_time_limit: timeLimit.optional(),
 });
 
-type Fields = z.output<typeof fieldsWithTimeLimits>;
+type Fields = z.output<typeof ownFields>;
 
 /** In the names of the core. A new quota without time limits has none. */
 const newQuotaOf = ({ concurrent_executions, memory, time_limit, max_time_limit, ...rest }: Fields) => ({
@@ -67,8 +68,8 @@ export const quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter> = {
   remove: (context, actor, id) => deleteQuota(context, actor, id),
 };
 
-/** The same with time limits, which only Berth's own path has (H481). */
-export const withTimeLimits = {
-  body: fieldsWithTimeLimits.transform(newQuotaOf),
-  changes: fieldsWithTimeLimits.partial().transform(quotaChangesOf),
+/** The same with time limits and parts of cores, which only Berth's own path has (H481). */
+export const ownQuotas = {
+  body: ownFields.transform(newQuotaOf),
+  changes: ownFields.partial().transform(quotaChangesOf),
 };

@@ -6,7 +6,7 @@ import { endpointsOf, healthOf } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
-import { quotas, withTimeLimits } from '../resources/quotas.ts';
+import { ownQuotas, quotas } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
 import { linkable, users } from '../resources/users.ts';
 import { groupB } from './group-b.ts';
@@ -37,9 +37,10 @@ export const native: Variant = {
     ...{ users: { ...users, ...linkable }, roles },
     quotas: {
       ...quotas,
-      ...withTimeLimits,
+      ...ownQuotas,
       render: (quota): QuotaJson => ({
         ...quotaJson(quota),
+        cores: quota.cores,
         time_limit: quota.timeLimitS,
         max_time_limit: quota.maxTimeLimitS,
       }),

@@ -12,7 +12,7 @@ import type { Input } from '../../operations/accounts/write-outcome.ts';
 import type { Context } from '../../operations/context.ts';
 import { otherNames } from '../../operations/input.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
-import { quotaFields, quotas, withTimeLimits } from '../resources/quotas.ts';
+import { ownQuotas, quotaFields, quotas } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
 import { users } from '../resources/users.ts';
 import type { Accounts } from './variant.ts';
@@ -105,8 +105,8 @@ export const zoeAccounts: Accounts = {
     get: (context, actor, id) => getQuota(context, actor, id, true),
     update: (context, actor, id, input) => updateQuota(context, actor, id, input, true),
     remove: (context, actor, id) => deleteQuota(context, actor, id, true),
-    body: fieldsWithLimit.transform(withLimitInSeconds).pipe(withTimeLimits.body),
-    changes: fieldsWithLimit.partial().transform(withLimitInSeconds).pipe(withTimeLimits.changes),
+    body: fieldsWithLimit.transform(withLimitInSeconds).pipe(ownQuotas.body),
+    changes: fieldsWithLimit.partial().transform(withLimitInSeconds).pipe(ownQuotas.changes),
     render: (quota) => ({ ...quotaJson(quota), runtime_limit: quota.maxTimeLimitS / HOUR_S }),
   },
 };

@@ -142,13 +142,21 @@ onHosts(hosts, (host) => {
       expect((await admin.act('/admin/quotas/1/delete')).text).toContain('still in use');
     });
 
-    test('W159: the form of a quota states that cores are whole, and what is wrong with any other limit', async () => {
-      expect((await admin.get('/admin/quotas/new')).text).toMatch(/id="cores-hint">Whole cores\. /);
-      const fields = { name: newName('half'), concurrent_executions: '-1', memory: '-2', cores: '0.5' };
+    test('W159, H481: half a core can be put in a quota, which the contract rounds up, and each bad limit states what is wrong', async () => {
+      const half = newName('half');
+      await admin.act('/admin/quotas', {
+        ...{ name: half, concurrent_executions: '1', memory: '0', memory_unit: 'GiB', cores: '0.5' },
+      });
+      const coresAt = async (path: string) => {
+        const quotas = (await accounts.admin.get(`${path}?name=${half}`)).json<Record<string, Fields>>();
+        return Object.values(quotas).map(({ cores }) => cores);
+      };
+      expect([await coresAt(`${NATIVE}/quota`), await coresAt('quota')]).toEqual([[0.5], [1]]);
+      const fields = { name: newName('half'), concurrent_executions: '-1', memory: '-2', cores: '0.125' };
       const { status, text } = await admin.post('/admin/quotas', { ...fields, memory_unit: 'GiB' });
       expect(status).toBe(400);
       const problemOf = (name: string) => new RegExp(`id="${name}-problem">([^<]*)<`).exec(text)?.[1];
-      expect(problemOf('cores')).toContain('must be a whole number: quotas are in whole cores');
+      expect(problemOf('cores')).toContain('must have two decimals at most');
       for (const name of ['concurrent_executions', 'memory'])
         expect([name, problemOf(name)]).toEqual([name, 'must be at least 0; 0 means no limit']);
     });

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Quota, User } from '../../../core/accounts/account.ts';
 import { memoryText } from '../../../core/model/text.ts';
 import { MAX_TIME_LIMIT_S } from '../../../core/model/time-limit.ts';
-import { count, name } from '../../../http/json/account-fields.ts';
+import { cores, count, name } from '../../../http/json/account-fields.ts';
 import type { Entry } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
 import { memoryInput } from '../../components/memory-input.ts';
@@ -14,10 +14,6 @@ import { adminPage } from './admin-page.ts';
 
 /** Users shown on the page of a quota; the list of users has the others. */
 const MAX_USERS = 50;
-
-/** The API's quotas have an integer here. */
-const NOT_WHOLE =
-  'must be a whole number: quotas are in whole cores, and services that reserve less add up to them';
 
 const NOT_A_LIMIT = 'must be a number; 0 means no limit';
 
@@ -60,7 +56,7 @@ export const quotaFields = (shownBytes?: number) =>
         name,
         concurrent_executions: number.pipe(count),
         memory: z.number(NOT_A_LIMIT).nonnegative(NEGATIVE).pipe(count),
-        cores: number.pipe(z.int(NOT_WHOLE).pipe(count)),
+        cores: number.pipe(cores),
         time_limit: seconds.optional(),
         max_time_limit: seconds.optional(),
       })
@@ -104,7 +100,7 @@ ${control('name', 'Name', html`autocomplete="off"`)}
 <div class="columns">
 ${control('concurrent_executions', 'Executions', html`type="number" min="0" step="1"`)}
 ${field({ name: 'memory', label: 'Memory', problems }, (it) => memoryInput(it, { name: 'memory', label: 'memory', entry: { amount: values.memory ?? '', unit: values.memory_unit ?? 'GiB' }, more: html`required` }))}
-${control('cores', 'Cores', html`type="number" min="0" step="1"`, 'Whole cores. Services may reserve less: ten with 0.1 cores take one.')}
+${control('cores', 'Cores', html`type="number" min="0" step="0.01"`, 'Ten services that reserve 0.1 cores take one.')}
 </div>
 <p>Executions end when their time limit is over. It is what a submission states, but at most the longest; without one, it is the usual one. In minutes; 0 means no limit.</p>
 <div class="columns">

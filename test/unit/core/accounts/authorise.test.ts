@@ -123,6 +123,8 @@ const NEEDED: [Action, readonly Scope[] | null][] = [
   [{ kind: 'terminate-execution', ownerId: OTHER }, ['submit', 'operate']],
   [{ kind: 'limit-execution', ownerId: SELF }, ['submit']],
   [{ kind: 'limit-execution', ownerId: OTHER }, ['submit', 'operate']],
+  [{ kind: 'exec-service', ownerId: SELF }, ['submit']],
+  [{ kind: 'exec-service', ownerId: OTHER }, ['submit', 'operate']],
   [{ kind: 'delete-execution', ownerId: SELF }, ['submit']],
   [{ kind: 'delete-execution', ownerId: OTHER }, ['submit', 'operate']],
   [{ kind: 'see-status' }, []],
