@@ -96,7 +96,7 @@ test('P145: under the restrictions of its unit the agent kills the processes of 
   const other = await container.exec({ Cmd: ['sleep', '1000'], User: '0:0' });
   await other.start({ Detach: true });
   await eventually(async () => (await container.top()).Processes.flat().includes('root'));
-  const [program, script] = ['engine/docker/container-processes.ts', 'install/install.sh'].map((path) =>
+  const [program, script] = ['engine/processes/container-processes.ts', 'install/install.sh'].map((path) =>
     join(import.meta.dirname, '../../agent', path),
   );
   const kill = `import('${program}').then(async (module) => console.log(await module.killProcesses('${id}')))`;
