@@ -136,7 +136,7 @@ async function findShells(): Promise<Counts> {
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
-    ? [['api'], ['e2e', 'simulation', 'e2e-alone'], ['unit', 'browser', 'contract']]
+    ? [['api'], ['e2e', 'e2e-alone'], ['unit', 'browser', 'contract', 'simulation']]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
   const runs = kinds.map((projects, n) => runVitest(projects, reports[n] ?? '', n === 0));
