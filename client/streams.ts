@@ -1,13 +1,28 @@
 /** A stream to a command or a port of a service, by its WebSocket (docs/streams.md). */
 import { createRequire } from 'node:module';
-import type { ServerMessage, StreamOpening } from '../shared/streams/client-messages.ts';
 import { BerthError, type Call } from './call.ts';
 import { errorOf, headerOf } from './transport.ts';
 
 type Socket = import('ws').WebSocket;
 
-/** A command: its words, and the size of its terminal if it is to have one. */
-export type ExecRequest = Omit<Extract<StreamOpening, { type: 'exec' }>, 'type'>;
+/** A command in a service. */
+export interface ExecRequest {
+  words: string[];
+  /** The size of its terminal, if it is to have one. */
+  terminal?: { columns: number; rows: number } | undefined;
+  /** A user of the image; by default that of the service. */
+  user?: string | undefined;
+}
+
+type StreamOpening = ({ type: 'exec' } & ExecRequest) | { type: 'forward'; port: number };
+
+/** The frames of the server (docs/streams.md). */
+type ServerMessage =
+  | { type: 'opened'; credit: number }
+  | { type: 'credit'; bytes: number }
+  | { type: 'mark'; mark: string }
+  | { type: 'end'; exit_code?: number }
+  | { type: 'reset'; message: string };
 
 /** Output, or a mark that is returned once all before it was used. */
 type Arrival = Uint8Array | { mark: string };
