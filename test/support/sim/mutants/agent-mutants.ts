@@ -110,7 +110,7 @@ export const agentMutants: readonly Mutant[] = [
     from: '    if (isWaiting) generations.add(assignment.generation);\n',
     to: '',
     faults: ['host partitioned', 'pulls stall'],
-    firstSeed: 61,
+    firstSeed: 385,
   },
   {
     name: 'leave running what was given up until the next refresh',

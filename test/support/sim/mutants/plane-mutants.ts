@@ -226,7 +226,7 @@ export const planeMutants: readonly Mutant[] = [
     from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
     to: '    if (false) restartTimeout',
     faults: ['clock jumps after a host is lost'],
-    firstSeed: 44,
+    firstSeed: 7,
   },
   {
     name: 'admit executions beyond the bounds of the queue',
