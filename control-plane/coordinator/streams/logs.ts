@@ -2,13 +2,11 @@
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { LOG_PART_VERSION, USAGE_VERSION } from '../../../shared/protocol/version.ts';
-import type { Account } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isOver } from '../../core/model/execution.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { type LogSubscriber, maySeeLog } from '../../core/streams/stream-subscriber.ts';
-import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { findLogLocation } from '../../store/executions/executions.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
@@ -16,6 +14,7 @@ import type { Agents } from '../agents/agents.ts';
 import type { Clock } from '../ports.ts';
 import { readDatabase } from '../turn-inputs.ts';
 import type { Turns } from '../turns.ts';
+import { accountReader } from './account-reader.ts';
 import { LogRelay } from './log-relay.ts';
 import type { LogReader, LogState } from './log-state.ts';
 import { LogWatch, type WatchedLog } from './log-watch.ts';
@@ -134,14 +133,7 @@ export class Logs {
    * be read, the next review decides.
    */
   async review(userId: number | null): Promise<void> {
-    const nowMs = this.#clock.nowMs();
-    const accounts = new Map<string, Promise<Account | undefined>>();
-    const accountOf = ({ userId, credential }: LogSubscriber) => {
-      const key = JSON.stringify([userId, credential]);
-      const account = accounts.get(key) ?? findAccountByCredential(this.#db, userId, credential, nowMs);
-      accounts.set(key, account);
-      return account;
-    };
+    const accountOf = accountReader(this.#db, this.#clock.nowMs());
     const reviews = this.#readers.of(userId).map(async (reader) => {
       if (!maySeeLog(reader.subscriber, await accountOf(reader.subscriber))) revoke(reader);
     });

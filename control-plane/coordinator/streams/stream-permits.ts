@@ -5,17 +5,16 @@
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { STREAM_VERSION } from '../../../shared/protocol/version.ts';
-import type { Account } from '../../core/accounts/account.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { type LogSubscriber, mayExec } from '../../core/streams/stream-subscriber.ts';
-import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
 import type { Clock } from '../ports.ts';
 import type { Turns } from '../turns.ts';
+import { accountReader } from './account-reader.ts';
 import { type Subscription, Subscriptions } from './subscriptions.ts';
 
 /**
@@ -86,16 +85,9 @@ export class StreamPermits {
 
   /** Ends the streams of a user (null: of all users) who has lost access. */
   async review(userId: number | null): Promise<void> {
-    const nowMs = this.#clock.nowMs();
+    const accountOf = accountReader(this.#db, this.#clock.nowMs());
     const reviews = this.#permits.of(userId).map(async (permit) => {
-      const { subscriber } = permit;
-      const account: Account | undefined = await findAccountByCredential(
-        this.#db,
-        subscriber.userId,
-        subscriber.credential,
-        nowMs,
-      );
-      if (!mayExec(subscriber, account)) permit.end(ACCESS_ENDED);
+      if (!mayExec(permit.subscriber, await accountOf(permit.subscriber))) permit.end(ACCESS_ENDED);
     });
     await Promise.allSettled(reviews);
   }

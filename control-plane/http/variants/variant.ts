@@ -61,7 +61,7 @@ export interface Routes {
   framedLogs?: boolean;
   /** Whether programs can read what services and hosts use (H608, H658). */
   usage?: boolean;
-  /** Whether the list tells what queued executions wait for (H657). */
+  /** Whether lists have what queued executions wait for (H657). */
   listsReasons?: boolean;
   /** Whether there are streams to services (H680). */
   streams?: boolean;
