@@ -46,6 +46,24 @@ onSites('live', (site) => {
     await page.waitForURL('**/executions?state=running');
   });
 
+  test('W11: a page that logs out does not ask again for the stream that the logout ends', async () => {
+    const page = await site().visit('/account');
+    const opened = page.waitForResponse(/events/);
+    await page.goto('/executions');
+    await opened;
+    const heads: string[] = [];
+    page.on('request', (request) => request.method() === 'HEAD' && heads.push(request.url()));
+    await page.route('**/logout', async (route) => {
+      const streamEnded = page.waitForEvent('requestfinished', (one) => /events/.test(one.url()));
+      const response = await route.fetch({ maxRedirects: 0 });
+      await streamEnded;
+      await route.fulfill({ response });
+    });
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('You are logged out.').waitFor();
+    expect(heads).toEqual([]);
+  });
+
   test('W11: a page that answered a form does not send the form again', async () => {
     const page = await site().visit('/start?by=description', { expected: /40[013]/ });
     await page.getByLabel('Description', { exact: true }).fill('{}');

@@ -13,6 +13,8 @@ const REFRESH_MS = 500;
 const CLOCK_MS = 30_000;
 /** A shorter loss of the connection is not shown. */
 const SHOW_LOSS_AFTER_MS = 3_000;
+/** When a page that has sent a form opens its stream again, in case its user has stopped the loading. */
+const STAYED_AFTER_MS = 10_000;
 
 interface LiveEvent {
   kind: string;
@@ -142,19 +144,18 @@ class Connection {
       this.#show();
     };
     source.onerror = () => {
-      if (this.#lostMs === undefined) void this.#leaveIfLoggedOut();
+      const isLeaving = this.#refresher.isLeaving;
+      if (this.#lostMs === undefined && !isLeaving) void this.#leaveIfLoggedOut();
       this.#lostMs ??= Date.now();
       // Browsers do not retry a refused stream, for example during a start of the control plane or after the
-      // session has ended.
-      if (source.readyState !== EventSource.CLOSED) return;
+      // session has ended. A page whose form is being sent, such as that of the logout, is about to go.
+      if (source.readyState !== EventSource.CLOSED && !isLeaving) return;
       this.close();
-      setTimeout(
-        () => {
-          this.#refresher.request();
-          this.open();
-        },
-        2_000 + Math.random() * 2_000,
-      );
+      const delayMs = isLeaving ? STAYED_AFTER_MS : 2_000 + Math.random() * 2_000;
+      setTimeout(() => {
+        this.#refresher.request();
+        this.open();
+      }, delayMs);
     };
     for (const kind of ['execution', 'service', 'host']) {
       source.addEventListener(kind, ({ data }) => this.#take(kind, data));
