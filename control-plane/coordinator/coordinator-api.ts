@@ -15,7 +15,7 @@ import type { Family } from '../core/metrics/family.ts';
 import type { Made, RequestKey, UserKey } from '../core/model/idempotency.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
-import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
+import type { LogSubscriber, StreamSubscriber } from '../core/streams/stream-subscriber.ts';
 import type { Explanation } from '../core/views/explanation.ts';
 import type { HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, HostOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
@@ -68,7 +68,7 @@ export interface CoordinatorApi {
   ): Promise<ReadableStream<Uint8Array>>;
   /** Permits a stream to a service, and ends the permit when access ends (streams/stream-permits.ts). */
   permitStream(
-    subscriber: LogSubscriber,
+    subscriber: StreamSubscriber,
     serviceId: number,
     entry: AuditEntry,
   ): Promise<ReadableStream<Uint8Array>>;

@@ -8,7 +8,7 @@ import { STREAM_VERSION } from '../../../shared/protocol/version.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
-import { type LogSubscriber, mayExec } from '../../core/streams/stream-subscriber.ts';
+import { mayStream, type StreamSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { Db } from '../../store/db/db.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
@@ -57,7 +57,7 @@ export class StreamPermits {
    * before.
    */
   async open(
-    subscriber: LogSubscriber,
+    subscriber: StreamSubscriber,
     serviceId: number,
     entry: AuditEntry,
   ): Promise<ReadableStream<Uint8Array>> {
@@ -87,7 +87,7 @@ export class StreamPermits {
   async review(userId: number | null): Promise<void> {
     const accountOf = accountReader(this.#db, this.#clock.nowMs());
     const reviews = this.#permits.of(userId).map(async (permit) => {
-      if (!mayExec(permit.subscriber, await accountOf(permit.subscriber))) permit.end(ACCESS_ENDED);
+      if (!mayStream(permit.subscriber, await accountOf(permit.subscriber))) permit.end(ACCESS_ENDED);
     });
     await Promise.allSettled(reviews);
   }
@@ -130,11 +130,11 @@ export class StreamPermits {
 
 class Permit implements Subscription {
   readonly stream: ReadableStream<Uint8Array>;
-  readonly subscriber: LogSubscriber;
+  readonly subscriber: StreamSubscriber;
   readonly #done: () => void;
   #controller: ReadableByteStreamController | undefined;
 
-  constructor(subscriber: LogSubscriber, done: () => void) {
+  constructor(subscriber: StreamSubscriber, done: () => void) {
     this.subscriber = subscriber;
     this.#done = done;
     // workerd passes only byte streams from a Durable Object.

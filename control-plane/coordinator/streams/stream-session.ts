@@ -6,7 +6,7 @@ import { decodeRequest, targetOf } from '../../../shared/streams/client-messages
 import { type AuditEntry, streamDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
-import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
+import type { StreamSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { OpenStreams } from '../connections/open-streams.ts';
 import type { Clock } from '../ports.ts';
 import { linesOf } from './lines.ts';
@@ -20,7 +20,7 @@ export interface StreamSessionDeps {
   times: StreamTimes;
   /** StreamPermits.open, here or in another object. */
   permit(
-    subscriber: LogSubscriber,
+    subscriber: StreamSubscriber,
     serviceId: number,
     entry: AuditEntry,
   ): Promise<ReadableStream<Uint8Array>>;

@@ -147,13 +147,13 @@ export function authorise<A extends Actor | ExpectedActor>(
     throw new OperationError('unauthenticated', 'The session admits to executions only: log in again.');
   assertInScope(credential, scopeOf[action.kind]);
   // Checked last, so that a missing permission gives the same answer whether or not the execution exists.
-  if ('ownerId' in action && action.ownerId !== user.id && !role.canOperateOthers)
+  if ('ownerId' in action && concernsOthers(action, user) && !role.canOperateOthers)
     throw noSuchExecution({ isOthers: true });
   if (concernsOthers(action, user)) assertInScope(credential, scopeForOthers[action.kind]);
   return actor as Exclude<A, { kind: 'anonymous' }>;
 }
 
-type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
+type OwnedAction = Exclude<Extract<Action, { ownerId: number }>['kind'], 'use-app'>;
 
 /**
  * Authorises an action on an object of `ownerId`, which is undefined if the object does not exist. The role
@@ -199,6 +199,7 @@ function assertInScope(credential: Credential, needed: Scope | null | undefined)
 }
 
 function concernsOthers(action: Action, { id }: User): boolean {
+  if (action.kind === 'use-app' && action.shared) return false;
   if ('ownerId' in action) return action.ownerId !== id;
   return 'userId' in action && action.userId !== id;
 }

@@ -30,6 +30,8 @@ export type Action =
   | { kind: 'delete-execution'; ownerId: number }
   /** Running commands in a service, and connecting to its ports. */
   | { kind: 'exec-service'; ownerId: number }
+  /** Requests to the web application at a port of a service. `shared`: every user may send them. */
+  | { kind: 'use-app'; ownerId: number; shared: boolean }
   /** Hosts, and the queue in general. */
   | { kind: 'see-status' }
   /** Reading users, roles, quotas, hosts and metrics. */
@@ -59,6 +61,7 @@ export const scopeOf: Readonly<Record<Action['kind'], Scope | null>> = {
   'limit-execution': 'submit',
   'delete-execution': 'submit',
   'exec-service': 'submit',
+  'use-app': 'submit',
   'see-status': 'read',
   'see-configuration': 'read',
   'read-audit': 'admin',
@@ -74,6 +77,7 @@ export const scopeForOthers: Readonly<Partial<Record<Action['kind'], Scope>>> = 
   'limit-execution': 'operate',
   'delete-execution': 'operate',
   'exec-service': 'operate',
+  'use-app': 'operate',
   'read-personal-tokens': 'admin',
 };
 

@@ -2,7 +2,7 @@
  * Subscribers of streams: the account that was admitted, its credential, and whether it would still be
  * admitted. Pure.
  */
-import { type Account, authorise, type Credential } from '../accounts/account.ts';
+import { type Account, type Action, authorise, type Credential } from '../accounts/account.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 export interface Subscriber {
@@ -23,6 +23,11 @@ export interface LogSubscriber extends Subscriber {
   lastLine?: string | undefined;
 }
 
+/** The subscriber of a stream to a service. */
+export interface StreamSubscriber extends LogSubscriber {
+  use: { kind: 'exec-service' } | { kind: 'use-app'; shared: boolean };
+}
+
 /**
  * Whether the user is enabled and has the credentials of the admission, as far as the coordinator has it in
  * memory. The admission may be newer than that: a reset of the password writes to the database alone (ACC-6).
@@ -37,20 +42,20 @@ export function isCurrent({ userId, credentialVersion }: Subscriber, { users }: 
  * anything.
  */
 export const maySeeLog = (subscriber: LogSubscriber, account: Account | undefined): boolean =>
-  isAdmitted(subscriber, account, 'read-execution');
+  isAdmitted(subscriber, account, { kind: 'read-execution', ownerId: subscriber.ownerId });
 
 /** The same of a stream to a service. */
-export const mayExec = (subscriber: LogSubscriber, account: Account | undefined): boolean =>
-  isAdmitted(subscriber, account, 'exec-service');
+export const mayStream = (subscriber: StreamSubscriber, account: Account | undefined): boolean =>
+  isAdmitted(subscriber, account, { ...subscriber.use, ownerId: subscriber.ownerId });
 
 function isAdmitted(
-  { userId, credentialVersion, credential, ownerId }: LogSubscriber,
+  { userId, credentialVersion, credential }: LogSubscriber,
   account: Account | undefined,
-  kind: 'read-execution' | 'exec-service',
+  action: Action,
 ): boolean {
   if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion) return false;
   try {
-    authorise({ kind: 'user', credential, ...account }, { kind, ownerId });
+    authorise({ kind: 'user', credential, ...account }, action);
     return true;
   } catch {
     return false;

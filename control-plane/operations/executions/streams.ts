@@ -29,5 +29,11 @@ export async function requestStream(
   const { hostId } = service;
   if (hostId === null) throw new OperationError('conflict', 'The service is not running.');
   const doer = entryOf(account, { action: actionOf[purpose], targetId: serviceId });
-  return { purpose, subscriber: logSubscriber(account, service.userId), serviceId, hostId, doer };
+  return {
+    purpose,
+    subscriber: { ...logSubscriber(account, service.userId), use: { kind: 'exec-service' } },
+    serviceId,
+    hostId,
+    doer,
+  };
 }
