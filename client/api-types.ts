@@ -419,6 +419,8 @@ export type Role = {
   can_operate_others: boolean;
   can_customize_resources: boolean;
   can_access_api: boolean;
+  /** Only under `/native` */
+  can_exec?: boolean | undefined;
 };
 
 export type RoleChanges = {
@@ -429,6 +431,7 @@ export type RoleChanges = {
   can_operate_others?: boolean | undefined;
   can_customize_resources?: boolean | undefined;
   can_access_api?: boolean | undefined;
+  can_exec?: boolean | undefined;
   name?: string | undefined;
 };
 
@@ -441,6 +444,7 @@ export type RoleFields = {
   can_operate_others?: boolean | undefined;
   can_customize_resources?: boolean | undefined;
   can_access_api?: boolean | undefined;
+  can_exec?: boolean | undefined;
 };
 
 export type SchedulerStatistics = {

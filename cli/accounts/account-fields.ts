@@ -127,6 +127,7 @@ export const roles: Kind<Role> = {
     can_operate_others: right("see and change others' executions"),
     can_customize_resources: right('set memory and cores of applications in the shop'),
     can_access_api: right('use Berth at all'),
+    can_exec: right('run commands in services, and reach their ports'),
   },
   hasPassword: false,
   heads: ['ID', 'NAME', 'RIGHTS'],

@@ -24,10 +24,7 @@ export function streamRoutes(context: Context, accept: AcceptStream, addressOf: 
       const known = actor.kind === 'user' ? { ...actor, origin: originOf(c, addressOf) } : actor;
       const request = await requestStream(context, known, pathId(c, 'id'), purpose);
       if (c.req.header('upgrade')?.toLowerCase() !== 'websocket')
-        return new Response('This address is for WebSockets.\n', {
-          status: 426,
-          headers: { upgrade: 'websocket' },
-        });
+        throw new OperationError('no-websocket', 'This address is for WebSockets (docs/streams.md).');
       if (!protocolsOf(c).includes(STREAM_SUBPROTOCOL))
         throw new OperationError('invalid', `Offer the WebSocket subprotocol ${STREAM_SUBPROTOCOL}.`);
       return accept(c, request);

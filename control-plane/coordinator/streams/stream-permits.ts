@@ -8,7 +8,7 @@ import { STREAM_VERSION } from '../../../shared/protocol/version.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
-import { mayStream, type StreamSubscriber } from '../../core/streams/stream-subscriber.ts';
+import { ACCESS_ENDED, type StreamSubscriber, streamRefusal } from '../../core/streams/stream-subscriber.ts';
 import type { Db } from '../../store/db/db.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
@@ -26,8 +26,6 @@ export type PermitLine =
 
 /** How often credentials are checked again. */
 const REVIEW_INTERVAL_MS = 60_000;
-
-const ACCESS_ENDED = 'Your session or permissions have changed. Log in again.';
 
 export class StreamPermits {
   readonly #db: Db;
@@ -87,7 +85,8 @@ export class StreamPermits {
   async review(userId: number | null): Promise<void> {
     const accountOf = accountReader(this.#db, this.#clock.nowMs());
     const reviews = this.#permits.of(userId).map(async (permit) => {
-      if (!mayStream(permit.subscriber, await accountOf(permit.subscriber))) permit.end(ACCESS_ENDED);
+      const refusal = streamRefusal(permit.subscriber, await accountOf(permit.subscriber));
+      if (refusal !== undefined) permit.end(refusal);
     });
     await Promise.allSettled(reviews);
   }

@@ -19,6 +19,7 @@ export interface Role {
   canOperateOthers: boolean;
   canCustomizeResources: boolean;
   canAccessApi: boolean;
+  canExec: boolean;
 }
 
 /**
@@ -141,6 +142,8 @@ export function authorise<A extends Actor | ExpectedActor>(
     throw lacking(role, '"Delete executions" (can_delete_executions). Terminate the execution instead.');
   if (action.kind === 'see-status' && !role.canSeeStatus && !role.canChangeConfig)
     throw lacking(role, '"See the cluster" (can_see_status).');
+  if (action.kind === 'exec-service' && !role.canExec)
+    throw lacking(role, '"Run commands in services" (can_exec).');
   if (!role.canChangeConfig && !needsNoConfig(action, user))
     throw lacking(role, '"Change the configuration" (can_change_config).');
   if (credential.by === 'session' && credential.workOnly && !work.has(action.kind))

@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'unknown-host' // a kind of unauthenticated: no such host, or the host has another key
   | 'not-found'
   | 'wrong-method' // the path exists, but not for this method
+  | 'no-websocket' // the path is for WebSockets only
   | 'conflict' // the object's state does not allow it
   | 'other-request' // the idempotency key was used for another request
   | 'too-large'

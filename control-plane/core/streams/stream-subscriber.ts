@@ -3,6 +3,7 @@
  * admitted. Pure.
  */
 import { type Account, type Action, authorise, type Credential } from '../accounts/account.ts';
+import { OperationError } from '../model/errors.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 export interface Subscriber {
@@ -42,22 +43,27 @@ export function isCurrent({ userId, credentialVersion }: Subscriber, { users }: 
  * anything.
  */
 export const maySeeLog = (subscriber: LogSubscriber, account: Account | undefined): boolean =>
-  isAdmitted(subscriber, account, { kind: 'read-execution', ownerId: subscriber.ownerId });
+  refusalOf(subscriber, account, { kind: 'read-execution', ownerId: subscriber.ownerId }) === undefined;
 
-/** The same of a stream to a service. */
-export const mayStream = (subscriber: StreamSubscriber, account: Account | undefined): boolean =>
-  isAdmitted(subscriber, account, { ...subscriber.use, ownerId: subscriber.ownerId });
+/** Why a stream to a service would not be admitted now; undefined if it would be. */
+export const streamRefusal = (
+  subscriber: StreamSubscriber,
+  account: Account | undefined,
+): string | undefined => refusalOf(subscriber, account, { ...subscriber.use, ownerId: subscriber.ownerId });
 
-function isAdmitted(
+export const ACCESS_ENDED = 'Your session or permissions have changed. Log in again.';
+
+function refusalOf(
   { userId, credentialVersion, credential }: LogSubscriber,
   account: Account | undefined,
   action: Action,
-): boolean {
-  if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion) return false;
+): string | undefined {
+  if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion)
+    return ACCESS_ENDED;
   try {
     authorise({ kind: 'user', credential, ...account }, action);
-    return true;
-  } catch {
-    return false;
+    return undefined;
+  } catch (error) {
+    return error instanceof OperationError && error.code === 'forbidden' ? error.message : ACCESS_ENDED;
   }
 }

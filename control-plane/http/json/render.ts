@@ -107,6 +107,7 @@ const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   conflict: 409,
   'too-large': 413,
   'other-request': 422,
+  'no-websocket': 426,
   'too-many': 429,
   unavailable: 503,
 };
@@ -135,6 +136,7 @@ export function errorResponse(raised: OperationError | undefined, variant: Statu
   const headers: Record<string, string> =
     text === null ? { 'cache-control': 'no-store' } : { ...JSON_HEADERS };
   if (error && status === 401) headers['www-authenticate'] = challenge(error.code);
+  if (status === 426) headers.upgrade = 'websocket';
   const retryS = retryAfterS(error, status);
   if (retryS !== undefined) headers['retry-after'] = String(retryS);
   if (!variant.statusHeader) return new Response(text, { status, headers });

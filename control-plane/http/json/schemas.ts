@@ -236,6 +236,7 @@ export const roleSchema = z
     can_operate_others: z.boolean(),
     can_customize_resources: z.boolean(),
     can_access_api: z.boolean(),
+    can_exec: z.boolean().optional().describe('Only under `/native`'),
   })
   .meta({ id: 'Role' });
 

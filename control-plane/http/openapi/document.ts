@@ -140,13 +140,17 @@ function responsesOf({ answer, access, errors, isMadeOnce }: Operation): Respons
   const ofAccess = access.length > 0 ? [401, 403, 429] : [];
   const statuses = [...errors, ...(isMadeOnce ? [422] : []), ...ofAccess, 500, 503];
   return {
-    200: { description: 'Success', ...contentOf(answer), ...(isMadeOnce && { headers: repeatHeader }) },
+    ...(answer === 'websocket'
+      ? { 101: { description: 'A WebSocket with the subprotocol berth.stream.v1 (docs/streams.md)' } }
+      : {
+          200: { description: 'Success', ...contentOf(answer), ...(isMadeOnce && { headers: repeatHeader }) },
+        }),
     ...Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${status}` }])),
   };
 }
 
 function contentOf(answer: Operation['answer']) {
-  if (answer === 'empty') return {};
+  if (answer === 'empty' || answer === 'websocket') return {};
   if (answer === 'events') return { content: { 'text/event-stream': { schema: EVENTS } } };
   if (answer === 'log') return { content: { 'text/plain': { schema: { type: 'string' as const } } } };
   return { content: { 'application/json': { schema: jsonOf(answer, 'output') } } };
@@ -170,6 +174,7 @@ const ERRORS: Record<number, string> = {
   409: 'The state does not allow the request',
   413: 'The body is too large',
   422: 'The Idempotency-Key was used for another request',
+  426: 'The request is no upgrade to a WebSocket',
   429: 'Too many failed logins, event streams, logs, waiting executions or idempotency keys',
   500: 'Berth failed to handle the request',
   503: 'Temporarily unavailable; try again',

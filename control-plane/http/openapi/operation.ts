@@ -18,8 +18,8 @@ export interface Operation {
   isNative?: boolean;
   /** Set for an operation that makes something, once for each Idempotency-Key (H440). */
   isMadeOnce?: boolean;
-  /** JSON of a schema, the output of a service, events, or an empty body. */
-  answer: z.ZodType | 'log' | 'events' | 'empty';
+  /** JSON of a schema, the output of a service, events, an empty body, or a WebSocket. */
+  answer: z.ZodType | 'log' | 'events' | 'empty' | 'websocket';
   /** Statuses besides 200, those of `access`, and those that every operation may have. */
   errors: readonly number[];
 }

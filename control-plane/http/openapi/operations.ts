@@ -31,6 +31,7 @@ import { shopOperations } from './shop-operations.ts';
 
 const PUBLIC: readonly Scheme[] = [];
 const BODY_ERRORS = [400, 413];
+const STREAM_ERRORS = [400, 404, 409, 426];
 
 export function operationsOf(variant: Variant, group: Group): Operation[] {
   const access: readonly Scheme[] = [
@@ -229,6 +230,24 @@ const serviceOperations = (access: readonly Scheme[]): Operation[] => [
     access,
     answer: usageSchema,
     errors: [404],
+  },
+  {
+    method: 'get',
+    path: '/service/:id/exec',
+    tag: 'Services',
+    summary: 'Run a command in a service, over a WebSocket',
+    access,
+    answer: 'websocket',
+    errors: STREAM_ERRORS,
+  },
+  {
+    method: 'get',
+    path: '/service/:id/forward',
+    tag: 'Services',
+    summary: 'Connect to a TCP port of a service, over a WebSocket',
+    access,
+    answer: 'websocket',
+    errors: STREAM_ERRORS,
   },
 ];
 

@@ -5,6 +5,7 @@ import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/accou
 import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../operations/accounts/roles.ts';
 import { camelKeys, name, nameFilter } from '../json/account-fields.ts';
 import { roleJson } from '../json/account-json.ts';
+import type { RoleJson } from '../json/schemas.ts';
 import type { Resource } from './resource.ts';
 
 const flags = z.strictObject({
@@ -15,9 +16,10 @@ const flags = z.strictObject({
   can_operate_others: z.boolean(),
   can_customize_resources: z.boolean(),
   can_access_api: z.boolean(),
+  can_exec: z.boolean(),
 });
 
-/** A new role denies what its creator does not mention. */
+/** A new role denies what its creator does not mention, but for the flag that the contract lacks (H687). */
 const off = z.boolean().default(false);
 
 export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
@@ -32,6 +34,7 @@ export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
       can_operate_others: off,
       can_customize_resources: off,
       can_access_api: off,
+      can_exec: z.boolean().default(true),
     })
     .transform(camelKeys),
   changes: flags.extend({ name }).partial().transform(camelKeys),
@@ -43,3 +46,6 @@ export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
   update: updateRole,
   remove: (context, actor, id) => deleteRole(context, actor, id),
 };
+
+/** Shown only below Berth's own path (H687). */
+export const ownRoles = { render: (role: Role): RoleJson => ({ ...roleJson(role), can_exec: role.canExec }) };

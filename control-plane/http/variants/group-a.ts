@@ -36,6 +36,7 @@ export const groupA: Variant = {
   explains: true,
   secrets: true,
   events: true,
+  streams: true,
   accounts: undefined,
   endpoints: 'on',
   tokens: {

@@ -7,7 +7,7 @@ import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
 import { ownQuotas, quotas } from '../resources/quotas.ts';
-import { roles } from '../resources/roles.ts';
+import { ownRoles, roles } from '../resources/roles.ts';
 import { linkable, users } from '../resources/users.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
@@ -17,7 +17,6 @@ export const native: Variant = {
   framedLogs: true,
   usage: true,
   listsReasons: true,
-  streams: true,
   changesTimeLimit: true,
   personalTokens: true,
   shop: true,
@@ -34,7 +33,7 @@ export const native: Variant = {
     health: healthOf(service),
   }),
   accounts: {
-    ...{ users: { ...users, ...linkable }, roles },
+    ...{ users: { ...users, ...linkable }, roles: { ...roles, ...ownRoles } },
     quotas: {
       ...quotas,
       ...ownQuotas,

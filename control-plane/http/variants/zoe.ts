@@ -35,6 +35,7 @@ const zoe = {
   explains: false,
   secrets: false,
   events: false,
+  streams: false,
   endpoints: 'always',
   tokens: null,
   documentedAs: undefined,

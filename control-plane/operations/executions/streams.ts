@@ -1,10 +1,11 @@
 /** Opens streams to services: authorises, and describes what the host of the socket needs to serve one. */
 import type { StreamPurpose } from '../../../shared/streams/client-messages.ts';
 import { type Actor, authorise, noSuchService } from '../../core/accounts/account.ts';
-import { entryOf } from '../../core/accounts/audit.ts';
+import { type Deed, entryOf } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import { logSubscriber } from '../access-review.ts';
+import { attempted } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { readableService } from './reads.ts';
 
@@ -13,27 +14,31 @@ const actionOf = { exec: 'exec-service', forward: 'forward-port' } as const;
 /**
  * Throws `conflict` if the service has no host. Whether it runs, the coordinator finds out (StreamPermits).
  */
-export async function requestStream(
+export function requestStream(
   context: Context,
   actor: Actor,
   serviceId: number,
   purpose: StreamPurpose,
 ): Promise<StreamRequest> {
-  authorise(actor, { kind: 'list-executions' });
-  const { account, service } = await readableService(context, actor, serviceId);
-  try {
-    authorise(actor, { kind: 'exec-service', ownerId: service.userId });
-  } catch (error) {
-    throw error instanceof OperationError && error.code === 'not-found' ? noSuchService(error) : error;
-  }
-  const { hostId } = service;
-  if (hostId === null) throw new OperationError('conflict', 'The service is not running.');
-  const doer = entryOf(account, { action: actionOf[purpose], targetId: serviceId });
-  return {
-    purpose,
-    subscriber: { ...logSubscriber(account, service.userId), use: { kind: 'exec-service' } },
-    serviceId,
-    hostId,
-    doer,
-  };
+  const deed: Deed = { action: actionOf[purpose], targetId: serviceId };
+  return attempted(context, actor, deed, async () => {
+    const { user } = authorise(actor, { kind: 'list-executions' });
+    // The role comes first, so that a missing flag gives the same answer whether or not the service exists.
+    authorise(actor, { kind: 'exec-service', ownerId: user.id });
+    const { account, service } = await readableService(context, actor, serviceId);
+    try {
+      authorise(actor, { kind: 'exec-service', ownerId: service.userId });
+    } catch (error) {
+      throw error instanceof OperationError && error.code === 'not-found' ? noSuchService(error) : error;
+    }
+    const { hostId } = service;
+    if (hostId === null) throw new OperationError('conflict', 'The service is not running.');
+    return {
+      purpose,
+      subscriber: { ...logSubscriber(account, service.userId), use: { kind: 'exec-service' } },
+      serviceId,
+      hostId,
+      doer: entryOf(account, deed),
+    };
+  });
 }

@@ -16,8 +16,8 @@ export async function listRoles(db: Db, { name }: NameFilter): Promise<Role[]> {
 
 export const insertRole = (role: NewRole): Statement => ({
   sql: `INSERT INTO roles (name, can_change_config, can_delete_executions, can_see_status,
-    can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api, can_exec)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: values(role),
 });
 
@@ -36,7 +36,8 @@ export const updateRole = (
       can_delete_executions = COALESCE(?, can_delete_executions), can_see_status = COALESCE(?, can_see_status),
       can_access_full_app_shop = COALESCE(?, can_access_full_app_shop),
       can_operate_others = COALESCE(?, can_operate_others),
-      can_customize_resources = COALESCE(?, can_customize_resources), can_access_api = COALESCE(?, can_access_api)
+      can_customize_resources = COALESCE(?, can_customize_resources), can_access_api = COALESCE(?, can_access_api),
+      can_exec = COALESCE(?, can_exec)
       WHERE id = ? AND name <> '${ADMIN_ROLE}'`,
     args: [...values(changes), id],
   });
@@ -54,7 +55,7 @@ export const deletionOfRole = (id: number): Statement => ({
 
 const FLAGS = [
   ...['can_change_config', 'can_delete_executions', 'can_see_status', 'can_access_full_app_shop'],
-  ...['can_operate_others', 'can_customize_resources', 'can_access_api'],
+  ...['can_operate_others', 'can_customize_resources', 'can_access_api', 'can_exec'],
 ];
 
 /**
@@ -85,6 +86,7 @@ const values = (role: RoleChanges) => [
   given(role.canOperateOthers),
   given(role.canCustomizeResources),
   given(role.canAccessApi),
+  given(role.canExec),
 ];
 
 const flag = (value: unknown) => value === 1;
@@ -99,4 +101,5 @@ export const roleOf = (row: Row): Role => ({
   canOperateOthers: flag(row.can_operate_others),
   canCustomizeResources: flag(row.can_customize_resources),
   canAccessApi: flag(row.can_access_api),
+  canExec: flag(row.can_exec),
 });

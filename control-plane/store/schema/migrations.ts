@@ -8,51 +8,6 @@ import type { Migration } from './migrate.ts';
 export const migrations: readonly Migration[] = [
   ...firstMigrations,
   {
-    version: 6,
-    name: 'hosts: labels of the administrator, removal',
-    statements: [
-      `ALTER TABLE hosts ADD COLUMN admin_labels TEXT NOT NULL DEFAULT '[]'`,
-      // Set for a removed host. The row stays because services refer to it, under a unique name.
-      'ALTER TABLE hosts ADD COLUMN removed_ms INTEGER',
-      'ALTER TABLE hosts ADD COLUMN removed_name TEXT',
-    ],
-  },
-  {
-    version: 7,
-    name: 'services that a restored database does not know',
-    statements: [
-      // Ranges of ids that were assigned before an older copy of the database was restored. Containers with
-      // these ids may still run.
-      'CREATE TABLE unknown_services (first INTEGER PRIMARY KEY, last INTEGER NOT NULL)',
-    ],
-  },
-  {
-    version: 8,
-    name: 'enrolment of hosts',
-    statements: [
-      // The key of a removed host stays, so that its agent differs from one that was never registered.
-      'ALTER TABLE hosts ADD COLUMN public_key TEXT',
-      'CREATE UNIQUE INDEX hosts_by_key ON hosts (public_key) WHERE public_key IS NOT NULL',
-      // host_id: the only host that was registered with this token; null while it is unused.
-      `CREATE TABLE join_tokens (
-        hash TEXT PRIMARY KEY,
-        name TEXT,
-        labels TEXT NOT NULL,
-        expires_ms INTEGER NOT NULL,
-        host_id INTEGER REFERENCES hosts (id) ON DELETE CASCADE
-      ) WITHOUT ROWID`,
-      'CREATE INDEX join_tokens_by_expiry ON join_tokens (expires_ms)',
-      'CREATE INDEX join_tokens_by_host ON join_tokens (host_id)',
-    ],
-  },
-  {
-    version: 9,
-    name: "holder of the coordinator's epoch",
-    // Name of the coordinator that took the epoch. A coordinator that lost its state checks whether it still
-    // holds the epoch.
-    statements: ['ALTER TABLE coordinator ADD COLUMN holder TEXT'],
-  },
-  {
     version: 10,
     name: 'silence of hosts',
     // Older programs would use removed hosts as hosts, and accept agents without a key.
@@ -294,5 +249,11 @@ export const migrations: readonly Migration[] = [
       'DROP INDEX user_secrets_by_user',
       `CREATE INDEX user_secrets_by_user ON user_secrets (user_id, kind, name, bytes, set_ms, key_id)`,
     ],
+  },
+  {
+    version: 28,
+    name: 'commands in services by role',
+    // Roles of earlier releases keep what they allowed.
+    statements: ['ALTER TABLE roles ADD COLUMN can_exec INTEGER NOT NULL DEFAULT 1'],
   },
 ];

@@ -179,6 +179,23 @@ onHosts(hosts, (host) => {
       expect(await accounts.read('quota', quota)).toEqual({ id: quota, ...QUOTA, name: 'q2', memory: 0 });
     });
 
+    test("H687: can_exec is optional, on by default, and shown only below Berth's own path", async () => {
+      const own = async (id: number) => (await accounts.admin.get(`/native/api/0.7/role/${id}`)).json();
+      const [role, other] = [
+        await accounts.create('role', { name: 'may run', ...FLAGS }),
+        await accounts.create('role', { name: 'may not', ...FLAGS, can_exec: false }),
+      ];
+      expect(await accounts.read('role', other)).toEqual({ id: other, name: 'may not', ...FLAGS });
+      expect(await own(role)).toEqual({ role: { id: role, name: 'may run', ...FLAGS, can_exec: true } });
+      expect(await own(other)).toMatchObject({ role: { can_exec: false } });
+      await accounts.update('role', role, { can_exec: false });
+      await accounts.update('role', other, { can_see_status: true });
+      expect([await own(role), await own(other)]).toMatchObject([
+        { role: { can_exec: false } },
+        { role: { can_exec: false, can_see_status: true } },
+      ]);
+    });
+
     const bad: [kind: Kind, fields: Fields][] = [
       ['user', { nonsense: 1 }],
       ['user', { id: 5 }],

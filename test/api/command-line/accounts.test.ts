@@ -73,10 +73,12 @@ onHosts(byTurns(setups), (host) => {
   test('L40: roles have each right as an option, and a new one has those that are given', async () => {
     const name = newName();
     const id = Number(await outOf('role', 'create', '--name', name, '--can-see-status', 'true'));
-    expect(await outOf('role', 'ls')).toMatch(new RegExp(`\n${id} +${name} +can_see_status\n`));
+    expect(await outOf('role', 'ls')).toMatch(new RegExp(`\n${id} +${name} +can_see_status, can_exec\n`));
     await outOf('role', 'update', String(id), '--can-see-status', 'false', '--can-access-api', 'true');
     expect(await accounts.read('role', id)).toMatchObject({ can_see_status: false, can_access_api: true });
-    expect(await outOf('role', 'get', name)).toMatch(/^FIELD +VALUE\n(.*\n)+can_access_api +true\n$/);
+    expect(await outOf('role', 'get', name)).toMatch(
+      /^FIELD +VALUE\n(.*\n)+can_access_api +true\ncan_exec +true\n$/,
+    );
     expect(await outOf('role', 'rm', String(id))).toBe(`${id}\n`);
   });
 

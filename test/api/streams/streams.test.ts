@@ -178,6 +178,39 @@ onHosts(
       await accounts.update('user', user, { enabled: false });
       expect((await client.got('reset')).message).toContain('permissions have changed');
     });
+    test('H687: without can_exec a role has neither commands nor ports, and what is open ends with that reason', async () => {
+      const accounts = new AccountClient(host);
+      const role_id = await accounts.create('role', { name: `role${tests}`, can_access_api: true });
+      await accounts.addUser(`user${tests}`, { role_id });
+      const own = new ApiClient(host, `user${tests}`, 'secret words');
+      const [assigned] = await agent.assigned(await own.submit());
+      if (!assigned) throw new Error('no assignment');
+      one = assigned;
+      await agent.report(seen.running(one));
+      const headers = basic(`user${tests}`, 'secret words');
+      const client = await open(SHELL, headers);
+      (await agent.stream()).accept();
+      await client.got('opened');
+      await accounts.update('role', role_id, { can_exec: false });
+      const reason = `The role role${tests} lacks "Run commands in services" (can_exec).`;
+      expect((await client.got('reset')).message).toBe(reason);
+      for (const purpose of ['exec', 'forward'])
+        for (const service of [one.service, 999_999]) {
+          const reply = await own.http.get(`service/${service}/${purpose}`);
+          expect([reply.status, reply.json<{ message: string }>().message]).toEqual([403, reason]);
+        }
+      await expect(open(SHELL, headers)).rejects.toThrow('403');
+    });
+    test('H688: the paths of the group have streams too, and answer other requests in its form', async () => {
+      const path = `${host().url()}/api/0.7/service/${one.service}/exec`;
+      const client = await StreamClient.open(path, SHELL, ADMIN);
+      (await agent.stream()).accept();
+      await client.got('opened');
+      client.close();
+      const reply = await api.http.get(`service/${one.service}/exec`);
+      const { message } = reply.json<{ message: string }>();
+      expect(reply).toMatchObject({ status: 426, headers: { status: message } });
+    });
     test('H686: a stream has a line in the audit log, with the program and never its words', async () => {
       const { client } = await opened();
       client.close();

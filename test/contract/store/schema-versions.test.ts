@@ -124,6 +124,8 @@ test.each(migrations.map(({ version, name }, at) => [version, name, at + 1] as c
     for (const table of tables) expect(after[table], table).toBeGreaterThanOrEqual(before[table] ?? 0);
     expect(await db.query('PRAGMA foreign_key_check')).toEqual([]);
 
+    expect(await db.query('SELECT can_exec FROM roles WHERE can_exec <> 1')).toEqual([]);
+
     const claimant = { name: `from ${version}`, hasHeld: false };
     const { epoch, cluster } = await takeOver(db, defaultSchedulerConfig, claimant);
     expect(epoch).toBe(6);

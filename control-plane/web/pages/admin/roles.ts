@@ -39,6 +39,11 @@ export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string]
     "Operate others' executions",
     'See and terminate the executions of all users, and read their logs.',
   ],
+  [
+    'canExec',
+    'Run commands in services',
+    'Run commands, and reach ports, in services that the role may operate.',
+  ],
   ['canSeeStatus', 'See the cluster', 'View hosts, queue and charts.'],
   ['canChangeConfig', 'Change the configuration', 'Manage users, roles, quotas and hosts.'],
   ['canAccessFullAppShop', 'See the whole app shop', 'Includes applications that are disabled for the role.'],
@@ -64,7 +69,7 @@ export function rolePages(deps: WebDeps): Hono<WebEnv> {
     ]);
     return listPage(c, roles, users);
   });
-  routes.get('/new', (c) => rolePage(c, null, 0, { values: { canAccessApi: 'on' } }));
+  routes.get('/new', (c) => rolePage(c, null, 0, { values: { canAccessApi: 'on', canExec: 'on' } }));
   routes.post('/', (c) => addRole(deps, c));
   routes.get('/:id', async (c) => {
     const role = await roleIn(deps, c);

@@ -60,6 +60,7 @@ const administrator: KnownActor = {
       canOperateOthers: true,
       canCustomizeResources: true,
       canAccessApi: true,
+      canExec: true,
     },
   },
 };

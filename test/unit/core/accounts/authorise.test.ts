@@ -23,6 +23,7 @@ const FLAGS = [
   'canOperateOthers',
   'canCustomizeResources',
   'canAccessApi',
+  'canExec',
 ] as const;
 type Flag = (typeof FLAGS)[number];
 
@@ -43,6 +44,11 @@ const ACTIONS: [Action, ...(readonly [Flag, string])[]][] = [
     ['canDeleteExecutions', 'forbidden'],
     ['canOperateOthers', 'not-found'],
   ],
+  [{ kind: 'exec-service', ownerId: SELF }, ['canExec', 'forbidden']],
+  [{ kind: 'exec-service', ownerId: OTHER }, ['canExec', 'forbidden'], ['canOperateOthers', 'not-found']],
+  [{ kind: 'use-app', ownerId: SELF, shared: false }],
+  [{ kind: 'use-app', ownerId: OTHER, shared: false }, ['canOperateOthers', 'not-found']],
+  [{ kind: 'use-app', ownerId: OTHER, shared: true }],
   [{ kind: 'see-configuration' }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'read-audit' }, ['canChangeConfig', 'forbidden']],
   [{ kind: 'operate-hosts' }, ['canChangeConfig', 'forbidden']],
