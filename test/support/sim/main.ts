@@ -1,6 +1,6 @@
 /**
  * Entry point of a simulation process. `main.ts FIRST COUNT` runs COUNT seeds from FIRST on, until one fails,
- * and prints a summary as one line of JSON. `FAULTS` is a list of faults, separated by commas, that every run
+ * and prints a summary as one line of JSON. `main.ts FIRST COUNT SEED` runs SEED before them. `FAULTS` is a list of faults, separated by commas, that every run
  * includes besides those that its seed draws. `STANDBY` (`on` or `off`) states whether the worlds have
  * standbys; by default each seed decides.
  */
@@ -20,7 +20,7 @@ export interface Outcome {
   traceHash: string;
 }
 
-const [first = 1, count = 1] = process.argv.slice(2).map(Number);
+const [first = 1, count = 1, ...before] = process.argv.slice(2).map(Number);
 const always = [...faultNames, ...gatewayFaultNames].filter((name) =>
   (process.env.FAULTS ?? '').split(',').includes(name),
 );
@@ -29,7 +29,8 @@ const standby = STANDBY === undefined ? undefined : STANDBY === 'on';
 const lastLines = Number(process.env.TRACE_LINES ?? 200);
 const began = process.cpuUsage();
 const outcome: Outcome = { runs: 0, counts: {}, virtualMs: 0, cpuMs: 0, failed: null, traceHash: '' };
-for (let seed = first; seed < first + count && !outcome.failed; seed++) {
+for (const seed of [...before, ...Array.from({ length: count }, (_, at) => first + at)]) {
+  if (outcome.failed) break;
   const { counts, failure, trace, virtualMs, traceHash } = await simulate(seed, always, standby);
   outcome.runs += 1;
   outcome.virtualMs += virtualMs;

@@ -4,17 +4,19 @@ import type { Outcome } from './main.ts';
 import { mutants } from './mutants/mutants.ts';
 
 const PROCESSES = 2;
-const MAX_DURATION_MS = 240_000;
+const MAX_DURATION_MS = 570_000;
 
 export interface RunOptions {
   /** Name of a mutant. */
   mutant?: string;
+  /** A seed to run before the others. */
+  seedBefore?: number | undefined;
   traceLines?: number;
 }
 
 /** Runs seeds from `first` on, until one fails. */
 export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
-  const { mutant, traceLines = process.env.TRACE_LINES ?? 200 } = options;
+  const { mutant, seedBefore, traceLines = process.env.TRACE_LINES ?? 200 } = options;
   const { faults = [], standby = false } = mutants.find(({ name }) => name === mutant) ?? {};
   const env = {
     TRACE_LINES: String(traceLines),
@@ -22,7 +24,8 @@ export async function runSeeds(first: number, count: number, options: RunOptions
       ? {}
       : { MUTANT: mutant, FAULTS: faults.join(','), STANDBY: standby ? 'on' : 'off' }),
   };
-  const program = startProgram(['test/support/sim/main.ts', String(first), String(count)], { env });
+  const seeds = [first, count, ...(seedBefore === undefined ? [] : [seedBefore])].map(String);
+  const program = startProgram(['test/support/sim/main.ts', ...seeds], { env });
   const end = await program.waitForEnd(MAX_DURATION_MS);
   const line = program.output.trim().split('\n').at(-1) ?? '';
   if (end !== 0 || !line.startsWith('{'))

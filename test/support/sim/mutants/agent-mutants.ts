@@ -20,7 +20,6 @@ export const agentMutants: readonly Mutant[] = [
     file: 'agent/services/plan.ts',
     from: "  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';",
     to: '  const unsaved = false;',
-    firstSeed: 21,
   },
   {
     name: 'send logs without credit',
@@ -39,21 +38,18 @@ export const agentMutants: readonly Mutant[] = [
     file: 'agent/connection/socket.ts',
     from: 'if (unansweredPings >= 3 || nowMs() - heardMs > 3 * pingMs) {',
     to: 'if (false) {',
-    firstSeed: 12,
   },
   {
     name: 'do not resend reports after a reconnect',
     file: 'agent/services/reporter.ts',
     from: '      pending.sequence = this.#sequence;',
     to: '      pending.sequence = this.#sequence; pending.acknowledged = true;',
-    firstSeed: 204,
   },
   {
     name: 'stop nothing when the lease expires',
     file: 'agent/services/lease.ts',
     from: '    this.#options.onExpired(record.unknown);',
     to: '',
-    firstSeed: 37,
   },
   {
     name: 'do not read the lease file on start',
@@ -87,7 +83,6 @@ export const agentMutants: readonly Mutant[] = [
     from: '    if (output.isLapsed(assignment)) {',
     to: '    if (false) {',
     faults: ['host partitioned'],
-    firstSeed: 10,
   },
   {
     name: 'report a start that was given up as one that ended',
@@ -95,7 +90,6 @@ export const agentMutants: readonly Mutant[] = [
     from: 'output.isLapsed(key) ? lapsedOf(key) : {',
     to: 'false ? lapsedOf(key) : {',
     faults: ['host partitioned'],
-    firstSeed: 10,
   },
   {
     name: 'give up containers that have ended',
@@ -110,7 +104,6 @@ export const agentMutants: readonly Mutant[] = [
     from: '    if (isWaiting) generations.add(assignment.generation);\n',
     to: '',
     faults: ['host partitioned', 'pulls stall'],
-    firstSeed: 385,
   },
   {
     name: 'leave running what was given up until the next refresh',
@@ -118,7 +111,6 @@ export const agentMutants: readonly Mutant[] = [
     from: '    for (const { service } of keys) this.#advance(this.#registry.getOrCreate(service));\n',
     to: '',
     faults: ['host partitioned'],
-    firstSeed: 10,
   },
   {
     name: 'fail a start whose answer is lost',

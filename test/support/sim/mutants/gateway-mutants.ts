@@ -17,7 +17,6 @@ export const gatewayMutants: readonly Mutant[] = [
     from: 'if (state.delivered < state.up)',
     to: 'if (state.delivered > state.up)',
     faults: ['gateway sleeps', 'gateway calls hang', 'gateway calls late', 'gateway calls lost'],
-    firstSeed: 527,
   },
   {
     name: 'number the messages of a connection anew after its gateway slept',
@@ -38,7 +37,6 @@ export const gatewayMutants: readonly Mutant[] = [
     from: 'if (isLast) return undefined;',
     to: 'if (isLast) return [];',
     faults: ['gateway calls lost', 'gateway calls hang'],
-    firstSeed: 537,
   },
   {
     name: 'open a log at a gateway before the start has arrived there',
@@ -46,7 +44,6 @@ export const gatewayMutants: readonly Mutant[] = [
     from: 'await this.#arrived(id, sent);',
     to: 'await this.#arrived(id, 0 * sent);',
     faults: ['gateway calls late'],
-    firstSeed: 32,
   },
   {
     name: 'keep a connection at a gateway that could not be told of its end',
@@ -55,7 +52,6 @@ export const gatewayMutants: readonly Mutant[] = [
           if (!isKnown) this.#endLater(gateway, id);`,
     to: '          this.#lost(id);',
     faults: ['gateway calls lost', 'gateway calls hang'],
-    firstSeed: 14,
   },
   {
     name: 'tell a gateway only once that its coordinator has lost its memory',
@@ -63,7 +59,6 @@ export const gatewayMutants: readonly Mutant[] = [
     from: 'await new Promise<void>((resolve) => clock.after(TELL_AGAIN_MS, resolve));',
     to: 'return void this.#ungreeted.delete(gateway);',
     faults: ['control plane killed', 'gateway calls lost', 'gateway calls hang'],
-    firstSeed: 100,
   },
   {
     name: 'number the messages to an agent anew after the coordinator slept',
@@ -78,8 +73,6 @@ export const gatewayMutants: readonly Mutant[] = [
     from: 'return claimed.length > 0;',
     to: 'return true;',
     faults: ['coordinator sleeps', 'second control plane'],
-    // One seed in 200 reveals it.
-    firstSeed: 108,
   },
   {
     name: 'take over again after a sleep although another coordinator has taken over',
@@ -87,7 +80,6 @@ export const gatewayMutants: readonly Mutant[] = [
     from: 'this.#hasHeld = terms.resumes !== undefined;',
     to: 'this.#hasHeld = false;',
     faults: ['coordinator sleeps', 'second control plane'],
-    firstSeed: 23,
   },
   {
     name: 'forget while the coordinator sleeps what an agent has reported about its host',

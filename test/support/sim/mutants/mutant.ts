@@ -8,8 +8,6 @@ export interface Mutant {
   to: string;
   /** Faults that reveal the mutant. Every run of the search for it includes these faults. */
   faults?: readonly FaultName[];
-  /** Where the search for it begins: no seed before it is known to find it. By default 1. */
-  firstSeed?: number;
   /** True if the search for it needs worlds with standbys. It has no others, and other searches have none. */
   standby?: boolean;
 }

@@ -123,7 +123,6 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/core/lifecycle/state-transitions.ts',
     from: "(execution.ending !== null && execution.ending.status !== 'queued')",
     to: 'execution.ending !== null',
-    firstSeed: 62,
   },
   {
     name: 'reopen a log at offset 0 after a reconnect',
@@ -160,7 +159,6 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: '  if (isPreempted(service)) return false;\n',
     to: '  if (service.id > 0) return false;\n',
-    firstSeed: 41,
   },
   {
     name: 'restart a service beyond its policy',
@@ -197,14 +195,12 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/core/hosts/host-liveness.ts',
     from: '  return silentSinceMs + leaseMs + LEASE_MARGIN_MS;',
     to: '  return silentSinceMs;',
-    firstSeed: 51,
   },
   {
     name: 'keep elastic services on drained hosts',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
     to: 'false;',
-    firstSeed: 112,
   },
   {
     name: 'remove connected hosts that have services',
@@ -218,7 +214,6 @@ export const planeMutants: readonly Mutant[] = [
     from: '    if (!stored.hasEnded) {',
     to: '    if (false) {',
     faults: ['second control plane'],
-    firstSeed: 67,
   },
   {
     name: 'restart services elsewhere as soon as the clock steps forward',
@@ -226,7 +221,6 @@ export const planeMutants: readonly Mutant[] = [
     from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
     to: '    if (false) restartTimeout',
     faults: ['clock jumps after a host is lost'],
-    firstSeed: 7,
   },
   {
     name: 'admit executions beyond the bounds of the queue',
@@ -297,7 +291,6 @@ export const planeMutants: readonly Mutant[] = [
     from: 'if (!cluster.hosts.has(session.hostId)) cluster.changes.confirmsEpoch = true;',
     to: '',
     faults: ['host joins beside a second control plane'],
-    firstSeed: 291,
   },
   {
     name: 'count no report as contact',
@@ -336,7 +329,6 @@ export const planeMutants: readonly Mutant[] = [
     file: observe,
     from: 'if (service.exit || isPreempted(service)) return;',
     to: 'if (service.exit) return;',
-    firstSeed: 81,
   },
   {
     name: 'count the failure of a start that was cancelled',
@@ -344,7 +336,6 @@ export const planeMutants: readonly Mutant[] = [
     from: "if (service.failure || service.status === 'terminating') return;",
     to: 'if (service.failure) return;',
     faults: ['host drained'],
-    firstSeed: 68,
   },
   {
     name: 'take a service from another host by a later start that a hello lists',
@@ -352,7 +343,6 @@ export const planeMutants: readonly Mutant[] = [
     from: 'if (isEnded(execution) || (service.placed && service.hostId !== host.id)) return;',
     to: 'if (isEnded(execution)) return;',
     faults: ['hostile messages from an agent'],
-    firstSeed: 17,
   },
   {
     name: 'remove ended executions before their days are over',

@@ -26,7 +26,6 @@ export const schedulingMutants: readonly Mutant[] = [
     from: 'placements.length === services.length ? placements : null',
     to: 'placements.length > 0 ? placements : null',
     faults: ['host drained'],
-    firstSeed: 62,
   },
   {
     name: 'place on drained hosts',
@@ -40,7 +39,6 @@ export const schedulingMutants: readonly Mutant[] = [
     from: '  return over > 0 ?',
     to: '  return false ?',
     faults: ['a user floods the queue'],
-    firstSeed: 27,
   },
   {
     name: 'count executions as waiting that have left the queue',
@@ -48,7 +46,6 @@ export const schedulingMutants: readonly Mutant[] = [
     from: "    if (from === 'queued') this.#countWaiting(execution, -1);",
     to: '',
     faults: ['a user floods the queue'],
-    firstSeed: 27,
   },
   {
     name: 'count what waited under the bound of all users for ever',
@@ -56,6 +53,5 @@ export const schedulingMutants: readonly Mutant[] = [
     from: 'if (from !== null) this',
     to: "if (from !== null && from !== 'queued') this",
     faults: ['a user floods the queue'],
-    firstSeed: 27,
   },
 ];
