@@ -47,11 +47,44 @@ export const execSchema = z.object({
 });
 export type Exec = z.infer<typeof execSchema>;
 
+/** An absolute path in a container. Longer ones are of no use to a Linux kernel. */
+const containerPath = z
+  .string()
+  .max(4_096)
+  .regex(/^\/[^\0]*$/);
+const fileName = z
+  .string()
+  .max(255)
+  .regex(/^[^/\0]+$/)
+  .refine((name) => name !== '.' && name !== '..');
+
+/** A file or a folder comes out of the container: as a tar archive, or, for a file, its content (P265). */
+export const filesOutSchema = z.object({
+  kind: z.literal('files-out'),
+  path: containerPath,
+  form: z.enum(['tar', 'file']),
+});
+export type FilesOut = z.infer<typeof filesOutSchema>;
+
+/** A file or a folder goes into the container (P266). */
+export const filesInSchema = z.object({
+  kind: z.literal('files-in'),
+  /** A folder that exists, or the new path itself. */
+  path: containerPath,
+  /** What it is called in a folder that exists. */
+  name: fileName,
+  /** The size of the file whose content follows. Absent: a tar archive follows. */
+  bytes: z.int().min(0).optional(),
+});
+export type FilesIn = z.infer<typeof filesInSchema>;
+
 /** What a stream is connected to. */
 export const streamTargetSchema = z.discriminatedUnion('kind', [
   execSchema,
   /** A TCP port of the container's own address. */
   z.object({ kind: z.literal('tcp'), port: z.int().min(1).max(65_535) }),
+  filesOutSchema,
+  filesInSchema,
 ]);
 export type StreamTarget = z.infer<typeof streamTargetSchema>;
 

@@ -1,6 +1,6 @@
 /**
- * Connects streams to running containers: their commands and their ports. Touches only containers with the
- * labels of this deployment and host (P6).
+ * Connects streams to running containers: their commands, their files and their ports. Touches only
+ * containers with the labels of this deployment and host (P6).
  */
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
@@ -8,7 +8,10 @@ import type { StreamTarget } from '../../../shared/streams/targets.ts';
 import { statusOf, wrapErrors } from '../docker-error.ts';
 import { label } from '../labels.ts';
 import { signalProblem } from '../processes/command-processes.ts';
+import { copyIn } from './copy-in.ts';
+import { copyOut } from './copy-out.ts';
 import { startExec } from './exec.ts';
+import { markedMounts } from './mount-points.ts';
 import { connectTo } from './socket-target.ts';
 import type { Target } from './target.ts';
 
@@ -43,6 +46,9 @@ export const containerTargets =
     const container = { id, pid: info.State.Pid };
     const problem = await signalProblem(container);
     if (problem !== undefined) throw new Error(`this host runs no commands in services: ${problem}`);
+    const run = (words: string[]) => startExec(docker, container, { kind: 'exec', words });
+    if (target.kind === 'files-out') return copyOut(run, target, await markedMounts(info));
+    if (target.kind === 'files-in') return copyIn(run, target, await markedMounts(info), Date.now());
     if (target.user !== undefined && mountsFolders(info, options))
       throw new Error('a service that mounts folders of the host takes no other user; leave the user out');
     return startExec(docker, container, target);

@@ -43,7 +43,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
   },
   'cli/compose': { variables: ['remarks.ts', 'type schema.ts'] },
-  shared: { streams: [], protocol: ['streams'] },
+  shared: { archives: [], streams: [], protocol: ['streams'] },
   'control-plane': {
     core: [],
     store: ['core'],
