@@ -54,7 +54,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   open: [
     ['berth open 12', 'the only endpoint, in the browser'],
-    ['berth open 12 web', 'that of the service web'],
+    ['berth open 12/web:8080', 'that of its port 8080'],
     ['berth open 12 8080 --print', 'the URL of that port alone'],
   ],
   stop: [

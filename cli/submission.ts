@@ -1,5 +1,5 @@
 /** Submits an application, and waits for its execution if the options state so. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Berth, MAX_SERVICES } from '../client/berth.ts';
 import type { Description } from './description.ts';
 import { secondsOf } from './inputs/arguments.ts';
@@ -16,6 +16,7 @@ export interface SubmitOptions {
   follow?: boolean;
   timeout?: number;
   timeLimit?: number;
+  share?: 'users';
   json?: boolean;
 }
 
@@ -27,6 +28,11 @@ export const addSubmitOptions = (command: Command): Command =>
     .option('-f, --follow', 'show the output of its monitor services, and wait')
     .option('--timeout <seconds>', 'wait no longer, and exit with 124; the execution goes on', secondsOf)
     .option('--time-limit <time>', 'stop it after this time, such as 90m', durationOf)
+    .addOption(
+      new Option('--share <who>', 'let everybody who is logged in use its web applications').choices([
+        'users',
+      ]),
+    )
     .option('--json', 'print the id as JSON')
     .option('-q, --quiet', 'print the id only (the default)');
 
@@ -40,7 +46,12 @@ export async function submit(
   const { detach = false, wait = false, follow = false, json } = options;
   if (Number(detach) + Number(wait) + Number(follow) > 1)
     throw new Error('Choose one of --detach, --wait and --follow.');
-  const id = await berth.submit(options.name ?? name, application, { timeLimitS: options.timeLimit });
+  const { share, timeLimit: timeLimitS } = options;
+  const id = await berth.submit(
+    options.name ?? name,
+    { ...application, ...(share && { share }) },
+    { timeLimitS },
+  );
   // The output of the execution alone is on standard output.
   if (follow) terminal.say(`Execution ${id}`);
   else await terminal.out(json ? `${JSON.stringify({ execution_id: id })}\n` : `${id}\n`);

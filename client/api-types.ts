@@ -20,6 +20,11 @@ export type Application = {
    * sizes first.
    */
   size: number;
+  /**
+   * Who else may use the web applications of the services: "users" for everybody who is logged in. Absent:
+   * only the owner, and roles that may operate the executions of others.
+   */
+  share?: 'users' | undefined;
   /** The services. At least one of them is a monitor. */
   services: Array<ServiceDescription>;
 };
@@ -553,6 +558,17 @@ export type Service = {
   exit_code?: number | null | undefined;
   endpoints?: Endpoints | undefined;
   /**
+   * Where its web applications are, each with the name of its port; empty if the deployment has no addresses
+   * for them; only under /native/api/0.7
+   */
+  applications?: Array<{
+    name: string;
+    port_number: number;
+    url: string;
+  }> | undefined;
+  /** Whether every user may use its web applications; only under /native/api/0.7 */
+  shared?: boolean | undefined;
+  /**
    * What checks of its health have found; null if it has none, or does not run; only under /native/api/0.7
    */
   health?: 'starting' | 'healthy' | 'unhealthy' | null | undefined;
@@ -632,7 +648,7 @@ export type ServiceDescription = {
      */
     path: string;
   }> | undefined;
-  /** Ports of the container that the host publishes. */
+  /** Ports of the container that users reach. */
   ports: Array<{
     /** The name of the endpoint, as users see it. */
     name: string;
@@ -642,12 +658,22 @@ export type ServiceDescription = {
     protocol: 'tcp' | 'udp';
     /**
      * The URL of the endpoint, with the scheme of a network service. {ip_port} becomes the address and port
-     * on the host, {proxy_path} becomes "/".
+     * on the host, {proxy_path} the path of the port, else "/".
      */
     url_template: string;
-    /** Accepted for descriptions of other platforms; has no effect. */
+    /**
+     * Whether the web application at this port gets a path where the deployment has an address for those
+     * (BERTH_APPS_PATHS). The container has the path in REVERSE_PROXY_PATH_<port>.
+     */
     proxy?: boolean | undefined;
+    /** Whether the host publishes the port. Absent: as "publish" of the service. */
+    publish?: boolean | undefined;
   }>;
+  /**
+   * Whether the host publishes the ports. False: other services, and clients through Berth, reach them only.
+   * Absent: true.
+   */
+  publish?: boolean | undefined;
   /**
    * The command line, split into words as a POSIX shell splits it; it may refer to variables. Null: the
    * image's own command.

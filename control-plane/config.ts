@@ -20,6 +20,7 @@ import {
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
 import { ldapProblems, ldapSettings } from './directory/ldap-settings.ts';
+import { appsProblems, appsSettings } from './operations/app-places.ts';
 import { signOnProblems, signOnSettings } from './operations/sign-on/settings.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
 
@@ -152,7 +153,7 @@ const settings = z.object({
   BERTH_MAX_HOST_SECRETS_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB, 2),
   BERTH_HOSTS_PER_GATEWAY: bound(100, 'hosts', 10_000),
   BERTH_MAX_GATEWAY_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
-  ...signOnSettings,
+  ...{ ...signOnSettings, ...appsSettings },
   ...boundSettings(workerBounds),
   BERTH_MAX_BODY_MEMORY_MIB: bound(16, 'MiB', MAX_BODY_MEMORY_MIB),
 });
@@ -206,7 +207,7 @@ export function readNodeConfig(env: Environment): NodeConfig {
 
 /** Throws ConfigError if settings that belong together do not fit. */
 function whole<C extends Config>(config: C, others: readonly string[]): C {
-  const problems = [...others, ...signOnProblems(config)];
+  const problems = [...others, ...signOnProblems(config), ...appsProblems(config)];
   if (problems.length > 0) throw new ConfigError(`Invalid settings. ${problems.join('; ')}`);
   return config;
 }

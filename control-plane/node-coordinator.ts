@@ -78,6 +78,7 @@ const coordinatorSettings = (config: NodeConfig) => ({
   scheduling: schedulerConfigOf(config),
   unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
   isolation: config.BERTH_NETWORK_ISOLATION,
+  appPaths: config.BERTH_APPS_PATHS,
   ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
   messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB },
 });

@@ -17,6 +17,7 @@ import {
   secretSettingsOf,
   strictTransportOf,
 } from './config.ts';
+import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { STREAM_TIMES } from './coordinator/streams/stream-relay.ts';
@@ -41,6 +42,7 @@ import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { logTo } from './logger.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
 import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
+import { appPlacesOf } from './operations/app-places.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { rightsByDirectory } from './operations/sign-on/directory-rights.ts';
@@ -192,6 +194,7 @@ function newApp(
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
+    appPlaces: appPlacesOf(config, idCode.appProofOf),
     ...secretSettingsOf(config),
     variant,
     acceptStream,

@@ -10,6 +10,7 @@ import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
 import { forwardStream } from './coordinator/runtime/gateway-streams.ts';
+import { idCode } from './coordinator/runtime/id-code.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
@@ -19,6 +20,7 @@ import { counted, HttpCounts } from './http/http-counts.ts';
 import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
+import { appPlacesOf } from './operations/app-places.ts';
 import { HostKeys } from './operations/cluster/agent-proof.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
@@ -113,6 +115,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
+    appPlaces: appPlacesOf(config, idCode.appProofOf),
     ...secretSettingsOf(config),
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),

@@ -4,14 +4,7 @@
  * change.
  */
 import * as z from 'zod';
-import {
-  described,
-  ENDPOINT_URL,
-  ENDPOINT_URL_PROBLEM,
-  healthSchema,
-  restartSchema,
-  text,
-} from './schema-parts.ts';
+import { described, healthSchema, portSchema, restartSchema, text } from './schema-parts.ts';
 
 export const APPLICATION_FORMAT_VERSION = 3;
 export const MAX_INSTANCES = 1000;
@@ -40,25 +33,6 @@ const FILE_PATH = /^(?!\/(dev|proc|sys)(\/|$))(\/(?!\.{1,2}(\/|$))[^/]{1,255})+$
 const FILE_PATH_PROBLEM =
   'must be an absolute path of a file, without "//", ".", ".." or parts of more than 255 characters, and outside of /dev, /proc and /sys';
 const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
-
-const portSchema = described(
-  z.strictObject({
-    name: described(text.min(1).max(128), 'The name of the endpoint, as users see it.'),
-    port_number: described(
-      z.int().min(1).max(65535),
-      'The port in the container. The host publishes it on a free port.',
-    ),
-    protocol: described(z.enum(['tcp', 'udp']), 'The transport protocol.'),
-    url_template: text.regex(ENDPOINT_URL, ENDPOINT_URL_PROBLEM).meta({
-      description:
-        'The URL of the endpoint, with the scheme of a network service. ' +
-        '{ip_port} becomes the address and port on the host, {proxy_path} becomes "/".',
-    }),
-    proxy: described(z.boolean().optional(), 'Accepted for descriptions of other platforms; has no effect.'),
-  }),
-  'A port of the container that the host publishes.',
-  'Port',
-);
 
 const volumeSchema = described(
   z.strictObject({
@@ -182,7 +156,11 @@ export const serviceSchema = z.strictObject({
     z.array(fileSchema).max(MAX_FILES).optional(),
     'Files that were set with `berth file set`: the container sees them, and no disk has them.',
   ),
-  ports: described(z.array(portSchema).max(MAX_ENTRIES), 'Ports of the container that the host publishes.'),
+  ports: described(z.array(portSchema).max(MAX_ENTRIES), 'Ports of the container that users reach.'),
+  publish: described(
+    z.boolean().optional(),
+    'Whether the host publishes the ports. False: other services, and clients through Berth, reach them only. Absent: true.',
+  ),
   command: described(
     text.nullable(),
     "The command line, split into words as a POSIX shell splits it; it may refer to variables. Null: the image's own command.",
@@ -230,6 +208,9 @@ serviceSchema.register(z.globalRegistry, {
   description: 'A service definition: one or more containers of the same kind.',
 });
 
+/** Who else may use the web applications of an execution. */
+export const shareSchema = z.literal('users');
+
 export const applicationSchema = z.strictObject({
   name: described(
     z
@@ -247,6 +228,11 @@ export const applicationSchema = z.strictObject({
   size: described(
     z.int().nonnegative(),
     'An estimate of the work, in a unit of your choice. The queue policies SIZE and DYNSIZE start smaller sizes first.',
+  ),
+  share: described(
+    shareSchema.optional(),
+    'Who else may use the web applications of the services: "users" for everybody who is logged in. ' +
+      'Absent: only the owner, and roles that may operate the executions of others.',
   ),
   services: described(
     z.array(serviceSchema).min(1).max(MAX_SERVICES),

@@ -6,7 +6,7 @@ import type { Application, ServiceDescription } from './application-schema.ts';
 import { splitCommand } from './command.ts';
 import type { Assignment } from './protocol/assignment.ts';
 import type { HealthCheck } from './protocol/health.ts';
-import { defaultHealth, type HealthDescription } from './schema-parts.ts';
+import { defaultHealth, type HealthDescription, isPublished } from './schema-parts.ts';
 import { SECRET_REFERENCE, substitute, type Variables } from './variables.ts';
 
 export interface ServiceSpec {
@@ -40,6 +40,8 @@ export interface ExecutionContext {
   userId: number;
   /** The user's id in file systems. */
   fsUid: number;
+  /** The path under which the web application at a port serves; undefined if the port has none. */
+  proxyPathOf?: ((port: ServiceDescription['ports'][number]) => string | undefined) | undefined;
 }
 
 /** Container name, host name and DNS name of an instance (api: discovery). */
@@ -77,11 +79,17 @@ export function assignmentOf(
     coresMin: definition.resources.cores.min,
     coresMax: definition.resources.cores.max,
     shmBytes: definition.resources.shm ?? null,
-    ports: definition.ports.map(({ port_number, protocol }) => ({ port: port_number, protocol })),
+    ports: portsOf(definition),
     volumes: definition.volumes.map(({ name, path, read_only }) => ({ name, path, readOnly: read_only })),
     ...(definition.health && { health: healthCheckOf(definition.health, variables) }),
   };
 }
+
+const portsOf = (definition: ServiceDescription): Assignment['ports'] =>
+  definition.ports.map((port) => ({
+    ...{ port: port.port_number, protocol: port.protocol },
+    ...(!isPublished(definition, port) && { publish: false }),
+  }));
 
 /** The check in the words of the protocol. */
 function healthCheckOf(health: HealthDescription, variables: Variables): HealthCheck {
@@ -107,7 +115,7 @@ type SecretUse = Pick<ServiceDescription, 'environment' | 'files'>;
 /** The environment of an instance, with all variables filled in. `secret`: the value of a secret. */
 export function environmentOf(
   instance: string,
-  definition: Pick<ServiceDescription, 'environment'>,
+  definition: Pick<ServiceDescription, 'environment' | 'ports'>,
   context: ExecutionContext,
   secret?: (name: string) => string,
 ): [string, string][] {
@@ -115,8 +123,16 @@ export function environmentOf(
   return [
     ...definition.environment.map(([key, value]): [string, string] => [key, substitute(value, variables)]),
     ...ownEnvironment(instance, context),
+    ...proxyPaths(definition.ports, context),
   ];
 }
+
+/** In the name that existing descriptions use (SPEC H745). */
+const proxyPaths = (ports: ServiceDescription['ports'], { proxyPathOf }: ExecutionContext) =>
+  ports.flatMap((port): [string, string][] => {
+    const path = proxyPathOf?.(port);
+    return path === undefined ? [] : [[`REVERSE_PROXY_PATH_${port.port_number}`, path]];
+  });
 
 const variablesOf = (instance: string, context: ExecutionContext): Variables => ({
   user_name: context.userName,

@@ -1,6 +1,6 @@
 /**
- * Parts of the schema of descriptions: texts, URLs of endpoints, and how a service lives, which are its
- * health check and its restart policy.
+ * Parts of the schema of descriptions: texts, ports with the URLs of their endpoints, and how a service
+ * lives, which are its health check and its restart policy.
  */
 import * as z from 'zod';
 
@@ -38,6 +38,39 @@ export const ENDPOINT_URL = new RegExp(
 );
 
 export const ENDPOINT_URL_PROBLEM = `must begin with one of these schemes, or with none: ${ENDPOINT_SCHEMES.join(', ')}`;
+
+export const portSchema = described(
+  z.strictObject({
+    name: described(text.min(1).max(128), 'The name of the endpoint, as users see it.'),
+    port_number: described(
+      z.int().min(1).max(65535),
+      'The port in the container. The host publishes it on a free port.',
+    ),
+    protocol: described(z.enum(['tcp', 'udp']), 'The transport protocol.'),
+    url_template: text.regex(ENDPOINT_URL, ENDPOINT_URL_PROBLEM).meta({
+      description:
+        'The URL of the endpoint, with the scheme of a network service. ' +
+        '{ip_port} becomes the address and port on the host, {proxy_path} the path of the port, else "/".',
+    }),
+    proxy: described(
+      z.boolean().optional(),
+      'Whether the web application at this port gets a path where the deployment has an address for those ' +
+        '(BERTH_APPS_PATHS). The container has the path in REVERSE_PROXY_PATH_<port>.',
+    ),
+    publish: described(
+      z.boolean().optional(),
+      'Whether the host publishes the port. Absent: as "publish" of the service.',
+    ),
+  }),
+  'A port of the container.',
+  'Port',
+);
+
+/** Whether the host publishes the port. */
+export const isPublished = (
+  service: { publish?: boolean | undefined },
+  port: Pick<z.infer<typeof portSchema>, 'publish'>,
+): boolean => port.publish ?? service.publish ?? true;
 
 /** The engine runs these checks in the container, which costs the host far more than a connection. */
 export const MIN_COMMAND_INTERVAL_S = 5;

@@ -143,6 +143,9 @@ async function show(
     ...(time_start === null ? [] : [['Started', timeOf(time_start)]]),
     ...(time_limit ? [['Time limit', `${durationText(time_limit)} from its placement on`]] : []),
     ...(time_end === null ? [] : [['Ended', timeOf(time_end)]]),
+    ...(execution.description.share === 'users'
+      ? [['Shared', 'everybody may use its web applications']]
+      : []),
   ];
   await terminal.out(
     lines.map(([what = '', text = '']) => `${what.padEnd(12)}${onOneLine(text)}\n`).join(''),

@@ -1,7 +1,7 @@
 /** `berth open`. */
 import type { Command } from 'commander';
-import type { Berth } from '../../client/berth.ts';
-import { idOf } from '../inputs/arguments.ts';
+import type { Berth, Service } from '../../client/berth.ts';
+import { placeOf } from '../inputs/arguments.ts';
 import { openerOf, openUrl } from '../terminal/desktop.ts';
 import { onOneLine } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -23,11 +23,13 @@ interface Endpoint {
 export function addOpenCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
     .command('open <id> [service|port]')
-    .description('Print the URL of an endpoint, and open it if there is a desktop')
+    .description(
+      'Print the URL of an endpoint (ID, ID/SERVICE or ID/SERVICE:PORT), and open it if there is a desktop',
+    )
     .option('-p, --print', 'only print it')
     .option('--json', 'only print it, as JSON with its service and name')
     .action(async (id: string, wanted: string | undefined, { print, json }: OpenOptions) => {
-      const { service, name, url } = await endpointOf(await connect(), idOf(id), wanted);
+      const { service, name, url } = await endpointOf(await connect(), placeOf(id), wanted);
       if (json) return terminal.out(`${JSON.stringify({ service, name, url })}\n`);
       await terminal.out(`${onOneLine(url)}\n`);
       if (!print) await openAt(terminal, url);
@@ -45,21 +47,28 @@ async function openAt(terminal: Terminal, url: string): Promise<void> {
 }
 
 /** Throws if there is none, or if there are several. */
-async function endpointOf(berth: Berth, id: number, wanted: string | undefined): Promise<Endpoint> {
+async function endpointOf(
+  berth: Berth,
+  { id, service: place }: { id: number; service?: string },
+  second: string | undefined,
+): Promise<Endpoint> {
+  const [, named, port] = /^(.*?)(?::(\d{1,5}))?$/s.exec(place ?? '') ?? [];
+  const wanted = second ?? port;
   const { status, services } = await berth.execution(id);
-  const all = await Promise.all(services.map((service) => berth.service(service)));
+  const known = await Promise.all(services.map((service) => berth.service(service)));
+  const all =
+    place === undefined ? known : known.filter(({ name, service_group }) => isOf(named, name, service_group));
+  if (all.length === 0)
+    throw new Error(
+      `Execution ${id} has no service ${named}; it has ${known.map(({ name }) => name).join(', ')}.`,
+    );
   const endpoints = all.flatMap(({ name: service, service_group: group, description, endpoints = [] }) =>
     endpoints.map(([name, url]): Endpoint => {
       const ports = description.ports.filter((port) => port.name === name);
       return { service, group, name, url, portNumbers: ports.map(({ port_number }) => port_number) };
     }),
   );
-  if (endpoints.length === 0)
-    throw noEndpoint(
-      id,
-      status,
-      all.some(({ description }) => description.ports.length > 0),
-    );
+  if (endpoints.length === 0) throw noEndpoint(id, status, all);
   const fitting = wanted === undefined ? endpoints : endpoints.filter((one) => isMeant(one, wanted));
   const [first] = fitting;
   if (!first) throw new Error(`Execution ${id} has no endpoint ${wanted}; it has ${listOf(endpoints)}.`);
@@ -70,16 +79,29 @@ async function endpointOf(berth: Berth, id: number, wanted: string | undefined):
   );
 }
 
+/** An empty name is any, as in `12/:8080`. */
+const isOf = (named: string | undefined, name: string, group: string): boolean =>
+  !named || [name, group].includes(named);
+
 const isMeant = ({ service, group, name, portNumbers }: Endpoint, wanted: string): boolean =>
   [service, group, name].includes(wanted) || portNumbers.some((port) => String(port) === wanted);
 
 const listOf = (endpoints: readonly Endpoint[]): string =>
   endpoints.map(({ service, name }) => `${service} (${name})`).join(', ');
 
-function noEndpoint(id: number, status: string, hasPorts: boolean): Error {
-  if (!hasPorts) return new Error(`Execution ${id} has no endpoints: its description has no ports.`);
+function noEndpoint(id: number, status: string, services: readonly Service[]): Error {
+  const described = services.flatMap(({ description }) => description.ports);
+  if (described.length === 0)
+    return new Error(`Execution ${id} has no endpoints: its description has no ports.`);
   if (status === 'terminated' || status === 'error')
     return new Error(`Execution ${id} has no endpoints any more: it has ended (${status}).`);
+  const isPublished = services.some(({ description: { ports, publish = true } }) =>
+    ports.some((port) => port.publish ?? publish),
+  );
+  if (!isPublished && services.every(({ applications = [] }) => applications.length === 0))
+    return new Error(
+      `Execution ${id} has no endpoints: its ports are not published ("publish": false). berth forward ${id} PORT leads to one of them.`,
+    );
   return new Error(
     `Execution ${id} has no endpoints yet: it is ${status}, and no service with a port is active. berth explain ${id} says what it waits for.`,
   );

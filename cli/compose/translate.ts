@@ -86,10 +86,10 @@ function withDotEnv({ folder, environment, read }: Surroundings): LookUp {
 interface Top {
   name: string | null | undefined;
   services: Record<string, unknown>;
-  own: Partial<Pick<Application, 'name' | 'will_end' | 'size'>>;
+  own: Partial<Pick<Application, 'name' | 'will_end' | 'size' | 'share'>>;
 }
 
-const OWN_FIELDS = ['name', 'will_end', 'size'];
+const OWN_FIELDS = ['name', 'will_end', 'size', 'share'];
 
 function readTop(value: unknown, remarks: Remarks): Top {
   const { success, data, error } = composeTop.safeParse(value, { error: schemaMessage });

@@ -32,6 +32,8 @@ export interface AgentSocket {
 export interface IdCode {
   proofOf(key: string, ids: Omit<ProvenIds, 'proof'>): string;
   isProof(key: string, ids: ProvenIds): boolean;
+  /** The proof of a port whose web application has a path: 22 characters of base64url. */
+  appProofOf(key: string, ids: { service: number; port: number }): string;
 }
 
 /** Writes one JSON object per line. Fields must not contain secrets or values of a description. */

@@ -19,6 +19,18 @@ export interface Context {
   nowMs: () => number;
   /** Undefined if nobody signs on by a provider. */
   signOn?: SignOnSettings | undefined;
+  /** Undefined: web applications have no addresses but those that hosts publish. */
+  appPlaces?: AppPlaces | undefined;
+}
+
+/** Where web applications are. */
+export interface AppPlaces {
+  /** BERTH_APPS_URL. */
+  hosts?: string | undefined;
+  /** BERTH_APPS_PATHS. */
+  paths?: string | undefined;
+  /** The proof in the path of a port, made with the key of the database. */
+  proofOf(key: string, ids: { service: number; port: number }): string;
 }
 
 /** Reads the idempotency key of a request, if it has one. Called after the input was read. */

@@ -93,7 +93,13 @@ export const assignmentSchema = serviceKeySchema.extend({
   coresMin: z.number().nonnegative().nullable(),
   coresMax: z.number().nonnegative().nullable(),
   shmBytes: z.int().nonnegative().nullable(),
-  ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema })).max(MAX_PUBLISHED_PORTS),
+  /**
+   * `publish`: false for a port that the host must not publish (P290). Versions before 9 are never sent such
+   * an assignment.
+   */
+  ports: z
+    .array(z.object({ port: z.int(), protocol: portProtocolSchema, publish: z.literal(false).optional() }))
+    .max(MAX_PUBLISHED_PORTS),
   volumes: z.array(z.object({ name: plainText, path: plainText, readOnly: z.boolean() })).max(MAX_VOLUMES),
   /** Absent: none. Versions before 8 do not send it. */
   health: healthCheckSchema.optional(),

@@ -19,7 +19,8 @@
  * - 8 (2026-11-27): the usage of a service, as a format of `logs.open`; health checks in assignments, and the
  *   health of containers in observations; secrets in assignments, which the agent fetches.
  * - 9 (2026-11-28): credentials of registries in assignments, which the agent fetches before a pull; streams
- *   between clients and containers, in both directions: `stream.open` and what follows it.
+ *   between clients and containers, in both directions: `stream.open` and what follows it; ports that the
+ *   host does not publish, in assignments.
  */
 export const PROTOCOL_VERSION = 9;
 
@@ -43,6 +44,9 @@ export const SECRET_VERSION = 8;
 
 /** The first version whose agents pull with credentials of users (P232). */
 export const CREDENTIALS_VERSION = 9;
+
+/** The first version whose agents leave ports unpublished (P290). */
+export const UNPUBLISHED_VERSION = 9;
 
 /** The first version whose agents carry streams (P250). */
 export const STREAM_VERSION = 9;

@@ -1,6 +1,7 @@
 /** The Engine port on a real Docker engine: containers, their changes and failures. */
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../agent/engine/engine.ts';
 import { connectEngine } from '../../agent/engine/engine-address.ts';
@@ -266,6 +267,18 @@ describe('a container as the engine reports it', () => {
     });
     expect(Config).toMatchObject({ Hostname: assignment().name, Labels: { 'berth.deployment': deployment } });
   });
+  test('P290: the engine publishes no port with publish: false, and the container is reached on its own address', async () => {
+    const ports = [
+      { port: 8080, protocol: 'tcp' as const, publish: false as const },
+      { port: 8081, protocol: 'tcp' as const },
+    ];
+    const container = await run({ ports, command: ['sh', '-c', 'nc -lk -p 8080 -e echo hello'] });
+    if (container.state !== 'running') throw new Error('it does not run');
+    expect(container.ports.map(({ port }) => port)).toEqual([8081]);
+    const { NetworkSettings } = await docker.getContainer(container.id).inspect();
+    expect(NetworkSettings.Ports).toMatchObject({ '8080/tcp': null, '8081/tcp': [expect.anything(), ...[]] });
+    expect(await eventually(() => greeting(container.ipAddress, 8080))).toBe('hello\n');
+  });
   test('a container runs an init process first', async () => {
     const { id } = await run({ command: ['sh', '-c', 'cat /proc/1/comm; sleep 100'] });
     await eventually(async () =>
@@ -273,3 +286,8 @@ describe('a container as the engine reports it', () => {
     );
   });
 });
+
+/** What a server says before it closes the connection. */
+async function greeting(host: string, port: number): Promise<string> {
+  return text(connect({ host, port }));
+}

@@ -66,7 +66,8 @@ const ETC_FILES = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'];
 
 export function containerOptions(assignment: Start, around: Surroundings): ContainerCreateOptions {
   const { name, image, command, workDir } = assignment;
-  const ports = assignment.ports.map(({ port, protocol }) => `${port}/${protocol}`);
+  const nameOf = ({ port, protocol }: Start['ports'][number]) => `${port}/${protocol}`;
+  const published = assignment.ports.filter(({ publish }) => publish !== false).map(nameOf);
   return {
     name,
     Hostname: name.slice(0, MAX_HOSTNAME_LENGTH).replace(/[-.]+$/, ''),
@@ -81,13 +82,13 @@ export function containerOptions(assignment: Start, around: Surroundings): Conta
     // the checks that the description has, a few at once (P212).
     Healthcheck: { Test: ['NONE'] },
     StopTimeout: STOP_GRACE_SECONDS,
-    ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
+    ExposedPorts: Object.fromEntries(assignment.ports.map((port) => [nameOf(port), {}])),
     HostConfig: {
       ...limits(assignment, around),
       NetworkMode: around.network,
       // With an empty host port the engine picks a free port.
       PortBindings: Object.fromEntries(
-        ports.map((port) => [port, [{ HostIp: around.bind ?? '', HostPort: '' }]]),
+        published.map((port) => [port, [{ HostIp: around.bind ?? '', HostPort: '' }]]),
       ),
       Mounts: [...around.mounts, ...(assignment.files ?? []).map(fileMount)],
       Init: around.init,

@@ -2,7 +2,7 @@
  * The connected agents: one session per host, the reports that agents send, and the commands that they
  * receive. All changes of the cluster state go through turns.
  */
-import { type Isolation, keyOf } from '../../../shared/protocol/assignment.ts';
+import { keyOf } from '../../../shared/protocol/assignment.ts';
 import type { Condition, Report } from '../../../shared/protocol/up.ts';
 import {
   confirmedLeaseMs,
@@ -37,7 +37,8 @@ import type { SessionState } from '../sleep/saved-state.ts';
 import type { Turns } from '../turns.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
-import { assigner, assignmentsAt, type DeploymentParts, startable } from './assignments.ts';
+import { assigner, assignmentsAt, startable } from './assignments.ts';
+import { type DeploymentDeps, type DeploymentParts, deploymentParts } from './deployment-parts.ts';
 import { type Hello, helloProblem } from './hello-problem.ts';
 import { HostConnections } from './host-connections.ts';
 import { OverlayRequests } from './overlay-requests.ts';
@@ -45,14 +46,10 @@ import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
 import { isWatched, logWelcome, type UnknownContainers, welcomeOf } from './welcome.ts';
 
-export interface AgentsDeps extends ConnectionDeps {
-  deploymentName: string;
+export interface AgentsDeps extends ConnectionDeps, DeploymentDeps {
   clock: Clock;
-  idCode: IdCode;
   /** Default: `keep`. */
   unknownContainers?: UnknownContainers;
-  /** Which containers share networks (P91). Default: those of a user. */
-  isolation?: Isolation;
 }
 
 export class Agents implements SessionEvents {
@@ -68,7 +65,7 @@ export class Agents implements SessionEvents {
   readonly #log: Logger;
   readonly #idCode: IdCode;
   readonly #unknownContainers: UnknownContainers;
-  readonly #isolation: Isolation;
+  readonly #deployment: (idKey: string) => DeploymentParts;
   readonly #overlays: OverlayRequests;
   readonly #connections: AgentConnections;
   /** By host id; from the commit of a session's hello until the session closes. */
@@ -90,7 +87,7 @@ export class Agents implements SessionEvents {
     this.#log = log;
     this.#idCode = idCode;
     this.#unknownContainers = unknownContainers;
-    this.#isolation = isolation;
+    this.#deployment = (idKey) => deploymentParts(deps, idKey);
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
     this.freshReports = new FreshReports(turns, clock, this.#sessions);
     this.saved = new SavedSessions(turns, this.#sessions, (...args) => this.attach(...args));
@@ -196,9 +193,7 @@ export class Agents implements SessionEvents {
   }
 
   #deploymentParts(): DeploymentParts {
-    const { idKey } = this.#turns.loaded;
-    const proofOf: DeploymentParts['proofOf'] = (ids) => this.#idCode.proofOf(idKey, ids);
-    return { name: this.#deploymentName, isolation: this.#isolation, proofOf };
+    return this.#deployment(this.#turns.loaded.idKey);
   }
 
   /**

@@ -1,9 +1,15 @@
 /** Assignments of services, made from the cluster's state and the descriptions of their executions. */
 import type { Application } from '../../../shared/application-schema.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
-import type { Assignment, Isolation } from '../../../shared/protocol/assignment.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { imageRegistry } from '../../../shared/protocol/secrets.ts';
-import { CREDENTIALS_VERSION, HEALTH_VERSION, SECRET_VERSION } from '../../../shared/protocol/version.ts';
+import {
+  CREDENTIALS_VERSION,
+  HEALTH_VERSION,
+  SECRET_VERSION,
+  UNPUBLISHED_VERSION,
+} from '../../../shared/protocol/version.ts';
+import { type Port, proxyPath } from '../../core/apps/app-address.ts';
 import { swarmManagers } from '../../core/hosts/swarms.ts';
 import { cannotCheck, observe } from '../../core/lifecycle/observations.ts';
 import type { Execution } from '../../core/model/execution.ts';
@@ -12,14 +18,7 @@ import { isAssigned, type Service } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { definitionOf } from '../../core/views/execution-views.ts';
 import type { Turns } from '../turns.ts';
-
-/** What assignments have from the deployment. */
-export interface DeploymentParts {
-  name: string;
-  isolation: Isolation;
-  /** The proof of the ids (P143). */
-  proofOf(ids: { execution: number; service: number }): string;
-}
+import type { DeploymentParts } from './deployment-parts.ts';
 
 /** A session, as far as it determines what its agent can start. */
 type AgentOf = Readonly<{ hostId: number; version: number }>;
@@ -38,7 +37,8 @@ export function* assignmentsAt(
 
 /**
  * The assignments that the agent of a session can start. An agent of an earlier version can use neither
- * secrets nor credentials, nor check health: such a start has failed for the time being (P223, P239, C292).
+ * secrets nor credentials, nor check health, and publishes every port: such a start has failed for the time
+ * being (P223, P239, C292, P291).
  */
 export function* startable(
   turns: Pick<Turns, 'enqueue'>,
@@ -65,7 +65,7 @@ export function* startable(
 }
 
 const TOO_OLD: Readonly<
-  Record<'secrets' | 'credentials' | 'health', (host: string, image: string) => string>
+  Record<'secrets' | 'credentials' | 'health' | 'ports', (host: string, image: string) => string>
 > = {
   secrets: (host) =>
     `the agent of host ${host} is too old to use secrets: update it (berth host update ${host})`,
@@ -73,15 +73,19 @@ const TOO_OLD: Readonly<
     `the agent of host ${host} is too old to pull with the credentials for ${imageRegistry(image)}: update it ` +
     `(berth host update ${host})`,
   health: cannotCheck,
+  ports: (host) =>
+    `the agent of host ${host} is too old to leave a port unpublished, as "publish": false demands: update it ` +
+    `(berth host update ${host})`,
 };
 
 /** What an agent of a version can't do for a start; undefined if it can do everything. */
 function problemAt(
   version: number,
-  { secrets, credentials, health }: Assignment,
+  { secrets, credentials, health, ports }: Assignment,
 ): keyof typeof TOO_OLD | undefined {
   if (secrets && version < SECRET_VERSION) return 'secrets';
   if (credentials !== undefined && version < CREDENTIALS_VERSION) return 'credentials';
+  if (version < UNPUBLISHED_VERSION && ports.some(({ publish }) => publish === false)) return 'ports';
   return health !== undefined && version < HEALTH_VERSION ? 'health' : undefined;
 }
 
@@ -92,7 +96,7 @@ const applicationOf = ({ loaded }: Cluster, execution: Execution): Application =
 /** Makes assignments, and parses each description once. */
 export function assigner(
   cluster: Cluster,
-  { name: deploymentName, isolation, proofOf }: DeploymentParts,
+  { name: deploymentName, isolation, proofOf, apps }: DeploymentParts,
 ): (service: Service) => Assignment {
   const applications = new Map<Execution, Application>();
   const managersOf = swarmManagers(cluster);
@@ -111,7 +115,8 @@ export function assigner(
     if (!user) throw new Error(`execution ${executionId} has no user`);
     const { username: userName, fsUid } = user;
     const key = { service: service.id, generation: service.generation };
-    const context = { executionId, executionName, deploymentName, userName, userId, fsUid };
+    const proxyPathOf = (port: Port) => proxyPath(apps, service.id, port);
+    const context = { executionId, executionName, deploymentName, userName, userId, fsUid, proxyPathOf };
     const definition = definitionOf(application, service.group);
     const idProof = proofOf({ execution: executionId, service: service.id });
     const credentials = cluster.credentials.forPull(userId, definition.image);

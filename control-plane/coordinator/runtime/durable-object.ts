@@ -103,6 +103,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       scheduling,
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,
+      appPaths: config.BERTH_APPS_PATHS,
       ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
       claim: { prepare: () => this.#prepareAnew() },
       resumes: state,

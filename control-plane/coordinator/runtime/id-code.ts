@@ -1,6 +1,6 @@
 /**
  * Proofs of ids: 128 bits of an HMAC-SHA-256 of the ids, for Node and workerd alike. A proof of some ids is
- * worthless for others (STORE-12).
+ * worthless for others (STORE-12). Those of ports are made of other words than those of services.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IdCode } from '../ports.ts';
@@ -8,12 +8,16 @@ import type { IdCode } from '../ports.ts';
 const PROOF_BYTES = 16;
 
 export const idCode: IdCode = {
-  proofOf: (key, ids) => mac(key, ids).toString('base64url'),
+  proofOf: (key, ids) => mac(key, wordsOf(ids)).toString('base64url'),
   isProof(key, { proof, ...ids }) {
     const shown = Buffer.from(proof, 'base64url');
-    return shown.length === PROOF_BYTES && timingSafeEqual(shown, mac(key, ids));
+    return shown.length === PROOF_BYTES && timingSafeEqual(shown, mac(key, wordsOf(ids)));
   },
+  appProofOf: (key, { service, port }) => mac(key, `application ${service} ${port}`).toString('base64url'),
 };
 
-const mac = (key: string, { execution, service }: { execution: number; service: number }): Buffer =>
-  createHmac('sha256', key).update(`${execution} ${service}`).digest().subarray(0, PROOF_BYTES);
+const wordsOf = ({ execution, service }: { execution: number; service: number }): string =>
+  `${execution} ${service}`;
+
+const mac = (key: string, words: string): Buffer =>
+  createHmac('sha256', key).update(words).digest().subarray(0, PROOF_BYTES);

@@ -2,6 +2,7 @@
  * Views of executions and services: what the API shows, before a variant renders it in its own words. Pure.
  */
 import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
+import { type AppAddresses, appAddress, type Port, pathAddress, proxyPath } from '../apps/app-address.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
 
@@ -61,6 +62,8 @@ export interface ServiceView {
   hostAddress: string | null;
   /** Number of starts so far, over all hosts. */
   starts: number;
+  /** Who may use its web applications besides those who may operate it (`sharedWithUsers`). */
+  share: Application['share'];
   description: ServiceDescription;
   /** Progress of its start as its host reports it; only present where requested and known. */
   progress?: string;
@@ -82,23 +85,48 @@ export function healthOf({
   return status === 'starting' && backendStatus === 'started' ? 'starting' : null;
 }
 
-/** [name, URL] of each published port of each active service. */
-export function endpointsOf(services: readonly ServiceView[]): [name: string, url: string][] {
+/** Where users reach a port. At least one of its URLs is there. */
+export interface Endpoint {
+  /** The name of the port. */
+  name: string;
+  /** The web application at a host name of its own, and beneath a path. */
+  app?: string | undefined;
+  path?: string | undefined;
+  /** The port that the host publishes. */
+  published?: string | undefined;
+}
+
+/** The endpoint of each port of each active service, in their order. */
+export function endpointsOf(services: readonly ServiceView[], apps: AppAddresses): Endpoint[] {
   return services.flatMap((service) => {
-    const { status, hostAddress, description } = service;
-    if (status !== 'active' || hostAddress === null) return [];
-    return description.ports.flatMap((port): [string, string][] => {
-      const published = service.ports.find(
-        (one) => one.port === port.port_number && one.protocol === port.protocol,
-      );
-      if (!published) return [];
-      const host = hostAddress.includes(':') ? `[${hostAddress}]` : hostAddress;
-      const url = port.url_template
-        .replaceAll('{ip_port}', `${host}:${published.hostPort}`)
-        .replaceAll('{proxy_path}', '/');
-      return [[port.name, url]];
+    if (service.status !== 'active') return [];
+    return service.description.ports.flatMap((port): Endpoint[] => {
+      const endpoint = {
+        name: port.name,
+        app: appAddress(apps, service.id, port),
+        path: pathAddress(apps, service.id, port),
+        published: publishedUrl(service, port, proxyPath(apps, service.id, port) ?? '/'),
+      };
+      return urlsOf(endpoint).length > 0 ? [endpoint] : [];
     });
   });
+}
+
+/** Those through Berth first, since everybody reaches them. */
+export const urlsOf = ({ app, path, published }: Endpoint): string[] =>
+  [app, path, published].filter((url) => url !== undefined);
+
+/** [name, URL] of each of them (api: execution endpoint item). */
+export const endpointPairs = (endpoints: readonly Endpoint[]): [name: string, url: string][] =>
+  endpoints.flatMap((endpoint) => urlsOf(endpoint).map((url): [string, string] => [endpoint.name, url]));
+
+function publishedUrl({ hostAddress, ports }: ServiceView, port: Port, path: string): string | undefined {
+  const published = ports.find((one) => one.port === port.port_number && one.protocol === port.protocol);
+  if (!published || hostAddress === null) return undefined;
+  const host = hostAddress.includes(':') ? `[${hostAddress}]` : hostAddress;
+  return port.url_template
+    .replaceAll('{ip_port}', `${host}:${published.hostPort}`)
+    .replaceAll('{proxy_path}', path);
 }
 
 /**

@@ -8,7 +8,8 @@ import type { ExecutionView, ServiceView } from '../../core/views/execution-view
 import type { SchedulerStatistics } from '../../core/views/statistics.ts';
 import { DatabaseError } from '../../store/db/db.ts';
 import type { Statuses, Words } from '../words.ts';
-import type { ExecutionJson, ServiceJson, StatisticsJson } from './schemas.ts';
+import type { ExecutionJson, StatisticsJson } from './schemas.ts';
+import type { ServiceJson } from './service-schemas.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
 

@@ -3,11 +3,9 @@
  * them. They check nothing while requests are served.
  */
 import * as z from 'zod';
-import { applicationSchema, serviceSchema } from '../../../shared/application-schema.ts';
+import { applicationSchema } from '../../../shared/application-schema.ts';
 import { executionStatuses } from '../../core/model/execution.ts';
-import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
 import { filterNames } from '../../core/scheduling/host-filters.ts';
-import { serviceHealths } from '../../core/views/execution-views.ts';
 import type { Words } from '../words.ts';
 
 const id = z.int().positive();
@@ -80,10 +78,6 @@ export const discoverySchema = z
     dns_names: z.array(z.string()).describe('The DNS name of each active instance'),
   })
   .meta({ id: 'Discovery' });
-
-export const endpointsSchema = z
-  .array(z.tuple([z.string(), z.string()]).describe('Name and URL'))
-  .meta({ id: 'Endpoints' });
 
 const sentence = z.string().describe('A sentence for people');
 const REASONS = 'What it waits for, in lists below /native only, while it is queued and if that is known';
@@ -170,42 +164,6 @@ export const explanationSchema = (words: Words) =>
     })
     .meta({ id: 'Explanation' });
 
-export const serviceViewSchema = z
-  .strictObject({
-    id,
-    name: z.string().describe('The service group and a number'),
-    service_group: z.string(),
-    execution_id: id,
-    status: z.enum(serviceStatuses),
-    backend_status: z.enum(backendStatuses).describe('State of the container when its host last reported it'),
-    ip_address: z.string().describe('Empty while there is no container'),
-    backend_id: z.string().describe('Id of the container; empty while there is none'),
-    error_message: z.string().nullable(),
-    description: serviceSchema,
-    progress: z
-      .string()
-      .optional()
-      .describe(
-        'What its host is doing for its start, e.g. pulling its image; absent when it is doing nothing',
-      ),
-    exit_code: z
-      .int()
-      .nullable()
-      .optional()
-      .describe(
-        'Exit code of its last container if that ended by itself, else null; only under /native/api/0.7',
-      ),
-    endpoints: endpointsSchema.optional().describe('Its endpoints; only under /native/api/0.7'),
-    health: z
-      .enum(serviceHealths)
-      .nullable()
-      .optional()
-      .describe(
-        'What checks of its health have found; null if it has none, or does not run; only under /native/api/0.7',
-      ),
-  })
-  .meta({ id: 'Service' });
-
 export const userSchema = z
   .strictObject({
     id,
@@ -290,7 +248,6 @@ export type StatisticsJson = z.infer<typeof statisticsSchema>;
 export type DiscoveryJson = z.infer<typeof discoverySchema>;
 export type ExecutionJson = z.infer<ReturnType<typeof executionSchema>>;
 export type ExplanationJson = z.infer<ReturnType<typeof explanationSchema>>;
-export type ServiceJson = z.infer<typeof serviceViewSchema>;
 export type UserJson = z.infer<typeof userSchema>;
 export type RoleJson = z.infer<typeof roleSchema>;
 export type QuotaJson = z.infer<typeof quotaSchema>;

@@ -9,16 +9,15 @@ import { executionFilters } from '../json/execution-filter-query.ts';
 import { eventQuery, grantSchema } from '../json/request-schemas.ts';
 import {
   discoverySchema,
-  endpointsSchema,
   executionSchema,
   explanationSchema,
   type Group,
   groupSchemas,
   infoSchema,
-  serviceViewSchema,
   statisticsSchema,
   tokenSchema,
 } from '../json/schemas.ts';
+import { endpointsSchema, serviceViewSchema } from '../json/service-schemas.ts';
 import { usageSchema } from '../json/usage-schemas.ts';
 import type { Variant } from '../variants/variant.ts';
 import { accountOperations } from './account-operations.ts';

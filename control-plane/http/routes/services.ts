@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { authorise } from '../../core/accounts/account.ts';
 import { requirementOf } from '../../core/model/resources.ts';
 import { serviceSeenAt } from '../../core/views/early-end.ts';
+import { appAddresses } from '../../operations/app-addresses.ts';
 import type { Context } from '../../operations/context.ts';
 import { describeService, discover, getService } from '../../operations/executions/services.ts';
 import { readServiceUsage } from '../../operations/executions/usage.ts';
@@ -37,9 +38,8 @@ export function serviceRoutes(
     });
   routes.get('/:id', async (c) => {
     const service = await readService(context, c.get('actor'), pathId(c, 'id'));
-    return json(
-      variant.serviceJson(variant.hidesEarlyEnds ? serviceSeenAt(service, context.nowMs()) : service),
-    );
+    const seen = variant.hidesEarlyEnds ? serviceSeenAt(service, context.nowMs()) : service;
+    return json(variant.serviceJson(seen, await appAddresses(context)));
   });
   return routes;
 }

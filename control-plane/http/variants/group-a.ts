@@ -1,5 +1,6 @@
 /** Group A of the contract (api-spec): users are identified by name, and the API does not manage them. */
 
+import { endpointPairs } from '../../core/views/execution-views.ts';
 import { schedulerSummary } from '../../operations/cluster/statistics.ts';
 import { openServiceLog } from '../../operations/executions/services.ts';
 import { VERSION } from '../../version.ts';
@@ -27,7 +28,7 @@ export const groupA: Variant = {
   loginResult: ({ user, role }): LoginJson => ({ role: role.name, uid: user.username }),
   executionText: (execution) => executionText(execution, words),
   serviceJson,
-  endpointsJson: (endpoints) => endpoints,
+  endpointsJson: endpointPairs,
   validated: {},
   statistics: async (context) => schedulerJson(await schedulerSummary(context)),
   openLog: (context, actor, id) => openServiceLog(context, actor, id, 'raw'),

@@ -1,11 +1,13 @@
 /**
  * Group B with what only Berth's own programs need (SPEC H430 to H432, H480 to H483, H503, H512, H532, H565,
- * H644, H657, H658).
+ * H644, H657, H658, H741).
  */
-import { endpointsOf, healthOf } from '../../core/views/execution-views.ts';
+import { type AppAddresses, appAddress, pathAddress, sharedWithUsers } from '../../core/apps/app-address.ts';
+import { endpointPairs, endpointsOf, healthOf, type ServiceView } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, serviceJson } from '../json/render.ts';
-import type { QuotaJson, ServiceJson } from '../json/schemas.ts';
+import type { QuotaJson } from '../json/schemas.ts';
+import type { ServiceJson } from '../json/service-schemas.ts';
 import { ownQuotas, quotas } from '../resources/quotas.ts';
 import { ownRoles, roles } from '../resources/roles.ts';
 import { linkable, users } from '../resources/users.ts';
@@ -26,10 +28,12 @@ export const native: Variant = {
       time_limit: execution.timeLimitS,
       ...(execution.waitingFor && { waiting_for: [...execution.waitingFor] }),
     }),
-  serviceJson: (service): ServiceJson => ({
+  serviceJson: (service, apps): ServiceJson => ({
     ...serviceJson(service),
     exit_code: service.hasDied ? (service.exit?.code ?? null) : null,
-    endpoints: endpointsOf([service]),
+    endpoints: endpointPairs(endpointsOf([service], apps)),
+    applications: applicationsOf(service, apps),
+    shared: sharedWithUsers(service),
     health: healthOf(service),
   }),
   accounts: {
@@ -46,3 +50,10 @@ export const native: Variant = {
     },
   },
 };
+
+/** Whatever its state: each address shows what the service waits for, until it runs. */
+const applicationsOf = ({ id, description }: ServiceView, apps: AppAddresses) =>
+  description.ports.flatMap((port) => {
+    const url = appAddress(apps, id, port) ?? pathAddress(apps, id, port);
+    return url === undefined ? [] : [{ name: port.name, port_number: port.port_number, url }];
+  });

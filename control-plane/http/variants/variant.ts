@@ -10,7 +10,8 @@ import type {
   UserChanges,
   UserFilter,
 } from '../../core/accounts/account-input.ts';
-import type { ServiceView } from '../../core/views/execution-views.ts';
+import type { AppAddresses } from '../../core/apps/app-address.ts';
+import type { Endpoint, ServiceView } from '../../core/views/execution-views.ts';
 import type { TokenRules } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import type { OverQuota } from '../../operations/executions/executions.ts';
@@ -25,7 +26,7 @@ export type Variant = Words & Statuses & Answers & Routes;
 export interface Answers {
   loginResult(account: Account): unknown;
   executionText(execution: ListedExecution): string;
-  serviceJson(service: ServiceView): unknown;
+  serviceJson(service: ServiceView, apps: AppAddresses): unknown;
   endpointsJson(endpoints: readonly Endpoint[]): unknown;
   /** The answer to a valid description. */
   validated: unknown;
@@ -101,5 +102,3 @@ export interface TokenVariant extends TokenRules {
   /** The answer that confirms a revocation. */
   revokedResult(text: string): unknown;
 }
-
-type Endpoint = [name: string, url: string];

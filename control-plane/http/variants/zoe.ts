@@ -2,7 +2,13 @@
  * API of the earlier platform, as its servers of 2018.12 and 2017.12 answer, so that their released clients
  * work unchanged (SPEC.md H150 to H167).
  */
-import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
+import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
+import {
+  type Endpoint,
+  endpointPairs,
+  isEssential,
+  type ServiceView,
+} from '../../core/views/execution-views.ts';
 import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import { groupA } from './group-a.ts';
@@ -42,14 +48,26 @@ const zoe = {
   queueFull: 'conflict',
 } as const;
 
-const zoeServiceJson = (service: ServiceView) => ({
+const zoeServiceJson = (service: ServiceView, apps: AppAddresses) => ({
   ...serviceJson(service),
   essential: isEssential(service),
   backend_host: service.hostName,
   // The first start is not a restart.
   restart_count: Math.max(0, service.starts - 1),
-  proxy_address: null,
+  proxy_address: proxyAddress(service, apps),
 });
+
+/** The address of the first port that has one, without a scheme, which clients put before it. */
+function proxyAddress({ id, description }: ServiceView, apps: AppAddresses): string | null {
+  const [first] = description.ports.flatMap((port) => pathAddress(apps, id, port) ?? []);
+  return first?.replace(/^https?:\/\//, '') ?? null;
+}
+
+/** The URL of the port, and where the proxy has it. */
+const proxied = ({ name, published, path, app }: Endpoint) => {
+  const outside = path ?? app ?? null;
+  return [name, published ?? outside, outside];
+};
 
 export const zoe2018: Variant = {
   ...groupB,
@@ -62,7 +80,7 @@ export const zoe2018: Variant = {
     return `${executionText(execution, groupB).slice(0, -1)},"size":${size}}`;
   },
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints: endpoints.map(([name, url]) => [name, url, null]) }),
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
   async statistics(context) {
     const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
     return {
@@ -86,7 +104,7 @@ export const zoe2017: Variant = {
   version: '2017.12',
   userInfo: true,
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints }),
+  endpointsJson: (endpoints) => ({ endpoints: endpointPairs(endpoints) }),
   async statistics(context) {
     const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
     return {

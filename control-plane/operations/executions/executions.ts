@@ -12,7 +12,12 @@ import { OperationError } from '../../core/model/errors.ts';
 import { isEnded } from '../../core/model/execution.ts';
 import type { Made, RequestKey } from '../../core/model/idempotency.ts';
 import { type ExecutionFilter, isOwner, type Position } from '../../core/views/execution-filter.ts';
-import { type ExecutionLine, type ExecutionView, endpointsOf } from '../../core/views/execution-views.ts';
+import {
+  type Endpoint,
+  type ExecutionLine,
+  type ExecutionView,
+  endpointsOf,
+} from '../../core/views/execution-views.ts';
 import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
 import { findKey } from '../../store/accounts/idempotency-keys.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
@@ -29,6 +34,7 @@ import {
   findState,
   listExecutions as readExecutions,
 } from '../../store/executions/executions.ts';
+import { appAddresses } from '../app-addresses.ts';
 import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
 import { findSecretProblem } from '../secrets/start-secrets.ts';
@@ -265,9 +271,10 @@ export const deleteExecution = (
     context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' }), isStrict),
   );
 
-/** [name, URL] of each port that the execution exposes now. */
-export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {
-  return endpointsOf(await getServices(context, actor, id));
+/** Where users reach the ports of the execution now. */
+export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<Endpoint[]> {
+  const services = await getServices(context, actor, id);
+  return endpointsOf(services, await appAddresses(context));
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Parses submissions and drafts: the body, the name, and the application description inside. */
 import * as z from 'zod';
 import { type Validation, validationSteps } from '../../../shared/application.ts';
-import type { Application } from '../../../shared/application-schema.ts';
+import { type Application, shareSchema } from '../../../shared/application-schema.ts';
 import { schemaMessage } from '../../../shared/application-words.ts';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
@@ -29,6 +29,7 @@ export const submissionSchema = z.object({
   name: nameOf(128),
   application: z.unknown(),
   time_limit: timeLimit.optional(),
+  share: shareSchema.describe('"users" is the same as "share": "users" in the description').optional(),
 });
 
 /** The same with the names of the earlier platform (H167). */
@@ -70,7 +71,8 @@ function* inputSteps(
       'invalid',
       `The body must be {"name": text, "application": object}. ${problems}`,
     );
-  const { name, application, time_limit: timeLimitS } = data;
+  const { name, time_limit: timeLimitS } = data;
+  const application = sharedAs(data.share, data.application);
   const text = known && JSON.stringify(application);
   const found = text === undefined ? undefined : known?.find(text);
   if (text !== undefined && found) return { name, application: found, description: text, timeLimitS };
@@ -80,6 +82,12 @@ function* inputSteps(
   known?.add(description, valid);
   return { name, application: valid, description, timeLimitS };
 }
+
+/** The description with what the body states beside it. */
+const sharedAs = (share: Application['share'], application: unknown): unknown =>
+  share === undefined || typeof application !== 'object' || application === null || Array.isArray(application)
+    ? application
+    : { ...application, share };
 
 /** The same for a body that is in memory already. */
 export const submissionOf = async (body: unknown): Promise<SubmissionInput> => finish(submissionSteps(body));

@@ -9,9 +9,11 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { MAX_START_SECRET_BYTES, type StartSecrets } from '../../../shared/protocol/secrets.ts';
 import { secretsIn } from '../../../shared/variables.ts';
 import { type SecretName, secretProblem } from '../../core/accounts/secret.ts';
+import { type Port, proxyPath } from '../../core/apps/app-address.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { findSealedSecrets, findSecretKeys } from '../../store/accounts/user-secrets.ts';
 import { findAssignedService } from '../../store/executions/assigned-service.ts';
+import { appAddresses } from '../app-addresses.ts';
 import type { Context } from '../context.ts';
 import type { CountBytes } from './secret-fetches.ts';
 
@@ -63,7 +65,7 @@ const textOf = ({ kind, name }: SecretName): string => `${kind} ${name}`;
  * if a value is missing or too long, with what the user can do.
  */
 export async function readStartSecrets(
-  { db, seal, deploymentName }: Pick<Context, 'db' | 'seal' | 'deploymentName'>,
+  { db, seal, deploymentName, appPlaces }: Pick<Context, 'db' | 'seal' | 'deploymentName' | 'appPlaces'>,
   hostId: number,
   key: ServiceKey,
   count: CountBytes,
@@ -81,8 +83,13 @@ export async function readStartSecrets(
     path,
     content: Buffer.from(valueFor({ kind: 'file', name })).toString('base64'),
   }));
-  const environment = environmentOf(instance, definition, { ...context, deploymentName }, (name) =>
-    utf8.decode(valueFor({ kind: 'secret', name })),
+  const addresses = await appAddresses({ db, appPlaces });
+  const proxyPathOf = (port: Port) => proxyPath(addresses, key.service, port);
+  const environment = environmentOf(
+    instance,
+    definition,
+    { ...context, deploymentName, proxyPathOf },
+    (name) => utf8.decode(valueFor({ kind: 'secret', name })),
   );
   const tooLong = environment.find(
     ([name, value]) => Buffer.byteLength(name + value) + 1 > MAX_ARGUMENT_BYTES,

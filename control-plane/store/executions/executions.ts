@@ -246,6 +246,7 @@ function unplacedViews(execution: ExecutionView): ServiceView[] {
   return expandApplication(application).map(({ name, group, definition }, at) => ({
     ...UNPLACED,
     ...{ id: serviceIds[at] ?? 0, executionId, userId, name, group, description: definition },
+    share: application.share,
     execution: { status: execution.status, timeStartMs: execution.timeStartMs },
   }));
 }
@@ -287,6 +288,7 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   hostId: numberOrNull(row.host_id),
   hostAddress: row.address === null ? null : String(row.address),
   starts: Number(row.generation),
+  share: application.share,
   description: definitionOf(application, String(row.service_group)),
 });
 

@@ -21,6 +21,9 @@ export interface SimpleApplication {
   /** One NAME=value per line. */
   environment: string;
   ports: readonly SimplePort[];
+  /** Boxes that are ticked: everybody may use the web applications; hosts publish no port. */
+  isShared: boolean;
+  isUnpublished: boolean;
 }
 
 export interface SimplePort {
@@ -41,6 +44,8 @@ export const FRESH: SimpleApplication = {
   life: 'ends',
   environment: '',
   ports: [EMPTY_PORT],
+  isShared: false,
+  isUnpublished: false,
 };
 
 /** What users read for each `life`. */
@@ -78,6 +83,8 @@ export function readSimple(form: URLSearchParams): SimpleApplication {
       name: text(`port_name-${row}`).trim(),
       kind: text(`port_kind-${row}`),
     })),
+    isShared: text('share') === 'users',
+    isUnpublished: text('publish') === 'no',
   };
 }
 
@@ -192,6 +199,7 @@ function describe(simple: SimpleApplication, name: string): { description: unkno
     environment: lines.map(({ text }) => pairOf(text)),
     volumes: [],
     ports: rows.map(({ port }) => portOf(port)),
+    ...(simple.isUnpublished && { publish: false }),
     command: simple.command.trim() === '' ? null : simple.command,
   };
   const description = {
@@ -199,6 +207,7 @@ function describe(simple: SimpleApplication, name: string): { description: unkno
     version: 3,
     will_end: simple.life === 'ends',
     size: 1,
+    ...(simple.isShared && { share: 'users' }),
     services: [service],
   };
   return { description, sources: sourcesOf(lines, rows) };

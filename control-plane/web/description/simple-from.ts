@@ -27,7 +27,11 @@ export function simpleFrom(name: string, description: string): SimpleApplication
   return isSame ? simple : undefined;
 }
 
-function fieldsOf(name: string, { will_end }: Application, service: ServiceDescription): SimpleApplication {
+function fieldsOf(
+  name: string,
+  { will_end, share }: Application,
+  service: ServiceDescription,
+): SimpleApplication {
   const { image, command, resources, environment, ports } = service;
   const memory = resources.memory.min === null ? null : memoryEntry(resources.memory.min);
   return {
@@ -37,6 +41,8 @@ function fieldsOf(name: string, { will_end }: Application, service: ServiceDescr
     life: will_end ? 'ends' : 'stays',
     environment: environment.map(([variable, value]) => `${variable}=${value}`).join('\n'),
     ports: ports.map(portFrom),
+    isShared: share === 'users',
+    isUnpublished: service.publish === false,
   };
 }
 

@@ -282,7 +282,9 @@ export const seen = {
     state: 'running',
     containerId: `c${of.service}`,
     ipAddress: '172.18.0.2',
-    ports: of.ports.map((one) => ({ ...one, hostPort: 30_000 + one.port })),
+    ports: of.ports
+      .filter(({ publish }) => publish !== false)
+      .map((one) => ({ ...one, hostPort: 30_000 + one.port })),
     startedAtMs: 1_000,
   }),
   exited: (of: ServiceKey, exitCode: number, outOfMemory = false): Observation => ({

@@ -98,3 +98,34 @@ test('C27: an assignment has everything that an agent needs, and matches the pro
     volumes: [{ name: 'data', path: '/srv/data', readOnly: true }],
   });
 });
+
+test('H742, P290: a port is not published if it or its service says so, and what the port says wins', () => {
+  const port = (port_number: number, more: object = {}) => ({
+    ...{ name: `p${port_number}`, port_number, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' },
+    ...more,
+  });
+  const portsOf = (definition: Parameters<typeof service>[0]) =>
+    assignmentOf(key, 'web0', service(definition), LIMIT, context).ports;
+  const [plain, hidden] = [
+    { port: 1, protocol: 'tcp' },
+    { port: 2, protocol: 'tcp', publish: false },
+  ];
+  expect(portsOf({ ports: [port(1), port(2, { publish: false })] })).toEqual([plain, hidden]);
+  expect(portsOf({ publish: false, ports: [port(1, { publish: true }), port(2)] })).toEqual([plain, hidden]);
+  expect(portsOf({ publish: true, ports: [port(1)] })).toEqual([plain]);
+});
+
+test('H745: the container has the path of each port that has one, whatever the description sets', () => {
+  const ports = [80, 81].map((port_number) => ({
+    ...{ name: `p${port_number}`, port_number, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' },
+  }));
+  const definition = service({ ports, environment: [['REVERSE_PROXY_PATH_80', '/own']] });
+  const proxyPathOf = ({ port_number }: { port_number: number }) =>
+    port_number === 80 ? '/80-1-proof' : undefined;
+  const { environment } = assignmentOf(key, 'web0', definition, LIMIT, { ...context, proxyPathOf });
+  expect(environment.filter(([name]) => name.startsWith('REVERSE_PROXY_PATH_'))).toEqual([
+    ['REVERSE_PROXY_PATH_80', '/own'],
+    ['REVERSE_PROXY_PATH_80', '/80-1-proof'],
+  ]);
+  expect(new Map(environment).get('REVERSE_PROXY_PATH_80')).toBe('/80-1-proof');
+});

@@ -38,6 +38,7 @@ describe('settings', () => {
     const renamed = namesBelow('Renamed settings');
     const files = [
       'control-plane/config.ts',
+      'control-plane/operations/app-places.ts',
       'control-plane/operations/sign-on/settings.ts',
       'control-plane/directory/ldap-settings.ts',
     ];

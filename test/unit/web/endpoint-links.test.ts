@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ServiceView } from '../../../control-plane/core/views/execution-views.ts';
-import { endpoints } from '../../../control-plane/web/pages/executions/execution-parts.ts';
+import { endpoints } from '../../../control-plane/web/pages/executions/execution-endpoints.ts';
 import { service } from '../../support/fixtures/descriptions.ts';
 
 /** The endpoints on the page of an execution whose description has this template, however it was stored. */
@@ -12,7 +12,7 @@ const pageOf = (url_template: string): string => {
     description: service({ ports: [port] }),
     ports: [{ port: 80, protocol: 'tcp', hostPort: 8080 }],
   };
-  return String(endpoints([view as unknown as ServiceView], 'running'));
+  return String(endpoints([view as unknown as ServiceView], 'running', {}));
 };
 
 test.each([

@@ -5,6 +5,7 @@ import {
   readSimple,
   type SimpleApplication,
 } from '../../../control-plane/web/description/simple-application.ts';
+import { simpleFrom } from '../../../control-plane/web/description/simple-from.ts';
 import { validateApplication } from '../../../shared/application.ts';
 
 const typed = (changes: Partial<SimpleApplication> = {}) =>
@@ -43,6 +44,16 @@ describe('W43: the form', () => {
       { name: 'Port 8080', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/' },
       { name: 'Names', port_number: 53, protocol: 'udp', url_template: 'udp://{ip_port}' },
     ]);
+  });
+  test('W221: its boxes share the web applications and keep ports off the host, and are ticked for such a description', () => {
+    const form = new URLSearchParams({ name: 'n', image: 'i', share: 'users', publish: 'no' });
+    const { body } = checkSimple({ ...FRESH, ...readSimple(form), cores: '1', memory_unit: 'MiB' });
+    expect(body?.application).toMatchObject({ share: 'users', services: [{ publish: false }] });
+    expect(simpleFrom('n', JSON.stringify(body?.application))).toMatchObject({
+      ...{ isShared: true, isUnpublished: true },
+    });
+    expect(readSimple(new URLSearchParams())).toMatchObject({ isShared: false, isUnpublished: false });
+    expect(JSON.stringify(typed().body?.application)).not.toMatch(/share|publish/);
   });
   test('W43: the environment has one variable per line, whose value may contain anything', () => {
     const environment = ' A=b=c d \n\nURL=http://{dns_name#self}/\nEMPTY=';

@@ -1,5 +1,6 @@
 /** The description on an execution's page: what it says of each service, and the text as submitted. */
 import type { Application, ServiceDescription } from '../../../../shared/application-schema.ts';
+import { sharedWithUsers } from '../../../core/apps/app-address.ts';
 import { requirementOf } from '../../../core/model/resources.ts';
 import { coresText, count, memoryText } from '../../../core/model/text.ts';
 import type { ExecutionView } from '../../../core/views/execution-views.ts';
@@ -24,6 +25,7 @@ export function aboutDescription(execution: ExecutionView, username: string): Ht
 <dt>Application</dt><dd>${application.name}</dd>
 <dt>Type</dt><dd>${application.will_end ? LIFE_TEXTS.ends : LIFE_TEXTS.stays}</dd>
 ${timeLimitS === null ? '' : html`<dt>Time limit</dt><dd>${duration(timeLimitS * 1_000)}</dd>`}
+${sharedWithUsers(application) ? html`<dt>Web applications</dt><dd>for everybody who is logged in</dd>` : ''}
 <dt>Owner</dt><dd>${userName}${userName === username ? ' (you)' : ''}</dd>
 </dl>
 ${definitions(application.services)}

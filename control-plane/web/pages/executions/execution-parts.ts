@@ -1,9 +1,8 @@
-/** Parts of an execution's page: its timeline, why it waits, its endpoints and its services. */
+/** Parts of an execution's page: its timeline, why it waits, and its services. */
 
 import { type ExecutionStatus, isEnded } from '../../../core/model/execution.ts';
 import {
   type ExecutionView,
-  endpointsOf,
   healthOf,
   isEssential,
   type ServiceHealth,
@@ -91,26 +90,6 @@ ${backfillReservedFor === null ? '' : html`<p>Capacity is reserved for <a href="
 ${places && places.length > 0 ? html`<p>Planned placement:</p><ul>${places}</ul>` : ''}
 </section>`;
 }
-
-export function endpoints(services: readonly ServiceView[], status: ExecutionStatus): Html | '' {
-  const found = endpointsOf(services);
-  const expected = services.some(({ description }) => description.ports.length > 0);
-  if (found.length === 0 && (!expected || status !== 'starting')) return '';
-  const rows = found.map(
-    ([name, url], at) => html`
-<li><strong>${name}</strong>
-${isWebAddress(url) ? html`<a id="endpoint-${at}" href="${url}" target="_blank" rel="noopener noreferrer">${url}</a>` : html`<code id="endpoint-${at}">${url}</code>`}
-<button type="button" class="quiet small scripted" data-copy="endpoint-${at}" aria-label="Copy the URL of ${name}">Copy</button></li>`,
-  );
-  return html`
-<section aria-labelledby="endpoints-title">
-<h2 id="endpoints-title">Endpoints</h2>
-${rows.length > 0 ? html`<ul class="endpoints">${rows}</ul>` : html`<p class="quiet">Endpoints appear once the services are active.</p>`}
-</section>`;
-}
-
-/** Only http and https addresses become links: other schemes could run code on a click. */
-export const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
 
 /** Rows shown at first. */
 const MAX_SERVICES = 100;

@@ -1,10 +1,12 @@
 /** The page of an execution: its state with the reason, and its actions. */
 import { Hono } from 'hono';
+import type { AppAddresses } from '../../../core/apps/app-address.ts';
 import { OperationError } from '../../../core/model/errors.ts';
 import { isEnded } from '../../../core/model/execution.ts';
 import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
 import { pathId } from '../../../http/request.ts';
+import { appAddresses } from '../../../operations/app-addresses.ts';
 import {
   deleteExecution,
   explainExecution,
@@ -22,7 +24,8 @@ import { badge, crumbs, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { indentSteps } from '../../description/indented.ts';
 import { aboutDescription } from './execution-description.ts';
-import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
+import { endpoints } from './execution-endpoints.ts';
+import { ended, serviceTable, timeline, waiting } from './execution-parts.ts';
 
 export function executionPage(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -50,11 +53,12 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
 async function showExecution(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
   const actor = c.get('actor');
   const execution = await getExecution(deps, actor, id);
-  const [services, explanation] = await Promise.all([
+  const [services, explanation, apps] = await Promise.all([
     listExecutionServices(deps, actor, id),
     isEnded(execution) ? undefined : explained(deps, c, id),
+    appAddresses(deps),
   ]);
-  return detailPage(c, execution, services, explanation);
+  return detailPage(c, execution, { services, explanation, apps });
 }
 
 async function descriptionFile(c: WebContext, { id, description }: ExecutionView): Promise<Response> {
@@ -96,11 +100,16 @@ async function explained(deps: WebDeps, c: WebContext, id: number): Promise<Expl
   }
 }
 
+interface Shown {
+  services: readonly ServiceView[];
+  explanation: Explanation | undefined;
+  apps: AppAddresses;
+}
+
 function detailPage(
   c: WebContext,
   execution: ExecutionView,
-  services: readonly ServiceView[],
-  explanation: Explanation | undefined,
+  { services, explanation, apps }: Shown,
 ): Promise<Response> {
   const { id, name, status } = execution;
   const { user, role } = c.get('account');
@@ -124,7 +133,7 @@ ${live(
 ${timeline(execution, nowMs)}
 ${isEnded(execution) ? end(execution, services, nowMs) : ''}
 ${explanation && !isEnded(execution) ? waiting(explanation) : ''}
-${endpoints(services, status)}
+${endpoints(services, status, apps)}
 ${serviceTable(id, services, { showAll: c.req.query('services') === 'all', linksHosts: seesCluster(role) })}`,
 )}
 ${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username) : ''}`,

@@ -27,7 +27,7 @@ ${field({ name: 'image', label: 'Image', hint: 'An image that the hosts have, or
 </div>
 ${field({ name: 'command', label: 'Command', hint: "Optional. Default: the image's own command.", problems }, (it) => html`<input ${it} class="mono" value="${simple.command}" autocomplete="off" autocapitalize="none" spellcheck="false">`)}
 ${resources(simple, problems)}
-${portRows(simple.ports, problems)}
+${portRows(simple, problems)}
 ${field(
   {
     name: 'environment',
@@ -62,15 +62,20 @@ ${Object.entries(LIFE_TEXTS).map(
 </fieldset>`;
 
 /** The script adds and removes rows without asking the server. */
-function portRows(ports: readonly SimplePort[], problems: Problems): Html {
+function portRows({ ports, isShared, isUnpublished }: SimpleApplication, problems: Problems): Html {
   const rows = ports.length > 0 ? ports : [EMPTY_PORT];
   return html`
 <fieldset id="ports"><legend>Ports</legend>
 ${rows.map((port, at) => portRow(port, at, problems))}
 ${problems.ports ? html`<p class="problem">${problems.ports}</p>` : ''}
 <button name="action" value="add-port" formnovalidate>Add port</button>
+${box('publish', 'no', 'Do not publish the ports on the host', isUnpublished)}
+${box('share', 'users', 'Let everybody who is logged in use the web applications', isShared)}
 </fieldset>`;
 }
+
+const box = (name: string, value: string, label: string, isTicked: boolean): Html =>
+  html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${isTicked ? html` checked` : ''}> ${label}</label>`;
 
 function portRow({ name, number, kind }: SimplePort, at: number, problems: Problems): Html {
   const labelled = (part: string, label: string, control: (attributes: Html) => Html) =>

@@ -191,6 +191,16 @@ describe('isolation', () => {
       '53/udp': [{ HostIp: '', HostPort: '' }],
     });
   });
+  test('P290: a port that the host must not publish is exposed to other containers only', () => {
+    const ports = [
+      { port: 80, protocol: 'tcp' as const, publish: false as const },
+      { port: 81, protocol: 'tcp' as const },
+    ];
+    const options = optionsOf({ ports });
+    expect(options.ExposedPorts).toEqual({ '80/tcp': {}, '81/tcp': {} });
+    expect(options.HostConfig?.PortBindings).toEqual({ '81/tcp': [{ HostIp: '', HostPort: '' }] });
+    expect(options.HostConfig).not.toHaveProperty('PublishAllPorts');
+  });
   test('P106: ports are published on the address of the settings', () => {
     const ports = [{ port: 80, protocol: 'tcp' as const }];
     const { HostConfig } = containerOptions(assignment({ ports }), { ...around, bind: '10.0.0.5' });

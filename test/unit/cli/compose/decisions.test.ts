@@ -116,6 +116,13 @@ test('L77: fields of x-berth win as they are', () => {
   );
 });
 
+test('L77, H740, H742: x-berth shares the web applications, and keeps ports off the host', () => {
+  const fields = mainFile('ports: [80]\nx-berth: {publish: false}');
+  const { description } = translated(`x-berth: {share: users}\n${fields}`);
+  expect(description).toMatchObject({ share: 'users', services: [{ publish: false }] });
+  expect(problemsOf(`x-berth: {share: all}\n${fields}`).join(' ')).toContain('share');
+});
+
 test('L77: without essential_count of its own, all instances of x-berth are essential', () => {
   expect(mainOf('x-berth: {total_count: 4}')).toMatchObject({ total_count: 4, essential_count: 4 });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   definitionOf,
+  endpointPairs,
   endpointsOf,
   isEssential,
   type ServiceView,
@@ -35,16 +36,20 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
     hostId: 1,
     hostAddress: '192.0.2.1',
     starts: 1,
+    share: undefined,
     description: service({ ports: [http] }),
     ...changes,
   };
 }
 
+/** Where only hosts publish ports. */
+const pairsOf = (...services: ServiceView[]) => endpointPairs(endpointsOf(services, {}));
+
 test('C20: an endpoint is the template with the address of the host and the published port', () => {
-  expect(endpointsOf([view()])).toEqual([['web page', 'http://192.0.2.1:32768/x']]);
+  expect(pairsOf(view())).toEqual([['web page', 'http://192.0.2.1:32768/x']]);
 });
 test('C20: an IPv6 address is put in brackets', () => {
-  expect(endpointsOf([view({ hostAddress: '2001:db8::1' })])).toEqual([
+  expect(pairsOf(view({ hostAddress: '2001:db8::1' }))).toEqual([
     ['web page', 'http://[2001:db8::1]:32768/x'],
   ]);
 });
@@ -57,7 +62,7 @@ test('C20: each port of each active service has an endpoint', () => {
       { port: 80, protocol: 'tcp', hostPort: 6 },
     ],
   });
-  expect(endpointsOf([both, view()]).map(([, url]) => url)).toEqual([
+  expect(pairsOf(both, view()).map(([, url]) => url)).toEqual([
     'http://192.0.2.1:6/x',
     'udp://192.0.2.1:5',
     'http://192.0.2.1:32768/x',
@@ -68,7 +73,7 @@ test.each<[string, Partial<ServiceView>]>([
   ['whose host has no address', { hostAddress: null }],
   ['whose port is not published', { ports: [{ port: 81, protocol: 'tcp', hostPort: 1 }] }],
 ])('C20: a service %s has no endpoints', (_, changes) => {
-  expect(endpointsOf([view(changes)])).toEqual([]);
+  expect(pairsOf(view(changes))).toEqual([]);
 });
 test('C27: the first instances of a group are essential', () => {
   const description = service({ name: 'web', total_count: 12, essential_count: 2 });

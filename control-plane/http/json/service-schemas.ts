@@ -1,0 +1,60 @@
+/** Schemas of services and of their endpoints, as the API shows them. */
+import * as z from 'zod';
+import { serviceSchema } from '../../../shared/application-schema.ts';
+import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
+import { serviceHealths } from '../../core/views/execution-views.ts';
+
+const id = z.int().positive();
+
+export const endpointsSchema = z
+  .array(z.tuple([z.string(), z.string()]).describe('Name and URL'))
+  .meta({ id: 'Endpoints' });
+
+export const serviceViewSchema = z
+  .strictObject({
+    id,
+    name: z.string().describe('The service group and a number'),
+    service_group: z.string(),
+    execution_id: id,
+    status: z.enum(serviceStatuses),
+    backend_status: z.enum(backendStatuses).describe('State of the container when its host last reported it'),
+    ip_address: z.string().describe('Empty while there is no container'),
+    backend_id: z.string().describe('Id of the container; empty while there is none'),
+    error_message: z.string().nullable(),
+    description: serviceSchema,
+    progress: z
+      .string()
+      .optional()
+      .describe(
+        'What its host is doing for its start, e.g. pulling its image; absent when it is doing nothing',
+      ),
+    exit_code: z
+      .int()
+      .nullable()
+      .optional()
+      .describe(
+        'Exit code of its last container if that ended by itself, else null; only under /native/api/0.7',
+      ),
+    endpoints: endpointsSchema.optional().describe('Its endpoints; only under /native/api/0.7'),
+    applications: z
+      .array(z.strictObject({ name: z.string(), port_number: z.int(), url: z.string() }))
+      .optional()
+      .describe(
+        'Where its web applications are, each with the name of its port; empty if the deployment has no ' +
+          'addresses for them; only under /native/api/0.7',
+      ),
+    shared: z
+      .boolean()
+      .optional()
+      .describe('Whether every user may use its web applications; only under /native/api/0.7'),
+    health: z
+      .enum(serviceHealths)
+      .nullable()
+      .optional()
+      .describe(
+        'What checks of its health have found; null if it has none, or does not run; only under /native/api/0.7',
+      ),
+  })
+  .meta({ id: 'Service' });
+
+export type ServiceJson = z.infer<typeof serviceViewSchema>;
