@@ -6,6 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { BerthError, type Call, type Credentials, type Problem } from './call.ts';
 
 const COOKIE = 'berth_session';
+/** The same from a server that knows its clients to use https. */
+const HOST_COOKIE = `__Host-${COOKIE}`;
 
 const SERVER_ERROR = 500;
 /** Where a form leads to once it is done. */
@@ -46,7 +48,11 @@ function isLost(error: unknown): boolean {
 /** The session that an answer has set. */
 export function sessionOf({ headers }: IncomingMessage): string | undefined {
   const cookies = (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '');
-  return cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
+  for (const name of [COOKIE, HOST_COOKIE]) {
+    const found = cookies.find((cookie) => cookie.startsWith(`${name}=`));
+    if (found) return found.slice(name.length + 1);
+  }
+  return undefined;
 }
 
 /** Connections are used again, and many calls at once share a few of them. */
@@ -101,7 +107,8 @@ const reasonOf = ({ message, code }: NodeJS.ErrnoException): string => message |
 
 export function headerOf(credentials: Credentials): Record<string, string> {
   if ('token' in credentials) return { authorization: `Bearer ${credentials.token}` };
-  if ('session' in credentials) return { cookie: `${COOKIE}=${credentials.session}` };
+  if ('session' in credentials)
+    return { cookie: `${COOKIE}=${credentials.session}; ${HOST_COOKIE}=${credentials.session}` };
   const { username, password } = credentials;
   return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
 }

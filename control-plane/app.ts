@@ -10,6 +10,7 @@ import type { SecretSettings } from './core/accounts/secret.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
 import { apiRoutes } from './http/api-routes.ts';
+import { askRoutes } from './http/apps/app-ask.ts';
 import { BodyReader } from './http/bodies/body-reader.ts';
 import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
@@ -29,6 +30,7 @@ import { native } from './http/variants/native.ts';
 import type { Variant } from './http/variants/variant.ts';
 import { replacedCredentials } from './operations/access-review.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
+import type { AppSettings } from './operations/apps/settings.ts';
 import type { Context } from './operations/context.ts';
 import type { PasswordVerificationDeps } from './operations/passwords/password-verification.ts';
 import { ReadTurns } from './operations/read-turns.ts';
@@ -54,6 +56,8 @@ export interface AppDeps
   shopFiles: ShopFiles;
   webFile: ReadFile;
   acceptStream: AcceptStream;
+  /** Undefined if applications have no host names. */
+  apps?: AppSettings | undefined;
   /** Bytes of the request bodies that are in memory at a time. */
   bodyMemoryBytes: number;
   /** Compresses pages; undefined on workerd, where the platform does. */
@@ -120,6 +124,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   const { documentedAs } = deps.variant;
   app.route('/', documentRoute('/native/openapi.json', native, 'B', NATIVE_PATH));
   if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
+  if (deps.apps) app.route('/', askRoutes(deps, deps.apps));
   app.route('/', webRoutes(web));
   app.notFound((c) => {
     const { method, path } = c.req;

@@ -21,6 +21,7 @@ import {
 } from './core/model/scheduler-config.ts';
 import { ldapProblems, ldapSettings } from './directory/ldap-settings.ts';
 import { appsProblems, appsSettings } from './operations/app-places.ts';
+import { appProblems } from './operations/apps/settings.ts';
 import { signOnProblems, signOnSettings } from './operations/sign-on/settings.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
 
@@ -207,7 +208,7 @@ export function readNodeConfig(env: Environment): NodeConfig {
 
 /** Throws ConfigError if settings that belong together do not fit. */
 function whole<C extends Config>(config: C, others: readonly string[]): C {
-  const problems = [...others, ...signOnProblems(config), ...appsProblems(config)];
+  const problems = [...others, ...signOnProblems(config), ...appsProblems(config), ...appProblems(config)];
   if (problems.length > 0) throw new ConfigError(`Invalid settings. ${problems.join('; ')}`);
   return config;
 }

@@ -6,7 +6,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { createApp } from './app.ts';
+import { type AppDeps, createApp } from './app.ts';
 import {
   ConfigError,
   connectionLimitsOf,
@@ -21,11 +21,14 @@ import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { STREAM_TIMES } from './coordinator/streams/stream-relay.ts';
+import { AppCounts } from './core/metrics/app-counts.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
 import { MIB } from './core/model/bounds.ts';
 import type { Directory } from './directory/ldap-directory.ts';
 import { ldapConfigOf } from './directory/ldap-settings.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
+import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
+import { noRelay } from './http/apps/no-relay.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import type { MetricsSettings } from './http/routes/metrics.ts';
@@ -43,6 +46,7 @@ import { logTo } from './logger.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
 import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
 import { appPlacesOf } from './operations/app-places.ts';
+import { appsOf, sharedSite } from './operations/apps/settings.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { rightsByDirectory } from './operations/sign-on/directory-rights.ts';
@@ -78,11 +82,14 @@ async function start(config: NodeConfig): Promise<void> {
   const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
   const metrics = metricsOf(config, () => connections.limits);
-  const app = newApp(config, { dataDir, db, directory, coordinator, variant, metrics });
-  const { serve, open } = holdRequests(metrics ? counted(app, metrics.http) : app.fetch);
+  const deps = appDeps(config, { dataDir, db, directory, coordinator, variant, metrics });
+  const app = createApp(deps);
+  const ofBerth = metrics ? counted(app, metrics.http) : app.fetch;
+  const { serve, open } = holdRequests(withAppHosts({ ...deps, acceptApp: noRelay }, ofBerth));
+  if (deps.apps?.sharesSite) log('apps.shared-site', sharedSite(deps.apps));
   const { server, connections } = httpServer(serve, {
     variant,
-    isUpgrade: (request) => isConnect(request) || isStream(request),
+    isUpgrade: (request) => !isForApp(deps.apps, request) && (isConnect(request) || isStream(request)),
     connectionLimits: connectionLimitsOf(config),
     trustsProxy: config.BERTH_TRUST_PROXY === 'on',
     log,
@@ -159,7 +166,7 @@ async function openDirectoryOf(config: NodeConfig): Promise<Directory | undefine
   }
 }
 
-function newApp(
+function appDeps(
   config: NodeConfig,
   parts: {
     dataDir: string;
@@ -169,10 +176,10 @@ function newApp(
     variant: Variant;
     metrics: MetricsSettings | undefined;
   },
-): App {
+): AppDeps {
   const { dataDir, db, directory, coordinator, variant, metrics } = parts;
   const behindProxy = config.BERTH_TRUST_PROXY === 'on';
-  return createApp({
+  return {
     db,
     log,
     coordinator: coordinator.api,
@@ -198,6 +205,7 @@ function newApp(
     ...secretSettingsOf(config),
     variant,
     acceptStream,
+    apps: appsOf(config),
     swaggerFile,
     agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
@@ -205,7 +213,7 @@ function newApp(
     gzip: (bytes) => gzipSync(bytes),
     metrics,
     strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
-  });
+  };
 }
 
 /** Undefined if nobody may read them. */
@@ -214,7 +222,8 @@ function metricsOf(config: NodeConfig, connections: () => Limit[]): MetricsSetti
   if (!access) return undefined;
   const delay = new EventLoopDelay();
   const ofProcess = () => [...limitFamilies(connections()), delay.family(), ...processFamilies()];
-  return { access, maxHosts: config.BERTH_METRICS_HOSTS, http: new HttpCounts(), process: ofProcess };
+  const counts = { http: new HttpCounts(), apps: config.BERTH_APPS_URL ? new AppCounts() : undefined };
+  return { access, maxHosts: config.BERTH_METRICS_HOSTS, ...counts, process: ofProcess };
 }
 
 /** Requests wait until `open`: the coordinator must not read the users before there is an administrator. */

@@ -3,7 +3,7 @@
  * assembles the parts.
  */
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
-import { createApp } from './app.ts';
+import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
@@ -14,13 +14,17 @@ import { idCode } from './coordinator/runtime/id-code.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
+import { AppCounts } from './core/metrics/app-counts.ts';
 import { MIB } from './core/model/bounds.ts';
 import { cloudflareAddress } from './http/address.ts';
+import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
+import { noRelay } from './http/apps/no-relay.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
 import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
 import { appPlacesOf } from './operations/app-places.ts';
+import { appsOf, sharedSite } from './operations/apps/settings.ts';
 import { HostKeys } from './operations/cluster/agent-proof.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
@@ -37,6 +41,8 @@ interface WorkerEnv extends Record<string, unknown> {
 
 interface Isolate extends Assembly, Pick<RequestReads, 'serve'> {
   fetch: ReturnType<typeof createApp>['fetch'];
+  /** Whether the host of a request is that of an application. */
+  isForApp: (request: Request) => boolean;
 }
 
 let isolate: Isolate | undefined;
@@ -45,8 +51,9 @@ const hostKeys = new HostKeys();
 export default {
   async fetch(request: Request, env: WorkerEnv, ctx: ExecutionContext): Promise<Response> {
     isolate ??= assembleIsolate(env);
-    if (new URL(request.url).pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
-    const { fetch, serve } = isolate;
+    const { fetch, serve, isForApp } = isolate;
+    if (new URL(request.url).pathname === CONNECT_PATH && !isForApp(request))
+      return connectAgent(request, env, isolate);
     const response = serve(() => fetch(request, env, ctx));
     // Completes even if the client leaves: a login that is cut off would keep its place in the concurrency
     // limit.
@@ -93,7 +100,9 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const coordinator = coordinatorClient(() => coordinatorStub(env));
   const access = scrapeAccessOf(config);
   const http = new HttpCounts();
-  const app = createApp({
+  const apps = appsOf(config);
+  if (apps?.sharesSite) log('apps.shared-site', sharedSite(apps));
+  const deps: AppDeps = {
     db,
     log,
     prepare,
@@ -106,6 +115,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     },
     acceptStream: (_, request) =>
       forwardStream(gatewayStub(env, gatewayOf(request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), request),
+    apps,
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
@@ -122,10 +132,16 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     agentFile: (name) => readAsset(env, name),
     shopFiles: packedShop(async () => JSON.parse(new TextDecoder().decode(await readAsset(env, SHOP_PACK)))),
     webFile: (name) => readAsset(env, `web/${name}`),
-    metrics: access && { access, maxHosts: config.BERTH_METRICS_HOSTS, http },
+    metrics: access && { access, maxHosts: config.BERTH_METRICS_HOSTS, http, apps: apps && new AppCounts() },
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
-  });
-  return { ...assembly, fetch: access ? counted(app, http) : app.fetch, serve };
+  };
+  const app = createApp(deps);
+  return {
+    ...assembly,
+    fetch: withAppHosts({ ...deps, acceptApp: noRelay }, access ? counted(app, http) : app.fetch),
+    isForApp: ({ url, headers }) => isForApp(apps, { url, headers: { host: headers.get('host') ?? '' } }),
+    serve,
+  };
 }
 
 async function readAsset({ ASSETS }: WorkerEnv, name: string): Promise<ArrayBuffer> {

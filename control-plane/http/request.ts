@@ -1,6 +1,5 @@
 /** Reads requests: the credentials, ids in paths, and queries. Bodies are read in bodies/. */
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
-import { generateCookie, getCookie } from 'hono/cookie';
 import type * as z from 'zod';
 import {
   type Actor,
@@ -16,6 +15,7 @@ import { SESSION_MS } from '../operations/accounts/sessions.ts';
 import { readInput } from '../operations/input.ts';
 import { type AddressOf, plainAddress } from './address.ts';
 import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
+import { isHttps, ownCookie, readOwnCookie } from './cookies.ts';
 import { maySetSession } from './cross-site.ts';
 
 export type Env = {
@@ -30,6 +30,7 @@ export type Env = {
 
 const REQUEST_ID_HEADER = 'X-Request-Id';
 
+/** The name of the session cookie; over https with `__Host-` before it. */
 export const COOKIE = 'berth_session';
 
 interface AuthenticatedFor {
@@ -162,13 +163,7 @@ export interface Authenticating {
 }
 
 export const sessionCookie = (token: string, secure: boolean, lifeMs = SESSION_MS): string =>
-  generateCookie(COOKIE, token, {
-    httpOnly: true,
-    sameSite: 'Lax',
-    path: '/',
-    maxAge: lifeMs / 1_000,
-    secure,
-  });
+  ownCookie(COOKIE, token, secure, { maxAgeS: lifeMs / 1_000 });
 
 /** A positive integer from the path. Any other text is 404, because no object can have it as id. */
 export function pathId(c: HonoContext, name: string): number {
@@ -207,7 +202,7 @@ export function bearerOf(authorization: string | null | undefined): string | und
 
 function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
   const proofs = {
-    sessionToken: getCookie(c, COOKIE),
+    sessionToken: readOwnCookie(c, COOKIE),
     addressOf: () => plainAddress(addressOf(c)),
     requestIdOf: () => requestIdOf(c),
   };
@@ -246,7 +241,3 @@ function decodeBase64(encoded: string): string {
     return '';
   }
 }
-
-/** Whether the client uses HTTPS, to Berth or to a proxy in front of it. */
-export const isHttps = (c: HonoContext) =>
-  new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';

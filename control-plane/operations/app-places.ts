@@ -1,10 +1,9 @@
 /** Settings of the addresses of web applications: names, checks, and what the programs make of them. */
 import * as z from 'zod';
+import { readAppSite } from '../core/apps/app-site.ts';
 import type { AppPlaces } from './context.ts';
 
 const HOST = '[a-z0-9-]+(\\.[a-z0-9-]+)*';
-/** Where each application has a host name. */
-const HOSTS = new RegExp(`^https?://\\*\\.${HOST}(:\\d{1,5})?/?$`);
 /** Where each application has a path. */
 const ORIGIN = new RegExp(`^https?://${HOST}(:\\d{1,5})?/?$`);
 
@@ -22,10 +21,14 @@ const address = (pattern: RegExp, problem: string) =>
     .optional();
 
 export const appsSettings = {
-  BERTH_APPS_URL: address(
-    HOSTS,
-    'must be an address whose host begins with "*." and has no path, like https://*.apps.example.org',
-  ),
+  BERTH_APPS_URL: z
+    .string()
+    .superRefine((text, { addIssue }) => {
+      const read = readAppSite(text);
+      if ('problem' in read) addIssue(read.problem);
+    })
+    .transform((url) => url.replace(/\/$/, ''))
+    .optional(),
   BERTH_APPS_PATHS: address(ORIGIN, 'must be an address without a path, like https://app-paths.example.org'),
 };
 

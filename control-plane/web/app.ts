@@ -11,6 +11,7 @@ import { errorPage } from './error-page.ts';
 import { eventPages } from './events.ts';
 import { accountPages } from './pages/account.ts';
 import { adminPages } from './pages/admin/admin.ts';
+import { appOpeningPages } from './pages/app-opening.ts';
 import { clusterPages } from './pages/cluster/cluster.ts';
 import { executionPages } from './pages/executions/executions.ts';
 import { logPages } from './pages/executions/logs.ts';
@@ -42,7 +43,9 @@ export function webRoutes(deps: WebDeps): Hono<WebEnv> {
   routes.route('/assets', assetRoutes(deps.webFile, { hasZipped: deps.gzip !== undefined }));
   routes.get('/', (c) => c.redirect('/executions', 303));
   routes.route('/', loginPages(deps));
-  for (const [path, pages] of Object.entries(sections)) {
+  const { apps } = deps;
+  const ofApps: typeof sections = apps ? { '/apps': (deps) => appOpeningPages(deps, apps) } : {};
+  for (const [path, pages] of Object.entries({ ...sections, ...ofApps })) {
     const section = prepared();
     section.onError((error, c) => errorPage(c, error, deps.failed));
     routes.route(path, section.use(signedIn(deps)).route('/', pages(deps)));

@@ -9,6 +9,7 @@ import type { BodyReader } from '../http/bodies/body-reader.ts';
 import type { ReadFile } from '../http/files.ts';
 import type { InstallSources } from '../http/routes/install.ts';
 import type { Authentication } from '../operations/accounts/authentication.ts';
+import type { AppSettings } from '../operations/apps/settings.ts';
 import type { Context } from '../operations/context.ts';
 import type { Refusals } from '../operations/executions/executions.ts';
 import type { ShopFiles } from '../operations/shop/shop-files.ts';
@@ -22,6 +23,8 @@ export interface WebDeps extends Context, InstallSources {
   personalTokenRules: PersonalTokenRules;
   maxSessionsPerUser: number;
   secretRules: SecretRules;
+  /** Undefined if applications have no host names. */
+  apps?: AppSettings | undefined;
   /** Undefined if nobody signs on by a provider. */
   signOns: SignOn | undefined;
   addressOf: AddressOf;

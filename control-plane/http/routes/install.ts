@@ -11,8 +11,9 @@ import {
   signedReleaseSchema,
 } from '../../../shared/protocol/release.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { isHttps } from '../cookies.ts';
 import { file, isMissing, type ReadFile } from '../files.ts';
-import { type Env, isHttps } from '../request.ts';
+import type { Env } from '../request.ts';
 
 const SCRIPT = 'text/x-shellscript; charset=utf-8';
 

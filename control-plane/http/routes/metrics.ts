@@ -1,6 +1,7 @@
 /** Metrics in the text format of Prometheus, outside of the API. */
 import { Hono } from 'hono';
 import type { SecretSettings } from '../../core/accounts/secret.ts';
+import type { AppCounts } from '../../core/metrics/app-counts.ts';
 import { type Family, merged, metricsText } from '../../core/metrics/family.ts';
 import { type Limit, limitFamilies } from '../../core/metrics/limits.ts';
 import type { FetchCounts } from '../../core/metrics/secret-counts.ts';
@@ -20,6 +21,8 @@ export interface MetricsSettings {
   /** How many hosts have metrics of their own. */
   maxHosts: number;
   http: HttpCounts;
+  /** Undefined if applications have no host names. */
+  apps?: AppCounts | undefined;
   /** The families of this process; absent where nothing is known of it. */
   process?: () => Family[];
 }
@@ -44,6 +47,7 @@ export function metricsRoutes(
       ...ofCluster,
       ...limitFamilies(limits()),
       settings.http.family(),
+      ...(settings.apps ? [settings.apps.family()] : []),
       ...authenticating.authentication.counts.families(),
       ...(await secrets.families()),
       ...(settings.process?.() ?? []),

@@ -2,9 +2,8 @@
  * Notices: one sentence that reports the result of an action on the next page. A cookie carries the notice,
  * and it is shown once.
  */
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { OperationError } from '../../core/model/errors.ts';
-import { isHttps } from '../../http/request.ts';
+import { dropOwnCookie, readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
 import type { WebContext } from '../context.ts';
 
 const COOKIE = 'berth_notice';
@@ -17,13 +16,7 @@ export interface Notice {
 
 /** Redirects to `path`, which shows the notice. */
 export function redirectWith(c: WebContext, path: string, { kind, text }: Notice): Response {
-  setCookie(c, COOKIE, `${kind}:${text.slice(0, MAX_NOTICE_LENGTH)}`, {
-    httpOnly: true,
-    sameSite: 'Lax',
-    path: '/',
-    maxAge: 60,
-    secure: isHttps(c),
-  });
+  setOwnCookie(c, COOKIE, `${kind}:${text.slice(0, MAX_NOTICE_LENGTH)}`, { maxAgeS: 60 });
   return c.redirect(path, 303);
 }
 
@@ -49,9 +42,9 @@ export async function redirectAfter(
 
 /** Returns the pending notice and deletes it. A live refresh of a page leaves the notice alone. */
 export function takeNotice(c: WebContext): Notice | undefined {
-  const value = c.req.header('berth-refresh') === undefined ? getCookie(c, COOKIE) : undefined;
+  const value = c.req.header('berth-refresh') === undefined ? readOwnCookie(c, COOKIE) : undefined;
   if (value === undefined) return undefined;
-  deleteCookie(c, COOKIE, { path: '/' });
+  dropOwnCookie(c, COOKIE);
   const [, kind, text = ''] = /^(done|failed):(.*)$/s.exec(value) ?? [];
   return kind ? { kind: kind as Notice['kind'], text } : undefined;
 }

@@ -1,10 +1,10 @@
 /** Login and logout. */
 import { Hono } from 'hono';
-import { deleteCookie } from 'hono/cookie';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { COOKIE, isHttps, requestIdOf, sessionCookie, withOrigin } from '../../http/request.ts';
+import { dropOwnCookie, isHttps } from '../../http/cookies.ts';
+import { COOKIE, requestIdOf, sessionCookie, withOrigin } from '../../http/request.ts';
 import { reviewAccess } from '../../operations/access-review.ts';
 import { endSession } from '../../operations/accounts/sessions.ts';
 import { formOf } from '../components/form.ts';
@@ -81,7 +81,7 @@ async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
   if (token !== undefined) await endSession(deps, withOrigin(c, actor, deps.addressOf), token);
   // Closes the streams of this session. Streams of other sessions reconnect.
   if (actor.kind === 'user') await reviewAccess(deps, actor.user.id);
-  deleteCookie(c, COOKIE, { path: '/' });
+  dropOwnCookie(c, COOKIE);
   const atProvider = signOns && actor.kind === 'user' && (await logOutPage(deps, c, signOns, actor.user));
   if (atProvider) return atProvider;
   return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });

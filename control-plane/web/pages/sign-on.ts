@@ -1,12 +1,12 @@
 /** Sign-on by a provider: leaves for it, comes back with a session, and logs out there too. */
 import { Hono } from 'hono';
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
+import { dropOwnCookie, isHttps, readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
 import { isOwnVisit } from '../../http/cross-site.ts';
 import { contentPolicy } from '../../http/files.ts';
-import { isHttps, originOf, sessionCookie } from '../../http/request.ts';
+import { originOf, sessionCookie } from '../../http/request.ts';
 import type { EndSession } from '../../operations/sign-on/provider.ts';
 import { PENDING_MS, type SignOn } from '../../operations/sign-on/sign-on.ts';
 import { type Html, html } from '../components/html.ts';
@@ -16,9 +16,9 @@ import { safePath } from '../session.ts';
 
 const PATH = '/login/oidc';
 const CALLBACK = `${PATH}/callback`;
-/** What a begun sign-on needs to be completed, sealed. Sent to the callback only. */
+/** What a begun sign-on needs to be completed, sealed. Over http sent to the callback only. */
 const COOKIE = 'berth_sign_on';
-/** What a logout at the provider needs, sealed. Sent to the logout only. */
+/** What a logout at the provider needs, sealed. Over http sent to the logout only. */
 const HINT = 'berth_logout';
 
 type LoginPage = (c: WebContext, attempt: { next: string; error: OperationError }) => Promise<Response>;
@@ -39,13 +39,7 @@ export function signOnPages(deps: WebDeps, signOn: SignOn, loginPage: LoginPage)
 
 async function leave({ addressOf }: WebDeps, c: WebContext, signOn: SignOn, next: string): Promise<Response> {
   const { url, begun } = await signOn.begin(next, `${siteOf(c)}${CALLBACK}`, plainAddress(addressOf(c)));
-  setCookie(c, COOKIE, begun, {
-    httpOnly: true,
-    sameSite: 'Lax',
-    path: CALLBACK,
-    maxAge: PENDING_MS / 1_000,
-    secure: isHttps(c),
-  });
+  setOwnCookie(c, COOKIE, begun, { path: CALLBACK, maxAgeS: PENDING_MS / 1_000 });
   return c.redirect(url, 303);
 }
 
@@ -54,22 +48,15 @@ async function comeBack(
   c: WebContext,
   signOn: SignOn,
 ): Promise<Response> {
-  const begun = getCookie(c, COOKIE);
+  const begun = readOwnCookie(c, COOKIE);
   // Used once, whatever comes of it.
-  deleteCookie(c, COOKIE, { path: CALLBACK });
+  dropOwnCookie(c, COOKIE, CALLBACK);
   const query = new URL(c.req.url).searchParams;
   const { session, next, hint } = await signOn.complete(query, begun, originOf(c, addressOf));
   authentication.counts.count('oidc');
   c.header('set-cookie', sessionCookie(session, isHttps(c)), { append: true });
-  const maxAge = Math.floor(signOn.settings.sessionMs / 1_000);
-  if (hint !== undefined)
-    setCookie(c, HINT, hint, {
-      httpOnly: true,
-      sameSite: 'Lax',
-      path: '/logout',
-      maxAge,
-      secure: isHttps(c),
-    });
+  const maxAgeS = Math.floor(signOn.settings.sessionMs / 1_000);
+  if (hint !== undefined) setOwnCookie(c, HINT, hint, { path: '/logout', maxAgeS });
   return c.redirect(safePath(next), 303);
 }
 
@@ -100,8 +87,8 @@ export async function logOutPage(
   signOn: SignOn,
   user: User,
 ): Promise<Response | undefined> {
-  const hint = getCookie(c, HINT);
-  if (hint !== undefined) deleteCookie(c, HINT, { path: '/logout' });
+  const hint = readOwnCookie(c, HINT);
+  if (hint !== undefined) dropOwnCookie(c, HINT, '/logout');
   try {
     const end = await signOn.endSession(user, `${siteOf(c)}/login`, hint, plainAddress(addressOf(c)));
     if (end === undefined) return undefined;

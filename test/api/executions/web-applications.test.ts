@@ -195,5 +195,8 @@ onHosts(
       await old.close();
     });
   },
-  { BERTH_APPS_URL: 'https://*.apps.example.org', BERTH_APPS_PATHS: PATHS },
+  {
+    ...{ BERTH_APPS_URL: 'https://*.apps.example.org', BERTH_APPS_PATHS: PATHS },
+    BERTH_PUBLIC_URL: 'https://berth.example.org',
+  },
 );

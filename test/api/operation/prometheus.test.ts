@@ -46,8 +46,8 @@ onHosts(
 
     // On workerd nothing is known of the process.
     if (kind === 'workerd') return;
-    test('H452: every metric of docs/grafana.json is one that is exposed', async () => {
-      const path = resolve(import.meta.dirname, '../../../docs/grafana.json');
+    test('H452: every metric of release/deploy/grafana.json is one that is exposed', async () => {
+      const path = resolve(import.meta.dirname, '../../../release/deploy/grafana.json');
       const dashboard = JSON.parse(await readFile(path, 'utf8')) as { panels: Panel[] };
       const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
       const named = new Set(expressions.flatMap((expr) => expr.match(/\b(berth|process)_\w+/g) ?? []));

@@ -84,6 +84,7 @@ export const PAGES: Readonly<Record<string, Visits>> = {
 /** Routes that answer with no page of their own, and with what instead. */
 export const OTHER_ROUTES: Readonly<Record<string, string>> = {
   'GET /': 'leads to the list',
+  'GET /apps/open': 'leads to an application, at most by a page that goes on at once',
   'GET /cluster/hosts': 'leads to the cluster',
   'GET /admin': 'leads to the users',
   'GET /assets/:name': 'a file',

@@ -12,7 +12,8 @@ export interface Route {
 }
 
 /** Matches paths that are not pages of the web interface (W rules). */
-const NOT_A_PAGE = /^\/(api|agent|docs|schema|healthz|metrics|readyz|(native\/)?openapi\.json)(\/|$)/;
+const NOT_A_PAGE =
+  /^\/(api|agent|apps\/ask|docs|schema|healthz|metrics|readyz|(native\/)?openapi\.json)(\/|$)/;
 
 /** Each route of the API once. */
 export const routesOf = (group: Group, variant: Variant = variants[group]): Route[] =>
@@ -26,7 +27,9 @@ export const webRoutesOf = (variant: Variant = variants.B): Route[] =>
 function registered(variant: Variant): Route[] {
   // The dependencies that the app reads while it is assembled. No request is sent.
   const metrics = { access: { by: 'account' }, maxHosts: 0, http: new HttpCounts() } as const;
-  const app = createApp({ variant, deploymentName: 'test', metrics } as AppDeps);
+  const site = { scheme: 'https', suffix: '.apps.example.org', port: '' } as const;
+  const apps = { site, publicUrl: 'https://berth.example.org', sharesSite: true };
+  const app = createApp({ variant, deploymentName: 'test', metrics, apps } as AppDeps);
   const routes = new Map(app.routes.map(({ method, path }) => [`${method} ${path}`, { method, path }]));
   return [...routes.values()].filter(({ method, path }) => method !== 'ALL' && path !== '/*');
 }

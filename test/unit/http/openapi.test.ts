@@ -73,6 +73,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /agent/release.json',
         'GET /agent/v1/credentials',
         'GET /agent/v1/secrets',
+        'GET /apps/ask',
         'GET /docs',
         'GET /docs/initialise.js',
         'GET /docs/{name}',

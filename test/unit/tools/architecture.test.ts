@@ -105,6 +105,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
     shop: ['context.ts', 'executions'],
     'sign-on': ['context.ts', 'access-review.ts', 'fair-line.ts', 'accounts', 'type passwords'],
+    apps: ['context.ts', 'read-turns.ts', 'accounts', 'executions', 'sign-on'],
   },
   'control-plane/http': {
     bodies: ['address.ts', 'idempotency.ts'],
@@ -113,10 +114,19 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     variants: ['words.ts', 'text-stream.ts', 'json', 'resources'],
     openapi: ['request.ts', 'idempotency.ts', 'json', 'variants'],
     routes: [
-      ...['words.ts', 'request.ts', 'idempotency.ts', 'files.ts', 'text-stream.ts', 'http-counts.ts'],
+      ...[
+        'words.ts',
+        'request.ts',
+        'cookies.ts',
+        'idempotency.ts',
+        'files.ts',
+        'text-stream.ts',
+        'http-counts.ts',
+      ],
       'type address.ts',
       ...['bodies', 'json', 'variants', 'openapi'],
     ],
+    apps: ['address.ts', 'cookies.ts', 'request.ts', 'strict-transport.ts', 'json', 'type routes'],
   },
   'control-plane/web': {
     components: ['type context.ts', 'error-page.ts'],

@@ -20,6 +20,7 @@ test('the threat model has a table for each kind of attacker', () => {
     'A stranger',
     'Another web site',
     'A user',
+    'A web application',
     'A container',
     'A host',
     'An administrator',

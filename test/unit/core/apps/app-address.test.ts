@@ -125,6 +125,7 @@ describe('H744: the settings', () => {
     readAll({
       BERTH_APPS_PATHS: 'http://paths.localhost:5001',
       BERTH_APPS_URL: 'http://*.apps.localhost:5001',
+      BERTH_PUBLIC_URL: 'http://localhost:5001',
     });
   });
 

@@ -1,0 +1,68 @@
+/** Cookies of browsers at web applications: which are Berth's, and which an application may set. Pure. */
+
+/** The cookie that admits a browser to one application. */
+export const APP_COOKIE = '__Host-berth_app';
+/** What a browser must bring back from its login: a secret of its first visit. */
+export const VISIT_COOKIE = '__Host-berth_visit';
+
+/** Names of Berth's cookies, here and at its own address. Browsers tell prefixes apart in any case. */
+const OF_BERTH = /^(__host-|__secure-)?berth_/i;
+/** What only a name may begin with. Some browsers send `=name` as if it were a name. */
+const PREFIXED = /^__(host|secure)-/i;
+
+/**
+ * The value of Berth's cookie in a Cookie header. Undefined also if there are two of that name: an
+ * application could only have added the other.
+ */
+export function cookieIn(header: string | undefined, name: string): string | undefined {
+  const found = pairsIn(header).filter((pair) => pair.name === name);
+  return found.length === 1 ? found[0]?.value : undefined;
+}
+
+/** Whether a text has a token of Berth, whatever stands before it. */
+export const hasOwnToken = (text: string): boolean => /berth_[a-z]{3,8}_[\w-]{16}/i.test(text);
+
+/** A Cookie header without what is Berth's; undefined if nothing remains. */
+export function cookiesOfApp(header: string): string | undefined {
+  const rest = pairsIn(header).filter(
+    ({ name, value, text }) => !isOfBerth(name, value) && !hasOwnToken(text),
+  );
+  return rest.length === 0 ? undefined : rest.map(({ text }) => text).join('; ');
+}
+
+/**
+ * A Set-Cookie header as it may reach the browser: for this host only. Undefined if it must not be set: it
+ * has a name of Berth's, or none.
+ */
+export function cookieForBrowser(header: string): string | undefined {
+  if (/[^\t\x20-\x7e\x80-\uffff]/.test(header)) return undefined;
+  const [pair = '', ...attributes] = header.split(';');
+  const { name, value } = pairOf(pair);
+  if (name === '' || isOfBerth(name, value)) return undefined;
+  const kept = attributes.filter((one) => pairOf(`${one}=`).name.toLowerCase() !== 'domain');
+  return [pair, ...kept].join(';');
+}
+
+interface Pair {
+  name: string;
+  value: string;
+  text: string;
+}
+
+const pairsIn = (header = ''): Pair[] =>
+  header
+    .split(';')
+    .map(pairOf)
+    .filter(({ text }) => text !== '');
+
+function pairOf(part: string): Pair {
+  const text = part.trim();
+  const equals = text.indexOf('=');
+  // A pair without a name is a value alone.
+  return equals < 0
+    ? { name: '', value: text, text }
+    : { name: text.slice(0, equals).trim(), value: text.slice(equals + 1).trim(), text };
+}
+
+const isOfBerth = (name: string, value: string): boolean =>
+  OF_BERTH.test(name) || (name === '' && (OF_BERTH.test(value) || PREFIXED.test(value)));

@@ -1,0 +1,94 @@
+/**
+ * Serves the host names of web applications, before the routes of Berth: neither ever answers at an address
+ * of the other.
+ */
+import { Hono } from 'hono';
+import type { SecretSettings } from '../../core/accounts/secret.ts';
+import { appAt } from '../../core/apps/app-site.ts';
+import { AppCounts } from '../../core/metrics/app-counts.ts';
+import type { AppSettings } from '../../operations/apps/settings.ts';
+import type { Context } from '../../operations/context.ts';
+import { ReadTurns } from '../../operations/read-turns.ts';
+import { Seal } from '../../operations/secrets/seal.ts';
+import { toOperationError } from '../json/render.ts';
+import type { MetricsSettings } from '../routes/metrics.ts';
+import { type StrictTransport, strictTransport } from '../strict-transport.ts';
+import { appAnswer } from './app-answers.ts';
+import { AppRequests, type AppRequestsDeps } from './app-requests.ts';
+
+export interface AppHostsDeps
+  extends Omit<Context, 'turns' | 'seal'>,
+    Pick<AppRequestsDeps, 'acceptApp' | 'addressOf'> {
+  /** Undefined if applications have no host names. */
+  apps?: AppSettings | undefined;
+  secretKeys?: SecretSettings['secretKeys'];
+  metrics?: MetricsSettings | undefined;
+  strictTransport?: StrictTransport | undefined;
+  log: (event: 'request.failed', facts: Record<string, string>) => void;
+  /** Throws StandbyError while this control plane waits. Undefined if it never does. */
+  assertActive?: (() => void) | undefined;
+  /** Migrates the database. Set where that is not done before. */
+  prepare?: (() => Promise<void>) | undefined;
+}
+
+type Fetch = Hono['fetch'];
+
+/** `fetch`, which serves Berth's own addresses, with those of applications. */
+export function withAppHosts(deps: AppHostsDeps, fetch: Fetch): Fetch {
+  if (!deps.apps) return fetch;
+  const { site } = deps.apps;
+  const counts = deps.metrics?.apps ?? new AppCounts();
+  const apps = appRoutes(deps, deps.apps, counts);
+  return (request, ...rest) => {
+    const named = appAt(site, hostOf(request.url));
+    const header = request.headers.get('host');
+    const inHeader = header === null ? named : appAt(site, header);
+    if (named === undefined && inHeader === undefined) return fetch(request, ...rest);
+    if (named?.port !== inHeader?.port || named?.serviceId !== inHeader?.serviceId) {
+      counts.count('refused');
+      return appAnswer(TWO_HOSTS, false);
+    }
+    return apps.fetch(request, ...rest);
+  };
+}
+
+/** True for a request, as Node's server has it, that `withAppHosts` would not pass to Berth's routes. */
+export const isForApp = (
+  apps: AppSettings | undefined,
+  { url = '', headers }: { url?: string | undefined; headers: { host?: string | undefined } },
+): boolean =>
+  apps !== undefined &&
+  [headers.host ?? '', hostOf(url)].some((host) => appAt(apps.site, host) !== undefined);
+
+/** Without making a URL of it, since every request of Berth comes by here. '' if it names none. */
+const hostOf = (url: string): string => /^https?:\/\/([^/?#\\]*)/i.exec(url)?.[1] ?? '';
+
+const TWO_HOSTS = {
+  status: 400,
+  title: 'Invalid request',
+  sentences: ['The request names two hosts.'],
+} as const;
+
+function appRoutes(deps: AppHostsDeps, apps: AppSettings, counts: AppCounts): Hono {
+  const context = { ...deps, turns: new ReadTurns(deps.nowMs), seal: new Seal(deps.secretKeys ?? []) };
+  const requests = new AppRequests({ ...deps, context, apps, counts });
+  const routes = new Hono();
+  if (deps.strictTransport) routes.use(strictTransport(deps.strictTransport));
+  routes.all('*', async (c) => {
+    deps.assertActive?.();
+    await deps.prepare?.();
+    return requests.answer(c, appAt(apps.site, hostOf(c.req.url)) ?? null);
+  });
+  routes.onError((error, c) => {
+    const known = toOperationError(error);
+    // Without the path, which is the application's.
+    if (!known || known.cause)
+      deps.log('request.failed', {
+        path: '/',
+        host: hostOf(c.req.url),
+        error: String(known?.cause ?? error),
+      });
+    return requests.refuse(c, known);
+  });
+  return routes;
+}

@@ -1,0 +1,40 @@
+/**
+ * Cookies of Berth. Over https their names begin with `__Host-`: browsers then accept them from this host
+ * alone, so that no application below the same domain can set one in their place (H720).
+ */
+import type { Context as HonoContext } from 'hono';
+import { deleteCookie, generateCookie, getCookie } from 'hono/cookie';
+
+/** Whether the client uses HTTPS, to Berth or to a proxy in front of it. */
+export const isHttps = (c: HonoContext) =>
+  new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';
+
+interface Kept {
+  maxAgeS: number;
+  /** Where the browser sends it. Over https to every path, since the prefix requires that. */
+  path?: string;
+}
+
+/** A Set-Cookie header. */
+export const ownCookie = (name: string, value: string, secure: boolean, { maxAgeS, path = '/' }: Kept) =>
+  generateCookie(nameOf(name, secure), value, {
+    httpOnly: true,
+    sameSite: 'Lax',
+    path: secure ? '/' : path,
+    maxAge: maxAgeS,
+    secure,
+  });
+
+export const setOwnCookie = (c: HonoContext, name: string, value: string, kept: Kept): void =>
+  c.header('set-cookie', ownCookie(name, value, isHttps(c), kept), { append: true });
+
+/** Undefined if the request has none. Over https only the one that no other host can have set. */
+export const readOwnCookie = (c: HonoContext, name: string): string | undefined =>
+  getCookie(c, nameOf(name, isHttps(c)));
+
+export function dropOwnCookie(c: HonoContext, name: string, path = '/'): void {
+  const secure = isHttps(c);
+  deleteCookie(c, nameOf(name, secure), { path: secure ? '/' : path, secure });
+}
+
+const nameOf = (name: string, secure: boolean): string => (secure ? `__Host-${name}` : name);

@@ -1,0 +1,106 @@
+/**
+ * Visits of browsers at web applications: a ticket leads from Berth's own address to the application's, once,
+ * and yields a pass for that host name. Both are sealed; only spent tickets are kept.
+ */
+import * as z from 'zod';
+import { type Actor, authorise, type KnownActor } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { spendSignOn } from '../../store/accounts/sign-ons.ts';
+import { findAccountBySession } from '../../store/accounts/users.ts';
+import { DatabaseError } from '../../store/db/db.ts';
+import { digest } from '../accounts/digest.ts';
+import { Envelope, type EnvelopeDeps } from '../sign-on/envelope.ts';
+
+export const TICKET_MS = 60_000;
+
+const ticket = z.object({
+  id: z.string(),
+  /** Host name of the application, with its port. */
+  host: z.string(),
+  /** Digest of the secret that the browser got at its first visit there. */
+  visit: z.string(),
+  /** Digest of the token of the session at Berth. */
+  sessionHash: z.string(),
+  /** The path at the application to which it leads. */
+  next: z.string(),
+});
+type Ticket = z.infer<typeof ticket>;
+
+const pass = z.object({
+  host: z.string(),
+  sessionHash: z.string(),
+  userId: z.int(),
+  credentialVersion: z.int(),
+});
+type Pass = z.infer<typeof pass>;
+
+/** What a ticket has yielded. */
+export interface Entered {
+  /** For the browser to send with each request to this host. */
+  pass: string;
+  maxAgeS: number;
+  next: string;
+}
+
+export class AppVisits {
+  readonly #deps: EnvelopeDeps;
+  readonly #tickets: Envelope<Ticket>;
+  readonly #passes: Envelope<Pass>;
+
+  constructor(deps: EnvelopeDeps) {
+    this.#deps = deps;
+    this.#tickets = new Envelope(deps, 'berth-app-ticket', ticket);
+    this.#passes = new Envelope(deps, 'berth-app-pass', pass);
+  }
+
+  /** A ticket for the browser with the secret of `visit`. The caller has authorised the use of the app. */
+  async grant(actor: Actor, to: Pick<Ticket, 'host' | 'visit' | 'next'>): Promise<string> {
+    const { credential } = authorise(actor, { kind: 'login' });
+    if (credential.by !== 'session')
+      throw new OperationError('forbidden', 'Only a session of a browser opens applications.');
+    const content = { ...to, id: crypto.randomUUID(), sessionHash: credential.tokenHash };
+    return this.#tickets.close(content, TICKET_MS);
+  }
+
+  /** Undefined if the ticket was used, has expired, or is for another host or another browser. */
+  async enter(sealed: string, host: string, visitSecret: string): Promise<Entered | undefined> {
+    const { db, nowMs } = this.#deps;
+    const opened = await this.#tickets.open(sealed);
+    if (opened?.host !== host || opened.visit !== digest(visitSecret)) return undefined;
+    if (!(await this.#spend(opened.id))) return undefined;
+    const account = await findAccountBySession(db, opened.sessionHash, nowMs());
+    if (account?.expiresMs === undefined) return undefined;
+    const { id: userId, credentialVersion } = account.user;
+    const lifeMs = account.expiresMs - nowMs();
+    const { sessionHash, next } = opened;
+    return {
+      pass: await this.#passes.close({ host, sessionHash, userId, credentialVersion }, lifeMs),
+      maxAgeS: Math.floor(lifeMs / 1_000),
+      next,
+    };
+  }
+
+  /** The user whom a pass admits, by the session from which it stems; undefined if that has ended. */
+  async admit(sealed: string, host: string): Promise<KnownActor | undefined> {
+    const { db, nowMs } = this.#deps;
+    const opened = await this.#passes.open(sealed);
+    if (opened?.host !== host) return undefined;
+    const { sessionHash, userId, credentialVersion } = opened;
+    const account = await findAccountBySession(db, sessionHash, nowMs());
+    if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion) return undefined;
+    const { user, role } = account;
+    return { kind: 'user', credential: { by: 'session', tokenHash: sessionHash }, user, role };
+  }
+
+  async #spend(id: string): Promise<boolean> {
+    const nowMs = this.#deps.nowMs();
+    try {
+      // A second longer than the ticket, whose end is in whole seconds.
+      await this.#deps.db.batch(spendSignOn(digest(`ticket ${id}`), nowMs + TICKET_MS + 1_000, nowMs));
+      return true;
+    } catch (error) {
+      if (error instanceof DatabaseError && error.kind === 'constraint') return false;
+      throw error;
+    }
+  }
+}
