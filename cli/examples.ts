@@ -48,6 +48,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['berth exec 12/worker0 -- nvidia-smi', 'in the service worker0; exits as the command does'],
     ['berth exec -i 12 -- tee /tmp/in.txt', 'with the standard input'],
   ],
+  cp: [
+    ['berth cp data 12:/tmp', 'the file or folder data, to /tmp/data of the only service of execution 12'],
+    ['berth cp 12/worker0:/srv/results .', 'from the service worker0, to the folder results here'],
+    ['berth cp 12:/srv/results - | tar -t', 'as a tar archive'],
+  ],
   forward: [
     ['berth forward 12/web0 8080', 'port 8080 of web0, at 127.0.0.1:8080'],
     ['berth forward 12 9000:8080', 'at 127.0.0.1:9000'],

@@ -21,6 +21,7 @@ import { addTopCommand, addUsageCommand } from './commands/top.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect } from './contexts.ts';
 import { addExamples } from './examples.ts';
+import { addCopyCommand } from './streams/cp.ts';
 import { addExecCommand } from './streams/exec.ts';
 import { addForwardCommand } from './streams/forward.ts';
 import { Exit, FAILED, ProblemsError } from './terminal/exit.ts';
@@ -72,6 +73,7 @@ export function programOf(terminal: Terminal): Command {
   addWaitCommand(program, terminal, connected);
   addLogCommand(program, terminal, connected);
   addExecCommand(program, terminal, connected);
+  addCopyCommand(program, terminal, connected);
   addForwardCommand(program, terminal, connected);
   addOpenCommand(program, terminal, connected);
   addCheckCommands(program, terminal, connected);

@@ -145,6 +145,25 @@ export class Berth {
     return ClientStream.open(this.#call('GET', `service/${serviceId}/forward`), { type: 'forward', port });
   }
 
+  /**
+   * Copies a file or a folder out of a running service, at an absolute path, as a tar archive with one root.
+   * The archive is whole only if the exit code is 0 once the output has ended.
+   */
+  copyOut(serviceId: number, path: string): Promise<ClientStream> {
+    const opening = { type: 'files-out', path, form: 'tar' } as const;
+    return ClientStream.open(this.#call('GET', `service/${serviceId}/files`), opening);
+  }
+
+  /**
+   * Copies a file or a folder into a running service: the caller writes a tar archive with one root and ends.
+   * The copy is there once the output has ended with exit code 0. `path`: a folder that exists, where the
+   * copy gets the name, or the new path itself.
+   */
+  copyIn(serviceId: number, path: string, name: string): Promise<ClientStream> {
+    const opening = { type: 'files-in', path, name } as const;
+    return ClientStream.open(this.#call('GET', `service/${serviceId}/files`), opening);
+  }
+
   execution(id: number): Promise<Execution> {
     return this.#json('GET', `execution/${id}`);
   }

@@ -1,4 +1,4 @@
-/** A stream to a command or a port of a service, by its WebSocket (docs/streams.md). */
+/** A stream to a command, a port or files of a service, by its WebSocket (docs/streams.md). */
 import { createRequire } from 'node:module';
 import { BerthError, type Call } from './call.ts';
 import { errorOf, headerOf } from './transport.ts';
@@ -14,7 +14,11 @@ export interface ExecRequest {
   user?: string | undefined;
 }
 
-type StreamOpening = ({ type: 'exec' } & ExecRequest) | { type: 'forward'; port: number };
+type StreamOpening =
+  | ({ type: 'exec' } & ExecRequest)
+  | { type: 'forward'; port: number }
+  | { type: 'files-out'; path: string; form: 'tar' | 'file' }
+  | { type: 'files-in'; path: string; name: string; bytes?: number };
 
 /** The frames of the server (docs/streams.md). */
 type ServerMessage =
@@ -87,7 +91,7 @@ export class ClientStream {
 
   /** Resolves once all bytes are sent, or once the stream is over. */
   async write(bytes: Uint8Array): Promise<void> {
-    for (let from = 0; from < bytes.length && !this.#isOver; ) {
+    for (let from = 0; from < bytes.length && !this.isOver; ) {
       if (this.#credit === 0) {
         await new Promise<void>((resolve) => {
           this.#mayWrite = resolve;
@@ -119,7 +123,8 @@ export class ClientStream {
     this.#socket.close();
   }
 
-  get #isOver(): boolean {
+  /** True once the stream takes no more bytes. */
+  get isOver(): boolean {
     return this.#failure !== undefined || this.#exitCode !== undefined;
   }
 

@@ -1,4 +1,4 @@
-/** Routes of streams: WebSockets to commands and ports of services (docs/streams.md). */
+/** Routes of streams: WebSockets to commands, ports and files of services (docs/streams.md). */
 import { Hono, type Context as HonoContext } from 'hono';
 import { STREAM_SUBPROTOCOL, type StreamPurpose } from '../../shared/streams/client-messages.ts';
 import { OperationError } from '../core/model/errors.ts';
@@ -12,7 +12,7 @@ import { type Env, originOf, pathId } from './request.ts';
 /** Answers the upgrade of a request that may open the stream. */
 export type AcceptStream = (c: HonoContext, request: StreamRequest) => Response | Promise<Response>;
 
-const PURPOSES: readonly StreamPurpose[] = ['exec', 'forward'];
+const PURPOSES: readonly StreamPurpose[] = ['exec', 'forward', 'files'];
 
 export function streamRoutes(context: Context, accept: AcceptStream, addressOf: AddressOf): Hono<Env> {
   const routes = new Hono<Env>();

@@ -10,7 +10,7 @@ import type { AcceptStream } from '../http/stream-routes.ts';
 
 /** The first frame may hold a long command. */
 const MAX_FRAME_BYTES = 2 * 1024 * 1024;
-const PATH = /^\/(native\/)?api\/[^/?]+\/service\/\d+\/(exec|forward)(\?|$)/;
+const PATH = /^\/(native\/)?api\/[^/?]+\/service\/\d+\/(exec|forward|files)(\?|$)/;
 
 /** True for an upgrade request to a stream. */
 export const isStream = ({ url = '' }: IncomingMessage): boolean => PATH.test(url);

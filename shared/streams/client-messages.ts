@@ -5,6 +5,8 @@
 import * as z from 'zod';
 import {
   execSchema,
+  filesInSchema,
+  filesOutSchema,
   MAX_EXEC_LENGTH,
   type StreamTarget,
   streamSignals,
@@ -18,25 +20,34 @@ export const MAX_CLIENT_TEXT = 256;
 const MAX_REQUEST_TEXT = 8 * MAX_EXEC_LENGTH;
 
 /** What a path is for. */
-export type StreamPurpose = 'exec' | 'forward';
+export type StreamPurpose = 'exec' | 'forward' | 'files';
 
 /** The first text frame of a client. */
 const requestSchema = z.discriminatedUnion('type', [
   execSchema.omit({ kind: true }).extend({ type: z.literal('exec') }),
   z.object({ type: z.literal('forward'), port: z.int().min(1).max(65_535) }),
+  filesOutSchema.omit({ kind: true }).extend({ type: z.literal('files-out') }),
+  filesInSchema.omit({ kind: true }).extend({ type: z.literal('files-in') }),
 ]);
 export type StreamOpening = z.infer<typeof requestSchema>;
 
 /** Undefined if the text is not a request of that purpose. */
 export function decodeRequest(purpose: StreamPurpose, text: string): StreamOpening | undefined {
   const request = text.length > MAX_REQUEST_TEXT ? undefined : parsed(requestSchema, text);
-  return request?.type === purpose ? request : undefined;
+  return request && purposeOf[request.type] === purpose ? request : undefined;
 }
+
+const purposeOf: Record<StreamOpening['type'], StreamPurpose> = {
+  exec: 'exec',
+  forward: 'forward',
+  'files-out': 'files',
+  'files-in': 'files',
+};
 
 export function targetOf(request: StreamOpening): StreamTarget {
   if (request.type === 'forward') return { kind: 'tcp', port: request.port };
-  const { type: _, ...exec } = request;
-  return { kind: 'exec', ...exec };
+  const { type: kind, ...rest } = request;
+  return { kind, ...rest } as StreamTarget;
 }
 
 const clientSchema = z.discriminatedUnion('type', [

@@ -15,6 +15,7 @@ export const auditTargets = {
   'delete-execution': 'execution',
   'exec-service': 'service',
   'forward-port': 'service',
+  'copy-files': 'service',
   'create-user': 'user',
   'update-user': 'user',
   'delete-user': 'user',
@@ -83,13 +84,27 @@ export interface Deed {
 }
 
 /**
- * The program of a command or the port is recorded, and how many words the command has. Never its other
- * words.
+ * The program of a command, the port or the path of a copy is recorded, and how many words the command has.
+ * Never its other words, nor what files hold.
  */
-export const streamDeed = (opening: StreamOpening): Deed =>
-  opening.type === 'exec'
-    ? { action: 'exec-service', fields: [programOf(opening.words), `words=${opening.words.length}`] }
-    : { action: 'forward-port', fields: [`port=${opening.port}`] };
+export function streamDeed(opening: StreamOpening): Deed {
+  switch (opening.type) {
+    case 'exec':
+      return { action: 'exec-service', fields: [programOf(opening.words), `words=${opening.words.length}`] };
+    case 'forward':
+      return { action: 'forward-port', fields: [`port=${opening.port}`] };
+    case 'files-out':
+      return { action: 'copy-files', fields: ['out', `path=${plain(opening.path)}`] };
+    case 'files-in':
+      return {
+        action: 'copy-files',
+        fields: ['in', `path=${plain(opening.path)}`, `name=${plain(opening.name)}`],
+      };
+  }
+}
+
+/** Commas separate the fields of an entry where people read them. */
+const plain = (text: string): string => text.replace(/[\p{C},]/gu, '?').slice(0, 256);
 
 const programOf = ([program = '']: readonly string[]): string =>
   program

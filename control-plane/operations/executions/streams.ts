@@ -9,7 +9,7 @@ import { attempted } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { readableService } from './reads.ts';
 
-const actionOf = { exec: 'exec-service', forward: 'forward-port' } as const;
+const actionOf = { exec: 'exec-service', forward: 'forward-port', files: 'copy-files' } as const;
 
 /**
  * Throws `conflict` if the service has no host. Whether it runs, the coordinator finds out (StreamPermits).
