@@ -26,7 +26,7 @@ interface Seen {
 
 onHosts(
   hostsOf('zoe-2018.12'),
-  (host) => {
+  (host, { kind }) => {
     const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     let agent: ScriptedAgent;
     beforeAll(async () => {
@@ -142,45 +142,46 @@ onHosts(
       }
     });
 
-    test('L175, L176: berth submits what is shared, lists both addresses, and opens the one through Berth', async () => {
-      const home = await scratchFolder('berth-home-');
-      onTestFinished(() => rm(home, { recursive: true, force: true }));
-      const berth = new CommandLine(home);
-      await berth.logIn(host().url(), ADMIN_PASSWORD);
-      const file = join(home, 'app.json');
-      const run = async (...ports: object[]) => {
-        const described = application(service({ name: 'web', ports: ports as ReturnType<typeof port>[] }));
-        await writeFile(file, JSON.stringify(described));
-        return (await berth.run(['run', file, '--share', 'users'])).out.trim();
-      };
-      const id = await run(
-        port('Page', 80),
-        port('Other', 81),
-        port('Files', 82, { url_template: 'ftp://{ip_port}' }),
-      );
-      const one = await started(Number(id));
-      await agent.report(seen.running(one));
-      const outOf = async (...words: string[]) => (await berth.run(words)).out;
-      expect(await outOf('get', id)).toContain('Shared      everybody may use its web applications');
-      const [page, other] = [80, 81].map((number) => `https://${number}-${one.service}.apps.example.org/`);
-      expect(await outOf('open', `${id}/web:81`)).toBe(`${other}\n`);
-      expect(await outOf('open', `${id}/web0:80`)).toBe(`${page}\n`);
-      expect(await outOf('open', `${id}/web`, 'Files')).toBe('ftp://192.0.2.7:30082\n');
-      expect((await outOf('endpoints', id, '-q')).split('\n').slice(0, 2)).toEqual([
-        page,
-        'http://192.0.2.7:30080/',
-      ]);
-      expect((await berth.run(['open', `${id}/other:81`])).err).toContain(
-        'has no service other; it has web0',
-      );
-      expect((await berth.run(['open', `${id}/web:83`])).err).toContain('has no endpoint 83');
-      const hidden = await run(port('Names', 53, { url_template: 'dns://{ip_port}', publish: false }));
-      const two = await started(Number(hidden));
-      await agent.report(seen.running(two));
-      expect((await berth.run(['open', hidden])).err).toContain(`berth forward ${hidden} PORT`);
-      expect((await berth.run(['run', file, '--share', 'all'])).err).toContain('users');
-      await agent.report(...[one, two].flatMap((of) => [seen.exited(of, 0), seen.gone(of)]));
-    });
+    if (kind === 'node')
+      test('L175, L176: berth submits what is shared, lists both addresses, and opens the one through Berth', async () => {
+        const home = await scratchFolder('berth-home-');
+        onTestFinished(() => rm(home, { recursive: true, force: true }));
+        const berth = new CommandLine(home);
+        await berth.logIn(host().url(), ADMIN_PASSWORD);
+        const file = join(home, 'app.json');
+        const run = async (...ports: object[]) => {
+          const described = application(service({ name: 'web', ports: ports as ReturnType<typeof port>[] }));
+          await writeFile(file, JSON.stringify(described));
+          return (await berth.run(['run', file, '--share', 'users'])).out.trim();
+        };
+        const id = await run(
+          port('Page', 80),
+          port('Other', 81),
+          port('Files', 82, { url_template: 'ftp://{ip_port}' }),
+        );
+        const one = await started(Number(id));
+        await agent.report(seen.running(one));
+        const outOf = async (...words: string[]) => (await berth.run(words)).out;
+        expect(await outOf('get', id)).toContain('Shared      everybody may use its web applications');
+        const [page, other] = [80, 81].map((number) => `https://${number}-${one.service}.apps.example.org/`);
+        expect(await outOf('open', `${id}/web:81`)).toBe(`${other}\n`);
+        expect(await outOf('open', `${id}/web0:80`)).toBe(`${page}\n`);
+        expect(await outOf('open', `${id}/web`, 'Files')).toBe('ftp://192.0.2.7:30082\n');
+        expect((await outOf('endpoints', id, '-q')).split('\n').slice(0, 2)).toEqual([
+          page,
+          'http://192.0.2.7:30080/',
+        ]);
+        expect((await berth.run(['open', `${id}/other:81`])).err).toContain(
+          'has no service other; it has web0',
+        );
+        expect((await berth.run(['open', `${id}/web:83`])).err).toContain('has no endpoint 83');
+        const hidden = await run(port('Names', 53, { url_template: 'dns://{ip_port}', publish: false }));
+        const two = await started(Number(hidden));
+        await agent.report(seen.running(two));
+        expect((await berth.run(['open', hidden])).err).toContain(`berth forward ${hidden} PORT`);
+        expect((await berth.run(['run', file, '--share', 'all'])).err).toContain('users');
+        await agent.report(...[one, two].flatMap((of) => [seen.exited(of, 0), seen.gone(of)]));
+      });
 
     test('P291: an agent of an earlier version is not sent what the host must not publish, and the explanation has the remedy', async () => {
       const old = await ScriptedAgent.join(host(), { version: 8, facts: { name: 'old', labels: ['old'] } });
