@@ -61,8 +61,8 @@ const REFERENCE_BYTES = 8;
 const kinds: Kind[] = [
   { name: 'of one instance', count: 50_000, applicationOf: () => one },
   { name: 'of 1,000 instances', count: 50_000, applicationOf: () => many },
-  { name: 'of 1 MiB of text', count: 10_000, applicationOf: () => one },
-  { name: 'of 100 groups that all differ', count: 50_000, applicationOf: () => hundred },
+  { name: 'of 1 MiB of text', count: 2_000, applicationOf: () => one },
+  { name: 'of 100 groups that all differ', count: 10_000, applicationOf: () => hundred },
   {
     name: 'of needs that all differ',
     count: 50_000,
@@ -77,7 +77,7 @@ const kinds: Kind[] = [
   },
   {
     name: 'of 100 groups with 100 labels each, which no other has',
-    count: 1_000,
+    count: 250,
     applicationOf: labelled,
     ownNeeds: 100,
     ownLabelBytes: 300 * TEXT_BYTES + 100 * (LIST_BYTES + 100 * REFERENCE_BYTES),
