@@ -1,12 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { verifyPassword } from '../../../control-plane/operations/passwords/passwords.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import {
   addUser,
   allowApi,
   enableUser,
   expireSessions,
-  passwordHash,
   unsetPassword,
 } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
@@ -168,25 +166,6 @@ onHosts(everySetup(), (host, { variant }) => {
       }),
       { numRuns: 25 },
     );
-  });
-
-  test('H135: a password is hashed by this host with the full parameters, and is accepted', async () => {
-    // The host itself hashes the first administrator's password.
-    const hash = await passwordHash(host(), 'admin');
-    expect(hash).toMatch(/^scrypt\$15\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
-    expect((await admin.get('login')).status).toBe(200);
-    expect((await as('admin', 'another').get('login')).status).toBe(401);
-    expect([await verifyPassword(ADMIN_PASSWORD, hash), await verifyPassword('another', hash)]).toEqual([
-      true,
-      false,
-    ]);
-  });
-
-  test('H135: a password that was hashed elsewhere with the full parameters is accepted', async () => {
-    await addUser(host(), 'moved', 'of another host', 'user');
-    expect(await passwordHash(host(), 'moved')).toMatch(/^scrypt\$15\$8\$1\$/);
-    expect((await as('moved', 'of another host').get('login')).status).toBe(200);
-    expect((await as('moved', 'of another hose').get('login')).status).toBe(401);
   });
 
   test.each(['Bearer abc', 'Basic', 'Basic %%%', `Basic ${btoa('no colon')}`, 'Digest username="admin"'])(

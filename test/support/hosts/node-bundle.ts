@@ -6,6 +6,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { ROOT, replace } from '../../../control-plane/local/assets/bundle.ts';
+import { withCheapPasswords } from './password-cost.ts';
 
 /** The variable with the path of the file. */
 export const NODE_BUNDLE = 'BERTH_TEST_NODE_BUNDLE';
@@ -37,7 +38,7 @@ export default async function setup(): Promise<void> {
     plugins: [keepPlaces],
   });
   await mkdir(dirname(PATH), { recursive: true });
-  await replace(PATH, outputFiles[0]?.text ?? '');
+  await replace(PATH, withCheapPasswords(outputFiles[0]?.text ?? ''));
   process.env[NODE_BUNDLE] = PATH;
 }
 

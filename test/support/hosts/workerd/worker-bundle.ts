@@ -2,16 +2,19 @@
  * The bundle for Cloudflare, as wrangler builds it. Also the global set-up of the vitest projects with many
  * tests on workerd: those share one bundle, since each costs as much time as a start of workerd.
  */
-import { copyFile, rm } from 'node:fs/promises';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { scratchFolder } from '../../tools/folder.ts';
 import { readTool } from '../../tools/tool.ts';
+import { withCheapPasswords } from '../password-cost.ts';
 
 const SHARED = 'BERTH_TEST_BUNDLE';
 
 export default async function setup(): Promise<() => Promise<void>> {
   const folder = await scratchFolder('berth-bundle-');
   await build(folder, []);
+  const worker = join(folder, 'worker.js');
+  await writeFile(worker, withCheapPasswords(await readFile(worker, 'utf8')));
   process.env[SHARED] = folder;
   return () => rm(folder, { recursive: true, force: true });
 }
