@@ -1,0 +1,187 @@
+/** Requests at the host names of applications, from the browser's side to the relay's, with a clock of the test. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import type { AppRequest } from '../../../control-plane/core/streams/app-request.ts';
+import type { AcceptApp } from '../../../control-plane/http/apps/accept-app.ts';
+import { withAppHosts } from '../../../control-plane/http/apps/app-hosts.ts';
+import { digest } from '../../../control-plane/operations/accounts/digest.ts';
+import { Sessions } from '../../../control-plane/operations/accounts/sessions.ts';
+import { AppVisits, TICKET_MS } from '../../../control-plane/operations/apps/app-visits.ts';
+import { findAccountBySession } from '../../../control-plane/store/accounts/users.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addExecutions } from '../../support/fixtures/execution-rows.ts';
+import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+
+const HOST = '8080-1.apps.example.org';
+const SECRET = 's'.repeat(43);
+const HOUR_MS = 3_600_000;
+const PORT = { name: 'web', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/' } as const;
+
+let db: Db;
+let nowMs = 1_700_000_000_000;
+let visits: AppVisits;
+let session: string;
+/** What reached the relay. */
+let passed: AppRequest[] = [];
+let answer: AcceptApp;
+
+beforeEach(async () => {
+  db = await memoryDatabase();
+  const deps = { db, nowMs: () => nowMs, deploymentName: 'test' };
+  visits = new AppVisits(deps);
+  session = await new Sessions({ ...deps, credentialsEnded: async () => {}, maxSessionsPerUser: 5 }).open({
+    id: 1,
+    credentialVersion: 1,
+  });
+  passed = [];
+  answer = () => new Response('hello');
+  const row = {
+    id: 1,
+    name: 'test',
+    userId: 1,
+    status: 'active',
+    submitMs: 0,
+    startMs: 0,
+    endMs: null,
+  } as const;
+  await addExecutions(db, [row], application(service({ ports: [PORT] })));
+  await db.query(
+    `INSERT INTO hosts (id, name, address, labels, memory_bytes, cores, schedulable, agent_version, engine_version,
+      last_contact_ms, lost) VALUES (7, 'host1', '192.0.2.1', '[]', 1, 1, 1, '', '', 0, 0)`,
+  );
+  await db.query(
+    `INSERT INTO services (id, execution_id, name, service_group, status, backend_status, host_id, placed, generation,
+      ports, deaths_ms, forgotten) VALUES (1, 1, 'main0', 'main', 'active', 'started', 7, 1, 1, '[]', '[]', 0)`,
+  );
+});
+afterEach(() => db.close());
+
+/** The user of the session, as a page has it. */
+async function actor() {
+  const account = await findAccountBySession(db, digest(session), nowMs);
+  if (!account) throw new Error('there is no session');
+  return { kind: 'user', credential: { by: 'session', tokenHash: digest(session) }, ...account } as const;
+}
+const ticketFor = async (host = HOST) =>
+  visits.grant(await actor(), { host, visit: digest(SECRET), next: '/tree' });
+const passOf = async () => (await visits.enter(await ticketFor(), HOST, SECRET))?.pass ?? '';
+
+async function send(path: string, headers: Record<string, string> = {}, method = 'GET') {
+  const site = { scheme: 'https', suffix: '.apps.example.org', port: '' } as const;
+  const deps = {
+    ...{ db, nowMs: () => nowMs, deploymentName: 'test', minPasswordLength: 10, coordinator: {} as never },
+    apps: { site, publicUrl: 'https://berth.example.net', sharesSite: false },
+    addressOf: () => '192.0.2.9',
+    log: () => {},
+    acceptApp: (...[c, request]: Parameters<AcceptApp>) => {
+      passed.push(request);
+      return answer(c, request);
+    },
+  };
+  const fetch = withAppHosts(deps, () => new Response('Berth', { status: 418 }));
+  return fetch(new Request(`http://${HOST}${path}`, { method, headers: { host: HOST, ...headers } }));
+}
+const withPass = async () => ({ cookie: `__Host-berth_app=${await passOf()}; mine=1` });
+
+test('H725: a ticket is valid for a minute, and the cookie for as long as the session', async () => {
+  const late = await ticketFor();
+  nowMs += TICKET_MS + 1_000;
+  expect(await visits.enter(late, HOST, SECRET)).toBeUndefined();
+  const entered = await visits.enter(await ticketFor(), HOST, SECRET);
+  expect(entered).toMatchObject({ next: '/tree', maxAgeS: 12 * 3_600 - 61 });
+  expect((await visits.admit(entered?.pass ?? '', HOST))?.user.username).toBe('alice');
+  expect(await visits.admit(entered?.pass ?? '', '8081-1.apps.example.org')).toBeUndefined();
+  nowMs += 12 * HOUR_MS;
+  expect(await visits.admit(entered?.pass ?? '', HOST)).toBeUndefined();
+});
+test('H725: neither is valid for what the other is, nor after a change of the credentials', async () => {
+  const pass = await passOf();
+  expect(await visits.enter(pass, HOST, SECRET)).toBeUndefined();
+  expect(await visits.admit(await ticketFor(), HOST)).toBeUndefined();
+  expect(await visits.admit(session, HOST)).toBeUndefined();
+  await db.query('UPDATE users SET credential_version = credential_version + 1 WHERE id = 1');
+  expect(await visits.admit(pass, HOST)).toBeUndefined();
+});
+test('H725: of tickets that are used at the same time, one works', async () => {
+  const ticket = await ticketFor();
+  const entered = await Promise.all(Array.from({ length: 5 }, () => visits.enter(ticket, HOST, SECRET)));
+  expect(entered.filter((one) => one !== undefined)).toHaveLength(1);
+});
+test('H726, H727: the relay gets what the application may have, and who asks', async () => {
+  const secrets = { authorization: 'Basic YWxpY2U6eA==', 'x-berth-user': 'root', x_berth_user: 'root' };
+  const response = await send('/tree/a%20b?x=1&x=2', {
+    ...(await withPass()),
+    ...secrets,
+    range: 'bytes=1-',
+  });
+  expect(await response.text()).toBe('hello');
+  expect(passed).toEqual([
+    {
+      subscriber: {
+        ...{ userId: 1, credentialVersion: 1, ownerId: 1, use: { kind: 'use-app', shared: false } },
+        credential: { by: 'session', tokenHash: digest(session) },
+      },
+      ...{ serviceId: 1, hostId: 7, port: 8080, method: 'GET', path: '/tree/a%20b?x=1&x=2' },
+      headers: [
+        ['host', HOST],
+        ['cookie', 'mine=1'],
+        ['range', 'bytes=1-'],
+        ['x-forwarded-for', '192.0.2.9'],
+        ['x-forwarded-host', HOST],
+        ['x-forwarded-proto', 'https'],
+        ['x-berth-user', 'alice'],
+      ],
+      doer: expect.objectContaining({
+        userId: 1,
+        username: 'alice',
+        credential: 'session',
+        targetId: 1,
+        address: '192.0.2.9',
+      }),
+    },
+  ]);
+  expect(JSON.stringify(passed)).not.toContain('__Host-berth');
+});
+test('H728: the browser gets what the application may set, also from an answer whose headers are fixed', async () => {
+  const headers = new Headers({ 'clear-site-data': '"*"', 'content-security-policy': "default-src 'self'" });
+  headers.append('set-cookie', 'a=1; Domain=example.org');
+  headers.append('set-cookie', 'b=2; Path=/');
+  headers.append('set-cookie', '__Host-berth_app=x; Path=/; Secure');
+  const pass = await withPass();
+  const fixed = () => {
+    const response = new Response('hello', { status: 206, headers });
+    Object.defineProperty(response.headers, 'delete', {
+      value: () => {
+        throw new TypeError('immutable');
+      },
+    });
+    return response;
+  };
+  for (answer of [() => new Response('hello', { status: 206, headers }), fixed]) {
+    const response = await send('/', pass);
+    expect([response.status, await response.text()]).toEqual([206, 'hello']);
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2; Path=/']);
+    expect(response.headers.get('clear-site-data')).toBeNull();
+    expect(response.headers.get('content-security-policy')).toBe(
+      "default-src 'self', frame-ancestors 'self'",
+    );
+  }
+});
+test('H731: one that does not answer yet is waited for, and other errors are not', async () => {
+  const pass = await withPass();
+  const failing = (code: 'unavailable' | 'conflict' | 'too-many') => () => {
+    throw new OperationError(code, 'Nothing listens at port 8080.');
+  };
+  for (answer of [failing('unavailable'), failing('conflict')]) {
+    const page = await send('/', { ...pass, accept: 'text/html' });
+    expect([page.status, page.headers.get('refresh')]).toEqual([503, '3']);
+    expect(await page.text()).toContain('Nothing listens at port 8080.');
+  }
+  answer = failing('too-many');
+  const busy = await send('/', { ...pass, accept: 'text/html' });
+  expect([busy.status, busy.headers.get('refresh')]).toEqual([429, null]);
+  answer = () => Promise.reject(new Error('a bug with a secret'));
+  const failed = await send('/', pass);
+  expect([failed.status, (await failed.text()).includes('secret')]).toEqual([500, false]);
+});
