@@ -24,7 +24,7 @@ import { healthRoutes } from './http/routes/health.ts';
 import { type InstallSources, installRoutes } from './http/routes/install.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
-import type { AcceptStream } from './http/stream-routes.ts';
+import type { AcceptStream, OpenDownload } from './http/stream-routes.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import { native } from './http/variants/native.ts';
 import type { Variant } from './http/variants/variant.ts';
@@ -58,6 +58,7 @@ export interface AppDeps
   acceptStream: AcceptStream;
   /** Undefined if applications have no host names. */
   apps?: AppSettings | undefined;
+  download: OpenDownload;
   /** Bytes of the request bodies that are in memory at a time. */
   bodyMemoryBytes: number;
   /** Compresses pages; undefined on workerd, where the platform does. */

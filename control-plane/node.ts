@@ -20,7 +20,9 @@ import {
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
+import { openDownload } from './coordinator/streams/download.ts';
 import { STREAM_TIMES } from './coordinator/streams/stream-relay.ts';
+import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
 import { MIB } from './core/model/bounds.ts';
@@ -105,16 +107,8 @@ async function start(config: NodeConfig): Promise<void> {
     admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
-  const endStreams = serveStreams(
-    server,
-    serve,
-    {
-      clock: nodeClock(() => {}),
-      times: STREAM_TIMES,
-      permit: (...args) => coordinator.api.permitStream(...args),
-      streamsAt: async ({ hostId }) => coordinator.agents.session(hostId)?.peer.streams,
-    },
-    (stream) => connections.keep(stream),
+  const endStreams = serveStreams(server, serve, streamDeps(coordinator), (stream) =>
+    connections.keep(stream),
   );
   // Not before the server listens: a start that fails would take the only copy of the password with it.
   const { superuserKeepsExecutions } = variant;
@@ -206,6 +200,7 @@ function appDeps(
     variant,
     acceptStream,
     apps: appsOf(config),
+    download: (one) => openDownload(one, streamDeps(coordinator)),
     swaggerFile,
     agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
@@ -213,6 +208,15 @@ function appDeps(
     gzip: (bytes) => gzipSync(bytes),
     metrics,
     strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
+  };
+}
+
+function streamDeps({ api, agents }: NodeCoordinator): StreamSessionDeps {
+  return {
+    clock: nodeClock(() => {}),
+    times: STREAM_TIMES,
+    permit: (...args) => api.permitStream(...args),
+    streamsAt: async ({ hostId }) => agents.session(hostId)?.peer.streams,
   };
 }
 

@@ -9,7 +9,7 @@ import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './con
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
-import { forwardStream } from './coordinator/runtime/gateway-streams.ts';
+import { forwardDownload, forwardStream } from './coordinator/runtime/gateway-streams.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
@@ -116,6 +116,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     acceptStream: (_, request) =>
       forwardStream(gatewayStub(env, gatewayOf(request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), request),
     apps,
+    download: (one) =>
+      forwardDownload(gatewayStub(env, gatewayOf(one.request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), one),
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,

@@ -18,12 +18,13 @@ import { hostRoutes } from './routes/hosts.ts';
 import type { InstallSources } from './routes/install.ts';
 import { discoveryRoutes, serviceRoutes } from './routes/services.ts';
 import { tokenRoutes } from './routes/tokens.ts';
-import { type AcceptStream, streamRoutes } from './stream-routes.ts';
+import { type AcceptStream, type OpenDownload, streamRoutes } from './stream-routes.ts';
 import type { Accounts } from './variants/variant.ts';
 
 export interface ApiDeps extends Context, OwnDeps, InstallSources {
   addressOf: AddressOf;
   acceptStream: AcceptStream;
+  download: OpenDownload;
 }
 
 /** The routes of the API in the variant of `deps`. */
@@ -75,7 +76,7 @@ function userRoutes(deps: ApiDeps, authenticating: Authenticating): Hono<Env> {
     routes.route('/discovery', discoveryRoutes(deps, variant));
   }
   routes.route('/execution', executionRoutes(deps, variant));
-  if (variant.streams) routes.route('/service', streamRoutes(deps, deps.acceptStream, deps.addressOf));
+  if (variant.streams) routes.route('/service', streamRoutes(deps, deps, deps.addressOf));
   routes.route('/service', serviceRoutes(deps, variant));
   routes.route('/host', hostRoutes(deps, variant));
   if (variant.events) routes.route('/events', eventRoutes(deps, variant));

@@ -18,8 +18,9 @@ import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
 import { STREAM_TIMES } from '../streams/stream-relay.ts';
+import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { PROOF_HEADER } from './forward-upgrade.ts';
-import { acceptStream, STREAM_PATH } from './gateway-streams.ts';
+import { acceptDownload, acceptStream, DOWNLOAD_PATH, STREAM_PATH } from './gateway-streams.ts';
 import { MESSAGE_COSTS, objectClock } from './object-clock.ts';
 import { coordinatorStub, type ObjectBindings } from './object-stubs.ts';
 import { coordinatorClient } from './remote-call.ts';
@@ -63,18 +64,21 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
 
   /** Accepts an upgrade request that the Worker has forwarded: of an agent, or of the client of a stream. */
   override fetch(request: Request): Promise<Response> {
-    return this.#awake.during(async () =>
-      new URL(request.url).pathname === STREAM_PATH ? this.#acceptStream(request) : this.#accept(request),
-    );
+    const { pathname } = new URL(request.url);
+    return this.#awake.during(async () => {
+      if (pathname === STREAM_PATH) return acceptStream(request, this.#awake, this.#streamDeps());
+      if (pathname === DOWNLOAD_PATH) return acceptDownload(request, this.#streamDeps());
+      return this.#accept(request);
+    });
   }
 
-  #acceptStream(request: Request): Response {
-    return acceptStream(request, this.#awake, {
+  #streamDeps(): StreamSessionDeps {
+    return {
       clock: this.#awake.clockOf(objectClock),
       times: STREAM_TIMES,
       permit: (...args) => coordinatorClient(() => coordinatorStub(this.env)).permitStream(...args),
       streamsAt: ({ gateway }) => this.#gateway.streamsOf(gateway),
-    });
+    };
   }
 
   async #accept(request: Request): Promise<Response> {

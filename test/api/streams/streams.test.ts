@@ -220,5 +220,83 @@ onHosts(
       expect(lines).toContain('words=3');
       expect(lines).not.toContain('secret');
     });
+    test('H703: a copy carries bytes in one direction, and its exit code says that it is whole', async () => {
+      const url = pathOf(one.service, 'files');
+      const into = { type: 'files-in', path: '/srv', name: 'data', bytes: 5 };
+      const client = await StreamClient.open(url, into, ADMIN);
+      const stream = await agent.stream();
+      expect(stream.opening.target).toEqual({ kind: 'files-in', path: '/srv', name: 'data', bytes: 5 });
+      stream.accept();
+      await client.got('opened');
+      client.write('bytes');
+      client.send({ type: 'end' });
+      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('bytes'));
+      stream.end(0);
+      expect(await client.got('end')).toEqual({ type: 'end', exit_code: 0 });
+      const wrong = [
+        { ...into, path: 'srv' },
+        { ...into, name: '../up' },
+        { ...into, bytes: -1 },
+        { type: 'files-out', path: '/a\0', form: 'tar' },
+        SHELL,
+      ];
+      for (const request of wrong) {
+        const refused = await StreamClient.open(url, request, ADMIN);
+        expect((await refused.got('reset')).message).toContain('must be a request of the kind files');
+      }
+    });
+    const download = (path: string, headers: Record<string, string> = ADMIN) =>
+      fetch(`${pathOf(one.service, 'files')}?path=${encodeURIComponent(path)}`, { headers });
+    test('H706: a file is answered as an attachment, and no faster than it is read', async () => {
+      const answer = download('/srv/<b>ä.html');
+      const stream = await agent.stream();
+      expect(stream.opening.target).toEqual({ kind: 'files-out', path: '/srv/<b>ä.html', form: 'file' });
+      stream.accept();
+      const bytes = Buffer.alloc(3 * STREAM_WINDOW_BYTES, 'b');
+      const written = stream.write(bytes);
+      const { status, headers, body } = await answer;
+      expect([status, headers.get('content-type'), headers.get('x-content-type-options')]).toEqual([
+        ...[200, 'application/octet-stream', 'nosniff'],
+      ]);
+      expect(headers.get('content-disposition')).toBe("attachment; filename*=UTF-8''%3Cb%3E%C3%A4.html");
+      expect(stream.mostCredit).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
+      const read = new Response(body).bytes();
+      await written;
+      stream.end(0);
+      expect(Buffer.compare(await read, bytes)).toBe(0);
+    });
+    test('H706: a file that is not there is 409 with the reason, and one that breaks off is no whole answer', async () => {
+      const missing = download('/none');
+      const first = await agent.stream();
+      first.accept();
+      first.reset('none: no such file or folder');
+      const { status } = await missing;
+      expect([status, await missing.then((answer) => answer.text())]).toEqual([
+        ...[409, expect.stringContaining('none: no such file or folder')],
+      ]);
+      const broken = download('/srv/f');
+      const second = await agent.stream(1);
+      second.accept();
+      await second.write('part');
+      const { body } = await broken;
+      second.reset('the service has ended');
+      await expect(new Response(body).text()).rejects.toThrow();
+      expect((await download('relative')).status).toBe(400);
+      expect((await download('/a', { ...ADMIN, origin: 'https://evil.example.org' })).status).toBe(403);
+      expect((await download('/a', {})).status).toBe(401);
+    });
+    test('H704: copies are in the audit log with their paths, and what they hold is not', async () => {
+      const into = { type: 'files-in', path: '/srv/a,b', name: 'data' };
+      const client = await StreamClient.open(pathOf(one.service, 'files'), into, ADMIN);
+      (await agent.stream()).accept();
+      await client.got('opened');
+      client.write('secret content');
+      client.close();
+      const lines = await fetch(`${host().url()}/native/api/0.7/audit?action=copy-files`, {
+        headers: ADMIN,
+      }).then((reply) => reply.text());
+      expect(lines).toContain('path=/srv/a?b');
+      expect(lines).not.toContain('secret');
+    });
   },
 );

@@ -1,0 +1,98 @@
+/**
+ * A file of a service as the body of an answer (H706): a client of a stream, which reads on only as far as its own
+ * reader does. The same on Node and at a gateway.
+ */
+import { type ServerMessage, serverSchema } from '../../../shared/streams/client-messages.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { StreamRequest } from '../../core/streams/stream-request.ts';
+import type { ClientSocket } from './stream-relay.ts';
+import { StreamSession, type StreamSessionDeps } from './stream-session.ts';
+
+/** A request for the content of a file at an absolute path. Can be sent as JSON. */
+export interface DownloadRequest {
+  request: StreamRequest;
+  path: string;
+}
+
+/** Resolves once the content begins, or the file is empty. Throws OperationError if there is no such file. */
+export async function openDownload(
+  { request, path }: DownloadRequest,
+  deps: StreamSessionDeps,
+): Promise<ReadableStream<Uint8Array>> {
+  const download = new Download(request, deps);
+  download.begin(path);
+  await download.begun();
+  return download.body();
+}
+
+class Download implements ClientSocket {
+  readonly #session: StreamSession;
+  /** Content, and marks that are returned once all before them was read. */
+  readonly #arrivals: (Uint8Array | { mark: string })[] = [];
+  #isComplete = false;
+  #problem: string | undefined;
+  #changed = () => {};
+
+  constructor(request: StreamRequest, deps: StreamSessionDeps) {
+    this.#session = new StreamSession(this, request, deps);
+  }
+
+  begin(path: string): void {
+    this.#session.receive(JSON.stringify({ type: 'files-out', path, form: 'file' }));
+  }
+
+  async begun(): Promise<void> {
+    while (this.#arrivals.length === 0 && !this.#isComplete)
+      if (this.#problem === undefined) await this.#change();
+      else throw new OperationError('conflict', this.#problem);
+  }
+
+  body(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          const next = await this.#next();
+          if (next) controller.enqueue(next);
+          else controller.close();
+        },
+        cancel: () => this.#session.closed(),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  send(data: string | Uint8Array): void {
+    if (typeof data === 'string') this.#take(serverSchema.parse(JSON.parse(data)));
+    else this.#arrivals.push(data);
+    this.#changed();
+  }
+
+  close(): void {
+    if (!this.#isComplete) this.#problem ??= 'The stream is over.';
+    this.#changed();
+  }
+
+  /** Undefined at the end. Throws if the content is not whole, which breaks the answer off. */
+  async #next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const next = this.#arrivals.shift();
+      if (next && 'mark' in next) this.#session.receive(JSON.stringify({ type: 'read', mark: next.mark }));
+      else if (next) return next;
+      else if (this.#isComplete) return undefined;
+      else if (this.#problem !== undefined) throw new Error(this.#problem);
+      else await this.#change();
+    }
+  }
+
+  #take(message: ServerMessage): void {
+    if (message.type === 'mark') this.#arrivals.push({ mark: message.mark });
+    else if (message.type === 'reset') this.#problem ??= message.message;
+    else if (message.type === 'end' && message.exit_code === 0) this.#isComplete = true;
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#changed = resolve;
+    });
+  }
+}
