@@ -3,14 +3,13 @@
  * environment.
  */
 import * as z from 'zod';
-import { MAX_INSTANCES } from '../shared/application-schema.ts';
 import { schemaMessage } from '../shared/application-words.ts';
 import { isolations } from '../shared/protocol/assignment.ts';
 import { parseBytes } from '../shared/sizes.ts';
 import { DEFAULT_MIN_PASSWORD_LENGTH } from './core/accounts/password-policy.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
 import type { SecretSettings } from './core/accounts/secret.ts';
-import { type Bounds, defaultBounds, MIB, workerBounds } from './core/model/bounds.ts';
+import { defaultBounds, MIB, workerBounds } from './core/model/bounds.ts';
 import { MIN_MEMORY_LIMIT } from './core/model/resources.ts';
 import {
   defaultSchedulerConfig,
@@ -24,6 +23,9 @@ import { appsProblems, appsSettings } from './operations/app-places.ts';
 import { appProblems } from './operations/apps/settings.ts';
 import { signOnProblems, signOnSettings } from './operations/sign-on/settings.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
+import { bound, MAX_MEMORY_MIB } from './settings/bound.ts';
+import { boundSettings, boundsOf, recordSettings } from './settings/queue-settings.ts';
+import { streamRulesOf, streamSettings } from './settings/stream-settings.ts';
 
 const YEAR_S = 365 * 86_400;
 const MAX_HSTS_AGE_S = 2 * YEAR_S;
@@ -33,29 +35,6 @@ const MAX_RESERVE_AFTER_S = 366 * 86_400;
 const MAX_KEEP_DAYS = 36_500;
 
 const MIN_METRICS_TOKEN_LENGTH = 16;
-
-const MAX_BOUND = 10_000_000;
-const MAX_UNPROVEN_IDS = 1_000_000_000;
-const MAX_BODY_MEMORY_MIB = 65_536;
-
-/** A bound of `unit`, such as `executions`. */
-const bound = (value: number, unit: string, max = MAX_BOUND, min = 1) =>
-  z.coerce
-    .number(`must be a number of ${unit}`)
-    .int(`must be a whole number of ${unit}`)
-    .min(min, `must be at least ${min}`)
-    .max(max, `must be at most ${max} ${unit}`)
-    .default(value);
-
-const boundSettings = (bounds: Bounds) => ({
-  BERTH_MAX_WAITING: bound(bounds.waiting, 'executions'),
-  BERTH_MAX_WAITING_PER_USER: bound(bounds.waitingPerUser, 'executions'),
-  BERTH_MAX_WAITING_MIB_PER_USER: bound(bounds.waitingBytesPerUser / MIB, 'MiB'),
-  BERTH_MAX_PLACED_INSTANCES: bound(bounds.placedInstances, 'instances'),
-  BERTH_MAX_ADOPTED_INSTANCES: bound(bounds.adoptedInstances, 'instances'),
-  BERTH_MAX_INSTANCES_PER_EXECUTION: bound(bounds.instancesPerExecution, 'instances', MAX_INSTANCES),
-  BERTH_MAX_TEXT_MIB_PER_EXECUTION: bound(bounds.textBytesPerExecution / MIB, 'MiB'),
-});
 
 const MAX_SECRET_KEYS = 8;
 const isSecretKey = (text: string) => /^[A-Za-z0-9+/]{43}=$/.test(text);
@@ -134,13 +113,6 @@ const settings = z.object({
     .min(0, 'must be at least 0 days')
     .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
     .optional(),
-  BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER: bound(defaultBounds.keysPerUser, 'keys'),
-  BERTH_KEEP_AUDIT: z.coerce
-    .number('must be a number of days')
-    .min(0, 'must be at least 0 days')
-    .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
-    .default(defaultBounds.auditDays),
-  BERTH_MAX_AUDIT: bound(defaultBounds.auditRows, 'rows', MAX_BOUND, 1_000),
   BERTH_METRICS: z.enum(['token', 'open', 'off']).default('token'),
   BERTH_METRICS_TOKEN: z
     .string()
@@ -148,15 +120,16 @@ const settings = z.object({
     .regex(/^[!-~]*$/, 'must consist of printable ASCII without spaces, since it is sent in a header')
     .optional(),
   BERTH_METRICS_HOSTS: bound(500, 'hosts', 100_000, 0),
-  BERTH_MAX_UNPROVEN_IDS: bound(defaultBounds.unprovenIds, 'ids', MAX_UNPROVEN_IDS, 0),
   BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
-  BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
-  BERTH_MAX_HOST_SECRETS_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB, 2),
+  BERTH_MAX_HOST_MESSAGES_MIB: bound(32, 'MiB', MAX_MEMORY_MIB),
+  BERTH_MAX_HOST_SECRETS_MIB: bound(32, 'MiB', MAX_MEMORY_MIB, 2),
   BERTH_HOSTS_PER_GATEWAY: bound(100, 'hosts', 10_000),
-  BERTH_MAX_GATEWAY_MIB: bound(32, 'MiB', MAX_BODY_MEMORY_MIB),
+  BERTH_MAX_GATEWAY_MIB: bound(32, 'MiB', MAX_MEMORY_MIB),
   ...{ ...signOnSettings, ...appsSettings },
+  ...streamSettings,
+  ...recordSettings,
   ...boundSettings(workerBounds),
-  BERTH_MAX_BODY_MEMORY_MIB: bound(16, 'MiB', MAX_BODY_MEMORY_MIB),
+  BERTH_MAX_BODY_MEMORY_MIB: bound(16, 'MiB', MAX_MEMORY_MIB),
 });
 
 /** Settings of a self-hosted control plane only. */
@@ -169,7 +142,7 @@ const nodeSettings = settings.extend({
   BERTH_MAX_CONNECTIONS_PER_ADDRESS: bound(2_000, 'connections', 1_000_000),
   BERTH_CONNECTIONS_FOR_AGENTS: bound(1_000, 'connections', 1_000_000),
   BERTH_MAX_PIPELINED_REQUESTS: bound(16, 'requests', 1_000),
-  BERTH_MAX_UNREAD_MIB: bound(256, 'MiB', MAX_BODY_MEMORY_MIB),
+  BERTH_MAX_UNREAD_MIB: bound(256, 'MiB', MAX_MEMORY_MIB),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
   BERTH_STANDBY: z.enum(['on', 'off']).default('off'),
   ...ldapSettings,
@@ -177,7 +150,7 @@ const nodeSettings = settings.extend({
   /** Folder with a signed agent, instead of the one that Berth comes with. */
   BERTH_AGENT_RELEASE: z.string().min(1).optional(),
   ...boundSettings(defaultBounds),
-  BERTH_MAX_BODY_MEMORY_MIB: bound(64, 'MiB', MAX_BODY_MEMORY_MIB),
+  BERTH_MAX_BODY_MEMORY_MIB: bound(64, 'MiB', MAX_MEMORY_MIB),
 });
 
 export type Config = z.infer<typeof settings>;
@@ -267,19 +240,8 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
   lostAfterMs: Math.round(1_000 * config.BERTH_HOST_LOST_AFTER),
   hostLossPolicy: config.BERTH_HOST_LOSS,
   defaultMemoryBytes: parseBytes(config.BERTH_DEFAULT_MEMORY) ?? 0,
-  bounds: {
-    waiting: config.BERTH_MAX_WAITING,
-    waitingPerUser: config.BERTH_MAX_WAITING_PER_USER,
-    waitingBytesPerUser: config.BERTH_MAX_WAITING_MIB_PER_USER * MIB,
-    placedInstances: config.BERTH_MAX_PLACED_INSTANCES,
-    adoptedInstances: config.BERTH_MAX_ADOPTED_INSTANCES,
-    instancesPerExecution: config.BERTH_MAX_INSTANCES_PER_EXECUTION,
-    textBytesPerExecution: config.BERTH_MAX_TEXT_MIB_PER_EXECUTION * MIB,
-    unprovenIds: config.BERTH_MAX_UNPROVEN_IDS,
-    keysPerUser: config.BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER,
-    auditRows: config.BERTH_MAX_AUDIT,
-    auditDays: config.BERTH_KEEP_AUDIT,
-  },
+  bounds: boundsOf(config),
+  streams: streamRulesOf(config),
 });
 
 /**

@@ -21,7 +21,6 @@ import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { openDownload } from './coordinator/streams/download.ts';
-import { STREAM_TIMES } from './coordinator/streams/stream-relay.ts';
 import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
@@ -57,6 +56,7 @@ import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
 import { EventLoopDelay, processFamilies } from './server/process-metrics.ts';
 import { acceptStream, isStream, serveStreams } from './server/stream-sockets.ts';
+import { streamRulesOf } from './settings/stream-settings.ts';
 import type { Db } from './store/db/db.ts';
 import { groupAllReads } from './store/db/grouped-reads.ts';
 import { compact } from './store/schema/compaction.ts';
@@ -107,7 +107,7 @@ async function start(config: NodeConfig): Promise<void> {
     admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
-  const endStreams = serveStreams(server, serve, streamDeps(coordinator), (stream) =>
+  const endStreams = serveStreams(server, serve, streamDeps(config, coordinator), (stream) =>
     connections.keep(stream),
   );
   // Not before the server listens: a start that fails would take the only copy of the password with it.
@@ -200,7 +200,7 @@ function appDeps(
     variant,
     acceptStream,
     apps: appsOf(config),
-    download: (one) => openDownload(one, streamDeps(coordinator)),
+    download: (one) => openDownload(one, streamDeps(config, coordinator)),
     swaggerFile,
     agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
@@ -211,11 +211,12 @@ function appDeps(
   };
 }
 
-function streamDeps({ api, agents }: NodeCoordinator): StreamSessionDeps {
+function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): StreamSessionDeps {
   return {
     clock: nodeClock(() => {}),
-    times: STREAM_TIMES,
+    rules: streamRulesOf(config),
     permit: (...args) => api.permitStream(...args),
+    left: (id) => api.leaveStream(id),
     streamsAt: async ({ hostId }) => agents.session(hostId)?.peer.streams,
   };
 }

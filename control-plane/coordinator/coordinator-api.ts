@@ -71,7 +71,10 @@ export interface CoordinatorApi {
     subscriber: StreamSubscriber,
     serviceId: number,
     entry: AuditEntry,
+    id?: string,
   ): Promise<ReadableStream<Uint8Array>>;
+  /** The stream with the permit of this id is over. On workerd nothing else reveals that for a while. */
+  leaveStream(id: string): Promise<void>;
   /**
    * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
    * ends from time to time (STREAM-3).
@@ -156,6 +159,7 @@ const verbs: Record<CoordinatorVerb, true> = {
   openLog: true,
   watchLog: true,
   permitStream: true,
+  leaveStream: true,
   openEvents: true,
   lastEventId: true,
   reviewSubscriptions: true,

@@ -3,6 +3,7 @@ import { activeFamily, clusterFamilies, clusterLimits } from '../core/metrics/cl
 import type { CoordinatorCounts } from '../core/metrics/coordinator-counts.ts';
 import { counter, type Family } from '../core/metrics/family.ts';
 import { type Limit, limitFamilies } from '../core/metrics/limits.ts';
+import type { StreamCounts } from '../core/metrics/stream-counts.ts';
 import type { IdempotencyKeys } from './changes/idempotency-keys.ts';
 import type { Clock } from './ports.ts';
 import type { Turns } from './turns.ts';
@@ -16,7 +17,7 @@ export interface Counted {
   agents: { opened: number; reopened: number };
   history: { removed: number };
   events: Streams;
-  logs: Streams;
+  services: { logs: Streams; permits: Permits };
   keys: IdempotencyKeys;
 }
 
@@ -25,13 +26,19 @@ interface Streams {
   maxSize: number;
 }
 
+interface Permits {
+  limits: readonly Limit[];
+  counts: StreamCounts;
+}
+
 /** Without a database that answers, there are only the counts. `maxHosts`: see `clusterFamilies`. */
 export async function readMetrics(
   turns: Turns,
   clock: Pick<Clock, 'after'>,
-  { counts, agents, history, events, logs, keys }: Counted,
+  { counts, agents, history, events, services, keys }: Counted,
   maxHosts: number,
 ): Promise<Family[]> {
+  const { logs, permits } = services;
   const state = await stateOf(turns, clock, maxHosts);
   return [
     activeFamily(state !== undefined),
@@ -40,9 +47,11 @@ export async function readMetrics(
       ...(state?.limits ?? []),
       { name: 'event_streams', used: events.size, limit: events.maxSize },
       { name: 'log_streams', used: logs.size, limit: logs.maxSize },
+      ...permits.limits,
       keys.limit,
     ]),
     ...counts.families(),
+    ...permits.counts.families(),
     counter('berth_agent_connections_total', 'Connections that agents have opened.', agents.opened),
     counter(
       'berth_agent_reconnects_total',

@@ -2,16 +2,13 @@
  * The coordinator: the single writer of executions, services, hosts, users and quotas. This class implements
  * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
-import type { AccountChange } from '../core/accounts/account-input.ts';
-import type { AuditEntry } from '../core/accounts/audit.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
-import type { Registration } from '../core/hosts/registration.ts';
 import { draft } from '../core/lifecycle/admission.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
 import { CoordinatorCounts } from '../core/metrics/coordinator-counts.ts';
 import type { Family } from '../core/metrics/family.ts';
-import type { Made, UserKey } from '../core/model/idempotency.ts';
+import type { Made } from '../core/model/idempotency.ts';
 import { progressOf } from '../core/model/service.ts';
 import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
 import type { Cluster } from '../core/state/cluster.ts';
@@ -102,8 +99,8 @@ export class Coordinator implements CoordinatorApi {
     const terms = { ...claim, ...(resumes && { resumes: resumes.holding }) };
     const timed = timedDb(db, clock, (durationMs) => this.#counts.commits.add(durationMs));
     this.#turns = new Turns(timed, clock, log, scheduling, events, terms);
-    this.agents = new Agents(this.#turns, { ...deps, logs: this.#counts.logs });
-    this.#streams = new ServiceStreams(db, this.#turns, this.agents, clock);
+    this.agents = new Agents(this.#turns, { ...deps, traffic: this.#counts.traffic });
+    this.#streams = new ServiceStreams(db, this.#turns, this.agents, clock, scheduling.streams);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db);
     this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
@@ -173,6 +170,10 @@ export class Coordinator implements CoordinatorApi {
     return this.#streams.permits.open(...args);
   }
 
+  async leaveStream(id: string): Promise<void> {
+    this.#streams.permits.left(id);
+  }
+
   openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>> {
     return this.#turns.query((cluster) => this.#events.open(subscriber, cluster));
   }
@@ -196,12 +197,12 @@ export class Coordinator implements CoordinatorApi {
     this.#events.end(null);
   }
 
-  changeAccounts(change: AccountChange, key?: UserKey, entry?: AuditEntry): Promise<WriteOutcome> {
-    return this.#accounts.change(change, key, entry);
+  changeAccounts(...args: Parameters<CoordinatorApi['changeAccounts']>): Promise<WriteOutcome> {
+    return this.#accounts.change(...args);
   }
 
-  registerHost(registration: Registration): Promise<number> {
-    return this.#hosts.register(registration);
+  registerHost(...args: Parameters<CoordinatorApi['registerHost']>): Promise<number> {
+    return this.#hosts.register(...args);
   }
 
   state(): Promise<SchedulerSnapshot> {
@@ -218,9 +219,9 @@ export class Coordinator implements CoordinatorApi {
   }
 
   metrics(maxHosts: number): Promise<Family[]> {
-    const counted = { agents: this.agents.perHost, history: this.#history, keys: this.#keys };
-    const streams = { events: this.#events, logs: this.#streams.logs };
-    return readMetrics(this.#turns, this.#clock, { counts: this.#counts, ...counted, ...streams }, maxHosts);
+    const parts = { history: this.#history, keys: this.#keys, events: this.#events, services: this.#streams };
+    const counted = { ...parts, counts: this.#counts, agents: this.agents.perHost };
+    return readMetrics(this.#turns, this.#clock, counted, maxHosts);
   }
 
   explain(executionId: number): Promise<Explanation | null> {
@@ -281,8 +282,8 @@ export class Coordinator implements CoordinatorApi {
     return this.#hosts.change(...args);
   }
 
-  removeHost(hostId: number, force: boolean, entry?: AuditEntry): Promise<HostRemoval> {
-    return this.#hosts.remove(hostId, force, entry);
+  removeHost(...args: Parameters<CoordinatorApi['removeHost']>): Promise<HostRemoval> {
+    return this.#hosts.remove(...args);
   }
 
   updateAgent(...args: Parameters<CoordinatorApi['updateAgent']>): Promise<void> {

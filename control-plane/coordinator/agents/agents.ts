@@ -28,8 +28,8 @@ import type { Cluster } from '../../core/state/cluster.ts';
 import type { Decision } from '../../core/state/decision.ts';
 import type { AgentConnection } from '../connections/agent-connection.ts';
 import { AgentConnections, type ConnectionDeps, logRefusal } from '../connections/agent-connections.ts';
-import type { LogCount } from '../connections/open-logs.ts';
 import type { SessionPeer } from '../connections/session-peer.ts';
+import { noTraffic, type Traffic } from '../connections/traffic.ts';
 import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import { FreshReports } from '../sleep/fresh-reports.ts';
 import { SavedSessions } from '../sleep/saved-sessions.ts';
@@ -53,7 +53,7 @@ export interface AgentsDeps extends ConnectionDeps, DeploymentDeps {
 }
 
 export class Agents implements SessionEvents {
-  readonly logs: LogCount;
+  readonly traffic: Traffic;
   readonly replayGuard = new ReplayGuard();
   readonly perHost = new HostConnections();
   readonly freshReports: FreshReports;
@@ -91,8 +91,8 @@ export class Agents implements SessionEvents {
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
     this.freshReports = new FreshReports(turns, clock, this.#sessions);
     this.saved = new SavedSessions(turns, this.#sessions, (...args) => this.attach(...args));
-    this.logs = deps.logs ?? { open: 0, bytes: 0 };
-    this.#connections = new AgentConnections({ ...deps, logs: this.logs }, (hostId) => this.#nameOf(hostId));
+    this.traffic = deps.traffic ?? noTraffic();
+    this.#connections = new AgentConnections({ ...deps, traffic: this.traffic }, this.#nameOf);
   }
 
   /** Records that the proof has admitted its host. Throws OperationError if it was used before. */

@@ -15,8 +15,9 @@ import type { StreamUp, Up } from '../../../shared/protocol/up.ts';
 import { STREAM_NUMBERS } from '../../../shared/streams/targets.ts';
 import { RETURN_MS } from '../../core/hosts/allowance.ts';
 import type { AgentSocket } from '../ports.ts';
-import { type LogCount, OpenLogs } from './open-logs.ts';
+import { OpenLogs } from './open-logs.ts';
 import { OpenStreams } from './open-streams.ts';
+import { noTraffic, type Traffic } from './traffic.ts';
 
 /** A message for the session of the host: everything but what concerns logs and streams. */
 export type SessionMessage = Exclude<Up, { type: 'logs.end' } | StreamUp>;
@@ -60,18 +61,18 @@ export class AgentConnection {
   readonly streams: OpenStreams;
   #closed = false;
 
-  /** `firstStream`: see OpenLogs. `logs` counts those of all connections; by default those of this one. */
+  /** `firstStream`: see OpenLogs. `traffic` counts that of all connections; by default that of this one. */
   constructor(
     socket: AgentSocket,
     events: ConnectionEvents,
     firstStream: number,
-    logs: LogCount = { open: 0, bytes: 0 },
+    traffic: Traffic = noTraffic(),
   ) {
     this.#socket = socket;
     this.#events = events;
     this.#logs = new OpenLogs(
       firstStream,
-      logs,
+      traffic,
       (message) => this.send(encode(message)),
       (what) => this.#refuse(what),
     );
@@ -79,6 +80,7 @@ export class AgentConnection {
       sendText: (message) => this.send(encode(message)),
       sendBytes: (frame) => this.#send(frame),
       refused: (what) => this.#refuse(what),
+      traffic,
     });
   }
 

@@ -5,7 +5,7 @@
 import type { AgentSocket, Clock, Logger } from '../ports.ts';
 import { AgentConnection, type SessionMessage } from './agent-connection.ts';
 import { type AllowanceOptions, MessageAllowances } from './message-allowance.ts';
-import type { LogCount } from './open-logs.ts';
+import { noTraffic, type Traffic } from './traffic.ts';
 
 /** Where the messages of a connection go. */
 export interface SessionEnd {
@@ -19,8 +19,8 @@ export interface ConnectionDeps {
   log: Logger;
   /** What the messages of one host may take before further ones wait (P152), and what each one takes. */
   messageAllowance?: AllowanceOptions;
-  /** Counts the logs of all connections. */
-  logs?: LogCount;
+  /** Counts that of all connections. */
+  traffic?: Traffic;
 }
 
 /** The log line about an agent whose message was not accepted. */
@@ -32,17 +32,17 @@ export class AgentConnections {
   readonly #log: Logger;
   readonly #nameOf: (hostId: number) => string | number;
   readonly #allowances: MessageAllowances;
-  readonly #logs: LogCount;
+  readonly #traffic: Traffic;
 
   /** `nameOf` returns the name of a host for log lines, or its id. */
   constructor(
-    { clock, log, messageAllowance = {}, logs = { open: 0, bytes: 0 } }: ConnectionDeps,
+    { clock, log, messageAllowance = {}, traffic = noTraffic() }: ConnectionDeps,
     nameOf: (hostId: number) => string | number,
   ) {
     this.#clock = clock;
     this.#log = log;
     this.#nameOf = nameOf;
-    this.#logs = logs;
+    this.#traffic = traffic;
     this.#allowances = new MessageAllowances(messageAllowance, clock, (hostId, limitBytes) =>
       log('agent.too-many-messages', { host: nameOf(hostId), limitBytes }),
     );
@@ -66,7 +66,7 @@ export class AgentConnections {
         closed: () => session.closed(),
       },
       this.#clock.nowMs() % 2 ** 31,
-      this.#logs,
+      this.#traffic,
     );
     const session = attach(connection);
     return connection;

@@ -9,6 +9,7 @@ import type { Down, LogFormat, LogPart } from '../../../shared/protocol/down.ts'
 import type { Up } from '../../../shared/protocol/up.ts';
 import { STREAM_NUMBERS } from '../../../shared/streams/targets.ts';
 import { collectMs } from '../../core/streams/log-collection.ts';
+import type { Traffic } from './traffic.ts';
 
 type LogEnd = Extract<Up, { type: 'logs.end' }>;
 
@@ -23,12 +24,6 @@ export interface LogSink {
   detached(): void;
 }
 
-/** The logs that are open on all connections of this process, and the output that has arrived for readers. */
-export interface LogCount {
-  open: number;
-  bytes: number;
-}
-
 export class OpenLogs {
   readonly #sinks = new Map<number, LogSink>();
   readonly #firstStream: number;
@@ -38,7 +33,7 @@ export class OpenLogs {
   #lateBytes = 0;
   /** How long the agent collects output, as the last message to it states (P178). */
   #collectMs = 0;
-  readonly #count: LogCount;
+  readonly #count: Pick<Traffic, 'open' | 'bytes'>;
   readonly #send: (message: Down) => void;
   readonly #refused: (what: string) => void;
 
@@ -48,7 +43,7 @@ export class OpenLogs {
    */
   constructor(
     firstStream: number,
-    count: LogCount,
+    count: Pick<Traffic, 'open' | 'bytes'>,
     send: (message: Down) => void,
     refused: (what: string) => void,
   ) {

@@ -3,10 +3,11 @@
  * over (P250 to P253). Never decides who may open one.
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import type { LogChunk } from '../../../shared/protocol/codec.ts';
+import { CHUNK_HEADER_BYTES, type LogChunk } from '../../../shared/protocol/codec.ts';
 import type { StreamDown } from '../../../shared/protocol/down.ts';
 import type { StreamUp } from '../../../shared/protocol/up.ts';
 import { STREAM_NUMBERS, type StreamTarget } from '../../../shared/streams/targets.ts';
+import type { Traffic } from './traffic.ts';
 
 /** Receives what the agent sends on one stream (stream-relay.ts). */
 export interface StreamSink {
@@ -24,6 +25,7 @@ export interface StreamPort {
   sendBytes(frame: Uint8Array): void;
   /** Called for bytes or messages that were not requested. */
   refused(what: string): void;
+  traffic: Pick<Traffic, 'toServices' | 'fromServices'>;
 }
 
 export class OpenStreams {
@@ -56,7 +58,9 @@ export class OpenStreams {
   }
 
   sendBytes(stream: number, frame: Uint8Array): void {
-    if (this.#sinks.has(stream)) this.#port.sendBytes(frame);
+    if (!this.#sinks.has(stream)) return;
+    this.#port.traffic.toServices += frame.length - CHUNK_HEADER_BYTES;
+    this.#port.sendBytes(frame);
   }
 
   /** The stream is over. Unless the agent knows, it must be informed. */
@@ -76,6 +80,7 @@ export class OpenStreams {
   chunk({ stream, payload }: LogChunk): void {
     const sink = this.#sinks.get(stream);
     if (sink) {
+      this.#port.traffic.fromServices += payload.length;
       if (payload.length === 0 || !sink.chunk(payload))
         this.#port.refused('more bytes than the credit of a stream');
     } else if (!this.#wasOpened(stream)) this.#port.refused('bytes of a stream that was not opened');

@@ -7,8 +7,8 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { SessionMessage } from '../connections/agent-connection.ts';
-import type { LogCount } from '../connections/open-logs.ts';
 import type { SessionPeer } from '../connections/session-peer.ts';
+import { addBytes, type PassedBytes } from '../connections/traffic.ts';
 import type { Clock, Logger } from '../ports.ts';
 import type { SavedLinks, SavedSession } from '../sleep/saved-state.ts';
 import { BatchSender, inTime } from './batch-sender.ts';
@@ -16,7 +16,7 @@ import { newEntries, type Portion, type Rejected } from './portion.ts';
 
 export interface GatewayLinksOptions {
   agents: {
-    readonly logs: Pick<LogCount, 'bytes'>;
+    readonly traffic: PassedBytes;
     admit(proof: VerifiedProof): void;
     attach(peer: SessionPeer, hostId: number): Session;
     saved: {
@@ -100,9 +100,9 @@ export class GatewayLinks {
     return id;
   }
 
-  /** A batch from a gateway, and how many bytes of output have passed through it since the last one. */
-  up(batch: readonly Portion<SessionMessage>[], logBytes: number): Rejected {
-    this.#options.agents.logs.bytes += logBytes;
+  /** A batch from a gateway, and the bytes that have passed through it since the last one. */
+  up(batch: readonly Portion<SessionMessage>[], passed: PassedBytes): Rejected {
+    addBytes(this.#options.agents.traffic, passed);
     return batch.flatMap((portion) => (this.#accept(portion) ? [] : [portion.connection]));
   }
 

@@ -12,6 +12,7 @@ import { closeArguments } from '../connections/agent-connection.ts';
 import { AgentConnections, type ConnectionDeps } from '../connections/agent-connections.ts';
 import type { OpenStreams } from '../connections/open-streams.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
+import { noTraffic, type PassedBytes, takeBytes } from '../connections/traffic.ts';
 import type { AgentSocket, Clock } from '../ports.ts';
 import { BatchSender } from './batch-sender.ts';
 import { GatewayLog } from './gateway-log.ts';
@@ -20,8 +21,8 @@ import { factsOf, isSignOfLife } from './sign-of-life.ts';
 
 export interface GatewayOptions extends ConnectionDeps {
   clock: Pick<Clock, 'nowMs' | 'after'>;
-  /** Passes a batch to the coordinator, with the bytes of output that readers got since the last one. */
-  up(batch: Portion<SessionMessage>[], logBytes: number): Promise<Rejected>;
+  /** Passes a batch to the coordinator, with the bytes that have passed since the last one. */
+  up(batch: Portion<SessionMessage>[], passed: PassedBytes): Promise<Rejected>;
   /** What may wait for the coordinator, in UTF-16 units of the agents' messages. */
   maxWaitingLength: number;
   /** For so long, reports that only show that the agent lives wait for others (P177). */
@@ -79,21 +80,21 @@ export class Gateway {
   /** The open logs, by ids of their readers. */
   readonly #logs = new Map<string, GatewayLog>();
   readonly #windows = new LogWindows();
-  /** `bytes`: those that the coordinator has not been told of. */
-  readonly #logCount = { open: 0, bytes: 0 };
+  /** Its bytes are those that the coordinator has not been told of. Those of a call that fails are lost. */
+  readonly #traffic = noTraffic();
   /** Names of hosts, as their last hello gives them. */
   readonly #names = new Map<number, string>();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#connections = new AgentConnections(
-      { ...options, logs: this.#logCount },
+      { ...options, traffic: this.#traffic },
       (hostId) => this.#names.get(hostId) ?? hostId,
     );
     this.#sender = new BatchSender({
       ...options,
       to: 'coordinator',
-      send: (batch) => options.up(batch, this.#newLogBytes()),
+      send: (batch) => options.up(batch, takeBytes(this.#traffic)),
       delivered: (id, count) => {
         const held = this.#held.get(id);
         if (held) this.#change(held, { delivered: count });
@@ -225,13 +226,6 @@ export class Gateway {
       held.waiting.push(resolve);
       await promise;
     }
-  }
-
-  /** Bytes that the coordinator has not been told of. Those of a call that fails are not counted. */
-  #newLogBytes(): number {
-    const { bytes } = this.#logCount;
-    this.#logCount.bytes = 0;
-    return bytes;
   }
 
   #receive(id: string, message: SessionMessage, length: number): void {

@@ -10,6 +10,7 @@ import { MIB } from '../../core/model/bounds.ts';
 import { type AwakeSummary, type AwakeTotals, sumOfTotals } from '../../core/views/awake-totals.ts';
 import { groupAllReads } from '../../store/db/grouped-reads.ts';
 import type { SessionMessage } from '../connections/agent-connection.ts';
+import type { PassedBytes } from '../connections/traffic.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
 import { GatewayLinks } from '../gateways/gateway-links.ts';
@@ -73,8 +74,8 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
   }
 
   /** A batch from a gateway (GatewayLinks.up). */
-  up(batch: Portion<SessionMessage>[], logBytes: number): Promise<Rejected> {
-    return this.#handle(() => this.#links.up(batch, logBytes));
+  up(batch: Portion<SessionMessage>[], passed: PassedBytes): Promise<Rejected> {
+    return this.#handle(() => this.#links.up(batch, passed));
   }
 
   override alarm(): Promise<void> {

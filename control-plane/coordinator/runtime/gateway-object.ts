@@ -11,13 +11,13 @@ import { MIB } from '../../core/model/bounds.ts';
 import { holdMs } from '../../core/model/host.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { AgentConnection } from '../connections/agent-connection.ts';
+import type { CoordinatorApi } from '../coordinator-api.ts';
 import { inTime } from '../gateways/batch-sender.ts';
 import { type ConnectionState, Gateway } from '../gateways/gateway.ts';
 import { gatewayOf } from '../gateways/gateway-of.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
-import { STREAM_TIMES } from '../streams/stream-relay.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { PROOF_HEADER } from './forward-upgrade.ts';
 import { acceptDownload, acceptStream, DOWNLOAD_PATH, STREAM_PATH } from './gateway-streams.ts';
@@ -72,11 +72,16 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     });
   }
 
+  get #coordinator(): CoordinatorApi {
+    return coordinatorClient(() => coordinatorStub(this.env));
+  }
+
   #streamDeps(): StreamSessionDeps {
     return {
       clock: this.#awake.clockOf(objectClock),
-      times: STREAM_TIMES,
-      permit: (...args) => coordinatorClient(() => coordinatorStub(this.env)).permitStream(...args),
+      rules: this.#assembly.scheduling.streams,
+      permit: (...args) => this.#coordinator.permitStream(...args),
+      left: (id) => this.#coordinator.leaveStream(id),
       streamsAt: ({ gateway }) => this.#gateway.streamsOf(gateway),
     };
   }

@@ -5,6 +5,7 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { SessionMessage } from '../connections/agent-connection.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
+import type { PassedBytes } from '../connections/traffic.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { Outcome } from './remote-call.ts';
 
@@ -13,7 +14,7 @@ export interface CoordinatorLink {
   /** Admits an agent at its gateway. The value is the id of its connection. */
   admit(gateway: number, proof: VerifiedProof): Promise<Outcome<string>>;
   /** Passes on a batch (GatewayLinks.up). */
-  up(batch: Portion<SessionMessage>[], logBytes: number): Promise<Rejected>;
+  up(batch: Portion<SessionMessage>[], passed: PassedBytes): Promise<Rejected>;
 }
 
 /** What others call of a gateway. */

@@ -1,4 +1,5 @@
 /** What users have open at services: logs, and streams by their permits. Both end when access ends. */
+import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Db } from '../../store/db/db.ts';
 import type { Agents } from '../agents/agents.ts';
@@ -11,9 +12,9 @@ export class ServiceStreams {
   readonly logs: Logs;
   readonly permits: StreamPermits;
 
-  constructor(db: Db, turns: Turns, agents: Agents, clock: Clock) {
+  constructor(db: Db, turns: Turns, agents: Agents, clock: Clock, rules: StreamRules) {
     this.logs = new Logs(db, turns, agents, clock);
-    this.permits = new StreamPermits(db, turns, agents, clock);
+    this.permits = new StreamPermits(db, turns, agents, clock, rules);
   }
 
   get size(): number {

@@ -15,6 +15,7 @@ import {
   STREAM_WINDOW_BYTES,
   type StreamTarget,
 } from '../../../shared/streams/targets.ts';
+import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { OpenStreams, StreamSink } from '../connections/open-streams.ts';
 import type { Clock } from '../ports.ts';
 
@@ -24,18 +25,10 @@ export interface ClientSocket {
   close(code: number, reason: string): void;
 }
 
-/** The longest time without a byte in either direction, and the longest time in all. */
-export interface StreamTimes {
-  idleMs: number;
-  totalMs: number;
-}
-
-export const STREAM_TIMES: StreamTimes = { idleMs: 3_600_000, totalMs: 86_400_000 };
-
 export interface StreamRelayOptions {
   client: ClientSocket;
   clock: Pick<Clock, 'after' | 'monotonicMs'>;
-  times: StreamTimes;
+  times: Pick<StreamRules, 'idleMs' | 'totalMs'>;
   /** Called once, when the stream is over. */
   over(): void;
 }
@@ -123,7 +116,11 @@ export class StreamRelay implements StreamSink {
   }
 
   detached(): void {
-    this.#end('The host has lost its connection.', closing.reset, true);
+    this.#end(
+      'The host has lost its connection: its agent has stopped, or does not reach the control plane.',
+      closing.reset,
+      true,
+    );
   }
 
   /** Ends the stream for this reason. */

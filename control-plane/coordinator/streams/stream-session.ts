@@ -5,25 +5,29 @@
 import { decodeRequest, targetOf } from '../../../shared/streams/client-messages.ts';
 import { type AuditEntry, streamDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import type { StreamSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { OpenStreams } from '../connections/open-streams.ts';
 import type { Clock } from '../ports.ts';
 import { linesOf } from './lines.ts';
-import type { PermitLine } from './stream-permits.ts';
-import { type ClientSocket, StreamRelay, type StreamTimes } from './stream-relay.ts';
+import type { PermitLine } from './permit.ts';
+import { type ClientSocket, StreamRelay } from './stream-relay.ts';
 
 type Place = Extract<PermitLine, { key: unknown }>;
 
 export interface StreamSessionDeps {
   clock: Pick<Clock, 'after' | 'monotonicMs'>;
-  times: StreamTimes;
+  rules: StreamRules;
   /** StreamPermits.open, here or in another object. */
   permit(
     subscriber: StreamSubscriber,
     serviceId: number,
     entry: AuditEntry,
+    id: string,
   ): Promise<ReadableStream<Uint8Array>>;
+  /** StreamPermits.left, where the permit is. */
+  left(id: string): Promise<void>;
   /** The streams of the agent's connection; undefined if it has ended. */
   streamsAt(place: Place): Promise<OpenStreams | undefined>;
 }
@@ -35,6 +39,8 @@ export class StreamSession {
   readonly #deps: StreamSessionDeps;
   readonly #request: StreamRequest;
   readonly #relay: StreamRelay;
+  /** The id of its permit. */
+  readonly #id = crypto.randomUUID();
   #permit: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #isRequested = false;
   #isOver = false;
@@ -43,7 +49,7 @@ export class StreamSession {
   constructor(client: ClientSocket, request: StreamRequest, deps: StreamSessionDeps) {
     this.#deps = deps;
     this.#request = request;
-    this.#relay = new StreamRelay({ client, clock: deps.clock, times: deps.times, over: () => this.#over() });
+    this.#relay = new StreamRelay({ client, clock: deps.clock, times: deps.rules, over: () => this.#over() });
     this.#cancelWait = deps.clock.after(REQUEST_MS, () =>
       this.#relay.end(`No request arrived within ${REQUEST_MS / 1_000} s.`),
     );
@@ -68,8 +74,9 @@ export class StreamSession {
       return;
     }
     const { subscriber, serviceId, doer } = this.#request;
+    const entry = { ...doer, ...streamDeed(wanted, this.#deps.rules.recordsCommands) };
     const open = async () => {
-      const stream = await this.#deps.permit(subscriber, serviceId, { ...doer, ...streamDeed(wanted) });
+      const stream = await this.#deps.permit(subscriber, serviceId, entry, this.#id);
       this.#permit = stream.getReader();
       if (this.#isOver) return this.#cancelPermit();
       for await (const line of linesOf(this.#permit)) {
@@ -95,6 +102,9 @@ export class StreamSession {
   }
 
   #cancelPermit(): void {
-    void this.#permit?.cancel().catch(() => {});
+    if (!this.#permit) return;
+    void this.#permit.cancel().catch(() => {});
+    // Without it, the next heartbeat reveals the end.
+    void this.#deps.left(this.#id).catch(() => {});
   }
 }

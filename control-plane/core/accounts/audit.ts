@@ -83,14 +83,20 @@ export interface Deed {
   fields?: readonly string[];
 }
 
+/** Further characters of a recorded command are counted only. */
+const MAX_COMMAND_LENGTH = 4_096;
+
 /**
- * The program of a command, the port or the path of a copy is recorded, and how many words the command has.
- * Never its other words, nor what files hold.
+ * The program of a command and how many words it has, the port, or the path of a copy are recorded. The other
+ * words, which may be secrets, are recorded only if `recordsCommands`, and never what files hold.
  */
-export function streamDeed(opening: StreamOpening): Deed {
+export function streamDeed(opening: StreamOpening, recordsCommands: boolean): Deed {
   switch (opening.type) {
-    case 'exec':
-      return { action: 'exec-service', fields: [programOf(opening.words), `words=${opening.words.length}`] };
+    case 'exec': {
+      const { words } = opening;
+      const command = recordsCommands ? [`command=${commandText(words)}`] : [];
+      return { action: 'exec-service', fields: [programOf(words), `words=${words.length}`, ...command] };
+    }
     case 'forward':
       return { action: 'forward-port', fields: [`port=${opening.port}`] };
     case 'files-out':
@@ -105,6 +111,16 @@ export function streamDeed(opening: StreamOpening): Deed {
 
 /** Commas separate the fields of an entry where people read them. */
 const plain = (text: string): string => text.replace(/[\p{C},]/gu, '?').slice(0, 256);
+
+/** JSON in ASCII, since words may hold control characters. */
+function commandText(words: readonly string[]): string {
+  const text = JSON.stringify(words).replace(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  const beyond = text.length - MAX_COMMAND_LENGTH;
+  return beyond > 0 ? `${text.slice(0, MAX_COMMAND_LENGTH)} (and ${beyond} characters)` : text;
+}
 
 const programOf = ([program = '']: readonly string[]): string =>
   program

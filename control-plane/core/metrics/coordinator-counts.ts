@@ -8,8 +8,8 @@ export class CoordinatorCounts {
   readonly commits = new DurationHistogram();
   /** How often the state was discarded, to be read again. */
   losses = 0;
-  /** The logs whose output passes this process, and the bytes that have passed. */
-  readonly logs = { open: 0, bytes: 0 };
+  /** The logs whose output passes this process, and the bytes of logs and of streams that have passed. */
+  readonly traffic = { open: 0, bytes: 0, toServices: 0, fromServices: 0 };
   readonly #decisions: Record<Decision['kind'], number> = {
     place: 0,
     start: 0,
@@ -55,7 +55,12 @@ export class CoordinatorCounts {
       counter(
         'berth_log_bytes_total',
         'Bytes of output that hosts sent for readers of logs.',
-        this.logs.bytes,
+        this.traffic.bytes,
+      ),
+      counter(
+        'berth_stream_bytes_total',
+        'Bytes of streams to services and from them.',
+        byLabel('direction', { in: this.traffic.toServices, out: this.traffic.fromServices }),
       ),
     ];
   }

@@ -1,5 +1,6 @@
 /** Settings of the scheduler: queue order, choice of hosts, reservation, host loss and bounds. Pure. */
 import { type Bounds, defaultBounds, MIB } from './bounds.ts';
+import { defaultStreamRules, type StreamRules } from './stream-rules.ts';
 
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
 export type QueuePolicy = (typeof queuePolicies)[number];
@@ -27,6 +28,7 @@ export interface SchedulerConfig {
   /** Memory limit of a service that has neither a maximum nor a minimum. */
   defaultMemoryBytes: number;
   bounds: Bounds;
+  streams: StreamRules;
 }
 
 export const defaultSchedulerConfig: SchedulerConfig = {
@@ -38,4 +40,5 @@ export const defaultSchedulerConfig: SchedulerConfig = {
   hostLossPolicy: 'wait',
   defaultMemoryBytes: 512 * MIB,
   bounds: defaultBounds,
+  streams: defaultStreamRules,
 };

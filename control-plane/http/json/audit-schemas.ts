@@ -85,7 +85,8 @@ export const auditEntryJson = (row: AuditRow): AuditEntryJson => ({
   action: row.action,
   target: row.targetId === null ? null : `${auditTargets[row.action]}/${row.targetId}`,
   target_name: row.targetName,
-  fields: row.fields.map(snakeCase),
+  // Those of a stream are what it was opened to, and not names of fields.
+  fields: auditTargets[row.action] === 'service' ? [...row.fields] : row.fields.map(snakeCase),
   outcome: row.outcome,
   count: row.count,
 });

@@ -167,10 +167,16 @@ const rowOf = (row: Row): AuditRow => ({
   action: String(row.action) as AuditRow['action'],
   targetId: numberOf(row.target_id),
   targetName: textOf(row.target_name),
-  fields: row.fields === '' ? [] : String(row.fields).split(' '),
+  fields: fieldsOf(String(row.fields)),
   outcome: String(row.outcome) as AuditRow['outcome'],
   count: Number(row.count),
 });
+
+/** A command comes last, and may have spaces. */
+function fieldsOf(text: string): string[] {
+  const [, names = '', command] = /^(.*?)(?: (command=.*))?$/.exec(text) ?? [];
+  return [...(names === '' ? [] : names.split(' ')), ...(command === undefined ? [] : [command])];
+}
 
 const numberOf = (value: Value | undefined): number | null => (value == null ? null : Number(value));
 const textOf = (value: Value | undefined): string | null => (value == null ? null : String(value));

@@ -1,6 +1,6 @@
 /** A log relay between the agent's end of its connections and a subscriber. */
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
-import type { LogCount } from '../../../control-plane/coordinator/connections/open-logs.ts';
+import { noTraffic, type Traffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
@@ -16,11 +16,11 @@ export class RelayRig {
   readonly refused: string[] = [];
   socket = new MemorySocket();
   readonly relay: LogRelay;
-  readonly #logs: LogCount;
+  readonly #logs: Traffic;
   #streams = 100;
 
   /** `logs` counts the open logs. */
-  constructor(from?: LogPosition, logs: LogCount = { open: 0, bytes: 0 }) {
+  constructor(from?: LogPosition, logs: Traffic = noTraffic()) {
     this.#logs = logs;
     const done = () => {
       this.done += 1;

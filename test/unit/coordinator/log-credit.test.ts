@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { noTraffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import { LOG_CHUNK_BYTES, LOG_WINDOW_BYTES } from '../../../shared/protocol/codec.ts';
 import { RelayRig, settle } from '../../support/rigs/log-relay.ts';
 
@@ -58,7 +59,7 @@ test('P9: a subscriber that waits with its own buffer is granted more', async ()
 });
 
 test('P178: an agent that must collect for longer gets whatever credit is free, and never more than a window', async () => {
-  const count = { open: 0, bytes: 0 };
+  const count = noTraffic();
   const rig = new RelayRig(undefined, count).attach();
   const reader = rig.relay.stream.getReader();
   count.open = 100;

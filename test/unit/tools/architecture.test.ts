@@ -59,6 +59,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       ...['http', 'core', 'type coordinator/ports.ts', 'coordinator/streams/stream-session.ts'],
       'coordinator/runtime/refuse-upgrade.ts',
     ],
+    settings: ['core'],
     local: ['config.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
   },
   'control-plane/core': {

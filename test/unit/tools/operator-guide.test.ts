@@ -39,6 +39,8 @@ describe('settings', () => {
     const files = [
       'control-plane/config.ts',
       'control-plane/operations/app-places.ts',
+      'control-plane/settings/queue-settings.ts',
+      'control-plane/settings/stream-settings.ts',
       'control-plane/operations/sign-on/settings.ts',
       'control-plane/directory/ldap-settings.ts',
     ];

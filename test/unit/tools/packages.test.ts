@@ -10,6 +10,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'shared/',
     'cli/compose/schema.ts',
     'control-plane/config.ts',
+    'control-plane/settings/',
     'control-plane/directory/ldap-settings.ts',
     'control-plane/operations/',
     'control-plane/http/',

@@ -8,6 +8,7 @@ import type {
   AgentConnection,
   SessionMessage,
 } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
+import type { PassedBytes } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator-deps.ts';
@@ -140,9 +141,9 @@ export class ControlPlane implements Server {
   }
 
   /** A batch from a gateway. */
-  up(batch: Portion<SessionMessage>[], logBytes: number): Rejected {
+  up(batch: Portion<SessionMessage>[], passed: PassedBytes): Rejected {
     this.#guard();
-    return this.#gatewayLinks?.up(batch, logBytes) ?? [];
+    return this.#gatewayLinks?.up(batch, passed) ?? [];
   }
 
   /** The coordinator loses its memory, but for what it saves, if nothing is under way (C232). */

@@ -3,6 +3,7 @@
 import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import type { SessionMessage } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import type { SessionPeer } from '../../../../control-plane/coordinator/connections/session-peer.ts';
+import type { PassedBytes } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import type { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import { GatewayLinks } from '../../../../control-plane/coordinator/gateways/gateway-links.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
@@ -32,7 +33,7 @@ export class PlaneGatewayLinks {
     this.#connections = slept ? slept.links.#connections : new Map();
     this.#links = new GatewayLinks({
       agents: {
-        logs: agents.logs,
+        traffic: agents.traffic,
         admit: () => {},
         attach: (peer, hostId) => shown((seen) => agents.attach(seen, hostId), peer),
         saved: {
@@ -59,8 +60,8 @@ export class PlaneGatewayLinks {
     return id;
   }
 
-  up(batch: Portion<SessionMessage>[], logBytes: number): Rejected {
-    return this.#links.up(batch, logBytes);
+  up(batch: Portion<SessionMessage>[], passed: PassedBytes): Rejected {
+    return this.#links.up(batch, passed);
   }
 
   /** Undefined: something is under way. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { gatewayOf } from '../../../../control-plane/coordinator/gateways/gateway-of.ts';
 import { newEntries } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
@@ -116,7 +117,7 @@ test('P172: a connection whose messages are missing at the coordinator ends with
   await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
   rig.restartCoordinator();
   const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
-  expect(rig.links.up([{ connection: one.id, first: 5, entries: [] }], 0)).toEqual([one.id]);
+  expect(rig.links.up([{ connection: one.id, first: 5, entries: [] }], noTraffic())).toEqual([one.id]);
   one.report();
   two.report();
   await two.received('ack');
@@ -216,10 +217,10 @@ test('H452: the coordinator counts the output that has passed through gateways',
   const stream = await rig.openLog(owner, assignment.service, 'raw');
   await agent.sendLog('some output');
   await stream.getReader().read();
-  expect(rig.rig.coordinator.agents.logs.bytes).toBe(0);
+  expect(rig.rig.coordinator.agents.traffic.bytes).toBe(0);
   agent.report([seen(assignment, exited(0))]);
-  await eventually(() => rig.rig.coordinator.agents.logs.bytes > 0);
-  expect(rig.rig.coordinator.agents.logs.bytes).toBe('some output'.length);
+  await eventually(() => rig.rig.coordinator.agents.traffic.bytes > 0);
+  expect(rig.rig.coordinator.agents.traffic.bytes).toBe('some output'.length);
 });
 
 test('P174: a log is opened only after the start has arrived that the coordinator sent before', async () => {

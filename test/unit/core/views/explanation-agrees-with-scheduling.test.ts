@@ -68,6 +68,7 @@ const scheduling: fc.Arbitrary<SchedulerConfig> = fc.record({
   hostLossPolicy: fc.constant('wait' as const),
   defaultMemoryBytes: fc.constant(defaultSchedulerConfig.defaultMemoryBytes),
   bounds: fc.constantFrom(1, 4, 200_000).map((placedInstances) => ({ ...defaultBounds, placedInstances })),
+  streams: fc.constant(defaultSchedulerConfig.streams),
 });
 const scene = fc.record({
   scheduling,
