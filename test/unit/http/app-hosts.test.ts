@@ -1,4 +1,4 @@
-/** Requests at the host names of applications, from the browser's side to the relay's, with a clock of the test. */
+/** Requests at the host names of applications: what reaches the relay, and what its answers become. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import type { AppRequest } from '../../../control-plane/core/streams/app-request.ts';
@@ -40,7 +40,7 @@ beforeEach(async () => {
     id: 1,
     name: 'test',
     userId: 1,
-    status: 'active',
+    status: 'running',
     submitMs: 0,
     startMs: 0,
     endMs: null,
