@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { SECRETS_PATH, secretsAudience } from '../../../shared/protocol/secrets.ts';
+import { proofFor, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
@@ -111,6 +113,24 @@ onHosts(
       await agent.report(seen.exited(one, 0), seen.gone(one));
     });
 
+    test('H745: a container with secrets, whose environment its host fetches, has the path too', async () => {
+      await admin.post(`${NATIVE}secret`, { name: 'word', value: 'hidden' });
+      const environment: [string, string][] = [['WORD', '{secret#word}']];
+      const id = await submit(application(service({ environment, ports: [port('Lab', 88, PROXIED)] })));
+      const one = await started(id);
+      expect(one.environment).toEqual([]);
+      const authorization = await proofFor(host(), 'host1', { aud: secretsAudience(host().deployment) });
+      const { service: of, generation } = one;
+      const fetched = await new HttpClient(() => host().url(), { authorization }).get(
+        `${SECRETS_PATH}?service=${of}&generation=${generation}`,
+      );
+      const variables = new Map(fetched.json<{ environment: [string, string][] }>().environment);
+      expect(variables.get('WORD')).toBe('hidden');
+      const address = (await serviceOf(of, '')).proxy_address;
+      expect(address).toBe(`paths.example.net${variables.get('REVERSE_PROXY_PATH_88')}/`);
+      await agent.report(seen.running(one), seen.exited(one, 0), seen.gone(one));
+    });
+
     test('H740, W220: a submission shares its web applications with all users, in the description or beside it', async () => {
       const described = application(service({ ports: [port('Page', 80)] }));
       const plain = await submit(described);
@@ -199,5 +219,6 @@ onHosts(
   {
     ...{ BERTH_APPS_URL: 'https://*.apps.example.org', BERTH_APPS_PATHS: PATHS },
     BERTH_PUBLIC_URL: 'https://berth.example.org',
+    BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
   },
 );
