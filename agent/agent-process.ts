@@ -12,7 +12,12 @@ import { RefusedError } from './connection/refused-error.ts';
 import { credentialsFrom, secretsFrom } from './connection/secrets.ts';
 import { DockerEngine } from './engine/docker/docker-engine.ts';
 import { connectEngine, socketOf } from './engine/engine-address.ts';
-import { type ConnectContainer, containerTargets } from './engine/streams/container-targets.ts';
+import { BegunCommands } from './engine/streams/begun-commands.ts';
+import {
+  type ConnectContainer,
+  containerTargets,
+  endLeftCommands,
+} from './engine/streams/container-targets.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
 import { probeDisk } from './host/disk.ts';
 import { hostFirewall } from './host/firewall.ts';
@@ -92,7 +97,7 @@ async function serve({ env, settings, log, addresses, updater, signal }: AgentPr
     const source = { addresses, identity };
     const fetchSecrets = secretsFrom(source, config.deployment);
     const fetchCredentials = credentialsFrom(source, config.deployment);
-    const connectContainer = containerConnector(config);
+    const connectContainer = containerConnector(config, log);
     const fetches = { fetchSecrets, fetchCredentials };
     const own = { addresses, ...fetches, connectContainer, updater, welcomed: passTrial };
     const parts = { engine, identity, log, probeDisk, punchHole, firewall, stopSignal, ...own };
@@ -179,10 +184,15 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): Dock
   });
 }
 
-const containerConnector = ({ dockerHost, deployment, name, secretsDir }: Config): ConnectContainer =>
-  containerTargets(connectEngine(dockerHost), {
-    deployment,
-    host: name,
+/** Commands that an earlier process of this agent has left are ended meanwhile. */
+function containerConnector(config: Config, log: Logger): ConnectContainer {
+  const { dockerHost, deployment, name, secretsDir, dataDir } = config;
+  const docker = connectEngine(dockerHost);
+  const options = {
+    ...{ deployment, host: name, secretsDir },
     local: socketOf(dockerHost) !== undefined,
-    secretsDir,
-  });
+    begun: new BegunCommands(`${dataDir}/${deployment}/commands`),
+  };
+  void endLeftCommands(docker, options, log);
+  return containerTargets(docker, options);
+}

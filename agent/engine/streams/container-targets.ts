@@ -5,9 +5,11 @@
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import type { StreamTarget } from '../../../shared/streams/targets.ts';
+import type { Logger } from '../../logger.ts';
 import { statusOf, wrapErrors } from '../docker-error.ts';
 import { label } from '../labels.ts';
 import { signalProblem } from '../processes/command-processes.ts';
+import type { BegunCommands } from './begun-commands.ts';
 import { copyIn } from './copy-in.ts';
 import { copyOut } from './copy-out.ts';
 import { startExec } from './exec.ts';
@@ -22,6 +24,8 @@ export interface ContainerTargetsOptions {
   local: boolean;
   /** The folder of files with secrets. */
   secretsDir: string | null;
+  /** Has the commands that run. */
+  begun?: BegunCommands;
 }
 
 /** Connects to a container. Throws an Error for people. */
@@ -46,12 +50,12 @@ export const containerTargets =
     const container = { id, pid: info.State.Pid };
     const problem = await signalProblem(container);
     if (problem !== undefined) throw new Error(`this host runs no commands in services: ${problem}`);
-    const run = (words: string[]) => startExec(docker, container, { kind: 'exec', words });
+    const run = (words: string[]) => startExec(docker, container, { kind: 'exec', words }, options.begun);
     if (target.kind === 'files-out') return copyOut(run, target, await markedMounts(info));
     if (target.kind === 'files-in') return copyIn(run, target, await markedMounts(info), Date.now());
     if (target.user !== undefined && mountsFolders(info, options))
       throw new Error('a service that mounts folders of the host takes no other user; leave the user out');
-    return startExec(docker, container, target);
+    return startExec(docker, container, target, options.begun);
   };
 
 async function inspected(docker: Docker, id: string): Promise<ContainerInspectInfo> {
@@ -62,6 +66,13 @@ async function inspected(docker: Docker, id: string): Promise<ContainerInspectIn
     return wrapErrors(Promise.reject(error));
   }
 }
+
+/** Ends the commands that an earlier process of this agent has left (BegunCommands.endLeft). */
+export const endLeftCommands = async (
+  docker: Docker,
+  options: ContainerTargetsOptions,
+  log: Logger,
+): Promise<void> => options.begun?.endLeft(docker, (info) => isOwn(info, options), log);
 
 const isOwn = ({ Config }: ContainerInspectInfo, { deployment, host }: ContainerTargetsOptions): boolean =>
   Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;

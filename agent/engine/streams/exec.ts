@@ -6,6 +6,7 @@ import type { Exec, StreamSignal, TerminalSize } from '../../../shared/streams/t
 import { wrapErrors } from '../docker-error.ts';
 import { endCommand, isAlive, signalCommand } from '../processes/command-processes.ts';
 import type { Running } from '../processes/container-processes.ts';
+import type { BegunCommands } from './begun-commands.ts';
 import { splitOutput, wholeOutput } from './exec-output.ts';
 import { write } from './socket-target.ts';
 import type { Target } from './target.ts';
@@ -17,11 +18,12 @@ const PROCESS_LOOKS = 500;
 const LOOK_MS = 20;
 const MAX_SIGNALS = 8;
 
-/** Throws EngineError if the engine refuses the command. */
+/** Throws EngineError if the engine refuses the command. `begun` has it until it has ended. */
 export async function startExec(
   docker: Docker,
   container: Running,
   { words, terminal, user }: Exec,
+  begun?: BegunCommands,
 ): Promise<Target> {
   const Tty = terminal !== undefined;
   const exec = await wrapErrors(
@@ -34,8 +36,13 @@ export async function startExec(
       ...(user !== undefined && { User: user }),
     }),
   );
-  const socket = await wrapErrors(exec.start({ hijack: true, stdin: true, Tty }));
-  const command = new Command(exec, container, socket as Duplex, Tty);
+  const ended = begun?.begin(exec.id) ?? (() => {});
+  const started = exec.start({ hijack: true, stdin: true, Tty });
+  const socket = await wrapErrors(started).catch((error: unknown) => {
+    ended();
+    throw error;
+  });
+  const command = new Command(exec, container, socket as Duplex, Tty, ended);
   if (terminal) command.resize(terminal);
   return command;
 }
@@ -45,13 +52,15 @@ class Command implements Target {
   readonly #exec: Docker.Exec;
   readonly #container: Running;
   readonly #socket: Duplex;
+  readonly #ended: () => void;
   #hasEnded = false;
   #signals: Promise<void> = Promise.resolve();
   #waitingSignals = 0;
   /** The latest that was requested and is not yet applied. */
   #size: TerminalSize | undefined;
 
-  constructor(exec: Docker.Exec, container: Running, socket: Duplex, isTerminal: boolean) {
+  constructor(exec: Docker.Exec, container: Running, socket: Duplex, isTerminal: boolean, ended: () => void) {
+    this.#ended = ended;
     this.#exec = exec;
     this.#container = container;
     this.#socket = socket;
@@ -73,6 +82,7 @@ class Command implements Target {
       const { Running, ExitCode } = await wrapErrors(this.#exec.inspect());
       if (!Running && ExitCode !== null) {
         this.#hasEnded = true;
+        this.#ended();
         if (!(await isAlive(this.#container))) throw new Error('the service has ended');
         return ExitCode;
       }
@@ -116,7 +126,7 @@ class Command implements Target {
   destroy(): void {
     this.#size = undefined;
     this.#socket.destroy();
-    if (!this.#hasEnded) void this.#withProcess((pid) => endCommand(this.#container, pid));
+    if (!this.#hasEnded) void this.#withProcess((pid) => endCommand(this.#container, pid)).then(this.#ended);
   }
 
   /** Nothing is left to do for a command that has ended, or whose container is gone. */

@@ -1,9 +1,12 @@
 /** Targets of streams on a real Docker engine: commands in containers, and their ports. */
-import { readFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Container } from '../../../agent/engine/engine.ts';
 import { processesOf } from '../../../agent/engine/processes/container-processes.ts';
-import { containerTargets } from '../../../agent/engine/streams/container-targets.ts';
+import { BegunCommands } from '../../../agent/engine/streams/begun-commands.ts';
+import { containerTargets, endLeftCommands } from '../../../agent/engine/streams/container-targets.ts';
 import type { Target } from '../../../agent/engine/streams/target.ts';
 import type { Exec } from '../../../shared/streams/targets.ts';
 import { dockerRig } from '../../support/engines/docker-rig.ts';
@@ -27,6 +30,13 @@ async function outputOf({ output }: Target): Promise<Record<number, string>> {
   return texts;
 }
 
+async function copyOf(folder: string): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'berth-commands-'));
+  onTestFinished(() => rm(copy, { recursive: true }));
+  await cp(folder, copy, { recursive: true });
+  return copy;
+}
+
 /** Command lines of the processes in a container. */
 async function commandsIn({ id }: Container): Promise<string[]> {
   const { State } = await docker.getContainer(id).inspect();
@@ -38,6 +48,34 @@ async function commandsIn({ id }: Container): Promise<string[]> {
 }
 
 describe('a command', () => {
+  test('P260: a restarted agent ends the commands that a killed one has left, and no others', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'berth-commands-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const options = { deployment, host: 'node1', local: true, secretsDir: null };
+    const killed = containerTargets(docker, { ...options, begun: new BegunCommands(folder) });
+    const container = await service();
+    await killed(container, exec(['sh', '-c', 'trap "" HUP; sleep 511 & exec sleep 512']));
+    await connect(container, exec(['sleep', '513']));
+    const over = await killed(container, exec(['true']));
+    await outputOf(over);
+    await over.exitCode();
+    const sleeps = async () =>
+      (await commandsIn(container)).filter((line) => line.startsWith('sleep')).sort();
+    const all = ['sleep 511', 'sleep 512', 'sleep 513', 'sleep 600'];
+    await eventually(async () => expect(await sleeps()).toEqual(all));
+    expect(await readdir(folder)).toHaveLength(1);
+    await writeFile(join(folder, '0'.repeat(64)), '');
+    const foreign = { ...options, host: 'node2', begun: new BegunCommands(await copyOf(folder)) };
+    await endLeftCommands(docker, foreign, () => {});
+    expect(await sleeps()).toEqual(all);
+    const lines: string[] = [];
+    await endLeftCommands(docker, { ...options, begun: new BegunCommands(folder) }, (event) =>
+      lines.push(event),
+    );
+    expect(lines).toEqual(['command.left']);
+    expect(await sleeps()).toEqual(['sleep 513', 'sleep 600']);
+    expect(await readdir(folder)).toEqual([]);
+  });
   test('P254: a command gets its input, gives both of its outputs apart, and ends with its exit code', async () => {
     const target = await connect(await service(), exec(['sh', '-c', 'cat; echo problem >&2; exit 7']));
     await target.write(Buffer.from('hello'));
