@@ -51,7 +51,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   cp: [
     ['berth cp data 12:/tmp', 'the file or folder data, to /tmp/data of the only service of execution 12'],
     ['berth cp 12/worker0:/srv/results .', 'from the service worker0, to the folder results here'],
-    ['berth cp 12:/srv/results - | tar -t', 'as a tar archive'],
+    ['berth cp 12:/srv/results -', 'as a tar archive on the standard output'],
   ],
   forward: [
     ['berth forward 12/web0 8080', 'port 8080 of web0, at 127.0.0.1:8080'],

@@ -1,6 +1,6 @@
 /**
- * A file of a service as the body of an answer (H706): a client of a stream, which reads on only as far as its own
- * reader does. The same on Node and at a gateway.
+ * A file of a service as the body of an answer (H706): a client of a stream, which reads on only as far as
+ * its own reader does. The same on Node and at a gateway.
  */
 import { type ServerMessage, serverSchema } from '../../../shared/streams/client-messages.ts';
 import { OperationError } from '../../core/model/errors.ts';

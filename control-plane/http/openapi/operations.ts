@@ -248,6 +248,15 @@ const serviceOperations = (access: readonly Scheme[]): Operation[] => [
     answer: 'websocket',
     errors: STREAM_ERRORS,
   },
+  {
+    method: 'get',
+    path: '/service/:id/files',
+    tag: 'Services',
+    summary: 'Copy files of a service over a WebSocket; with path in the query, the content of one file',
+    access,
+    answer: 'websocket',
+    errors: STREAM_ERRORS,
+  },
 ];
 
 const eventsOperation = (access: readonly Scheme[]): Operation => ({
