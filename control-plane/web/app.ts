@@ -15,6 +15,7 @@ import { appOpeningPages } from './pages/app-opening.ts';
 import { clusterPages } from './pages/cluster/cluster.ts';
 import { executionPages } from './pages/executions/executions.ts';
 import { logPages } from './pages/executions/logs.ts';
+import { terminalPage } from './pages/executions/terminal.ts';
 import { usagePages } from './pages/executions/usage.ts';
 import { loginPages } from './pages/login.ts';
 import { shopPages } from './pages/shop/shop.ts';
@@ -24,7 +25,11 @@ import { signedIn, withContext } from './session.ts';
 /** Sections behind a login, by the beginning of their path. */
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/events': eventPages,
-  '/executions': (deps) => executionPages(deps).route('/', logPages(deps)).route('/', usagePages(deps)),
+  '/executions': (deps) =>
+    executionPages(deps)
+      .route('/', logPages(deps))
+      .route('/', usagePages(deps))
+      .route('/', terminalPage(deps)),
   '/shop': shopPages,
   '/start': startPages,
   '/cluster': clusterPages,

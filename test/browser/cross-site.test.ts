@@ -1,8 +1,9 @@
 /** Other web sites in the browser of a user, who has given this browser Basic credentials before. */
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onSites } from '../support/browser/browser.ts';
+import { logIn, onSites } from '../support/browser/browser.ts';
 import { type ForeignSite, startForeignSite } from '../support/browser/foreign-site.ts';
+import { application, script } from '../support/fixtures/descriptions.ts';
 import { PASSWORD } from '../support/rigs/berth.ts';
 
 const LOGIN = '/api/0.7/login';
@@ -101,5 +102,31 @@ onSites('csrf', (site) => {
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('You are logged out.').waitFor();
+  });
+
+  test('W207, H685: no page of another site opens a terminal, shows one, or has one started', async () => {
+    const { api } = site().berth;
+    const id = await api.submit(application(script('sleep 10000')));
+    await api.waitFor(id, 'running');
+    const [service] = await api.services(id);
+    const path = `/executions/${id}/services/${service?.id}/terminal`;
+    const outcome = (origin: string) => `new Promise((done) => {
+      const socket = new WebSocket('ws://${origin}/native/api/0.7/service/${service?.id}/exec', 'berth.stream.v1');
+      socket.onopen = () => done('open');
+      socket.onerror = () => done('refused');
+    })`;
+    for (const { berth, other } of places) {
+      const page = await visit();
+      await remember(page, berth);
+      const own = `${berth}:${port()}`;
+      await logIn(page, undefined, `http://${own}/login`);
+      expect(await page.evaluate(outcome(own))).toBe('open');
+      foreign.show(`<iframe src="http://${own}${path}"></iframe><a href="http://${own}${path}">Win</a>`);
+      await page.goto(`http://${other}:${foreign.port}/`);
+      expect(await page.evaluate(outcome(own)), other).toBe('refused');
+      expect(await page.frames()[1]?.locator('#shell').count()).toBe(0);
+      await page.getByRole('link').click();
+      await page.getByText('Press Connect to open a shell.').waitFor();
+    }
   });
 });

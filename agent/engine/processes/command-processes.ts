@@ -90,13 +90,16 @@ interface Member {
   start: number;
 }
 
+/** In the flags of a process that is about to end, after the last instruction of its program (PF_EXITING). */
+const EXITING = 0x4;
+
 /** Undefined for a process that has ended. */
 async function statOf(pid: number): Promise<Member | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   // The name of the program, in parentheses, may hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [state = '', parent, , session] = fields;
-  if (state === '' || state === 'Z') return undefined;
+  const [state = '', parent, , session, , , flags] = fields;
+  if (state === '' || state === 'Z' || Number(flags) & EXITING) return undefined;
   return { pid, parent: Number(parent), session: Number(session), start: Number(fields[19]) };
 }
 

@@ -15,7 +15,11 @@ import type { Target } from './target.ts';
 const EXIT_LOOKS = 50;
 /** Nor does it know the process yet when the first output arrives. */
 const PROCESS_LOOKS = 500;
+/** How long a container may take to end after a command in it was killed. */
+const DEATH_LOOKS = 25;
 const LOOK_MS = 20;
+/** The exit code of SIGKILL. */
+const KILLED = 137;
 const MAX_SIGNALS = 8;
 
 /** Throws EngineError if the engine refuses the command. `begun` has it until it has ended. */
@@ -82,13 +86,25 @@ class Command implements Target {
       const { Running, ExitCode } = await wrapErrors(this.#exec.inspect());
       if (!Running && ExitCode !== null) {
         this.#hasEnded = true;
-        this.#ended();
-        if (!(await isAlive(this.#container))) throw new Error('the service has ended');
+          this.#ended();
+          if (await this.#hasContainerEnded(ExitCode)) throw new Error('the service has ended');
         return ExitCode;
       }
       await delay(LOOK_MS);
     }
     throw new Error('the engine lost its connection to the command');
+  }
+
+  /**
+   * The kernel ends the first process of a container last: a command that was killed may have ended a moment
+   * before.
+   */
+  async #hasContainerEnded(exitCode: number): Promise<boolean> {
+    for (let look = exitCode === KILLED ? 0 : DEATH_LOOKS; look < DEATH_LOOKS; look += 1) {
+      if (!(await isAlive(this.#container))) return true;
+      await delay(LOOK_MS);
+    }
+    return !(await isAlive(this.#container));
   }
 
   /** One request to the engine at a time; of several sizes that come meanwhile, the latest counts. */

@@ -41,7 +41,10 @@ async function webFiles(): Promise<[name: string, content: Uint8Array][]> {
   const entries = (await readdir(join(ROOT, WEB, 'browser'))).filter((name) => name.endsWith('.ts'));
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: [...entries.map((name) => `${WEB}/browser/${name}`), `${WEB}/berth.css`],
+    entryPoints: [
+      ...entries.map((name) => `${WEB}/browser/${name}`),
+      ...[`${WEB}/berth.css`, `${WEB}/styles/terminal.css`],
+    ],
     outdir: 'out',
     entryNames: '[name]',
     write: false,

@@ -4,10 +4,13 @@ import { type Actor, authorise, noSuchService } from '../../core/accounts/accoun
 import { type Deed, entryOf } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
+import type { ServiceView } from '../../core/views/execution-views.ts';
 import { logSubscriber } from '../access-review.ts';
 import { attempted } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { readableService } from './reads.ts';
+
+const NOT_RUNNING = 'The service is not running.';
 
 const actionOf = { exec: 'exec-service', forward: 'forward-port', files: 'copy-files' } as const;
 
@@ -32,7 +35,7 @@ export function requestStream(
       throw error instanceof OperationError && error.code === 'not-found' ? noSuchService(error) : error;
     }
     const { hostId } = service;
-    if (hostId === null) throw new OperationError('conflict', 'The service is not running.');
+    if (hostId === null) throw new OperationError('conflict', NOT_RUNNING);
     return {
       purpose,
       subscriber: { ...logSubscriber(account, service.userId), use: { kind: 'exec-service' } },
@@ -41,4 +44,17 @@ export function requestStream(
       doer: entryOf(account, deed),
     };
   });
+}
+
+/** Why the actor gets no command in the service now; undefined if no reason is known. */
+export function whyNoStream(actor: Actor, service: ServiceView): string | undefined {
+  try {
+    authorise(actor, { kind: 'exec-service', ownerId: service.userId });
+  } catch (error) {
+    if (error instanceof OperationError) return error.message;
+    throw error;
+  }
+  const { hostId, containerId, exit, status } = service;
+  const isRunning = hostId !== null && containerId !== null && !exit && status !== 'inactive';
+  return isRunning ? undefined : NOT_RUNNING;
 }

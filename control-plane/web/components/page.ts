@@ -11,6 +11,8 @@ export interface Page {
   status?: number;
   /** Scripts of browser/ in addition to page.ts, by name: `logs` is browser/logs.ts. */
   scripts?: readonly string[];
+  /** Styles in addition to berth.css, by name: `terminal` is styles/terminal.css. */
+  styles?: readonly string[];
   headers?: Record<string, string>;
 }
 
@@ -26,7 +28,7 @@ export const HEADERS: Readonly<Record<string, string>> = {
 
 export async function page(
   c: WebContext,
-  { title, body, status = 200, scripts = [], headers }: Page,
+  { title, body, status = 200, scripts = [], styles = [], headers }: Page,
 ): Promise<Response> {
   const eventId = c.get('lastEventId') as string | null | undefined;
   const text = await html`<!doctype html>
@@ -37,7 +39,7 @@ export async function page(
 <meta name="color-scheme" content="light dark">
 <title>${title} · Berth</title>
 <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/assets/berth.css">
+${['berth', ...styles].map((name) => html`<link rel="stylesheet" href="/assets/${name}.css">`)}
 ${['page', ...scripts].map((name) => html`<script type="module" src="/assets/${name}.js"></script>`)}
 </head>
 <body${eventId ? html` data-last-event-id="${eventId}"` : ''}>

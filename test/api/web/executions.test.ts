@@ -152,6 +152,34 @@ onHosts(hosts, (host) => {
       await api.terminate(id);
     });
 
+    test('W206, W209: a running service leads to its terminal, another one states why not, and only the terminal loads its script', async () => {
+      const id = await api.submit(described);
+      const assigned = await agent.assigned(id, 2);
+      const none = 'title="The service is not running."';
+      const [main] = (await api.execution(id)).services;
+      const path = `/executions/${id}/services/${main}/terminal`;
+      expect((await detail(id)).split(none)).toHaveLength(4);
+      const early = await admin.get(path);
+      expect(early.text).toContain('The service is not running.');
+      expect(early.text).not.toContain('/assets/terminal.');
+      await agent.report(...assigned.map(seen.running));
+      await api.reached(id, 'running');
+      const running = await detail(id);
+      expect(running).toContain(`href="${path}"`);
+      expect(running).not.toContain('/assets/terminal.');
+      const { text, headers } = await admin.get(path);
+      expect(text).toContain(`berth exec -it ${id}/main0 -- sh`);
+      for (const name of ['terminal.js', 'terminal.css']) expect(text).toContain(`/assets/${name}`);
+      expect(headers['content-security-policy']).not.toContain('unsafe');
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+      expect((await admin.get(`/executions/${id + 1}/services/${main}/terminal`)).status).toBe(404);
+      const ann = await WebClient.logIn(host, 'ann', 'secret words');
+      expect((await ann.get(path)).status).toBe(404);
+      await api.terminate(id);
+      await gone(id);
+      expect(await detail(id)).not.toContain(none);
+    });
+
     test('W25: for a waiting execution the page shows the reasons, its position and the remedies', async () => {
       const large = { memory: { min: 1_000 * GIB, max: null }, cores: { min: null, max: null } };
       const id = await api.submit(application(service({ labels: ['web'], resources: large })));

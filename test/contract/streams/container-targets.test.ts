@@ -136,6 +136,21 @@ describe('a command', () => {
     await docker.getContainer(container.id).kill();
     await refused;
   });
+  test('P257: a command that is killed shortly before its container ends with it', async () => {
+    const container = await service();
+    const target = await connect(container, exec(['sh', '-c', 'echo up; exec sleep 505']));
+    const iterator = target.output[Symbol.asyncIterator]();
+    await iterator.next();
+    const refused = expect(iterator.next().then(() => target.exitCode())).rejects.toThrow(
+      'the service has ended',
+    );
+    const lines = await commandsIn(container);
+    const { State } = await docker.getContainer(container.id).inspect();
+    const pids = await processesOf({ id: container.id, pid: State.Pid });
+    process.kill(Number(pids[lines.indexOf('sleep 505')]), 'SIGKILL');
+    await docker.getContainer(container.id).kill();
+    await refused;
+  });
   test('P254: a program that is missing is an exit code of 126 or 127, with the words of the engine', async () => {
     const target = await connect(await service(), exec(['no-such-program']));
     expect(Object.values(await outputOf(target)).join()).toContain('no-such-program');

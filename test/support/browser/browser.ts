@@ -151,8 +151,12 @@ async function open(
 }
 
 /** Logs in by the form. */
-export async function logIn(page: Page, as = { username: 'admin', password: PASSWORD }): Promise<void> {
-  await page.goto('/login');
+export async function logIn(
+  page: Page,
+  as = { username: 'admin', password: PASSWORD },
+  url = '/login',
+): Promise<void> {
+  await page.goto(url);
   await page.getByLabel('User name').fill(as.username);
   await page.getByLabel('Password').fill(as.password);
   await page.getByRole('button', { name: 'Log in' }).click();

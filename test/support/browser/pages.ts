@@ -31,6 +31,10 @@ export const PAGES: Readonly<Record<string, Visits>> = {
   'GET /executions/:id': { execution: '/executions/1', 'execution-queued': '/executions/4' },
   'POST /executions/:id/delete': { 'deletion-confirmation': { path: '/executions/4/delete', fields: {} } },
   'GET /executions/:id/logs': { log: '/executions/1/logs', logs: '/executions/3/logs' },
+  'GET /executions/:id/services/:service/terminal': {
+    terminal: '/executions/1/services/1/terminal',
+    'terminal-none': '/executions/4/services/4/terminal',
+  },
   'GET /executions/:id/usage': { usage: '/executions/1/usage', 'usage-none': '/executions/4/usage' },
   'GET /start': {
     'start-form': '/start',

@@ -24,6 +24,7 @@ const OWNERS: Record<string, readonly string[]> = {
   ],
   hono: ['control-plane/app.ts', 'control-plane/http/', 'control-plane/web/'],
   uplot: ['control-plane/web/browser/charts.ts'],
+  '@xterm/xterm': ['control-plane/web/browser/terminal/terminal-screen.ts'],
   anser: ['control-plane/web/browser/logs/log-colours.ts'],
   idiomorph: ['control-plane/web/browser/parts/live.ts'],
   'jsonc-parser': ['control-plane/web/description/json-text.ts'],

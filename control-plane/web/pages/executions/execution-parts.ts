@@ -14,6 +14,7 @@ import { duration } from '../../components/duration.ts';
 import { type Html, html } from '../../components/html.ts';
 import { ago, badge, elapsed, timeOf } from '../../components/pieces.ts';
 import { kindMark, TERMS, termHeading, termList } from '../../components/terms.ts';
+import { terminalPath } from './terminal.ts';
 
 interface Step {
   name: string;
@@ -99,12 +100,14 @@ export interface ServiceTable {
   showAll: boolean;
   /** Whether the role of the user may see the pages of hosts. */
   linksHosts: boolean;
+  /** Why a service has no terminal now; undefined if it has one. */
+  whyNoTerminal(service: ServiceView): string | undefined;
 }
 
 export function serviceTable(
   id: number,
   services: readonly ServiceView[],
-  { showAll, linksHosts }: ServiceTable,
+  { showAll, ...options }: ServiceTable,
 ): Html {
   const { length } = services;
   const shown = showAll ? services : services.slice(0, MAX_SERVICES);
@@ -114,16 +117,19 @@ export function serviceTable(
 <a class="button push" href="/executions/${id}/usage">Usage</a>
 <a class="button" href="/executions/${id}/logs">All logs</a></div>
 <div class="scroll"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">Log</th>${termHeading('State')}${termHeading('Container')}
+<thead><tr><th scope="col">Name</th><th scope="col">Log</th><th scope="col">Terminal</th>${termHeading('State')}${termHeading('Container')}
 <th scope="col">Host</th>${termHeading('Starts', 'number')}</tr></thead>
-<tbody>${shown.map((service) => serviceRow(service, linksHosts))}</tbody>
+<tbody>${shown.map((service) => serviceRow(service, options))}</tbody>
 </table></div>
 ${shown.length < length ? html`<p class="below"><a href="/executions/${id}?services=all">Show all ${length} services</a></p>` : ''}
 ${termList('essential', 'elastic', 'monitor', 'State', 'Container', 'Starts')}
 </section>`;
 }
 
-function serviceRow(service: ServiceView, linksHosts: boolean): Html {
+function serviceRow(
+  service: ServiceView,
+  { linksHosts, whyNoTerminal }: Omit<ServiceTable, 'showAll'>,
+): Html {
   const { id, executionId, name, status, backendStatus, starts } = service;
   return html`
 <tr id="service-${id}">
@@ -131,11 +137,20 @@ function serviceRow(service: ServiceView, linksHosts: boolean): Html {
 ${service.description.monitor ? html` <span class="mark" title="${TERMS.monitor}">monitor</span>` : ''}
 ${detailOf(service)}</th>
 <td><a href="/executions/${executionId}/logs?service=${id}" aria-label="Log of ${name}">Log</a></td>
+<td>${terminalLink(service, whyNoTerminal(service))}</td>
 <td>${badge(status)}${healthMark(service)}</td>
 <td>${backendStatus === 'undefined' ? html`<span class="quiet">none</span>` : badge(backendStatus)}</td>
 <td>${hostOf(service, linksHosts)}</td>
 <td class="number">${starts}</td>
 </tr>`;
+}
+
+/** Nothing once the execution has ended. */
+function terminalLink(service: ServiceView, problem: string | undefined): Html | '' {
+  if (isEnded(service.execution)) return '';
+  return problem === undefined
+    ? html`<a href="${terminalPath(service)}" aria-label="Terminal of ${service.name}">Terminal</a>`
+    : html`<span class="quiet" title="${problem}">none<span class="unseen">: ${problem}</span></span>`;
 }
 
 /** Words beside the state of a service whose health is checked. */

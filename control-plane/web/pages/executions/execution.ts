@@ -15,6 +15,7 @@ import {
 } from '../../../operations/executions/executions.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
 import { listExecutionServices } from '../../../operations/executions/services.ts';
+import { whyNoStream } from '../../../operations/executions/streams.ts';
 import { submissionSteps } from '../../../operations/executions/submission-input.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
@@ -134,7 +135,11 @@ ${timeline(execution, nowMs)}
 ${isEnded(execution) ? end(execution, services, nowMs) : ''}
 ${explanation && !isEnded(execution) ? waiting(explanation) : ''}
 ${endpoints(services, status, apps)}
-${serviceTable(id, services, { showAll: c.req.query('services') === 'all', linksHosts: seesCluster(role) })}`,
+${serviceTable(id, services, {
+  showAll: c.req.query('services') === 'all',
+  linksHosts: seesCluster(role),
+  whyNoTerminal: (service) => whyNoStream(c.get('actor'), service),
+})}`,
 )}
 ${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username) : ''}`,
   });
