@@ -16,6 +16,9 @@ import type { Piece, Target } from './target.ts';
 const ROOT = 'x';
 const COMPLETE = 'complete';
 
+/** How long the container may take to remove a copy that has broken off. */
+const CLEANUP_MS = 10_000;
+
 const plain = { kind: 'file', mode: 0o644, target: '' } as const;
 
 /** Throws an Error for people. */
@@ -39,7 +42,9 @@ export async function copyIn(
     signal: () => {},
     destroy: () => {
       void input.abort().catch(() => {});
-      target.destroy();
+      // Without the last entry the script removes what it has made, unless a signal ends it first.
+      target.end();
+      setTimeout(() => target.destroy(), CLEANUP_MS).unref();
     },
   };
 }
