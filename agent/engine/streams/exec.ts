@@ -86,8 +86,8 @@ class Command implements Target {
       const { Running, ExitCode } = await wrapErrors(this.#exec.inspect());
       if (!Running && ExitCode !== null) {
         this.#hasEnded = true;
-          this.#ended();
-          if (await this.#hasContainerEnded(ExitCode)) throw new Error('the service has ended');
+        this.#ended();
+        if (await this.#hasContainerEnded(ExitCode)) throw new Error('the service has ended');
         return ExitCode;
       }
       await delay(LOOK_MS);
