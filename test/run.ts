@@ -130,10 +130,10 @@ async function findShells(): Promise<Counts> {
 }
 
 /**
- * Runs vitest several times at the same time, since each run often waits for containers and restarts. All take
- * about as long, and `unit` and `simulation`, which need the processors most, do not coincide. The outputs of
- * the further runs follow that of the first. Without an engine only the tests that need none run; the missing
- * engine is counted already.
+ * Runs vitest several times at the same time, since each run often waits for containers and restarts. All
+ * take about as long, and `unit` and `simulation`, which need the processors most, do not coincide. The
+ * outputs of the further runs follow that of the first. Without an engine only the tests that need none run;
+ * the missing engine is counted already.
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine

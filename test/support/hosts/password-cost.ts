@@ -1,6 +1,6 @@
 /**
- * Passwords of the API suite cost a thirtieth of what they cost elsewhere (TEST-14): with the usual cost, half of
- * the suite's processor time would go into scrypt.
+ * Passwords of the API suite cost a thirtieth of what they cost elsewhere (TEST-14): with the usual cost,
+ * half of the suite's processor time would go into scrypt.
  */
 import { randomBytes, scryptSync } from 'node:crypto';
 
@@ -8,7 +8,7 @@ const SOURCE = 'LOG2_N = 15;';
 const SETTING = 'TEST_PASSWORD_COST';
 const LOG2_N = 10;
 
-/** Settings of a host whose passwords have the usual cost: for tests of that cost, and of queues of logins. */
+/** Settings of a host whose passwords have the usual cost: for tests of that cost and of queues of logins. */
 export const USUAL_PASSWORD_COST = { [SETTING]: '15' };
 
 /** The bundle of a control plane, with cheap passwords unless it is started with `USUAL_PASSWORD_COST`. */

@@ -1,8 +1,8 @@
 /**
  * Entry point of a simulation process. `main.ts FIRST COUNT` runs COUNT seeds from FIRST on, until one fails,
- * and prints a summary as one line of JSON. `main.ts FIRST COUNT SEED` runs SEED before them. `FAULTS` is a list of faults, separated by commas, that every run
- * includes besides those that its seed draws. `STANDBY` (`on` or `off`) states whether the worlds have
- * standbys; by default each seed decides.
+ * and prints a summary as one line of JSON. `main.ts FIRST COUNT SEED` runs SEED before them. `FAULTS` is a
+ * list of faults, separated by commas, that every run includes besides those that its seed draws. `STANDBY`
+ * (`on` or `off`) states whether the worlds have standbys; by default each seed decides.
  */
 import './hooks.ts';
 import { faultNames, gatewayFaultNames } from './faults/fault-names.ts';
