@@ -44,7 +44,7 @@ export type AuditEntry = {
   address: string | null;
   /** X-Request-Id of the answer */
   request_id: string | null;
-  action: 'submit-execution' | 'terminate-execution' | 'limit-execution' | 'delete-execution' | 'exec-service' | 'forward-port' | 'copy-files' | 'create-user' | 'update-user' | 'delete-user' | 'create-role' | 'update-role' | 'delete-role' | 'create-quota' | 'update-quota' | 'delete-quota' | 'create-join-token' | 'register-host' | 'update-host' | 'update-agent' | 'remove-host' | 'create-personal-token' | 'revoke-personal-token' | 'set-secret' | 'remove-secret' | 'set-file' | 'remove-file' | 'set-registry' | 'remove-registry' | 'encrypt-secrets' | 'grant-token' | 'revoke-token' | 'log-in' | 'log-out';
+  action: 'submit-execution' | 'terminate-execution' | 'limit-execution' | 'delete-execution' | 'exec-service' | 'forward-port' | 'copy-files' | 'use-app' | 'create-user' | 'update-user' | 'delete-user' | 'create-role' | 'update-role' | 'delete-role' | 'create-quota' | 'update-quota' | 'delete-quota' | 'create-join-token' | 'register-host' | 'update-host' | 'update-agent' | 'remove-host' | 'create-personal-token' | 'revoke-personal-token' | 'set-secret' | 'remove-secret' | 'set-file' | 'remove-file' | 'set-registry' | 'remove-registry' | 'encrypt-secrets' | 'grant-token' | 'revoke-token' | 'log-in' | 'log-out';
   /** Kind and id, like user/7 */
   target: string | null;
   target_name: string | null;

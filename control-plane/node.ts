@@ -2,9 +2,10 @@
  * Self-hosted entry (`npm start`): the app on Node, libSQL embedded or on a server, agents' sockets by ws,
  * and the local agent as a child process. Only assembles the parts.
  */
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { type AppDeps, createApp } from './app.ts';
 import {
@@ -17,6 +18,7 @@ import {
   secretSettingsOf,
   strictTransportOf,
 } from './config.ts';
+import { AppRelay } from './coordinator/apps/app-relay.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
@@ -29,7 +31,6 @@ import type { Directory } from './directory/ldap-directory.ts';
 import { ldapConfigOf } from './directory/ldap-settings.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
 import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
-import { noRelay } from './http/apps/no-relay.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import type { MetricsSettings } from './http/routes/metrics.ts';
@@ -53,6 +54,7 @@ import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { rightsByDirectory } from './operations/sign-on/directory-rights.ts';
 import { signOnOf } from './operations/sign-on/settings.ts';
 import { migrateDatabase } from './prepare.ts';
+import { acceptAppBy, serveApps, upgradesOf } from './server/app-sockets.ts';
 import { httpServer } from './server/node-server.ts';
 import { EventLoopDelay, processFamilies } from './server/process-metrics.ts';
 import { acceptStream, isStream, serveStreams } from './server/stream-sockets.ts';
@@ -87,18 +89,23 @@ async function start(config: NodeConfig): Promise<void> {
   const deps = appDeps(config, { dataDir, db, directory, coordinator, variant, metrics });
   const app = createApp(deps);
   const ofBerth = metrics ? counted(app, metrics.http) : app.fetch;
-  const { serve, open } = holdRequests(withAppHosts({ ...deps, acceptApp: noRelay }, ofBerth));
+  const ofStreams = streamDeps(config, coordinator);
+  const acceptApp = acceptAppBy(new AppRelay(ofStreams));
+  const { serve, open } = holdRequests(withAppHosts({ ...deps, acceptApp }, ofBerth));
   if (deps.apps?.sharesSite) log('apps.shared-site', sharedSite(deps.apps));
+  const isApp = (request: IncomingMessage) => isForApp(deps.apps, request);
   const { server, connections } = httpServer(serve, {
     variant,
-    isUpgrade: (request) => !isForApp(deps.apps, request) && (isConnect(request) || isStream(request)),
+    isUpgrade: (request) => isApp(request) || isConnect(request) || isStream(request),
+    isApp,
     connectionLimits: connectionLimitsOf(config),
     trustsProxy: config.BERTH_TRUST_PROXY === 'on',
     log,
   });
   const port = await listen(server, config);
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
-  const endAgents = serveAgents(server, coordinator.agents, {
+  const upgrades = upgradesOf(server, isApp);
+  const endAgents = serveAgents(upgrades.ofBerth, coordinator.agents, {
     maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
     admit: async (authorization) => {
       coordinator.assertAdmitting?.();
@@ -107,9 +114,9 @@ async function start(config: NodeConfig): Promise<void> {
     admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
-  const endStreams = serveStreams(server, serve, streamDeps(config, coordinator), (stream) =>
-    connections.keep(stream),
-  );
+  const keep = (stream: Duplex) => connections.keep(stream);
+  const endStreams = serveStreams(upgrades.ofBerth, serve, ofStreams, keep);
+  const endApps = serveApps(upgrades.ofApps, serve, keep);
   // Not before the server listens: a start that fails would take the only copy of the password with it.
   const { superuserKeepsExecutions } = variant;
   const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
@@ -125,6 +132,7 @@ async function start(config: NodeConfig): Promise<void> {
     const served = closeServer(server);
     await agent?.stop();
     endStreams();
+    endApps();
     endAgents();
     await served;
     coordinator.stop();

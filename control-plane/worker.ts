@@ -7,6 +7,7 @@ import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
+import { forwardApp } from './coordinator/runtime/apps/gateway-apps.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
 import { forwardDownload, forwardStream } from './coordinator/runtime/gateway-streams.ts';
@@ -17,8 +18,8 @@ import type { VerifiedProof } from './core/hosts/registration.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { MIB } from './core/model/bounds.ts';
 import { cloudflareAddress } from './http/address.ts';
+import type { AcceptApp } from './http/apps/accept-app.ts';
 import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
-import { noRelay } from './http/apps/no-relay.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
 import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
@@ -98,6 +99,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const { db, serve } = groupReadsOfRequests(assembly.db);
   // A stub belongs to its request, so each call takes a new one.
   const coordinator = coordinatorClient(() => coordinatorStub(env));
+  const gatewayFor = ({ hostId }: { hostId: number }) =>
+    gatewayStub(env, gatewayOf(hostId, config.BERTH_HOSTS_PER_GATEWAY));
   const access = scrapeAccessOf(config);
   const http = new HttpCounts();
   const apps = appsOf(config);
@@ -113,8 +116,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       ...coordinator,
       openLog: openLogsFrom(coordinator, (gateway) => gatewayStub(env, gateway)),
     },
-    acceptStream: (_, request) =>
-      forwardStream(gatewayStub(env, gatewayOf(request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), request),
+    acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
     apps,
     download: (one) =>
       forwardDownload(gatewayStub(env, gatewayOf(one.request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), one),
@@ -137,10 +139,11 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     metrics: access && { access, maxHosts: config.BERTH_METRICS_HOSTS, http, apps: apps && new AppCounts() },
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   };
+  const acceptApp: AcceptApp = (c, request) => forwardApp(gatewayFor(request), request, c.req.raw);
   const app = createApp(deps);
   return {
     ...assembly,
-    fetch: withAppHosts({ ...deps, acceptApp: noRelay }, access ? counted(app, http) : app.fetch),
+    fetch: withAppHosts({ ...deps, acceptApp }, access ? counted(app, http) : app.fetch),
     isForApp: ({ url, headers }) => isForApp(apps, { url, headers: { host: headers.get('host') ?? '' } }),
     serve,
   };

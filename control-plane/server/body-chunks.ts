@@ -13,9 +13,9 @@ const SMALL_BYTES = 1024;
 
 /**
  * Joins the small chunks that arrive together into one buffer. `onExcess` is called once a body has too many
- * chunks; what follows of the body is dropped.
+ * chunks; what follows of the body is dropped. Undefined: it may have any number of them.
  */
-export function joinChunks(request: IncomingMessage, onExcess: () => void): void {
+export function joinChunks(request: IncomingMessage, onExcess: (() => void) | undefined): void {
   if (request.headers['transfer-encoding'] === undefined) return;
   const push = request.push.bind(request);
   let chunks = 0;
@@ -28,8 +28,8 @@ export function joinChunks(request: IncomingMessage, onExcess: () => void): void
   // The parser calls this for each chunk, and stops reading from the socket after false.
   request.push = (chunk: Uint8Array | null) => {
     chunks += 1;
-    if (chunks === MAX_CHUNKS + 1) onExcess();
-    if (chunks > MAX_CHUNKS) return false;
+    if (onExcess && chunks === MAX_CHUNKS + 1) onExcess();
+    if (onExcess && chunks > MAX_CHUNKS) return false;
     if (chunk === null || chunk.byteLength > SMALL_BYTES || length > JOINED_BYTES - SMALL_BYTES) flush();
     if (chunk === null || chunk.byteLength > SMALL_BYTES) return push(chunk);
     if (!joined) {

@@ -41,6 +41,8 @@ export interface ServerSettings extends Pick<ConnectionSettings, 'trustsProxy' |
   variant: Variant;
   /** True for upgrades that the server's `upgrade` event handles. Any other is served as a plain request. */
   isUpgrade: (request: IncomingMessage) => boolean;
+  /** True for requests to applications, whose bodies may take any time and any number of chunks. */
+  isApp?: (request: IncomingMessage) => boolean;
   connectionLimits: ConnectionSettings['limits'];
   limits?: ServerLimits;
 }
@@ -48,7 +50,7 @@ export interface ServerSettings extends Pick<ConnectionSettings, 'trustsProxy' |
 /** The server is not listening yet. */
 export function httpServer(
   fetch: Fetch,
-  { variant, isUpgrade, connectionLimits, limits = LIMITS, trustsProxy, log }: ServerSettings,
+  { variant, isUpgrade, isApp, connectionLimits, limits = LIMITS, trustsProxy, log }: ServerSettings,
 ): { server: Server; connections: NodeConnections } {
   const malformed = (problem: string) =>
     errorResponse(new OperationError('invalid', `The request is malformed: ${problem}.`), variant);
@@ -81,12 +83,20 @@ export function httpServer(
     answer: (socket, error) => answerAlone(socket, errorResponse(error, variant)),
   });
   const pipeline = new NodePipeline(connectionLimits.pipelined);
+  /** Connections with a request to an application. */
+  const untimed = new WeakSet<Duplex>();
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    joinChunks(request, () => {
+    const isUntimed = isApp?.(request) === true;
+    if (isUntimed) {
+      untimed.add(request.socket);
+      response.once('close', () => untimed.delete(request.socket));
+    }
+    const tooMany = () => {
       // Without a socket, the response is complete, or waits for an earlier one.
       if (response.socket) answerAlone(request.socket, errorResponse(tooManyChunks(), variant));
       else request.socket.destroy();
-    });
+    };
+    joinChunks(request, isUntimed ? undefined : tooMany);
     pipeline.inTurn(request, response, (isExcess) => {
       const refused = isExcess ? connections.refuseExcess() : connections.begin(request, response);
       if (refused) return void refuse(response, errorResponse(refused, variant));
@@ -100,6 +110,7 @@ export function httpServer(
   server.on('checkExpectation', serve);
   server.on('connect', (_request, socket) => write(socket, 400, malformed('it is meant for a proxy')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && untimed.has(socket)) return;
     const [status, problem] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'it is not HTTP/1.1'];
     answerAlone(socket, malformed(problem), status);
   });

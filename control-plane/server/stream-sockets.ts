@@ -1,5 +1,6 @@
 /** Clients' WebSockets of streams on Node: passes upgrades to the app, and joins what it accepts. */
-import type { IncomingMessage, Server } from 'node:http';
+import type { EventEmitter } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { STREAM_SUBPROTOCOL } from '../../shared/streams/client-messages.ts';
@@ -32,7 +33,7 @@ export const acceptStream: AcceptStream = (c, request) => {
 
 /** Serves the streams of clients on `server`. The returned function closes all of them. */
 export function serveStreams(
-  server: Server,
+  server: Pick<EventEmitter, 'on'>,
   fetch: Fetch,
   deps: StreamSessionDeps,
   admitted: (stream: Duplex) => void,

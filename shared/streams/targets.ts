@@ -85,6 +85,8 @@ export const streamTargetSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('tcp'), port: z.int().min(1).max(65_535) }),
   filesOutSchema,
   filesInSchema,
+  /** One request to the web application at such a port (app-heads.ts). */
+  z.object({ kind: z.literal('http'), port: z.int().min(1).max(65_535) }),
 ]);
 export type StreamTarget = z.infer<typeof streamTargetSchema>;
 

@@ -64,7 +64,7 @@ const config :Workerd.Config = (
 const limits :Workerd.Worker = (
   modules = [(name = "worker", esModule = embed "worker.js")],
   compatibilityDate = "2026-10-01",
-  compatibilityFlags = ["nodejs_compat"],
+  compatibilityFlags = ["nodejs_compat", "enable_request_signal"],
   bindings = [
     (name = "INSERTER", durableObjectNamespace = "Inserter"),
     (name = "DATABASE_URL", text = ${JSON.stringify(databaseUrl)}),

@@ -13,6 +13,7 @@ import type { BegunCommands } from './begun-commands.ts';
 import { copyIn } from './copy-in.ts';
 import { copyOut } from './copy-out.ts';
 import { startExec } from './exec.ts';
+import { HttpTarget } from './http-target.ts';
 import { markedMounts } from './mount-points.ts';
 import { connectTo } from './socket-target.ts';
 import type { Target } from './target.ts';
@@ -43,6 +44,10 @@ export const containerTargets =
     if (target.kind === 'tcp') {
       if (!options.local) throw new Error(`${REMOTE} reach the ports of containers`);
       return connectTo(ipAddress, target.port);
+    }
+    if (target.kind === 'http') {
+      if (!options.local) throw new Error(`${REMOTE} reach the ports of containers`);
+      return new HttpTarget(ipAddress, target.port);
     }
     if (!options.local) throw new Error(`${REMOTE} end commands`);
     const info = await inspected(docker, id);

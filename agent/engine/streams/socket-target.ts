@@ -1,6 +1,6 @@
 /** Connects to a TCP port of a container as the target of a stream. */
 import { connect, isIP, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { wholeOutput } from './exec-output.ts';
 import type { Target } from './target.ts';
 
@@ -14,10 +14,7 @@ const PROBLEMS: Record<string, string> = {
 
 /** Connects to the container's own address only. Throws an Error for people. */
 export async function connectTo(address: string, port: number): Promise<Target> {
-  // With the host's network a container has no address of its own.
-  if (isIP(address) === 0) throw new Error('the container has no address of its own');
-  const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
-  await connected(socket, port);
+  const socket = await openSocket(address, port, CONNECT_TIMEOUT_MS);
   return {
     output: wholeOutput(socket),
     write: (bytes) => write(socket, bytes),
@@ -29,17 +26,23 @@ export async function connectTo(address: string, port: number): Promise<Target> 
   };
 }
 
-function connected(socket: Socket, port: number): Promise<void> {
+/** Resolves to a connected socket, whose errors are heard. Throws an Error for people. */
+export async function openSocket(address: string, port: number, timeoutMs: number): Promise<Socket> {
+  // With the host's network a container has no address of its own.
+  if (isIP(address) === 0) throw new Error('the container has no address of its own');
+  const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+  await connected(socket, port, timeoutMs);
+  return socket;
+}
+
+function connected(socket: Socket, port: number, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (reason: string) => {
       clearTimeout(timer);
       socket.destroy();
       reject(new Error(`port ${port}: ${reason}`));
     };
-    const timer = setTimeout(
-      () => fail(`no answer within ${CONNECT_TIMEOUT_MS / 1_000} s`),
-      CONNECT_TIMEOUT_MS,
-    );
+    const timer = setTimeout(() => fail(`no answer within ${timeoutMs / 1_000} s`), timeoutMs);
     socket.on('error', ({ message, ...error }: NodeJS.ErrnoException) =>
       fail(PROBLEMS[error.code ?? ''] ?? message),
     );
@@ -51,7 +54,7 @@ function connected(socket: Socket, port: number): Promise<void> {
 }
 
 /** Resolves once the bytes are written, or never will be. */
-export function write(socket: Duplex, bytes: Uint8Array): Promise<void> {
+export function write(socket: Writable, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     if (socket.writable) socket.write(bytes, () => resolve());
     else resolve();

@@ -10,6 +10,7 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
 import { holdMs } from '../../core/model/host.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
+import { AppRelay } from '../apps/app-relay.ts';
 import type { AgentConnection } from '../connections/agent-connection.ts';
 import type { CoordinatorApi } from '../coordinator-api.ts';
 import { inTime } from '../gateways/batch-sender.ts';
@@ -19,6 +20,7 @@ import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
+import { APP_PATH, acceptApp } from './apps/gateway-apps.ts';
 import { PROOF_HEADER } from './forward-upgrade.ts';
 import { acceptDownload, acceptStream, DOWNLOAD_PATH, STREAM_PATH } from './gateway-streams.ts';
 import { MESSAGE_COSTS, objectClock } from './object-clock.ts';
@@ -51,6 +53,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   readonly #connections = new Map<WebSocket, AgentConnection>();
   #gateway!: Gateway;
   #awake!: AwakeTime;
+  #apps!: AppRelay;
   /** When the totals were last written. */
   #writtenMs = 0;
 
@@ -62,11 +65,15 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     void ctx.blockConcurrencyWhile(async () => this.#begin(await ctx.storage.get(TOTALS_KEY)));
   }
 
-  /** Accepts an upgrade request that the Worker has forwarded: of an agent, or of the client of a stream. */
+  /**
+   * Accepts an upgrade request that the Worker has forwarded: of an agent, a client of a stream, or an app.
+   */
   override fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     return this.#awake.during(async () => {
       if (pathname === STREAM_PATH) return acceptStream(request, this.#awake, this.#streamDeps());
+      if (pathname === APP_PATH)
+        return acceptApp(request, this.#awake, this.#awake.clockOf(objectClock), this.#apps);
       if (pathname === DOWNLOAD_PATH) return acceptDownload(request, this.#streamDeps());
       return this.#accept(request);
     });
@@ -164,6 +171,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
       up: (...batch) => this.#awake.during(() => coordinatorStub(env).up(...batch)),
       over: (id) => void ctx.storage.delete(`${CONNECTION_KEY}${id}`),
     });
+    this.#apps = new AppRelay(this.#streamDeps());
     const sockets = ctx.getWebSockets();
     if (sockets.length > 0) log('gateway.woke', { connections: sockets.length });
     for (const socket of sockets) this.#restore(socket);

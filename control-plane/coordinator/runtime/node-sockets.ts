@@ -1,7 +1,8 @@
 /**
  * Agents' sockets on Node: accepts upgrades at the connect path and passes frames to the coordinator.
  */
-import type { IncomingMessage, Server } from 'node:http';
+import type { EventEmitter } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
@@ -39,7 +40,11 @@ export interface Gatekeeper {
 }
 
 /** Serves agents on `server`. The returned function closes all their connections. */
-export function serveAgents(server: Server, agents: Sessions, gatekeeper: Gatekeeper): () => void {
+export function serveAgents(
+  server: Pick<EventEmitter, 'on'>,
+  agents: Sessions,
+  gatekeeper: Gatekeeper,
+): () => void {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,

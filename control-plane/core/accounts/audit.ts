@@ -16,6 +16,7 @@ export const auditTargets = {
   'exec-service': 'service',
   'forward-port': 'service',
   'copy-files': 'service',
+  'use-app': 'service',
   'create-user': 'user',
   'update-user': 'user',
   'delete-user': 'user',
@@ -121,6 +122,9 @@ function commandText(words: readonly string[]): string {
   const beyond = text.length - MAX_COMMAND_LENGTH;
   return beyond > 0 ? `${text.slice(0, MAX_COMMAND_LENGTH)} (and ${beyond} characters)` : text;
 }
+
+/** Requests to a web application, from the first one until none has come for a while. */
+export const appDeed = (port: number): Deed => ({ action: 'use-app', fields: [`port=${port}`] });
 
 const programOf = ([program = '']: readonly string[]): string =>
   program

@@ -4,10 +4,11 @@
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
+import type { Streams } from '../../../agent/streams/streams.ts';
 import { type Assignment, keyOf, type ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { closeCodes } from '../../../shared/protocol/close.ts';
-import { decodeDown, encode } from '../../../shared/protocol/codec.ts';
-import type { Down } from '../../../shared/protocol/down.ts';
+import { decodeChunk, decodeDown, encode } from '../../../shared/protocol/codec.ts';
+import type { Down, StreamDown } from '../../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
@@ -44,6 +45,8 @@ export class ScriptedAgent {
   readonly assignments = new Map<string, Assignment>();
   readonly logs: ScriptedLog[] = [];
   readonly streams: ScriptedStream[] = [];
+  /** Carries all streams in place of the test, as an agent does. */
+  carrier: Pick<Streams, 'receive' | 'chunk'> | undefined;
   closeCode: number | undefined;
   readonly #socket: WebSocket;
   readonly #allAssignments = new Map<string, Assignment>();
@@ -53,7 +56,7 @@ export class ScriptedAgent {
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', (data: Buffer, isBinary) => {
-      if (isBinary) for (const stream of this.streams) stream.takeBytes(data);
+      if (isBinary) this.#takeBytes(data);
       else if (data.toString() === PULSE) this.#answeredPulses += 1;
       else this.#take(decodeDown(data.toString()));
     });
@@ -194,7 +197,16 @@ export class ScriptedAgent {
     this.#socket.terminate();
   }
 
+  #takeBytes(frame: Uint8Array): void {
+    if (this.carrier) this.carrier.chunk(decodeChunk(frame));
+    else for (const stream of this.streams) stream.takeBytes(frame);
+  }
+
   #take(message: Down): void {
+    if (this.carrier && isOfStream(message)) {
+      this.carrier.receive(message);
+      return;
+    }
     this.messages.push(message);
     if (message.type === 'sync' || message.type === 'start') {
       const added = message.type === 'sync' ? message.assignments : [message.assignment];
@@ -209,6 +221,8 @@ export class ScriptedAgent {
     for (const one of [...this.logs, ...this.streams]) one.take(message);
   }
 }
+
+const isOfStream = (message: Down): message is StreamDown => message.type.startsWith('stream.');
 
 /** Keys of the hosts that tests have registered, by control plane and name. */
 const registered = new WeakMap<Host, Map<string, Promise<{ id: number; key: AgentKey }>>>();

@@ -57,7 +57,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     web: ['http', 'operations', 'core'],
     server: [
       ...['http', 'core', 'type coordinator/ports.ts', 'coordinator/streams/stream-session.ts'],
-      'coordinator/runtime/refuse-upgrade.ts',
+      ...['coordinator/runtime/refuse-upgrade.ts', 'coordinator/apps'],
     ],
     settings: ['core'],
     local: ['config.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
@@ -90,11 +90,13 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     changes: ['ports.ts', 'turns.ts', 'turn-inputs.ts'],
     gateways: ['ports.ts', 'type sleep', 'connections', 'agents'],
     streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'connections', 'agents'],
+    apps: ['type ports.ts', 'connections', 'streams'],
     runtime: [
       ...['ports.ts', 'coordinator-api.ts', 'coordinator.ts', 'sleep', 'connections', 'agents', 'gateways'],
-      'streams',
+      ...['streams', 'apps'],
     ],
   },
+  'control-plane/coordinator/runtime': { apps: [] },
   'control-plane/operations': {
     passwords: [],
     accounts: ['context.ts', 'access-review.ts', 'audit.ts', 'passwords'],

@@ -136,7 +136,7 @@ function workerOf(name: string, hasObjects: boolean, settings: Record<string, st
   return `const ${name} :Workerd.Worker = (
   modules = [(name = "worker", esModule = embed "worker.js")],
   compatibilityDate = "2026-10-01",
-  compatibilityFlags = ["nodejs_compat"],
+  compatibilityFlags = ["nodejs_compat", "enable_request_signal"],
   bindings = [
     ${objects.map(([binding, className]) => bindingOf(binding, className)).join('\n    ')}
     (name = "ASSETS", service = "assets"),

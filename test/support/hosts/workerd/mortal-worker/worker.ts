@@ -1,11 +1,15 @@
 /**
  * The Worker with objects that a test can kill: a POST to /abort/<name of the object> makes it lose its
- * memory, as the runtime may at any moment. Everything else is the Worker itself.
+ * memory, as the runtime may at any moment. Requests that name an application of a test are relayed to it as
+ * if they were authorised. Everything else is the Worker itself.
  */
+import { forwardApp } from '../../../../../control-plane/coordinator/runtime/apps/gateway-apps.ts';
+import { OperationError } from '../../../../../control-plane/core/model/errors.ts';
 import worker, {
   CoordinatorObject as Coordinator,
   GatewayObject as Gateway,
 } from '../../../../../control-plane/worker.ts';
+import { appRequest, isForApp } from '../../../apps/app-request.ts';
 
 type MortalEnv = Parameters<typeof worker.fetch>[1] & {
   COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
@@ -29,6 +33,7 @@ export class GatewayObject extends Gateway {
 export default {
   async fetch(request: Request, env: MortalEnv, ctx: ExecutionContext): Promise<Response> {
     const { pathname } = new URL(request.url);
+    if (isForApp(request)) return relayed(request, env);
     if (!pathname.startsWith(ABORT_PATH)) return worker.fetch(request, env, ctx);
     const name = decodeURIComponent(pathname.slice(ABORT_PATH.length));
     const { GATEWAY, COORDINATOR } = env;
@@ -40,3 +45,13 @@ export default {
     return new Response(null, { status: 204 });
   },
 };
+
+async function relayed(request: Request, { GATEWAY }: MortalEnv): Promise<Response> {
+  try {
+    const gateway = GATEWAY.get(GATEWAY.idFromName('mortal/gateway-0'));
+    return await forwardApp(gateway, appRequest(request), request);
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
+    return new Response(error.message, { status: error.code === 'unavailable' ? 503 : 400 });
+  }
+}

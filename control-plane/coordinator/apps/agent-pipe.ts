@@ -1,0 +1,208 @@
+/**
+ * A stream of an agent as a pipe of bytes in both directions. Reads and writes wait for credit (P251), so
+ * that each direction has at most one window in memory, whatever its reader leaves unread.
+ */
+import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { encodeChunk } from '../../../shared/protocol/codec.ts';
+import type { StreamUp } from '../../../shared/protocol/up.ts';
+import {
+  STREAM_CHUNK_BYTES,
+  STREAM_WINDOW_BYTES,
+  type StreamTarget,
+} from '../../../shared/streams/targets.ts';
+import type { StreamRules } from '../../core/model/stream-rules.ts';
+import type { OpenStreams, StreamSink } from '../connections/open-streams.ts';
+import type { Clock } from '../ports.ts';
+
+export interface AgentPipeOptions {
+  clock: Pick<Clock, 'after' | 'monotonicMs'>;
+  times: Pick<StreamRules, 'idleMs' | 'totalMs'>;
+  /** Called once, when the pipe is over. */
+  over(): void;
+}
+
+/** Why a pipe broke, for people. `refused`: the agent never opened it. */
+export class BrokenPipe extends Error {
+  override name = 'BrokenPipe';
+  readonly refused: boolean;
+
+  constructor(message: string, refused = false) {
+    super(message);
+    this.refused = refused;
+  }
+}
+
+/** Credit goes back in parts of this size. */
+const GRANT_BYTES = STREAM_WINDOW_BYTES / 4;
+
+export class AgentPipe implements StreamSink {
+  readonly #options: AgentPipeOptions;
+  #agent: { streams: OpenStreams; stream: number } | undefined;
+  readonly #chunks: Uint8Array[] = [];
+  /** Bytes that the agent may still send, and those that were read since the last grant. */
+  #agentMay = STREAM_WINDOW_BYTES;
+  #read = 0;
+  #mayWrite = 0;
+  #written = 0;
+  #isOpened = false;
+  #hasAgentEnded = false;
+  #hasEnded = false;
+  #isOver = false;
+  #broken: BrokenPipe | undefined;
+  #change = Promise.withResolvers<void>();
+  #lastByteMs: number;
+  #cancelTimers = () => {};
+
+  constructor(options: AgentPipeOptions) {
+    this.#options = options;
+    this.#lastByteMs = options.clock.monotonicMs();
+  }
+
+  begin(streams: OpenStreams, key: ServiceKey, target: StreamTarget): void {
+    const stream = streams.open(key, target, STREAM_WINDOW_BYTES, this);
+    this.#agent = { streams, stream };
+    this.#watchTime();
+  }
+
+  /** Resolves once the agent has opened it. Throws BrokenPipe. */
+  async opened(): Promise<void> {
+    while (!this.#isOpened) await this.#changed();
+  }
+
+  /** Resolves to the next bytes, and to undefined after the last ones. Throws BrokenPipe. */
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = this.#chunks.shift();
+      if (chunk) {
+        this.#grant(chunk.length);
+        return chunk;
+      }
+      if (this.#hasAgentEnded) return undefined;
+      await this.#changed();
+    }
+  }
+
+  /** Resolves once all bytes are on their way. Throws BrokenPipe. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let from = 0; from < bytes.length; ) {
+      const room = Math.min(this.#mayWrite, STREAM_CHUNK_BYTES);
+      if (room === 0 || !this.#agent || this.#isOver) {
+        await this.#changed();
+        continue;
+      }
+      const payload = bytes.subarray(from, from + room);
+      from += payload.length;
+      this.#mayWrite -= payload.length;
+      this.#written += payload.length;
+      this.#lastByteMs = this.#options.clock.monotonicMs();
+      const { streams, stream } = this.#agent;
+      streams.sendBytes(stream, encodeChunk({ stream, next: this.#written, payload }));
+    }
+  }
+
+  /** No more bytes follow. */
+  end(): void {
+    if (this.#hasEnded || this.#isOver || !this.#agent) return;
+    this.#hasEnded = true;
+    const { streams, stream } = this.#agent;
+    streams.send({ type: 'stream.end', stream });
+    if (this.#hasAgentEnded) this.#finish(true);
+  }
+
+  /** Gives the stream up, if it is not over. What has arrived can't be read any more. */
+  close(reason = 'The request was given up.'): void {
+    this.#break(new BrokenPipe(reason), false);
+    this.#chunks.length = 0;
+  }
+
+  chunk(bytes: Uint8Array): boolean {
+    if (!this.#isOpened || this.#hasAgentEnded || bytes.length > this.#agentMay) return false;
+    this.#agentMay -= bytes.length;
+    this.#lastByteMs = this.#options.clock.monotonicMs();
+    this.#chunks.push(bytes);
+    this.#wake();
+    return true;
+  }
+
+  message(message: StreamUp): boolean {
+    switch (message.type) {
+      case 'stream.opened':
+        if (this.#isOpened) return false;
+        this.#isOpened = true;
+        this.#mayWrite = message.credit;
+        break;
+      case 'stream.credit':
+        if (!this.#isOpened || this.#mayWrite + message.bytes > STREAM_WINDOW_BYTES) return false;
+        this.#mayWrite += message.bytes;
+        break;
+      case 'stream.end':
+        if (!this.#isOpened || this.#hasAgentEnded) return false;
+        this.#hasAgentEnded = true;
+        if (this.#hasEnded) this.#finish(true);
+        break;
+      case 'stream.reset':
+        this.#break(new BrokenPipe(message.message, message.refused), true);
+    }
+    this.#wake();
+    return true;
+  }
+
+  detached(): void {
+    this.#break(new BrokenPipe('The host has lost its connection.'), true);
+  }
+
+  #grant(bytes: number): void {
+    this.#read += bytes;
+    if (this.#read < GRANT_BYTES || this.#hasAgentEnded || !this.#agent) return;
+    const { streams, stream } = this.#agent;
+    streams.send({ type: 'stream.credit', stream, bytes: this.#read });
+    this.#agentMay += this.#read;
+    this.#read = 0;
+  }
+
+  /** Throws if nothing can change any more. */
+  async #changed(): Promise<void> {
+    if (this.#broken) throw this.#broken;
+    if (this.#isOver) throw new BrokenPipe('The stream is over.');
+    await this.#change.promise;
+  }
+
+  #wake(): void {
+    const { resolve } = this.#change;
+    this.#change = Promise.withResolvers<void>();
+    resolve();
+  }
+
+  #break(error: BrokenPipe, isKnown: boolean): void {
+    if (this.#isOver) return;
+    this.#broken = error;
+    this.#finish(isKnown);
+  }
+
+  #watchTime(): void {
+    const { clock, times } = this.#options;
+    let cancelIdle = () => {};
+    const look = () => {
+      const leftMs = this.#lastByteMs + times.idleMs - clock.monotonicMs();
+      if (leftMs > 0) cancelIdle = clock.after(leftMs, look);
+      else this.close(`The stream carried nothing for ${times.idleMs / 1_000} s, which is the most.`);
+    };
+    const cancelTotal = clock.after(times.totalMs, () =>
+      this.close(`The stream has lasted for ${times.totalMs / 1_000} s, which is the most.`),
+    );
+    this.#cancelTimers = () => {
+      cancelIdle();
+      cancelTotal();
+    };
+    look();
+  }
+
+  #finish(isKnown: boolean): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelTimers();
+    this.#agent?.streams.close(this.#agent.stream, isKnown);
+    this.#wake();
+    this.#options.over();
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Permits of requests to web applications: all requests of a session to one port of a service share one,
+ * since a page makes many requests, and each permit is a line of the audit log. A permit that ends, ends them
+ * all.
+ */
+import { MAX_STREAMS } from '../../../shared/streams/targets.ts';
+import { appDeed } from '../../core/accounts/audit.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { AppRequest } from '../../core/streams/app-request.ts';
+import { linesOf } from '../streams/lines.ts';
+import type { PermitLine } from '../streams/permit.ts';
+import type { StreamSessionDeps } from '../streams/stream-session.ts';
+import { AgentPipe } from './agent-pipe.ts';
+
+export type AppRelayDeps = StreamSessionDeps;
+
+type Place = Extract<PermitLine, { key: unknown }>;
+
+/** Streams of one permit at a time. Further requests wait for a while, so many of them and so long. */
+export const MAX_APP_STREAMS = 64;
+export const MAX_WAITING_REQUESTS = 64;
+export const WAIT_MS = 5_000;
+/** Streams of a host that are left for commands, files and forwarded ports. */
+const LEFT_STREAMS = 64;
+/** A permit without a request is kept for so long. */
+export const KEEP_MS = 60_000;
+const RETRY_AFTER_S = 2;
+
+/** The connection or the start that the permit is for is gone. */
+export class StalePermit extends Error {
+  override name = 'StalePermit';
+}
+
+export class AppPermits {
+  readonly #deps: AppRelayDeps;
+  readonly #permits = new Map<string, AppPermit>();
+
+  constructor(deps: AppRelayDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#permits.size;
+  }
+
+  /** The permit of the request, and whether it was obtained just now. */
+  of(request: AppRequest): { permit: AppPermit; isNew: boolean } {
+    const { subscriber, serviceId, hostId, port } = request;
+    const key = JSON.stringify([subscriber, serviceId, hostId, port]);
+    const found = this.#permits.get(key);
+    if (found) return { permit: found, isNew: false };
+    const permit: AppPermit = new AppPermit(request, this.#deps, () => {
+      if (this.#permits.get(key) === permit) this.#permits.delete(key);
+    });
+    this.#permits.set(key, permit);
+    return { permit, isNew: true };
+  }
+}
+
+export class AppPermit {
+  readonly #deps: AppRelayDeps;
+  readonly #port: number;
+  readonly #over: () => void;
+  readonly #place = Promise.withResolvers<Place>();
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #id = crypto.randomUUID();
+  readonly #pipes = new Set<AgentPipe>();
+  /** Places of streams that are in use, and requests that wait for one. */
+  #used = 0;
+  readonly #waiting = new Set<() => void>();
+  #ended: OperationError | undefined;
+  #cancelKeeping = () => {};
+
+  constructor(request: AppRequest, deps: AppRelayDeps, over: () => void) {
+    this.#deps = deps;
+    this.#port = request.port;
+    this.#over = over;
+    this.#place.promise.catch(() => {});
+    this.#follow(request).then(
+      () => this.end('The control plane has restarted. Try again.'),
+      (error: unknown) => this.#end(asOperationError(error)),
+    );
+  }
+
+  /** Opens a stream. Throws OperationError, or StalePermit if another permit may do better. */
+  async open(signal?: AbortSignal): Promise<AgentPipe> {
+    await this.#use(signal);
+    let pipe: AgentPipe | undefined;
+    try {
+      const place = await this.#place.promise;
+      const streams = await this.#deps.streamsAt(place);
+      if (this.#ended) throw this.#ended;
+      if (!streams) throw new StalePermit('The host has lost its connection.');
+      if (streams.size >= MAX_STREAMS - LEFT_STREAMS)
+        throw busy('The host has as many requests to applications under way as it can have');
+      pipe = new AgentPipe({
+        clock: this.#deps.clock,
+        times: this.#deps.rules,
+        over: () => this.#left(pipe),
+      });
+      this.#pipes.add(pipe);
+      pipe.begin(streams, place.key, { kind: 'http', port: this.#port });
+      return pipe;
+    } catch (error) {
+      if (pipe) pipe.close();
+      else this.#free();
+      throw error;
+    }
+  }
+
+  /** Ends all requests for this reason. */
+  end(reason: string): void {
+    this.#end(new OperationError('unavailable', reason));
+  }
+
+  async #follow({ subscriber, serviceId, doer }: AppRequest): Promise<void> {
+    const stream = await this.#deps.permit(
+      subscriber,
+      serviceId,
+      { ...doer, ...appDeed(this.#port) },
+      this.#id,
+    );
+    this.#reader = stream.getReader();
+    if (this.#ended) return this.#cancel();
+    for await (const line of linesOf(this.#reader)) {
+      if (line === '') continue;
+      const news: PermitLine = JSON.parse(line);
+      if ('ended' in news) return this.end(news.ended);
+      this.#place.resolve(news);
+    }
+  }
+
+  /** Takes a place of a stream, and waits for one if need be. */
+  async #use(signal: AbortSignal | undefined): Promise<void> {
+    this.#cancelKeeping();
+    if (this.#used < MAX_APP_STREAMS) {
+      this.#used += 1;
+      return;
+    }
+    const full = () => busy(`You have ${MAX_APP_STREAMS} requests to this application under way`);
+    if (this.#waiting.size >= MAX_WAITING_REQUESTS) throw full();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const given = () => resolve();
+    const leave = (error: OperationError) => {
+      this.#waiting.delete(given);
+      reject(error);
+    };
+    const cancelTimer = this.#deps.clock.after(WAIT_MS, () => leave(full()));
+    const gone = () => leave(new OperationError('unavailable', 'The request was given up.'));
+    this.#waiting.add(given);
+    signal?.addEventListener('abort', gone);
+    await promise.finally(() => {
+      cancelTimer();
+      signal?.removeEventListener('abort', gone);
+    });
+    if (this.#ended) {
+      this.#free();
+      throw this.#ended;
+    }
+  }
+
+  #left(pipe: AgentPipe | undefined): void {
+    if (pipe && this.#pipes.delete(pipe)) this.#free();
+  }
+
+  /** Gives the place to the request that has waited longest. */
+  #free(): void {
+    const [next] = this.#waiting;
+    if (next) {
+      this.#waiting.delete(next);
+      next();
+      return;
+    }
+    this.#used -= 1;
+    if (this.#used > 0 || this.#ended) return;
+    this.#cancelKeeping = this.#deps.clock.after(KEEP_MS, () => this.end('No request has come for a while.'));
+  }
+
+  #end(reason: OperationError): void {
+    if (this.#ended) return;
+    this.#ended = reason;
+    this.#cancelKeeping();
+    this.#place.reject(reason);
+    this.#cancel();
+    this.#over();
+    for (const pipe of [...this.#pipes]) pipe.close(reason.message);
+    for (const given of [...this.#waiting]) given();
+  }
+
+  #cancel(): void {
+    if (!this.#reader) return;
+    void this.#reader.cancel().catch(() => {});
+    // On workerd, the cancellation is not noticed where the permit is.
+    void this.#deps.left(this.#id).catch(() => {});
+  }
+}
+
+const busy = (what: string) =>
+  new OperationError('unavailable', `${what}, which is the most. Try again in a moment.`, {
+    retryAfterS: RETRY_AFTER_S,
+  });
+
+const asOperationError = (error: unknown): OperationError =>
+  error instanceof OperationError
+    ? error
+    : new OperationError('unavailable', 'The control plane can not open the stream. Try again.', {
+        cause: error,
+      });

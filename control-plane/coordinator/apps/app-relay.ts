@@ -1,0 +1,207 @@
+/**
+ * Relays a request to a web application in a container through the agent of its host, and its answer back
+ * (P275 to P281). Bodies stream both ways within credit, and each may begin before the other has ended.
+ */
+import {
+  decodeAnswerHead,
+  encodeRequestHead,
+  endToEnd,
+  type HeaderPair,
+  HeadReader,
+} from '../../../shared/streams/app-heads.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { AppRequest } from '../../core/streams/app-request.ts';
+import { type AgentPipe, BrokenPipe } from './agent-pipe.ts';
+import { AppPermits, type AppRelayDeps, StalePermit } from './app-permits.ts';
+
+/** What comes with the request besides its head. */
+export interface AppInput {
+  body: ReadableStream<Uint8Array> | null;
+  /** The request is for a WebSocket. */
+  isUpgrade: boolean;
+  /** Aborted when the client has gone. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The answer of the application. With status 101 the bytes are those of the WebSocket connection. */
+export interface AppAnswer {
+  status: number;
+  headers: HeaderPair[];
+  /** Resolves to the next bytes, and to undefined after the last ones. Throws if the answer breaks off. */
+  read(): Promise<Uint8Array | undefined>;
+  pipe: AgentPipe;
+}
+
+/** Answers without a body, whatever follows them. */
+export const isBodiless = (method: string, status: number): boolean =>
+  method === 'HEAD' || [101, 204, 205, 304].includes(status);
+
+export class AppRelay {
+  readonly #permits: AppPermits;
+
+  constructor(deps: AppRelayDeps) {
+    this.#permits = new AppPermits(deps);
+  }
+
+  /** Throws OperationError if the application can't be reached, or gives no answer. */
+  async request(request: AppRequest, input: AppInput): Promise<AppAnswer> {
+    const head = headOf(request, input);
+    if (!head) throw new OperationError('invalid', 'The head of the request can not be passed on.');
+    const pipe = await this.#open(request, input.signal);
+    const sending = send(pipe, head, input);
+    try {
+      return await answerOf(pipe, request, input, sending);
+    } catch (error) {
+      pipe.close();
+      throw error instanceof BrokenPipe ? new OperationError('unavailable', error.message) : error;
+    }
+  }
+
+  async #open(request: AppRequest, signal: AbortSignal | undefined): Promise<AgentPipe> {
+    for (let isLast = false; ; isLast = true) {
+      const { permit, isNew } = this.#permits.of(request);
+      try {
+        const pipe = await permit.open(signal);
+        const leave = () => pipe.close();
+        signal?.addEventListener('abort', leave);
+        if (signal?.aborted) leave();
+        await pipe.opened();
+        return pipe;
+      } catch (error) {
+        const isStale = error instanceof StalePermit || (error instanceof BrokenPipe && error.refused);
+        if (isStale) permit.end(error.message);
+        // The service may have been started again since the permit was obtained.
+        if (isStale && !isNew && !isLast) continue;
+        if (error instanceof OperationError || !(error instanceof Error)) throw error;
+        throw new OperationError('unavailable', error.message, { retryAfterS: 1 });
+      }
+    }
+  }
+}
+
+/** The answer with a body that reads no further than its reader. */
+export function responseOf({ status, headers, read, pipe }: AppAnswer, method: string): Response {
+  const init = { status, headers: new Headers(headers) };
+  if (isBodiless(method, status)) return new Response(null, init);
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const bytes = await read();
+        if (bytes) controller.enqueue(bytes);
+        else controller.close();
+      },
+      cancel: () => pipe.close(),
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, init);
+}
+
+function headOf(
+  { method, path, headers }: AppRequest,
+  { body, isUpgrade }: AppInput,
+): Uint8Array | undefined {
+  const kept = endToEnd(headers);
+  const hasLength = kept.some(([name]) => name.toLowerCase() === 'content-length');
+  return encodeRequestHead({
+    method,
+    path,
+    headers: kept,
+    ...(body && !hasLength && { chunked: true }),
+    ...(isUpgrade && { upgrade: true }),
+  });
+}
+
+interface Sending {
+  /** Gives the rest of the body up. */
+  cancel(): void;
+}
+
+/** Sends the head and the body in the background. */
+function send(pipe: AgentPipe, head: Uint8Array, { body, isUpgrade }: AppInput): Sending {
+  const reader = body?.getReader();
+  const run = async () => {
+    await pipe.write(head);
+    for (let part = await reader?.read(); part && !part.done; part = await reader?.read())
+      await pipe.write(part.value);
+    if (!isUpgrade) pipe.end();
+  };
+  const cancel = () => void reader?.cancel().catch(() => {});
+  run().catch(() => {
+    // The client has broken off its body, or the stream is over.
+    pipe.close();
+    cancel();
+  });
+  return { cancel };
+}
+
+async function answerOf(
+  pipe: AgentPipe,
+  { method }: AppRequest,
+  { isUpgrade }: AppInput,
+  sending: Sending,
+): Promise<AppAnswer> {
+  const { text, rest } = await readHead(pipe);
+  const head = decodeAnswerHead(text);
+  if (!head) throw new OperationError('unavailable', 'The agent has sent an answer that is not valid.');
+  if ('problem' in head) throw new OperationError('unavailable', head.problem, { retryAfterS: 1 });
+  const { status } = head;
+  const headers = endToEnd(head.headers);
+  if (status === 101 && !isUpgrade)
+    throw new OperationError('unavailable', 'The application has changed to another protocol unasked.');
+  const next = bytesAfter(rest, pipe);
+  if (status === 101) return { status, headers, read: next, pipe };
+  const isEmpty = isBodiless(method, status);
+  const done = () => {
+    // An application that has answered takes no more of the request.
+    sending.cancel();
+    pipe.close();
+  };
+  if (isEmpty) done();
+  const read = isEmpty ? async () => undefined : bounded(next, lengthOf(headers), done);
+  return { status, headers, read, pipe };
+}
+
+async function readHead(pipe: AgentPipe): Promise<{ text: string; rest: Uint8Array }> {
+  const reader = new HeadReader();
+  for (;;) {
+    const bytes = await pipe.read();
+    if (!bytes) throw new OperationError('unavailable', 'The agent has ended the stream without an answer.');
+    const read = reader.push(bytes);
+    if (read) return read;
+  }
+}
+
+function bytesAfter(first: Uint8Array, pipe: AgentPipe): AppAnswer['read'] {
+  let rest: Uint8Array | undefined = first.length > 0 ? first : undefined;
+  return async () => {
+    const bytes = rest ?? (await pipe.read());
+    rest = undefined;
+    return bytes;
+  };
+}
+
+/**
+ * Undefined if the answer states none. Throws if it is ambiguous, since what follows would be another answer.
+ */
+function lengthOf(headers: readonly HeaderPair[]): number | undefined {
+  const stated = headers.filter(([name]) => name.toLowerCase() === 'content-length');
+  const [[, value = ''] = []] = stated;
+  if (stated.length === 0) return undefined;
+  if (stated.length > 1 || !/^\d{1,15}$/.test(value))
+    throw new OperationError('unavailable', 'The length of the application answer is not valid.');
+  return Number(value);
+}
+
+/** Throws unless the body has that length: a client or proxy would take the rest for another answer. */
+function bounded(read: AppAnswer['read'], length: number | undefined, done: () => void): AppAnswer['read'] {
+  let left = length ?? Number.POSITIVE_INFINITY;
+  return async () => {
+    const bytes = await read();
+    left -= bytes?.length ?? 0;
+    const isCut = !bytes && length !== undefined && left > 0;
+    if (!bytes || left < 0) done();
+    if (left < 0 || isCut) throw new BrokenPipe('The answer does not have the length that it states.');
+    return bytes;
+  };
+}

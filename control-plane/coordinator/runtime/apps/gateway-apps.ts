@@ -1,0 +1,173 @@
+/**
+ * Requests to web applications on workerd: the Worker authorises, and the gateway of the host relays. The
+ * bytes never pass the coordinator.
+ */
+import { asciiJson, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
+import { type ErrorCode, OperationError } from '../../../core/model/errors.ts';
+import type { AppRequest } from '../../../core/streams/app-request.ts';
+import { type AppAnswer, type AppRelay, isBodiless, responseOf } from '../../apps/app-relay.ts';
+import { assertAccepted, ownHandshake, withHandshake } from '../../apps/socket-handshake.ts';
+import { SocketRelay } from '../../apps/socket-relay.ts';
+import type { Clock } from '../../ports.ts';
+import type { AwakeTime } from '../../sleep/awake-time.ts';
+
+/** The path and the header of a request from the Worker to a gateway. No agent can choose this path. */
+export const APP_PATH = '/app';
+const REQUEST_HEADER = 'berth-app-request';
+/**
+ * What the gateway answers, so that neither the runtime nor a proxy acts on the application's headers on the
+ * way.
+ */
+const ANSWER_HEADER = 'berth-app-answer';
+
+/** In the header of an answer. Errors lose their class between the object and the Worker. */
+type Answered =
+  | { status: number; headers: HeaderPair[] }
+  | { code: ErrorCode; message: string; retryAfterS?: number | undefined };
+
+interface Gateway {
+  fetch(request: Request): Promise<Response>;
+}
+
+/** Resolves to the answer of the application. */
+export async function forwardApp(gateway: Gateway, request: AppRequest, client: Request): Promise<Response> {
+  const answer = await forwarded(gateway, request, client);
+  const answered: Answered = JSON.parse(answer.headers.get(ANSWER_HEADER) ?? '{}');
+  if ('code' in answered) {
+    const { code, message, retryAfterS } = answered;
+    throw new OperationError(code, message, retryAfterS === undefined ? {} : { retryAfterS });
+  }
+  const { status } = answered;
+  const headers = new Headers(answered.headers.map(([name, value]) => [name, textOf(value)]));
+  if (status === 101) return new Response(null, { status, headers, webSocket: answer.webSocket });
+  const body = isBodiless(request.method, status) ? null : answer.body;
+  return new Response(body, { status, headers, encodeBody: 'manual' });
+}
+
+async function forwarded(gateway: Gateway, request: AppRequest, client: Request): Promise<Response> {
+  const { body, headers, signal } = client;
+  const isUpgrade = headers.get('upgrade')?.toLowerCase() === 'websocket';
+  const protocols = headers.get('sec-websocket-protocol');
+  const sent = new Request(`https://gateway${APP_PATH}`, {
+    ...(body && { method: 'POST', body }),
+    headers: {
+      [REQUEST_HEADER]: asciiJson({
+        ...request,
+        headers: request.headers.map(([name, value]) => [name, bytesOf(value)]),
+      }),
+      ...(isUpgrade && { upgrade: 'websocket' }),
+      ...(protocols && { 'sec-websocket-protocol': protocols }),
+    },
+    ...(signal && { signal }),
+  });
+  try {
+    return await gateway.fetch(sent);
+  } catch (cause) {
+    throw new OperationError('unavailable', 'The gateway does not answer; try again.', { cause });
+  }
+}
+
+/** Relays a request that the Worker has authorised. The object stays awake as long as it lasts. */
+export async function acceptApp(
+  forwarded: Request,
+  awake: AwakeTime,
+  clock: Pick<Clock, 'after'>,
+  relay: AppRelay,
+): Promise<Response> {
+  const request: AppRequest = JSON.parse(forwarded.headers.get(REQUEST_HEADER) ?? '');
+  try {
+    const isUpgrade = forwarded.headers.get('upgrade') === 'websocket';
+    if (isUpgrade) return await acceptSocket(forwarded, request, awake, clock, relay);
+    const { body, signal } = forwarded;
+    return answerOf(await relay.request(request, { body, signal, isUpgrade }), request.method);
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
+    const { code, message, retryAfterS } = error;
+    return answering({ code, message, retryAfterS }, null);
+  }
+}
+
+async function acceptSocket(
+  forwarded: Request,
+  request: AppRequest,
+  awake: AwakeTime,
+  clock: Pick<Clock, 'after'>,
+  relay: AppRelay,
+): Promise<Response> {
+  const handshake = ownHandshake(forwarded.headers.get('sec-websocket-protocol') ?? undefined);
+  const answer = await relay.request(withHandshake(request, handshake), {
+    ...{ body: null, isUpgrade: true, signal: forwarded.signal },
+  });
+  if (answer.status !== 101) return answerOf(answer, 'GET');
+  await assertAccepted(answer, handshake).catch((error) => {
+    answer.pipe.close();
+    throw error;
+  });
+  const { 0: client, 1: server } = new WebSocketPair();
+  server.binaryType = 'arraybuffer';
+  server.accept();
+  joinSocket(server, answer, awake, clock);
+  const headers = answer.headers.filter(([name]) => !/^sec-websocket-(accept|key|extensions)$/i.test(name));
+  return answering({ status: 101, headers }, null, client);
+}
+
+function joinSocket(
+  server: WebSocket,
+  answer: AppAnswer,
+  awake: AwakeTime,
+  clock: Pick<Clock, 'after'>,
+): void {
+  // The runtime may have noticed the end of a socket first; its event may come late.
+  const quietly = (act: () => void) => {
+    try {
+      act();
+    } catch {
+      answer.pipe.close();
+    }
+  };
+  const browser = {
+    send: (data: string | Uint8Array) => quietly(() => server.send(data)),
+    close: (code?: number, reason?: string) =>
+      quietly(() => (code === undefined ? server.close() : server.close(code, shortReason(reason ?? '')))),
+  };
+  const socket = new SocketRelay(browser, answer, clock);
+  server.addEventListener('message', ({ data }) => {
+    const end = awake.begin();
+    socket.fromBrowser(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
+    end();
+  });
+  server.addEventListener('close', ({ code, reason }) => {
+    socket.browserClosed(code === 1006 ? undefined : code, reason);
+    quietly(() => server.close());
+  });
+  server.addEventListener('error', () => socket.browserClosed(undefined, ''));
+  void socket.run();
+}
+
+/** Headers are bytes, which this runtime takes for UTF-8. Elsewhere each byte is a character. */
+const bytesOf = (value: string): string =>
+  /^[ -~]*$/.test(value) ? value : String.fromCharCode(...new TextEncoder().encode(value));
+const textOf = (value: string): string =>
+  /^[ -~]*$/.test(value)
+    ? value
+    : new TextDecoder().decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
+
+/** With its length, if the application states it: the runtime would otherwise send the body in chunks. */
+function answerOf(answer: AppAnswer, method: string): Response {
+  const { body, headers, status } = responseOf(answer, method);
+  const length = headers.get('content-length');
+  const sized = body && length !== null ? body.pipeThrough(new FixedLengthStream(Number(length))) : body;
+  return answering({ status, headers: answer.headers }, sized);
+}
+
+const answering = (answered: Answered, body: ReadableStream | null, webSocket?: WebSocket): Response =>
+  new Response(body, {
+    headers: { [ANSWER_HEADER]: asciiJson(answered) },
+    ...(webSocket && { status: 101, webSocket }),
+  });
+
+/** The reason of a close has at most 123 bytes. */
+const shortReason = (reason: string): string => {
+  const text = new TextEncoder().encode(reason);
+  return text.length <= 123 ? reason : new TextDecoder().decode(text.subarray(0, 120)).replace(/\ufffd$/, '');
+};

@@ -1,0 +1,127 @@
+/**
+ * The heads that a stream of the kind `http` begins with, one in each direction (PROTOCOL.md P275 to P277):
+ * the length of the head in four bytes (big-endian), then JSON in ASCII. The bytes of the body follow, or
+ * those of a connection that was upgraded.
+ */
+import * as z from 'zod';
+
+/** Longer heads are refused. */
+export const MAX_HEAD_BYTES = 128 * 1024;
+const LENGTH_BYTES = 4;
+const MAX_HEADERS = 500;
+
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+/** No control characters but tabs. Each character is a byte. */
+const VALUE = /^[\t -~\u0080-\u00ff]*$/;
+const header = z.tuple([z.string().max(256).regex(TOKEN), z.string().regex(VALUE)]);
+const headers = z.array(header).max(MAX_HEADERS);
+export type HeaderPair = z.infer<typeof header>;
+
+const requestHeadSchema = z.object({
+  method: z
+    .string()
+    .max(32)
+    .regex(TOKEN)
+    .refine((method) => method.toUpperCase() !== 'CONNECT'),
+  /** Path and query. */
+  path: z.string().regex(/^\/[!-~]*$/),
+  headers,
+  /** A body follows whose length is not known. */
+  chunked: z.boolean().optional(),
+  /** The request is for a WebSocket. */
+  upgrade: z.boolean().optional(),
+});
+export type RequestHead = z.infer<typeof requestHeadSchema>;
+
+const answerHeadSchema = z.union([
+  /** The status is 101 only for a WebSocket. */
+  z.object({ status: z.union([z.literal(101), z.int().min(200).max(599)]), headers }),
+  /** The application can't be reached, or did not answer. For people. */
+  z.object({ problem: z.string().max(2_000) }),
+]);
+export type AnswerHead = z.infer<typeof answerHeadSchema>;
+
+/** Undefined if the text is not such a head. */
+export const decodeRequestHead = (text: string): RequestHead | undefined => decoded(requestHeadSchema, text);
+export const decodeAnswerHead = (text: string): AnswerHead | undefined => decoded(answerHeadSchema, text);
+
+/** Undefined if the head is too long or not valid. */
+export const encodeRequestHead = (head: RequestHead): Uint8Array | undefined =>
+  requestHeadSchema.safeParse(head).success ? encoded(head) : undefined;
+export const encodeAnswerHead = (head: AnswerHead): Uint8Array | undefined =>
+  answerHeadSchema.safeParse(head).success ? encoded(head) : undefined;
+
+/** Collects a head from pieces of any size. */
+export class HeadReader {
+  readonly #length = new Uint8Array(LENGTH_BYTES);
+  #lengthBytes = 0;
+  #head: Uint8Array | undefined;
+  #headBytes = 0;
+
+  /**
+   * Returns the text of the head and what follows it in the piece, once complete. Throws if it is too long.
+   */
+  push(piece: Uint8Array): { text: string; rest: Uint8Array } | undefined {
+    let rest = piece;
+    if (!this.#head) {
+      const part = rest.subarray(0, LENGTH_BYTES - this.#lengthBytes);
+      this.#length.set(part, this.#lengthBytes);
+      this.#lengthBytes += part.length;
+      if (this.#lengthBytes < LENGTH_BYTES) return undefined;
+      const length = new DataView(this.#length.buffer).getUint32(0);
+      if (length > MAX_HEAD_BYTES) throw new Error(`a head is longer than ${MAX_HEAD_BYTES} bytes`);
+      this.#head = new Uint8Array(length);
+      rest = rest.subarray(part.length);
+    }
+    const part = rest.subarray(0, this.#head.length - this.#headBytes);
+    this.#head.set(part, this.#headBytes);
+    this.#headBytes += part.length;
+    if (this.#headBytes < this.#head.length) return undefined;
+    return { text: textOf(this.#head), rest: rest.subarray(part.length) };
+  }
+}
+
+/** Headers that concern one connection only (RFC 9110, 7.6.1). */
+const HOP_BY_HOP = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['proxy-authenticate', 'proxy-authorization', 'expect'],
+]);
+
+/** Without the headers of the one connection, and without those that `connection` names. */
+export function endToEnd(headers: readonly HeaderPair[]): HeaderPair[] {
+  const named = headers
+    .filter(([name]) => name.toLowerCase() === 'connection')
+    .flatMap(([, value]) => value.split(',').map((one) => one.trim().toLowerCase()));
+  const dropped = new Set([...HOP_BY_HOP, ...named]);
+  return headers.filter(([name]) => !dropped.has(name.toLowerCase()));
+}
+
+/** Text that a header can carry as well. */
+export const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replace(
+    /[^ -~]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+function encoded(head: object): Uint8Array | undefined {
+  const text = asciiJson(head);
+  if (text.length > MAX_HEAD_BYTES) return undefined;
+  const bytes = new Uint8Array(LENGTH_BYTES + text.length);
+  new DataView(bytes.buffer).setUint32(0, text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[LENGTH_BYTES + at] = text.charCodeAt(at);
+  return bytes;
+}
+
+function textOf(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return text;
+}
+
+function decoded<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

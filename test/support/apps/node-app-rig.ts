@@ -1,0 +1,131 @@
+/**
+ * The relay on Node from the client's socket to the application: a real server, and the real streams of an
+ * agent. A test gives the permits.
+ */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Hono } from 'hono';
+import { HttpTarget } from '../../../agent/engine/streams/http-target.ts';
+import { Streams } from '../../../agent/streams/streams.ts';
+import { AppRelay } from '../../../control-plane/coordinator/apps/app-relay.ts';
+import { OpenStreams } from '../../../control-plane/coordinator/connections/open-streams.ts';
+import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
+import type { PermitLine } from '../../../control-plane/coordinator/streams/permit.ts';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import { defaultStreamRules } from '../../../control-plane/core/model/stream-rules.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
+import { acceptAppBy, serveApps, upgradesOf } from '../../../control-plane/server/app-sockets.ts';
+import { httpServer } from '../../../control-plane/server/node-server.ts';
+import { decodeChunk } from '../../../shared/protocol/codec.ts';
+import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
+import { appRequest } from './app-request.ts';
+
+export interface NodeAppRig {
+  url: string;
+  permits: { send(line: PermitLine): void; deed: unknown; isOpen: boolean }[];
+  streams: OpenStreams;
+  /** What the agent did that is not allowed. */
+  refused: string[];
+  /** The connection of the agent ends. */
+  disconnect(): void;
+  close(): Promise<void>;
+}
+
+/** `requestMs`: how long a request may take that is not for an application. */
+export async function startNodeAppRig(requestMs = 600_000): Promise<NodeAppRig> {
+  const refused: string[] = [];
+  let agent: Streams;
+  let streams: OpenStreams | undefined;
+  const connect = () => {
+    const joined = new OpenStreams({
+      traffic: { toServices: 0, fromServices: 0 },
+      sendText: (message) => agent.receive(message),
+      sendBytes: (frame) => {
+        if (!agent.chunk(decodeChunk(frame))) refused.push('the control plane exceeds its credit');
+      },
+      refused: (what) => refused.push(what),
+    });
+    agent = new Streams({
+      open: async (_, target) => {
+        if (target.kind !== 'http') throw new Error(target.kind);
+        return new HttpTarget('127.0.0.1', target.port);
+      },
+      send: (message) => joined.receive(message),
+      sendBytes: async (frame) => joined.chunk(decodeChunk(frame)),
+    });
+    streams = joined;
+    return joined;
+  };
+  connect();
+  const permits: NodeAppRig['permits'] = [];
+  const relay = new AppRelay({
+    clock: nodeClock(() => {}),
+    rules: defaultStreamRules,
+    left: async () => {},
+    permit: async (_, service, deed) =>
+      new ReadableStream({
+        start(controller) {
+          const send = (line: PermitLine) =>
+            controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
+          const permit = { send, deed, isOpen: true };
+          permits.push(permit);
+          send({ key: { service, generation: 1 }, hostId: 1, gateway: null });
+        },
+        cancel() {
+          const permit = permits.find(({ isOpen }) => isOpen);
+          if (permit) permit.isOpen = false;
+        },
+      }),
+    streamsAt: async () => streams,
+  });
+  const app = new Hono();
+  const accept = acceptAppBy(relay);
+  app.all('*', (c) => accept(c, appRequest(c.req.raw)));
+  app.onError((error) => {
+    if (!(error instanceof OperationError)) return new Response(String(error.stack), { status: 500 });
+    const retry = error.retryAfterS === undefined ? undefined : { 'retry-after': String(error.retryAfterS) };
+    return new Response(error.message, {
+      status: error.code === 'unavailable' ? 503 : 400,
+      ...(retry && { headers: retry }),
+    });
+  });
+  const isApp = () => true;
+  const { server } = httpServer(app.fetch, {
+    ...{ variant: variants.B, isUpgrade: isApp, isApp, connectionLimits: WIDE_LIMITS },
+    ...{ trustsProxy: false, log: () => {} },
+    limits: {
+      ...{
+        headMs: requestMs,
+        requestMs,
+        checkMs: 20,
+        quietMs: 60_000,
+        bodyGraceMs: 600_000,
+        stallMs: 60_000,
+      },
+    },
+  });
+  const endApps = serveApps(upgradesOf(server, isApp).ofApps, app.fetch, () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    permits,
+    get streams() {
+      if (!streams) throw new Error('the agent is not connected');
+      return streams;
+    },
+    refused,
+    disconnect() {
+      agent.closeAll();
+      const gone = streams?.detach() ?? [];
+      connect();
+      for (const sink of gone) sink.detached();
+    },
+    async close() {
+      endApps();
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

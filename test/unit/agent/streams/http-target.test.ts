@@ -1,0 +1,131 @@
+/** Requests to applications as targets of streams, with a real application. */
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { WebSocket } from 'ws';
+import { HttpTarget } from '../../../../agent/engine/streams/http-target.ts';
+import {
+  decodeAnswerHead,
+  encodeRequestHead,
+  HeadReader,
+  MAX_HEAD_BYTES,
+  type RequestHead,
+} from '../../../../shared/streams/app-heads.ts';
+import { type AppServer, startAppServer } from '../../../support/apps/app-server.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+let app: AppServer;
+beforeEach(async () => {
+  app = await startAppServer();
+});
+afterEach(() => app.close());
+
+const bytesOf = (head: Partial<RequestHead>): Uint8Array => {
+  const bytes = encodeRequestHead({ method: 'GET', path: '/head', headers: [['host', 'app']], ...head });
+  if (!bytes) throw new Error('the head is not valid');
+  return bytes;
+};
+/** The head of the answer, and the text after it. */
+async function answerOf(target: HttpTarget) {
+  const reader = new HeadReader();
+  let head: ReturnType<typeof decodeAnswerHead>;
+  let text = '';
+  for await (const { bytes } of target.output) {
+    const read = head ? { text: '', rest: bytes } : reader.push(bytes);
+    if (!read) continue;
+    head ??= decodeAnswerHead(read.text);
+    text += Buffer.from(read.rest).toString();
+  }
+  return { head, text };
+}
+
+test('P275: a request comes in pieces of any size, and its answer is a head and a body', async () => {
+  const target = new HttpTarget('127.0.0.1', app.port);
+  const head = bytesOf({ method: 'POST', path: '/echo', chunked: true });
+  for (const byte of head) await target.write(Uint8Array.of(byte));
+  await target.write(Buffer.from('body'));
+  target.end();
+  expect(await answerOf(target)).toMatchObject({ head: { status: 200 }, text: 'body' });
+});
+test('P275: a head that is too long, not JSON, or not a request is refused', async () => {
+  const long = new Uint8Array(8);
+  new DataView(long.buffer).setUint32(0, MAX_HEAD_BYTES + 1);
+  for (const bytes of [long, Uint8Array.of(0, 0, 0, 2, 0x7b, 0x7b), Uint8Array.of(0, 0, 0, 2, 0x7b, 0x7d)]) {
+    const target = new HttpTarget('127.0.0.1', app.port);
+    await target.write(bytes);
+    expect((await answerOf(target)).head).toMatchObject({ problem: expect.any(String) });
+  }
+  for (const bad of [
+    { method: 'CONNECT' },
+    { path: 'x' },
+    { path: '/ HTTP/1.1' },
+    { headers: [['a', 'b\r\nc: d']] },
+  ])
+    expect(() => bytesOf(bad as never)).toThrow('not valid');
+  expect(app.requests).toEqual([]);
+});
+test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
+  const headers: RequestHead['headers'] = [
+    ...([
+      ['host', 'app'],
+      ['connection', 'x-hop'],
+      ['x-hop', '1'],
+      ['te', 'trailers'],
+    ] as [string, string][]),
+    ['transfer-encoding', 'chunked'],
+  ];
+  const target = new HttpTarget('127.0.0.1', app.port);
+  await target.write(bytesOf({ path: '/status?n=302', headers }));
+  target.end();
+  const { head } = await answerOf(target);
+  expect(head).toMatchObject({ status: 302 });
+  expect(JSON.stringify(head)).toMatch(/location.*content-encoding/);
+  expect(JSON.stringify(head)).not.toMatch(/x-hop|"connection|keep-alive|proxy/);
+  expect(app.requests[0]?.headers).toEqual({ host: 'app', connection: 'close' });
+});
+test('P276: what keeps an application from answering is named', async () => {
+  const closed = await startAppServer();
+  await closed.close();
+  for (const [address, port, problem] of [
+    ['127.0.0.1', closed.port, 'nothing listens there'],
+    ['', app.port, 'no address of its own'],
+  ] as const) {
+    const target = new HttpTarget(address, port);
+    await target.write(bytesOf({}));
+    expect((await answerOf(target)).head).toMatchObject({ problem: expect.stringContaining(problem) });
+  }
+  const target = new HttpTarget('127.0.0.1', app.port);
+  await target.write(bytesOf({ path: '/holds' }));
+  (await eventually(() => app.held[0]))?.socket?.destroy();
+  expect((await answerOf(target)).head).toMatchObject({
+    problem: expect.stringContaining('without an answer'),
+  });
+});
+test('P277: only a request for a WebSocket may become one', async () => {
+  const upgrade: RequestHead['headers'] = [
+    ['host', 'app'],
+    ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
+    ['sec-websocket-version', '13'],
+  ];
+  const target = new HttpTarget('127.0.0.1', app.port);
+  await target.write(bytesOf({ path: '/', headers: upgrade, upgrade: true }));
+  const answer = answerOf(target);
+  const socket = await eventually(() => app.sockets[0]);
+  const heard = once(socket as WebSocket, 'message');
+  // A masked text frame, with a mask of zeros.
+  await target.write(Uint8Array.of(0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69));
+  await heard;
+  socket?.close(1000);
+  target.end();
+  expect(await answer).toMatchObject({ head: { status: 101 }, text: expect.stringContaining('hi') });
+});
+test('P278: an answer that breaks off is an error, and a request that is given up ends at the application', async () => {
+  const target = new HttpTarget('127.0.0.1', app.port);
+  await target.write(bytesOf({ path: '/broken' }));
+  target.end();
+  await expect(answerOf(target)).rejects.toThrow('broke off its answer');
+  const other = new HttpTarget('127.0.0.1', app.port);
+  await other.write(bytesOf({ path: '/holds' }));
+  await eventually(() => app.held[0]);
+  other.destroy();
+  await eventually(() => app.aborted.includes('/holds'));
+});

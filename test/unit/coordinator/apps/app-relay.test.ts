@@ -1,0 +1,207 @@
+/** The relay of requests to applications: its permits, and what a hostile agent may send. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  MAX_APP_STREAMS,
+  MAX_WAITING_REQUESTS,
+} from '../../../../control-plane/coordinator/apps/app-permits.ts';
+import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
+import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import type { PermitLine } from '../../../../control-plane/coordinator/streams/permit.ts';
+import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import type { StreamDown } from '../../../../shared/protocol/down.ts';
+import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
+import { ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+interface Timer {
+  delayMs: number;
+  run(): void;
+}
+
+let timers: Set<Timer>;
+let opened: number[];
+let closed: number[];
+let deeds: unknown[];
+let permits: { send(line: PermitLine): void; isOver: boolean }[];
+let streams: OpenStreams | undefined;
+let relay: AppRelay;
+
+beforeEach(() => {
+  [timers, opened, closed, deeds, permits] = [new Set(), [], [], [], []];
+  streams = newStreams();
+  relay = new AppRelay({
+    clock: {
+      monotonicMs: () => 0,
+      after: (delayMs, run) => {
+        const timer = { delayMs, run };
+        timers.add(timer);
+        return () => void timers.delete(timer);
+      },
+    },
+    rules: defaultStreamRules,
+    left: async () => {},
+    permit: async (_, service, deed) => {
+      deeds.push(deed);
+      let permit: (typeof permits)[number] | undefined;
+      return new ReadableStream({
+        start(controller) {
+          const send = (line: PermitLine) =>
+            controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
+          permit = { send, isOver: false };
+          permits.push(permit);
+          send({ key: { service, generation: 1 }, hostId: 1, gateway: null });
+        },
+        cancel() {
+          if (permit) permit.isOver = true;
+        },
+      });
+    },
+    streamsAt: async () => streams,
+  });
+});
+afterEach(() => {
+  for (const { isOver, send } of permits) if (!isOver) send({ ended: 'the test is over' });
+});
+
+function newStreams(): OpenStreams {
+  return new OpenStreams({
+    traffic: { toServices: 0, fromServices: 0 },
+    sendText: (message: StreamDown) => {
+      if (message.type === 'stream.open') opened.push(message.stream);
+      if (message.type === 'stream.reset') closed.push(message.stream);
+    },
+    sendBytes: () => {},
+    refused: (what) => {
+      throw new Error(what);
+    },
+  });
+}
+
+const REQUEST = {
+  ...{
+    subscriber: ADMIN_SUBSCRIBER,
+    serviceId: 7,
+    hostId: 1,
+    port: 8080,
+    method: 'GET',
+    path: '/',
+    headers: [],
+  },
+  doer: {
+    userId: 1,
+    username: 'admin',
+    credential: 'password',
+    tokenId: null,
+    address: null,
+    requestId: null,
+  },
+} as const;
+const ask = (request: object = {}, signal?: AbortSignal) =>
+  relay.request({ ...REQUEST, headers: [], ...request }, { body: null, isUpgrade: false, signal });
+const countOpen = (count: number) => eventually(() => opened.length === count);
+const runTimers = (delayMs: number) => {
+  for (const timer of [...timers]) if (timer.delayMs === delayMs && timers.delete(timer)) timer.run();
+};
+/** The agent's answer on the nth stream. */
+function answer(nth: number, headers: HeaderPair[], body: string, isWhole = true): void {
+  const stream = opened[nth] ?? 0;
+  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
+  const payload = encodeAnswerHead({ status: 200, headers }) ?? new Uint8Array();
+  for (const bytes of [payload, Buffer.from(body)])
+    if (bytes.length > 0) streams?.chunk({ stream, next: 0, payload: bytes });
+  if (isWhole) streams?.receive({ type: 'stream.end', stream });
+}
+
+test('H715: requests of one credential to one port share a permit, which ends a minute after the last', async () => {
+  const both = [ask(), ask({ path: '/other' })];
+  await countOpen(2);
+  expect(deeds).toEqual([expect.objectContaining({ action: 'use-app', fields: ['port=8080'] })]);
+  for (const nth of [0, 1]) answer(nth, [], 'x');
+  for (const one of await Promise.all(both)) await responseOf(one, 'GET').text();
+  expect(permits[0]?.isOver).toBe(false);
+  runTimers(60_000);
+  expect(permits[0]?.isOver).toBe(true);
+  const other = ask({ port: 9090 });
+  await countOpen(3);
+  expect(permits).toHaveLength(2);
+  answer(2, [], '');
+  await other;
+});
+test('H718: each permit is a line of the audit log with its port', async () => {
+  void ask({ port: 1234 }).catch(() => {});
+  await countOpen(1);
+  expect(deeds).toEqual([{ ...REQUEST.doer, action: 'use-app', fields: ['port=1234'] }]);
+});
+test('H715: beyond its streams requests wait, and beyond those that may wait they are refused', async () => {
+  const leave = new AbortController();
+  const all = Array.from({ length: MAX_APP_STREAMS }, () => ask({}, leave.signal).catch(() => {}));
+  await countOpen(MAX_APP_STREAMS);
+  const waiting = Array.from({ length: MAX_WAITING_REQUESTS }, () => ask().then(undefined, (error) => error));
+  await eventually(
+    () => [...timers].filter(({ delayMs }) => delayMs === 5_000).length === MAX_WAITING_REQUESTS,
+  );
+  await expect(ask()).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 2 });
+  leave.abort();
+  await Promise.all(all);
+  await countOpen(MAX_APP_STREAMS * 2);
+  void ask().catch(() => {});
+  await eventually(() => [...timers].some(({ delayMs }) => delayMs === 5_000));
+  runTimers(5_000);
+  permits[0]?.send({ ended: 'Your session has ended.' });
+  for (const one of await Promise.all(waiting))
+    expect(one).toMatchObject({ message: 'Your session has ended.' });
+});
+test('H716: when access ends, all requests under the permit end at once, and those that wait', async () => {
+  const both = [ask(), ask()].map((one) => one.then(undefined, (error) => error));
+  await countOpen(2);
+  answer(0, [['content-length', '100']], 'x', false);
+  const begun = await both[0];
+  permits[0]?.send({ ended: 'Your session has ended.' });
+  expect(await both[1]).toMatchObject({ code: 'unavailable', message: 'Your session has ended.' });
+  await expect(responseOf(begun, 'GET').text()).rejects.toThrow();
+  expect(closed).toEqual(opened);
+});
+test('H717: a permit whose connection is gone, or whose start is over, is replaced by the next request', async () => {
+  const first = ask();
+  await countOpen(1);
+  answer(0, [], 'x');
+  await (await first).read();
+  const second = ask();
+  await countOpen(2);
+  streams?.receive({ type: 'stream.reset', stream: opened[1] ?? 0, refused: true, message: 'not running' });
+  await countOpen(3);
+  expect(permits).toHaveLength(2);
+  streams?.receive({ type: 'stream.reset', stream: opened[2] ?? 0, refused: true, message: 'not running' });
+  await expect(second).rejects.toMatchObject({ code: 'unavailable', message: 'not running' });
+  streams = undefined;
+  await expect(ask()).rejects.toMatchObject({ message: 'The host has lost its connection.' });
+});
+test.each([
+  ['longer', [['content-length', '3']], 'four'],
+  ['shorter', [['content-length', '5']], 'four'],
+])(
+  'P279: an answer that is %s than its content-length is broken for the client',
+  async (_, headers, body) => {
+    const asked = ask();
+    await countOpen(1);
+    answer(0, headers as HeaderPair[], body);
+    await expect(responseOf(await asked, 'GET').text()).rejects.toThrow();
+  },
+);
+test('P279: an answer with two lengths, or to a request without a body, brings no bytes with it', async () => {
+  const asked = ask().then(undefined, (error) => error);
+  await countOpen(1);
+  answer(
+    0,
+    [
+      ['content-length', '1'],
+      ['content-length', '9'],
+    ],
+    'four',
+  );
+  expect(await asked).toMatchObject({ code: 'unavailable' });
+  const head = ask({ method: 'HEAD' });
+  await countOpen(2);
+  answer(1, [['content-length', '4']], 'four');
+  expect(await responseOf(await head, 'HEAD').text()).toBe('');
+});
