@@ -20,7 +20,7 @@ import {
 } from './engine/streams/container-targets.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
 import { probeDisk } from './host/disk.ts';
-import { hostFirewall } from './host/firewall.ts';
+import { type Firewall, hostFirewall } from './host/firewall.ts';
 import { readMachine } from './host/machine.ts';
 import { punchHole } from './host/punch-hole.ts';
 import { jsonLogger, type Logger, messageOf } from './logger.ts';
@@ -92,8 +92,8 @@ async function serve({ env, settings, log, addresses, updater, signal }: AgentPr
   try {
     const identity = await HostIdentity.open(settings, log, Date.now);
     const config = { ...settings, name: identity.name };
-    const engine = dockerEngine(config, env, log);
     const firewall = config.firewall ? hostFirewall(socketOf(config.dockerHost) !== undefined) : undefined;
+    const engine = dockerEngine(config, env, log, firewall);
     const source = { addresses, identity };
     const fetchSecrets = secretsFrom(source, config.deployment);
     const fetchCredentials = credentialsFrom(source, config.deployment);
@@ -154,7 +154,12 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   return `This machine ${change} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
 }
 
-function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): DockerEngine {
+function dockerEngine(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  firewall: Firewall | undefined,
+): DockerEngine {
   const { dockerHost, deployment, name, reserve, dataDir } = config;
   return new DockerEngine(connectEngine(dockerHost, ENGINE_TIMEOUT_MS), connectEngine(dockerHost), {
     deployment,
@@ -168,6 +173,7 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv, log: Logger): Dock
     networks: config.networks,
     overlay: config.overlay,
     subnets: config.subnets,
+    bridgeMade: async () => firewall?.ensure(),
     bind: config.bind,
     capabilities: config.capabilities,
     etcFiles: config.etcFiles,

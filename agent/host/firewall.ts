@@ -12,6 +12,11 @@ import { foreignEnv, systemPath } from '../system-programs.ts';
 export interface Firewall {
   /** Makes the rules, or renews them. Throws with a reason and a remedy for people. */
   apply(): Promise<void>;
+  /**
+   * Makes the rules if they are not in force: another agent of this machine removes them when it finds no
+   * bridge. Never throws, since the agent notices what is wrong when it renews the rules.
+   */
+  ensure(): Promise<void>;
   /** Removes the rules unless a bridge of Berth is left, of any deployment. Never throws. */
   removeUnused(): Promise<void>;
 }
@@ -65,15 +70,13 @@ export async function watchFirewall(options: FirewallWatchOptions): Promise<() =
 /** The firewall of this machine's network. `local`: the engine's networks are on this machine. */
 export function hostFirewall(local: boolean): Firewall {
   return {
-    async apply() {
-      if (!local) throw new Error(`the engine is on another machine: set the firewall there, ${OR_OFF}`);
-      const program = await findProgram();
-      const ports = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8');
-      await run(`${program}-restore`, [...LOCK, '--noflush'], firewallRules(ports));
-      for (const { from, to } of JUMPS) {
-        const isThere = await succeeds(program, [...LOCK, '-C', from, ...BRIDGES, '-j', to]);
-        if (!isThere) await run(program, [...LOCK, '-I', from, '1', ...BRIDGES, '-j', to]);
-      }
+    apply: () => applyRules(local),
+    async ensure() {
+      if (!local) return;
+      const program = await findProgram().catch(() => undefined);
+      if (program === undefined) return;
+      const areThere = await Promise.all(JUMPS.map((jump) => hasJump(program, jump)));
+      if (areThere.includes(false)) await applyRules(local).catch(() => {});
     },
     async removeUnused() {
       if (!local || (await networkDevices()).some((name) => name.startsWith('berth'))) return;
@@ -87,6 +90,20 @@ export function hostFirewall(local: boolean): Firewall {
     },
   };
 }
+
+async function applyRules(local: boolean): Promise<void> {
+  if (!local) throw new Error(`the engine is on another machine: set the firewall there, ${OR_OFF}`);
+  const program = await findProgram();
+  const ports = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8');
+  await run(`${program}-restore`, [...LOCK, '--noflush'], firewallRules(ports));
+  for (const jump of JUMPS) {
+    const { from, to } = jump;
+    if (!(await hasJump(program, jump))) await run(program, [...LOCK, '-I', from, '1', ...BRIDGES, '-j', to]);
+  }
+}
+
+const hasJump = (program: string, { from, to }: (typeof JUMPS)[number]): Promise<boolean> =>
+  succeeds(program, [...LOCK, '-C', from, ...BRIDGES, '-j', to]);
 
 const OR_OFF = 'or set BERTH_AGENT_FIREWALL=off';
 

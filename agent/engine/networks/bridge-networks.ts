@@ -19,6 +19,8 @@ export interface BridgeOptions {
   local: boolean;
   /** Ranges from which the sub-networks come. */
   subnets: readonly Subnet[];
+  /** Called after the creation of a bridge, before a container joins it. Never rejects. */
+  bridgeMade?: () => Promise<void>;
   /** Prefixes of a scope's networks, the small one first. */
   prefixes?: readonly number[];
 }
@@ -191,6 +193,7 @@ export class BridgeNetworks {
       IPAM: { Driver: 'default', Config: [{ Subnet: subnetText(subnet) }] },
       Options: { 'com.docker.network.bridge.name': bridgeName(await this.#engineId(), index) },
     });
+    await this.#options.bridgeMade?.();
     return id;
   }
 

@@ -41,11 +41,11 @@ export class ContainerNetworks {
   #scopes: Promise<Map<number, Scope>> | undefined;
 
   constructor(docker: Docker, options: NetworkOptions, engineId: () => Promise<string>) {
-    const { deployment, network } = options;
+    const { network } = options;
     this.#docker = docker;
     this.#options = options;
     this.#shared = network === null ? undefined : new SharedNetwork(docker, network);
-    this.#deployment = new DeploymentNetwork(docker, deployment, engineId);
+    this.#deployment = new DeploymentNetwork(docker, options, engineId);
     this.#bridges = new BridgeNetworks(docker, options, engineId);
     this.#overlays = new OverlayNetworks(docker, options);
     this.#unused = new UnusedNetworks(docker, options, engineId);

@@ -8,6 +8,7 @@ import type { NetworkInspectInfo } from 'dockerode';
 import { engineMessage, statusOf } from '../docker-error.ts';
 import { EngineError } from '../engine.ts';
 import { label } from '../labels.ts';
+import type { BridgeOptions } from './bridge-networks.ts';
 
 /** Limits the search for the network of another agent that created it first. */
 const MAX_ATTEMPTS = 20;
@@ -17,15 +18,21 @@ const ATTEMPT_PAUSE_MS = 50;
 export class DeploymentNetwork {
   readonly #docker: Docker;
   readonly #deployment: string;
+  readonly #bridgeMade: BridgeOptions['bridgeMade'];
   readonly #engineId: () => Promise<string>;
   readonly #name: string;
   /** Shared by concurrent callers. Reset on failure, or if the network is found to be gone. */
   #id: Promise<string> | undefined;
 
   /** `engineId` distinguishes the engines whose bridges are on the same machine. */
-  constructor(docker: Docker, deployment: string, engineId: () => Promise<string>) {
+  constructor(
+    docker: Docker,
+    { deployment, bridgeMade }: Pick<BridgeOptions, 'deployment' | 'bridgeMade'>,
+    engineId: () => Promise<string>,
+  ) {
     this.#docker = docker;
     this.#deployment = deployment;
+    this.#bridgeMade = bridgeMade;
     this.#engineId = engineId;
     this.#name = `berth-${deployment}`;
   }
@@ -78,6 +85,7 @@ export class DeploymentNetwork {
       Labels: { [label.deployment]: this.#deployment },
       Options: options,
     });
+    await this.#bridgeMade?.();
   }
 
   /** The kernel limits a bridge's name to 15 characters. */

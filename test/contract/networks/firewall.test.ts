@@ -2,14 +2,15 @@
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import type { Engine } from '../../../agent/engine/engine.ts';
 import { hostFirewall } from '../../../agent/host/firewall.ts';
 import { systemPath } from '../../../agent/system-programs.ts';
 import { Namespace } from '../../support/cluster/namespace.ts';
 import { dockerRig } from '../../support/engines/docker-rig.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
 
-const { docker, run, exitOf } = dockerRig('wall');
+const { docker, run, exitOf, makeEngine } = dockerRig('wall');
 
 const METADATA = '169.254.169.254';
 const ELSEWHERE = '203.0.113.5';
@@ -51,10 +52,15 @@ afterAll(async () => {
 async function reads(url: string): Promise<boolean> {
   const command = ['sh', '-c', 'for i in 1 2 3; do timeout 2 wget -q -O - "$0" && exit 0; done; exit 1', url];
   services += 1;
-  const { id } = await run({ service: services, command });
+  const { id } = await run({ service: services, command }, guarded);
   return (await exitOf(id)).exitCode === 0;
 }
 let services = 0;
+/** As in an agent: it makes sure of the rules whenever it makes a bridge. */
+let guarded: Engine;
+beforeEach(() => {
+  guarded = makeEngine({ bridgeMade: () => hostFirewall(true).ensure() });
+});
 
 /** A service of the host itself, on all its addresses. */
 async function serveOnHost(port: number): Promise<void> {
@@ -92,6 +98,16 @@ test('P96: the rules are renewed as often as wanted, repaired, and first in thei
     await rulesOf('DOCKER-USER'),
   ]).toEqual(before);
   expect(before[2]?.split('\n')[1]).toBe('-A DOCKER-USER -i berth+ -j BERTH-FORWARD');
+});
+
+test('P96: the first bridge of an agent has the rules, although another agent of the machine has removed them meanwhile', async () => {
+  await hostFirewall(true).apply();
+  for (const { jump, chain } of [
+    { jump: 'DOCKER-USER', chain: 'BERTH-FORWARD' },
+    { jump: 'INPUT', chain: 'BERTH-INPUT' },
+  ])
+    await system('iptables', '-D', jump, '-i', 'berth+', '-j', chain);
+  expect(await reads(`http://${METADATA}/`)).toBe(false);
 });
 
 test('P96: the rules stay while a bridge of Berth is left', async () => {
