@@ -104,8 +104,11 @@ export class CommandProbe {
     const stream = await this.#options.streams.getExec(exec.id).start({ abortSignal });
     const output = new CommandOutput();
     const isWithinBound = await readOutput(stream, output, deadlineMs - performance.now());
-    stream.destroy();
-    const exit = await this.#exitOf(exec, isWithinBound ? deadlineMs : 0, abortSignal);
+    // The stream stays open meanwhile: an engine under load that is still starting the command would take its
+    // end for a start that was given up, and report an exit code that the command never had.
+    const exit = await this.#exitOf(exec, isWithinBound ? deadlineMs : 0, abortSignal).finally(() =>
+      stream.destroy(),
+    );
     if (exit.Running && !(await this.#options.end(id, exit.Pid))) this.#unended.set(id, [exec.id]);
     if (!isWithinBound) return failed(`the command wrote more than ${MAX_OUTPUT_BYTES / 1024} KiB`);
     if (exit.Running) return failed(`the command did not end within ${timeoutMs / 1_000} s`);
