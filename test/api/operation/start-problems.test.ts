@@ -2,9 +2,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../support/hosts/port.ts';
 import { startProgram } from '../../support/hosts/process.ts';
+
+/** `npm run dev` bundles the Worker before its agent looks for an engine: 8 s of processor time. */
+const END_MS = 60_000;
+vi.setConfig({ testTimeout: END_MS + 10_000 });
 
 async function start(entry: string, settings: Record<string, string>) {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-start-'));
@@ -14,7 +18,7 @@ async function start(entry: string, settings: Record<string, string>) {
     await program.kill();
     await rm(dataDir, { recursive: true, force: true });
   });
-  return { code: await program.waitForEnd(25_000), output: program.output };
+  return { code: await program.waitForEnd(END_MS), output: program.output };
 }
 
 describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (entry) => {
