@@ -33,6 +33,11 @@ type Arrival = Uint8Array | { mark: string };
 
 const SUBPROTOCOL = 'berth.stream.v1';
 const MAX_CHUNK_BYTES = 64 * 1024;
+/** How often a connection is tried, and how many tries in a row may have no answer. */
+const PING_MS = 20_000;
+const MAX_UNANSWERED = 2;
+/** How long the server may take to answer the end of a connection. */
+const CLOSE_MS = 2_000;
 const load = createRequire(import.meta.url);
 
 export class ClientStream {
@@ -54,6 +59,7 @@ export class ClientStream {
     });
     socket.on('close', () => this.#closed());
     socket.on('error', () => socket.terminate());
+    this.#watch();
   }
 
   /** Resolves once the target is connected. Throws BerthError if it is refused. */
@@ -121,11 +127,29 @@ export class ClientStream {
 
   close(): void {
     this.#socket.close();
+    setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
   }
 
   /** True once the stream takes no more bytes. */
   get isOver(): boolean {
     return this.#failure !== undefined || this.#exitCode !== undefined;
+  }
+
+  /** Ends a connection that has gone silently, which looks like a command that prints nothing. */
+  #watch(): void {
+    let unanswered = 0;
+    const isAlive = () => {
+      unanswered = 0;
+    };
+    const timer = setInterval(() => {
+      if (unanswered >= MAX_UNANSWERED) this.#socket.terminate();
+      else if (this.#socket.readyState === this.#socket.OPEN) {
+        unanswered += 1;
+        this.#socket.ping();
+      }
+    }, PING_MS).unref();
+    this.#socket.on('pong', isAlive).on('message', isAlive);
+    this.#socket.on('close', () => clearInterval(timer));
   }
 
   #send(message: object): void {

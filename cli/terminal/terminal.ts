@@ -81,7 +81,12 @@ export function terminalOf(process: NodeJS.Process): Terminal {
         taken = take(bytes).then(() => void stdin.resume());
       };
       const end = () => void taken.then(ended);
-      stdin.on('data', listen).once('end', end);
+      // A terminal that is gone can't be read.
+      const failed = ({ message }: Error) => {
+        stderr.write(`The standard input can't be read: ${message}\n`);
+        end();
+      };
+      stdin.on('data', listen).once('end', end).on('error', failed);
       return () => {
         stdin.off('data', listen).off('end', end).pause();
         if (isRaw) stdin.setRawMode(false);

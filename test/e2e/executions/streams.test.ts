@@ -69,6 +69,45 @@ test('L162: Ctrl-C reaches the command, whose exit code is that of the program',
   command.interrupt();
   expect((await command.ended).code).toBe(9);
 });
+test('L167: with -it, control keys reach the command', async () => {
+  const words = ['sh', '-c', 'stty raw -echo; printf up; head -c 3 | od -An -tx1'];
+  const { code, out } = await cli.onTerminal(['exec', '-it', id, '--', ...words], {
+    answers: [['up', '\x03\x1a']],
+  });
+  expect([code, out]).toEqual([0, expect.stringContaining('03 1a 0d')]);
+});
+test('L167: whatever ends exec -it, the terminal is as it was before, and the command ends', async () => {
+  const words = ['exec', '-it', id, '--', 'sh', '-c', 'trap "" TERM; echo up; sleep 1234'];
+  for (const [signal, code] of [
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const) {
+    const ended = await cli.onTerminalUntil(words, 'up\r', (pid) => process.kill(pid, signal));
+    expect(ended).toMatchObject({ code, after: ended.before });
+  }
+  const { pid } = await cli.onTerminalUntil(words, 'up\r', (_, terminal) => terminal.kill('SIGKILL'));
+  await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
+  await eventually(async () =>
+    expect((await cli.run(['exec', id, '--', 'ps'])).out).not.toContain('sleep 1234'),
+  );
+});
+test('L167: without -t, Ctrl-C ends a command with 130', async () => {
+  const command = cli.start(['exec', id, '--', 'sh', '-c', 'echo up; exec sleep 100']);
+  await eventually(() => expect(command.out()).toBe('up\n'));
+  command.interrupt();
+  expect(await command.ended).toMatchObject({ code: 130, err: '' });
+});
+test('L167: a reader that has enough ends the command quietly, and one of the errors changes nothing', async () => {
+  const enough = await cli.piped(['exec', id, '--', 'sh', '-c', 'yes $((42 * 10001))'], '| head -n 1');
+  expect(enough).toEqual({ code: 0, out: '420042\n', err: '' });
+  await eventually(async () => expect((await cli.run(['exec', id, '--', 'ps'])).out).not.toContain('yes'));
+  const script = 'for i in $(seq 9); do seq 9999 >&2; done; echo out; exit 7';
+  const silent = await cli.piped(['exec', id, '--', 'sh', '-c', script], '2> >(head -n 1 >/dev/null)');
+  expect(silent).toEqual({ code: 7, out: 'out\n', err: '' });
+});
+test('L167: the end of a pipe ends the input of the command', async () => {
+  expect((await cli.piped(['exec', '-i', id, '--', 'cat'], '< <(echo piped)')).out).toBe('piped\n');
+});
 test('L163: forward carries connections to a port of a service', async () => {
   const command = cli.start(['forward', id, '0:7000']);
   const port = await eventually(() => /127\.0\.0\.1:(\d+)/.exec(command.err())?.[1]);

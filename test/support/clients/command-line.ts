@@ -1,5 +1,5 @@
 /** The command line as people and scripts use it: a process for each command, with its own home folder. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { NODE_COMPILE_CACHE } from '../tools/tool.ts';
 
@@ -9,6 +9,14 @@ export interface Ended<Out = string> {
   code: number | null;
   out: Out;
   err: string;
+}
+
+/** How a program left its terminal, whose modes are in the form of stty. */
+export interface LeftTerminal {
+  pid: number;
+  code: number;
+  before: string;
+  after: string;
 }
 
 /** A command that has not ended yet. */
@@ -53,6 +61,41 @@ export class CommandLine {
     return watched(child);
   }
 
+  /** Runs `berth` in a line of bash, followed by `rest`. The exit code is that of `berth`. */
+  async piped(words: readonly string[], rest: string): Promise<Ended> {
+    const line = `${quoted([process.execPath, MAIN, ...words])} ${rest}; exit \${PIPESTATUS[0]}`;
+    const child = spawn('bash', ['-c', line], { env: this.#env, stdio: 'pipe' });
+    child.stdin.end();
+    const { out, ...ended } = await watched(child).ended;
+    return { ...ended, out: out.toString() };
+  }
+
+  /** Runs `berth` on a terminal until it has printed `prompt`, and then calls `end` with its process. */
+  async onTerminalUntil(
+    words: readonly string[],
+    prompt: string,
+    end: (pid: number, terminal: ChildProcess) => void,
+  ): Promise<LeftTerminal> {
+    const program = `sh -c 'echo pid=$$; exec "$@"' sh ${quoted([process.execPath, MAIN, ...words])}`;
+    const command = `echo before=$(stty -g); ${program}; echo code=$?; echo after=$(stty -g)`;
+    const args = ['--quiet', '--command', command, '/dev/null'];
+    const child = spawn('script', args, { env: { ...this.#env, SHELL: '/bin/sh' }, stdio: 'pipe' });
+    const running = watched(child);
+    const found = (name: string) => new RegExp(`^${name}=(\\S+)`, 'm').exec(running.out())?.[1] ?? '';
+    child.stdout.on('data', function send() {
+      if (!running.out().includes(prompt)) return;
+      child.stdout.off('data', send);
+      end(Number(found('pid')), child);
+    });
+    await running.ended;
+    return {
+      pid: Number(found('pid')),
+      code: Number(found('code')),
+      before: found('before'),
+      after: found('after'),
+    };
+  }
+
   /**
    * Runs `berth` on a terminal. After each prompt, the answer is typed. The output has all that the terminal
    * shows.
@@ -61,7 +104,7 @@ export class CommandLine {
     words: readonly string[],
     { answers = [], columns = 80 }: TerminalOptions = {},
   ): Promise<Ended> {
-    const program = [process.execPath, MAIN, ...words].map((word) => `'${word}'`).join(' ');
+    const program = quoted([process.execPath, MAIN, ...words]);
     const command = `stty columns ${columns}; exec ${program}`;
     const args = ['--quiet', '--return', '--command', command, '/dev/null'];
     const child = spawn('script', args, { env: this.#env, stdio: 'pipe' });
@@ -77,6 +120,8 @@ export class CommandLine {
     return { ...ended, out: out.toString() };
   }
 }
+
+const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
 
 function watched(child: ChildProcessWithoutNullStreams): Command {
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
