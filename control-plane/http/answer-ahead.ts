@@ -7,8 +7,8 @@ import type { Context as HonoContext } from 'hono';
 import { type Authenticated, hasChangedSince } from '../core/accounts/account.ts';
 import { type Claim, isSameProof } from '../operations/accounts/expected-proofs.ts';
 
-/** Streams hold something open from their start. */
-const STREAMS = /\/(logs?|events)(\/|$)/;
+/** Streams hold something open from their start, and those to services act there. */
+const STREAMS = /\/(logs?|events)(\/|$)|\/services?\/\d+\/(exec|forward|files)$/;
 
 /** Answers a request from the beginning. */
 export type AnswerAnew = (c: HonoContext) => Response | Promise<Response>;

@@ -1,6 +1,7 @@
 /** Routes of streams: WebSockets to commands, ports and files of services (docs/streams.md). */
 import { Hono, type Context as HonoContext } from 'hono';
 import { STREAM_SUBPROTOCOL, type StreamPurpose } from '../../shared/streams/client-messages.ts';
+import { type DownloadTarget, filesOutSchema } from '../../shared/streams/targets.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { StreamRequest } from '../core/streams/stream-request.ts';
 import type { Context } from '../operations/context.ts';
@@ -12,10 +13,10 @@ import { type Env, originOf, pathId } from './request.ts';
 /** Answers the upgrade of a request that may open the stream. */
 export type AcceptStream = (c: HonoContext, request: StreamRequest) => Response | Promise<Response>;
 
-/** Opens the content of a file. Throws OperationError if there is none. */
+/** Opens what is at the path. Throws OperationError if nothing is. */
 export type OpenDownload = (one: {
   request: StreamRequest;
-  path: string;
+  target: DownloadTarget;
 }) => Promise<ReadableStream<Uint8Array>>;
 
 export interface StreamHost {
@@ -23,7 +24,6 @@ export interface StreamHost {
   download: OpenDownload;
 }
 
-const MAX_PATH_LENGTH = 4_096;
 const PURPOSES: readonly StreamPurpose[] = ['exec', 'forward', 'files'];
 
 export function streamRoutes(context: Context, host: StreamHost, addressOf: AddressOf): Hono<Env> {
@@ -36,9 +36,8 @@ export function streamRoutes(context: Context, host: StreamHost, addressOf: Addr
       const known = actor.kind === 'user' ? { ...actor, origin: originOf(c, addressOf) } : actor;
       const request = await requestStream(context, known, pathId(c, 'id'), purpose);
       const isUpgrade = c.req.header('upgrade')?.toLowerCase() === 'websocket';
-      const path = c.req.query('path');
-      if (!isUpgrade && purpose === 'files' && path !== undefined)
-        return fileAnswer(c, path, await host.download({ request, path: absolutePath(path) }));
+      if (!isUpgrade && purpose === 'files' && c.req.query('path') !== undefined)
+        return answerDownload(c, host.download, request);
       if (!isUpgrade)
         throw new OperationError('no-websocket', 'This address is for WebSockets (docs/streams.md).');
       if (!protocolsOf(c).includes(STREAM_SUBPROTOCOL))
@@ -51,23 +50,47 @@ export function streamRoutes(context: Context, host: StreamHost, addressOf: Addr
 const protocolsOf = (c: HonoContext): string[] =>
   (c.req.header('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim());
 
-function absolutePath(path: string): string {
-  if (path.startsWith('/') && path.length <= MAX_PATH_LENGTH && !path.includes('\0')) return path;
-  throw new OperationError(
-    'invalid',
-    `path: must begin with / and have at most ${MAX_PATH_LENGTH} characters.`,
-  );
+/** The file or archive that `path` and `form` of the query name. Throws OperationError. */
+export async function answerDownload(
+  c: HonoContext,
+  download: OpenDownload,
+  request: StreamRequest,
+): Promise<Response> {
+  const target = downloadTarget(c);
+  const content = await download({ request, target });
+  if (c.req.method !== 'HEAD') return fileAnswer(c, target, content);
+  // Nobody would read it, and its stream would last until it is idle for too long.
+  await content.cancel();
+  return fileAnswer(c, target, null);
+}
+
+function downloadTarget(c: HonoContext): DownloadTarget {
+  const { path, form } = filesOutSchema.shape;
+  const target = {
+    path: path.safeParse(c.req.query('path')),
+    form: form.safeParse(c.req.query('form') ?? 'file'),
+  };
+  if (!target.path.success)
+    throw new OperationError('invalid', 'path: must begin with / and have at most 4096 characters.');
+  if (!target.form.success) throw new OperationError('invalid', 'form: must be file or tar.');
+  return { path: target.path.data, form: target.form.data };
 }
 
 /** Always saved as a file and never shown, since a page in it would be one of this site. */
-function fileAnswer(c: HonoContext, path: string, content: ReadableStream<Uint8Array>): Response {
-  const name = path.slice(path.lastIndexOf('/') + 1).replace(/\p{C}/gu, '_');
+function fileAnswer(
+  c: HonoContext,
+  { path, form }: DownloadTarget,
+  content: ReadableStream<Uint8Array> | null,
+): Response {
+  const last = path.split('/').findLast((one) => one !== '' && one !== '.' && one !== '..') ?? 'files';
+  const name = `${last.replace(/\p{C}/gu, '_')}${form === 'tar' ? '.tar' : ''}`;
   const encoded = encodeURIComponent(name).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
-  return c.body(content, 200, {
-    'content-type': 'application/octet-stream',
+  const headers = {
+    'content-type': form === 'tar' ? 'application/x-tar' : 'application/octet-stream',
     'content-disposition': `attachment; filename*=UTF-8''${encoded}`,
     'content-security-policy': "sandbox; default-src 'none'",
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-  });
+  };
+  return content ? c.body(content, 200, headers) : c.body(null, 200, headers);
 }

@@ -14,6 +14,7 @@ import { adminPages } from './pages/admin/admin.ts';
 import { appOpeningPages } from './pages/app-opening.ts';
 import { clusterPages } from './pages/cluster/cluster.ts';
 import { executionPages } from './pages/executions/executions.ts';
+import { filesPage } from './pages/executions/files.ts';
 import { logPages } from './pages/executions/logs.ts';
 import { terminalPage } from './pages/executions/terminal.ts';
 import { usagePages } from './pages/executions/usage.ts';
@@ -29,7 +30,8 @@ const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
     executionPages(deps)
       .route('/', logPages(deps))
       .route('/', usagePages(deps))
-      .route('/', terminalPage(deps)),
+      .route('/', terminalPage(deps))
+      .route('/', filesPage(deps)),
   '/shop': shopPages,
   '/start': startPages,
   '/cluster': clusterPages,

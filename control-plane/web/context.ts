@@ -8,6 +8,7 @@ import type { AnswerAnew } from '../http/answer-ahead.ts';
 import type { BodyReader } from '../http/bodies/body-reader.ts';
 import type { ReadFile } from '../http/files.ts';
 import type { InstallSources } from '../http/routes/install.ts';
+import type { OpenDownload } from '../http/stream-routes.ts';
 import type { Authentication } from '../operations/accounts/authentication.ts';
 import type { AppSettings } from '../operations/apps/settings.ts';
 import type { Context } from '../operations/context.ts';
@@ -28,6 +29,7 @@ export interface WebDeps extends Context, InstallSources {
   /** Undefined if nobody signs on by a provider. */
   signOns: SignOn | undefined;
   addressOf: AddressOf;
+  download: OpenDownload;
   bodies: BodyReader;
   /** How submissions are refused; beyond the quota as in this variant of the API. */
   refusals: Refusals;

@@ -65,6 +65,7 @@ export const filesOutSchema = z.object({
   form: z.enum(['tar', 'file']),
 });
 export type FilesOut = z.infer<typeof filesOutSchema>;
+export type DownloadTarget = Omit<FilesOut, 'kind'>;
 
 /** A file or a folder goes into the container (P266). */
 export const filesInSchema = z.object({

@@ -53,6 +53,7 @@ export async function forwardDownload(
       throw new OperationError('unavailable', 'The gateway does not answer; try again.', { cause });
     });
   if (answer.status === CONFLICT) throw new OperationError('conflict', await answer.text());
+  if (!answer.ok) throw new OperationError('unavailable', 'The gateway can not open the file; try again.');
   return answer.body ?? new ReadableStream({ start: (controller) => controller.close() });
 }
 

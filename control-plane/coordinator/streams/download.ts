@@ -1,26 +1,27 @@
 /**
- * A file of a service as the body of an answer (H706): a client of a stream, which reads on only as far as
- * its own reader does. The same on Node and at a gateway.
+ * A file or an archive of a service as the body of an answer (H706, H707): a client of a stream, which reads
+ * on only as far as its own reader does. The same on Node and at a gateway.
  */
 import { type ServerMessage, serverSchema } from '../../../shared/streams/client-messages.ts';
+import type { DownloadTarget } from '../../../shared/streams/targets.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import type { ClientSocket } from './stream-relay.ts';
 import { StreamSession, type StreamSessionDeps } from './stream-session.ts';
 
-/** A request for the content of a file at an absolute path. Can be sent as JSON. */
+/** Can be sent as JSON. */
 export interface DownloadRequest {
   request: StreamRequest;
-  path: string;
+  target: DownloadTarget;
 }
 
 /** Resolves once the content begins, or the file is empty. Throws OperationError if there is no such file. */
 export async function openDownload(
-  { request, path }: DownloadRequest,
+  { request, target }: DownloadRequest,
   deps: StreamSessionDeps,
 ): Promise<ReadableStream<Uint8Array>> {
   const download = new Download(request, deps);
-  download.begin(path);
+  download.begin(target);
   await download.begun();
   return download.body();
 }
@@ -37,8 +38,8 @@ class Download implements ClientSocket {
     this.#session = new StreamSession(this, request, deps);
   }
 
-  begin(path: string): void {
-    this.#session.receive(JSON.stringify({ type: 'files-out', path, form: 'file' }));
+  begin(target: DownloadTarget): void {
+    this.#session.receive(JSON.stringify({ type: 'files-out', ...target }));
   }
 
   async begun(): Promise<void> {

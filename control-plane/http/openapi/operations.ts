@@ -31,6 +31,12 @@ import { shopOperations } from './shop-operations.ts';
 const PUBLIC: readonly Scheme[] = [];
 const BODY_ERRORS = [400, 413];
 const STREAM_ERRORS = [400, 404, 409, 426];
+const downloadQuery = z
+  .strictObject({
+    path: z.string().max(4_096).describe('Without an upgrade: the absolute path of what is downloaded'),
+    form: z.enum(['file', 'tar']).describe('The content of a file, or a tar archive of a file or a folder'),
+  })
+  .partial();
 
 export function operationsOf(variant: Variant, group: Group): Operation[] {
   const access: readonly Scheme[] = [
@@ -252,8 +258,9 @@ const serviceOperations = (access: readonly Scheme[]): Operation[] => [
     method: 'get',
     path: '/service/:id/files',
     tag: 'Services',
-    summary: 'Copy files of a service over a WebSocket; with path in the query, the content of one file',
+    summary: 'Copy files of a service over a WebSocket; with path in the query, download one',
     access,
+    query: downloadQuery,
     answer: 'websocket',
     errors: STREAM_ERRORS,
   },

@@ -23,9 +23,16 @@ const VALUES = '?, ?, ?, ?, ?, ?, ?, ?, ?, ?';
 /** The same of a JSON array, and two more. */
 const FIELDS = Array.from({ length: 12 }, (_, at) => `value ->> ${at}`).join(', ');
 
+/** A space within a field is stored as this control character, which no field has. */
+const SPACE = '\u001f';
+
+/** Spaces separate fields. */
+const storedFields = (fields: readonly string[]): string =>
+  fields.map((field) => field.replaceAll(' ', SPACE)).join(' ');
+
 const valuesOf = (entry: AuditEntry, timeMs: number, outcome: AuditRow['outcome']): Value[] => [
   ...[timeMs, entry.userId, entry.username, entry.credential, entry.tokenId, entry.requestId],
-  ...[entry.action, shortName(entry.targetName), (entry.fields ?? []).join(' '), outcome],
+  ...[entry.action, shortName(entry.targetName), storedFields(entry.fields ?? []), outcome],
 ];
 
 /** An entry and its time. */
@@ -172,11 +179,8 @@ const rowOf = (row: Row): AuditRow => ({
   count: Number(row.count),
 });
 
-/** A command comes last, and may have spaces. */
-function fieldsOf(text: string): string[] {
-  const [, names = '', command] = /^(.*?)(?: (command=.*))?$/.exec(text) ?? [];
-  return [...(names === '' ? [] : names.split(' ')), ...(command === undefined ? [] : [command])];
-}
+const fieldsOf = (text: string): string[] =>
+  text === '' ? [] : text.split(' ').map((field) => field.replaceAll(SPACE, ' '));
 
 const numberOf = (value: Value | undefined): number | null => (value == null ? null : Number(value));
 const textOf = (value: Value | undefined): string | null => (value == null ? null : String(value));

@@ -1,7 +1,8 @@
 /** Script of a terminal page: connects the terminal with a shell in the service, and shows how it ended. */
 import { byId, setText } from './parts/element.ts';
+import { openSocket, refusalOf, sentence } from './parts/service-socket.ts';
+import { ServiceStream, type StreamEnd } from './parts/service-stream.ts';
 import { TerminalScreen } from './terminal/terminal-screen.ts';
-import { type StreamEnd, SUBPROTOCOL, TerminalStream } from './terminal/terminal-stream.ts';
 
 const SHELL = ['sh', '-c', 'command -v bash >/dev/null && exec bash || exec sh'];
 /** Whether output is read aloud, for all terminals in this browser. */
@@ -10,7 +11,7 @@ const READ_ALOUD = 'berth:terminal:read-aloud';
 class TerminalPage {
   readonly #path: string;
   readonly #screen: TerminalScreen;
-  #stream: TerminalStream | undefined;
+  #stream: ServiceStream | undefined;
   #isOpened = false;
   #hasTyped = false;
 
@@ -52,11 +53,9 @@ class TerminalPage {
     this.#show('Connecting.');
     const button = byId<HTMLButtonElement>('shell-connect');
     button.disabled = true;
-    const url = new URL(this.#path, location.href);
-    url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     const opening = { type: 'exec' as const, words: SHELL, terminal: this.#screen.size };
     this.#screen.begin();
-    this.#stream = new TerminalStream(new WebSocket(url, SUBPROTOCOL), opening, {
+    this.#stream = new ServiceStream(openSocket(this.#path), opening, {
       opened: () => {
         this.#isOpened = true;
         this.#show('Connected.');
@@ -78,24 +77,13 @@ class TerminalPage {
   }
 
   async #ended(end: StreamEnd): Promise<void> {
-    if (end === 'refused') this.#over(await this.#refusal());
+    if (end === 'refused') this.#over(await refusalOf(this.#path, 'terminal'));
     else if (end === 'lost') this.#over('The connection to Berth broke off, and the command was ended.');
     else if ('reason' in end)
       this.#over(
         `The ${this.#isOpened ? 'command was ended' : 'terminal was refused'}. ${sentence(end.reason)}`,
       );
     else this.#over(`The command has ended with exit code ${end.exitCode}.`);
-  }
-
-  /** A browser does not report why a WebSocket was refused: the same request without one has the answer. */
-  async #refusal(): Promise<string> {
-    const answer = await fetch(this.#path).catch(() => undefined);
-    if (!answer) return 'Berth can not be reached. Try again.';
-    if (answer.status === 401) location.reload();
-    if (answer.status === 426)
-      return 'The connection failed. If it does so again, a proxy before Berth passes no WebSockets.';
-    const { message = answer.statusText } = await answer.json().catch(() => ({}));
-    return `The terminal was refused. ${sentence(message)}`;
   }
 
   #over(text: string, action = 'Connect again'): void {
@@ -111,10 +99,6 @@ class TerminalPage {
     setText(byId('shell-state'), text);
   }
 }
-
-/** Reasons of agents begin small and have no full stop. */
-const sentence = (text: string): string =>
-  `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 
 const section = document.getElementById('shell');
 if (section) new TerminalPage(section).start(section.dataset.start !== undefined);

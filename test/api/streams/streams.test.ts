@@ -245,8 +245,8 @@ onHosts(
         expect((await refused.got('reset')).message).toContain('must be a request of the kind files');
       }
     });
-    const download = (path: string, headers: Record<string, string> = ADMIN) =>
-      fetch(`${pathOf(one.service, 'files')}?path=${encodeURIComponent(path)}`, { headers });
+    const download = (path: string, headers: Record<string, string> = ADMIN, form = 'file', method = 'GET') =>
+      fetch(`${pathOf(one.service, 'files')}?${new URLSearchParams({ path, form })}`, { method, headers });
     test('H706: a file is answered as an attachment, and no faster than it is read', async () => {
       const answer = download('/srv/<b>ä.html');
       const stream = await agent.stream();
@@ -285,8 +285,43 @@ onHosts(
       expect((await download('/a', { ...ADMIN, origin: 'https://evil.example.org' })).status).toBe(403);
       expect((await download('/a', {})).status).toBe(401);
     });
-    test('H704: copies are in the audit log with their paths, and what they hold is not', async () => {
-      const into = { type: 'files-in', path: '/srv/a,b', name: 'data' };
+    test('H707: a folder is answered as a tar archive that has its name', async () => {
+      const answer = download('/srv/d ata/', ADMIN, 'tar');
+      const stream = await agent.stream();
+      expect(stream.opening.target).toEqual({ kind: 'files-out', path: '/srv/d ata/', form: 'tar' });
+      stream.accept();
+      await stream.write('archive');
+      stream.end(0);
+      const { status, headers } = await answer;
+      expect([status, headers.get('content-type'), headers.get('content-disposition')]).toEqual([
+        ...[200, 'application/x-tar', "attachment; filename*=UTF-8''d%20ata.tar"],
+      ]);
+      expect(await (await answer).text()).toBe('archive');
+      expect((await download('/srv', ADMIN, 'zip')).status).toBe(400);
+    });
+    test('H705: neither a request of the method HEAD nor a client that leaves keeps a stream open', async () => {
+      const head = download('/srv/f', ADMIN, 'file', 'HEAD');
+      const first = await agent.stream();
+      first.accept();
+      await first.write('content');
+      expect((await head).status).toBe(200);
+      await eventually(() => expect(first.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+      const answer = download('/srv/f');
+      const second = await agent.stream(1);
+      second.accept();
+      void second.write(Buffer.alloc(8 * STREAM_WINDOW_BYTES));
+      const reader = (await answer).body?.getReader();
+      await reader?.read();
+      await reader?.cancel();
+      await eventually(() => expect(second.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+    });
+    test('L167: the pings of a client are answered', async () => {
+      const { client } = await opened();
+      await client.pinged();
+      client.close();
+    });
+    test('H704, H708: copies are in the audit log with their paths, each one field, and what they hold is not', async () => {
+      const into = { type: 'files-in', path: '/srv/a,b command=x', name: 'my data' };
       const client = await StreamClient.open(pathOf(one.service, 'files'), into, ADMIN);
       (await agent.stream()).accept();
       await client.got('opened');
@@ -295,7 +330,8 @@ onHosts(
       const lines = await fetch(`${host().url()}/native/api/0.7/audit?action=copy-files`, {
         headers: ADMIN,
       }).then((reply) => reply.text());
-      expect(lines).toContain('path=/srv/a?b');
+      const fields = ['in', 'path=/srv/a?b command=x', 'name=my data'];
+      expect(Object.values(JSON.parse(lines))).toContainEqual(expect.objectContaining({ fields }));
       expect(lines).not.toContain('secret');
     });
   },

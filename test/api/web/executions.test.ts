@@ -180,6 +180,48 @@ onHosts(hosts, (host) => {
       expect(await detail(id)).not.toContain(none);
     });
 
+    test('W210, W213, W214: a running service leads to its files, which are downloaded without script', async () => {
+      const id = await api.submit(described);
+      const assigned = await agent.assigned(id, 2);
+      const [main] = (await api.execution(id)).services;
+      const path = `/executions/${id}/services/${main}/files`;
+      const early = await admin.get(path);
+      expect(early.text).toContain('The service is not running.');
+      expect(early.text).not.toContain('/assets/files.js');
+      expect(await detail(id)).not.toContain(`href="${path}"`);
+      await agent.report(...assigned.map(seen.running));
+      await api.reached(id, 'running');
+      expect(await detail(id)).toContain(`href="${path}"`);
+      const { text, headers } = await admin.get(path);
+      for (const part of [`/srv`, `berth cp data.csv ${id}/main0:/srv`, '/assets/files.js'])
+        expect(text).toContain(part);
+      expect(headers['content-security-policy']).not.toContain('unsafe');
+      const wanted = `${path}?${new URLSearchParams({ path: `/srv/${NASTY}`, form: 'tar' })}`;
+      const foreign = await admin.get(wanted, { 'sec-fetch-site': 'cross-site' });
+      expect([foreign.status, agent.streams]).toEqual([200, []]);
+      const own = { 'sec-fetch-site': 'same-origin' };
+      const refused = admin.get(wanted, own);
+      (await agent.stream()).reset('none: no such file or folder');
+      const { status, text: reason } = await refused;
+      expect([status, reason]).toEqual([409, expect.stringContaining('none: no such file or folder')]);
+      expect(reason).toContain('value="/srv/&quot;&gt;&lt;script&gt;');
+      expect(reason).not.toContain(NASTY);
+      const invalid = await admin.get(`${path}?path=srv`, own);
+      expect([invalid.status, invalid.text]).toEqual([400, expect.stringContaining('must begin with /')]);
+      const answer = admin.get(`${path}?path=/srv/f`, own);
+      const stream = await agent.stream(1);
+      stream.accept();
+      await stream.write('content');
+      stream.end(0);
+      const { headers: sent, text: content } = await answer;
+      expect([content, sent['content-disposition']]).toEqual(['content', "attachment; filename*=UTF-8''f"]);
+      const ann = await WebClient.logIn(host, 'ann', 'secret words');
+      expect((await ann.get(`${path}?path=/srv/f`)).status).toBe(404);
+      expect((await admin.get(`/executions/${id + 1}/services/${main}/files`)).status).toBe(404);
+      await api.terminate(id);
+      await gone(id);
+    });
+
     test('W25: for a waiting execution the page shows the reasons, its position and the remedies', async () => {
       const large = { memory: { min: 1_000 * GIB, max: null }, cores: { min: null, max: null } };
       const id = await api.submit(application(service({ labels: ['web'], resources: large })));

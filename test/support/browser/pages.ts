@@ -35,6 +35,11 @@ export const PAGES: Readonly<Record<string, Visits>> = {
     terminal: '/executions/1/services/1/terminal',
     'terminal-none': '/executions/4/services/4/terminal',
   },
+  'GET /executions/:id/services/:service/files': {
+    files: '/executions/1/services/1/files',
+    'files-refused': '/executions/1/services/1/files?path=/none',
+    'files-none': '/executions/4/services/4/files',
+  },
   'GET /executions/:id/usage': { usage: '/executions/1/usage', 'usage-none': '/executions/4/usage' },
   'GET /start': {
     'start-form': '/start',

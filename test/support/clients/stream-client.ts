@@ -63,6 +63,13 @@ export class StreamClient {
     return found;
   }
 
+  /** Resolves once a ping is answered. */
+  async pinged(): Promise<void> {
+    const answered = once(this.#socket, 'pong');
+    this.#socket.ping();
+    await answered;
+  }
+
   async closed(): Promise<number> {
     return (await eventually(() => this.closeCode)) ?? 0;
   }

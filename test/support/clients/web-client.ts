@@ -38,8 +38,8 @@ export class WebClient {
     return this.#cookie;
   }
 
-  get(path: string): Promise<Reply> {
-    return this.#http.get(path);
+  get(path: string, headers?: Record<string, string>): Promise<Reply> {
+    return (headers ? this.#http.with(headers) : this.#http).get(path);
   }
 
   post(path: string, fields: Fields = {}): Promise<Reply> {

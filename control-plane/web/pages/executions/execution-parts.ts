@@ -14,6 +14,7 @@ import { duration } from '../../components/duration.ts';
 import { type Html, html } from '../../components/html.ts';
 import { ago, badge, elapsed, timeOf } from '../../components/pieces.ts';
 import { kindMark, TERMS, termHeading, termList } from '../../components/terms.ts';
+import { filesPath } from './files.ts';
 import { terminalPath } from './terminal.ts';
 
 interface Step {
@@ -100,8 +101,8 @@ export interface ServiceTable {
   showAll: boolean;
   /** Whether the role of the user may see the pages of hosts. */
   linksHosts: boolean;
-  /** Why a service has no terminal now; undefined if it has one. */
-  whyNoTerminal(service: ServiceView): string | undefined;
+  /** Why a service has no terminal and no files now; undefined if it has. */
+  whyNoStream(service: ServiceView): string | undefined;
 }
 
 export function serviceTable(
@@ -117,7 +118,7 @@ export function serviceTable(
 <a class="button push" href="/executions/${id}/usage">Usage</a>
 <a class="button" href="/executions/${id}/logs">All logs</a></div>
 <div class="scroll"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">Log</th><th scope="col">Terminal</th>${termHeading('State')}${termHeading('Container')}
+<thead><tr><th scope="col">Name</th><th scope="col">Log</th><th scope="col">Terminal</th><th scope="col">Files</th>${termHeading('State')}${termHeading('Container')}
 <th scope="col">Host</th>${termHeading('Starts', 'number')}</tr></thead>
 <tbody>${shown.map((service) => serviceRow(service, options))}</tbody>
 </table></div>
@@ -126,10 +127,7 @@ ${termList('essential', 'elastic', 'monitor', 'State', 'Container', 'Starts')}
 </section>`;
 }
 
-function serviceRow(
-  service: ServiceView,
-  { linksHosts, whyNoTerminal }: Omit<ServiceTable, 'showAll'>,
-): Html {
+function serviceRow(service: ServiceView, { linksHosts, whyNoStream }: Omit<ServiceTable, 'showAll'>): Html {
   const { id, executionId, name, status, backendStatus, starts } = service;
   return html`
 <tr id="service-${id}">
@@ -137,7 +135,7 @@ function serviceRow(
 ${service.description.monitor ? html` <span class="mark" title="${TERMS.monitor}">monitor</span>` : ''}
 ${detailOf(service)}</th>
 <td><a href="/executions/${executionId}/logs?service=${id}" aria-label="Log of ${name}">Log</a></td>
-<td>${terminalLink(service, whyNoTerminal(service))}</td>
+${streamCells(service, whyNoStream(service))}
 <td>${badge(status)}${healthMark(service)}</td>
 <td>${backendStatus === 'undefined' ? html`<span class="quiet">none</span>` : badge(backendStatus)}</td>
 <td>${hostOf(service, linksHosts)}</td>
@@ -145,12 +143,14 @@ ${detailOf(service)}</th>
 </tr>`;
 }
 
-/** Nothing once the execution has ended. */
-function terminalLink(service: ServiceView, problem: string | undefined): Html | '' {
-  if (isEnded(service.execution)) return '';
-  return problem === undefined
-    ? html`<a href="${terminalPath(service)}" aria-label="Terminal of ${service.name}">Terminal</a>`
-    : html`<span class="quiet" title="${problem}">none<span class="unseen">: ${problem}</span></span>`;
+/** Links to the terminal and the files; nothing once the execution has ended. */
+function streamCells(service: ServiceView, problem: string | undefined): Html {
+  if (isEnded(service.execution)) return html`<td></td><td></td>`;
+  if (problem !== undefined)
+    return html`<td><span class="quiet" title="${problem}">none<span class="unseen">: ${problem}</span></span></td><td></td>`;
+  const { name } = service;
+  return html`<td><a href="${terminalPath(service)}" aria-label="Terminal of ${name}">Terminal</a></td>
+<td><a href="${filesPath(service)}" aria-label="Files of ${name}">Files</a></td>`;
 }
 
 /** Words beside the state of a service whose health is checked. */

@@ -138,7 +138,7 @@ ${endpoints(services, status, apps)}
 ${serviceTable(id, services, {
   showAll: c.req.query('services') === 'all',
   linksHosts: seesCluster(role),
-  whyNoTerminal: (service) => whyNoStream(c.get('actor'), service),
+  whyNoStream: (service) => whyNoStream(c.get('actor'), service),
 })}`,
 )}
 ${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username) : ''}`,

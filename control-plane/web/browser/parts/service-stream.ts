@@ -1,6 +1,6 @@
 /**
- * A command with a terminal, by the WebSocket of docs/streams.md: keeps to the credit in both directions.
- * Never touches the page.
+ * A stream to a service, by the WebSocket of docs/streams.md: keeps to the credit in both directions. Never
+ * touches the page.
  */
 import type {
   ClientMessage,
@@ -11,7 +11,7 @@ import type { TerminalSize } from '../../../../shared/streams/targets.ts';
 
 export const SUBPROTOCOL = 'berth.stream.v1';
 const MAX_CHUNK_BYTES = 64 * 1024;
-/** Input that waits for credit. A program that reads nothing must not fill the page. */
+/** The most input that waits for credit. A program that reads nothing must not fill the page. */
 export const MAX_WAITING_BYTES = 2 ** 20;
 
 /** The part of a WebSocket that a stream needs. */
@@ -42,7 +42,7 @@ export interface StreamEvents {
 
 const OPEN = 1;
 
-export class TerminalStream {
+export class ServiceStream {
   readonly #socket: StreamSocket;
   readonly #events: StreamEvents;
   #credit = 0;
@@ -55,6 +55,7 @@ export class TerminalStream {
   #hasBegun = false;
   #isOpened = false;
   #hasEnded = false;
+  #progressed = () => {};
 
   /** `opening` is sent as soon as the socket is open. */
   constructor(socket: StreamSocket, opening: StreamOpening, events: StreamEvents) {
@@ -81,13 +82,27 @@ export class TerminalStream {
     return true;
   }
 
+  /** Resolves once no input waits for credit, or the stream is over. For one caller at a time. */
+  async sent(): Promise<void> {
+    while (this.#waitingBytes > 0 && !this.#hasEnded)
+      await new Promise<void>((resolve) => {
+        this.#progressed = resolve;
+      });
+  }
+
+  /** No more input follows. Called once all of it was sent. */
+  finish(): void {
+    this.#send({ type: 'end' });
+  }
+
   resize({ columns, rows }: TerminalSize): void {
     this.#send({ type: 'resize', columns, rows });
   }
 
-  /** Ends the command. Nothing is reported any more. */
+  /** Ends the command or the copy. Nothing is reported any more. */
   close(): void {
     this.#hasEnded = true;
+    this.#progressed();
     this.#socket.close();
   }
 
@@ -133,6 +148,7 @@ export class TerminalStream {
     if (this.#socket.readyState !== OPEN) return;
     for (let from = 0; from < now.length; from += MAX_CHUNK_BYTES)
       this.#socket.send(now.subarray(from, from + MAX_CHUNK_BYTES));
+    this.#progressed();
   }
 
   #send(message: ClientMessage): void {
@@ -143,6 +159,7 @@ export class TerminalStream {
   #end(end: StreamEnd): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#progressed();
     this.#socket.close();
     this.#events.ended(end);
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TerminalText } from '../../../control-plane/web/browser/terminal/terminal-text.ts';
+import { TerminalText } from '../../../../control-plane/web/browser/terminal/terminal-text.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 

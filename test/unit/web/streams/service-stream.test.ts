@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import {
   MAX_WAITING_BYTES,
+  ServiceStream,
   type StreamEnd,
   type StreamSocket,
   SUBPROTOCOL,
-  TerminalStream,
-} from '../../../control-plane/web/browser/terminal/terminal-stream.ts';
-import { decodeClient, STREAM_SUBPROTOCOL } from '../../../shared/streams/client-messages.ts';
+} from '../../../../control-plane/web/browser/parts/service-stream.ts';
+import { decodeClient, STREAM_SUBPROTOCOL } from '../../../../shared/streams/client-messages.ts';
 
 const OPENING = { type: 'exec' as const, words: ['sh'], terminal: { columns: 80, rows: 24 } };
 
@@ -31,7 +31,7 @@ function opened() {
   const shown: { bytes: Uint8Array; used: () => void }[] = [];
   const ends: StreamEnd[] = [];
   let openings = 0;
-  const stream = new TerminalStream(socket satisfies StreamSocket, OPENING, {
+  const stream = new ServiceStream(socket satisfies StreamSocket, OPENING, {
     opened: () => {
       openings += 1;
     },
