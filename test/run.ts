@@ -13,6 +13,7 @@ import { ensureImage } from '../examples/image.ts';
 import { ensureChromium } from './support/browser/chromium.ts';
 import { ensureSlapd } from './support/directory/slapd.ts';
 import { removeKilledRuns } from './support/engines/leftovers.ts';
+import { ensureNotebookRoot } from './support/engines/notebook-image.ts';
 import { type Counts, countTests, failuresIn } from './support/reports/count.ts';
 import { checkRules, titlesOf } from './support/reports/rules.ts';
 import { slowestFiles } from './support/reports/slowest.ts';
@@ -71,6 +72,7 @@ async function findPrograms(): Promise<void> {
   await step('prometheus', findPrometheus);
   await step('shells', findShells);
   await step('slapd', findSlapd);
+  await step('notebook', findNotebook);
 }
 
 /** Runs a step. A step that throws counts as one failure. After an interrupt, further steps are skipped. */
@@ -120,6 +122,11 @@ async function findPrometheus(): Promise<Counts> {
 async function findSlapd(): Promise<Counts> {
   const { program } = await ensureSlapd(print);
   print(`slapd at ${program}`);
+  return ONE;
+}
+
+async function findNotebook(): Promise<Counts> {
+  print(`Notebook at ${await ensureNotebookRoot(print)}`);
   return ONE;
 }
 

@@ -61,7 +61,8 @@ interface Visit {
 }
 
 export interface SiteOptions {
-  env?: NodeJS.ProcessEnv;
+  /** Settings, which may depend on the port of the control plane. */
+  env?: NodeJS.ProcessEnv | ((port: number) => NodeJS.ProcessEnv);
   /** By default the one whose turn it is (TEST-10). */
   kinds?: readonly HostKind[];
 }
@@ -87,9 +88,13 @@ export function onSites(
       }
       const executablePath = network ? await network.wrap(program, folder) : program;
       browser = await chromium.launch({ executablePath, args: FLAGS });
-      const workerd = { entry: 'control-plane/local/dev.ts', port: await freePort() };
-      const deployment = `browser-${name}-${kind}`;
-      berth = await startBerth({ deployment, env, ...(kind === 'workerd' ? workerd : {}) });
+      const port = await freePort();
+      berth = await startBerth({
+        deployment: `browser-${name}-${kind}`,
+        env: typeof env === 'function' ? env(port) : env,
+        port,
+        ...(kind === 'workerd' && { entry: 'control-plane/local/dev.ts' }),
+      });
       await reach(berth.url);
     });
     afterEach(async ({ task }) => {

@@ -13,12 +13,12 @@ import { pipeline } from 'node:stream';
 import { Namespace } from '../cluster/namespace.ts';
 
 export class QuietNetwork {
-  readonly #network: Namespace;
+  readonly namespace: Namespace;
   readonly #listener: ChildProcess;
   readonly #servers = new Map<number, Server>();
 
   private constructor(network: Namespace) {
-    this.#network = network;
+    this.namespace = network;
     const [file = '', ...args] = [...network.onNetwork, process.execPath];
     this.#listener = fork(resolve(import.meta.dirname, 'listener.ts'), [], {
       execPath: file,
@@ -33,7 +33,7 @@ export class QuietNetwork {
   /** Writes a program into `folder` that runs `program` in this namespace. */
   async wrap(program: string, folder: string): Promise<string> {
     const path = join(folder, 'on-quiet-network');
-    await writeFile(path, `#!/bin/sh\nexec ${this.#network.onNetwork.join(' ')} '${program}' "$@"\n`);
+    await writeFile(path, `#!/bin/sh\nexec ${this.namespace.onNetwork.join(' ')} '${program}' "$@"\n`);
     await chmod(path, 0o700);
     return path;
   }
@@ -55,6 +55,6 @@ export class QuietNetwork {
   async close(): Promise<void> {
     for (const server of this.#servers.values()) server.close();
     if (this.#listener.connected) this.#listener.disconnect();
-    await this.#network.end();
+    await this.namespace.end();
   }
 }
