@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { STREAM_SUBPROTOCOL } from '../../shared/streams/client-messages.ts';
+import { corkUntilNextTick } from '../coordinator/runtime/node-sockets.ts';
 import { refuseUpgrade } from '../coordinator/runtime/refuse-upgrade.ts';
 import { StreamSession, type StreamSessionDeps } from '../coordinator/streams/stream-session.ts';
 import type { StreamRequest } from '../core/streams/stream-request.ts';
@@ -50,7 +51,7 @@ export function serveStreams(
     void admit(request, fetch).then(({ answer, accepted }) => {
       if (!accepted) return refuseUpgrade(stream, answer);
       admitted(stream);
-      sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, accepted, deps));
+      sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, stream, accepted, deps));
     });
   });
   return () => {
@@ -76,10 +77,13 @@ async function admit(
   }
 }
 
-function serve(socket: WebSocket, request: StreamRequest, deps: StreamSessionDeps): void {
+function serve(socket: WebSocket, stream: Duplex, request: StreamRequest, deps: StreamSessionDeps): void {
   const session = new StreamSession(
     {
-      send: (data) => socket.send(data),
+      send: (data) => {
+        corkUntilNextTick(stream);
+        socket.send(data);
+      },
       close: (code, reason) => socket.close(code, reason),
     },
     request,

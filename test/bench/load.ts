@@ -2,6 +2,8 @@
 import { type Program, startProgram } from '../support/hosts/process.ts';
 
 export interface Load {
+  /** Default: this machine. */
+  address?: string;
   port: number;
   method: string;
   /** `{n}` is replaced by `first`, `first` + 1 and so on. */

@@ -25,6 +25,7 @@ import { measureSleep } from './groups/sleep.ts';
 import { measureStart } from './groups/start.ts';
 import { measureStorm } from './groups/storm.ts';
 import { measureWeb } from './groups/web.ts';
+import { measureStreams } from './streams/streams.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,
@@ -43,6 +44,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   edge: measureEdge,
   sleep: measureSleep,
   isolate: measureIsolate,
+  streams: measureStreams,
 };
 
 const words = process.argv.slice(2);

@@ -24,7 +24,9 @@ console.log(JSON.stringify({ perSecond: latenciesMs.length / seconds, p99Ms }));
 
 function client(): Promise<void> {
   return new Promise((done, fail) => {
-    const socket = connect(load.port, '127.0.0.1').setNoDelay(true).setEncoding('latin1');
+    const socket = connect(load.port, load.address ?? '127.0.0.1')
+      .setNoDelay(true)
+      .setEncoding('latin1');
     let received = '';
     let sentMs = 0;
     const next = () => {
