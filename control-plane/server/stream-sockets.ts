@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { STREAM_SUBPROTOCOL } from '../../shared/streams/client-messages.ts';
-import { corkUntilNextTick } from '../coordinator/runtime/node-sockets.ts';
 import { refuseUpgrade } from '../coordinator/runtime/refuse-upgrade.ts';
 import { StreamSession, type StreamSessionDeps } from '../coordinator/streams/stream-session.ts';
 import type { StreamRequest } from '../core/streams/stream-request.ts';
@@ -81,7 +80,11 @@ function serve(socket: WebSocket, stream: Duplex, request: StreamRequest, deps: 
   const session = new StreamSession(
     {
       send: (data) => {
-        corkUntilNextTick(stream);
+        // What a turn sends leaves in one write.
+        if (stream.writableCorked === 0) {
+          stream.cork();
+          process.nextTick(() => stream.uncork());
+        }
         socket.send(data);
       },
       close: (code, reason) => socket.close(code, reason),

@@ -61,7 +61,10 @@ export class AgentConnection {
   readonly streams: OpenStreams;
   #closed = false;
 
-  /** `firstStream`: see OpenLogs. `traffic` counts that of all connections; by default that of this one. */
+  /**
+   * `firstStream`: see OpenLogs and OpenStreams. `traffic` counts that of all connections; by default that of
+   * this one.
+   */
   constructor(
     socket: AgentSocket,
     events: ConnectionEvents,
@@ -76,12 +79,15 @@ export class AgentConnection {
       (message) => this.send(encode(message)),
       (what) => this.#refuse(what),
     );
-    this.streams = new OpenStreams({
-      sendText: (message) => this.send(encode(message)),
-      sendBytes: (frame) => this.#send(frame),
-      refused: (what) => this.#refuse(what),
-      traffic,
-    });
+    this.streams = new OpenStreams(
+      {
+        sendText: (message) => this.send(encode(message)),
+        sendBytes: (frame) => this.#send(frame),
+        refused: (what) => this.#refuse(what),
+        traffic,
+      },
+      firstStream,
+    );
   }
 
   get isClosed(): boolean {

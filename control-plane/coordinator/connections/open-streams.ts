@@ -31,10 +31,16 @@ export interface StreamPort {
 export class OpenStreams {
   readonly #port: StreamPort;
   readonly #sinks = new Map<number, StreamSink>();
-  #next = STREAM_NUMBERS;
+  readonly #first: number;
+  #opened = 0;
 
-  constructor(port: StreamPort) {
+  /**
+   * `first`, below STREAM_NUMBERS, must differ from the numbers before the gateway slept that holds the
+   * connection, so that what was in transit then reaches no sink of now.
+   */
+  constructor(port: StreamPort, first = 0) {
     this.#port = port;
+    this.#first = first;
   }
 
   get size(): number {
@@ -45,7 +51,7 @@ export class OpenStreams {
    * Opens a stream and returns its number. Each number is used once on a connection, which has two billion.
    */
   open(key: ServiceKey, target: StreamTarget, credit: number, sink: StreamSink): number {
-    const stream = this.#next++;
+    const stream = STREAM_NUMBERS + ((this.#first + this.#opened++) % STREAM_NUMBERS);
     this.#sinks.set(stream, sink);
     const { service, generation } = key;
     this.#port.sendText({ type: 'stream.open', stream, service, generation, target, credit });
@@ -102,6 +108,6 @@ export class OpenStreams {
   }
 
   #wasOpened(stream: number): boolean {
-    return stream >= STREAM_NUMBERS && stream < this.#next;
+    return stream >= STREAM_NUMBERS && (stream - this.#first) % STREAM_NUMBERS < this.#opened;
   }
 }

@@ -148,8 +148,8 @@ class Pausing {
   }
 }
 
-/** Sends all frames of a turn in one write. */
-export function corkUntilNextTick(stream: Duplex): void {
+/** Sends all frames of a turn to an agent in one write. */
+function corkUntilNextTick(stream: Duplex): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
   process.nextTick(() => stream.uncork());

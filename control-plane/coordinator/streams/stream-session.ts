@@ -34,6 +34,8 @@ export interface StreamSessionDeps {
 
 /** How long a client may take to send its request. */
 const REQUEST_MS = 10_000;
+/** How long its permit may take. A call to another object may never be answered. */
+const PERMIT_MS = 60_000;
 
 export class StreamSession {
   readonly #deps: StreamSessionDeps;
@@ -42,17 +44,17 @@ export class StreamSession {
   /** The id of its permit. */
   readonly #id = crypto.randomUUID();
   #permit: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** Where the permits are, one may have been given. */
+  #mayHavePermit = false;
   #isRequested = false;
   #isOver = false;
-  readonly #cancelWait: () => void;
+  #cancelWait: () => void;
 
   constructor(client: ClientSocket, request: StreamRequest, deps: StreamSessionDeps) {
     this.#deps = deps;
     this.#request = request;
     this.#relay = new StreamRelay({ client, clock: deps.clock, times: deps.rules, over: () => this.#over() });
-    this.#cancelWait = deps.clock.after(REQUEST_MS, () =>
-      this.#relay.end(`No request arrived within ${REQUEST_MS / 1_000} s.`),
-    );
+    this.#cancelWait = this.#endAfter(REQUEST_MS, `No request arrived within ${REQUEST_MS / 1_000} s.`);
   }
 
   /** A frame of the client. */
@@ -73,17 +75,25 @@ export class StreamSession {
       this.#relay.end(`The first frame must be a request of the kind ${this.#request.purpose}.`);
       return;
     }
+    this.#cancelWait = this.#endAfter(
+      PERMIT_MS,
+      `The control plane has not permitted the stream within ${PERMIT_MS / 1_000} s. Try again.`,
+    );
     const { subscriber, serviceId, doer } = this.#request;
     const entry = { ...doer, ...streamDeed(wanted, this.#deps.rules.recordsCommands) };
+    this.#mayHavePermit = true;
     const open = async () => {
       const stream = await this.#deps.permit(subscriber, serviceId, entry, this.#id);
       this.#permit = stream.getReader();
-      if (this.#isOver) return this.#cancelPermit();
+      if (this.#isOver) return this.#leave();
       for await (const line of linesOf(this.#permit)) {
         if (line === '') continue;
         const news: PermitLine = JSON.parse(line);
         if ('ended' in news) return this.#relay.end(news.ended);
         const streams = await this.#deps.streamsAt(news);
+        // A client that has left meanwhile would leave its stream open at the agent.
+        if (this.#isOver) return;
+        this.#cancelWait();
         if (streams) this.#relay.begin(streams, news.key, targetOf(wanted));
         else this.#relay.end('The host has lost its connection. Try again.');
       }
@@ -91,20 +101,24 @@ export class StreamSession {
     };
     open().catch((error: unknown) => {
       const isKnown = error instanceof OperationError;
+      if (isKnown) this.#mayHavePermit = false;
       this.#relay.end(isKnown ? error.message : 'The control plane can not open the stream. Try again.');
     });
+  }
+
+  #endAfter(timeMs: number, reason: string): () => void {
+    return this.#deps.clock.after(timeMs, () => this.#relay.end(reason));
   }
 
   #over(): void {
     this.#isOver = true;
     this.#cancelWait();
-    this.#cancelPermit();
+    this.#leave();
   }
 
-  #cancelPermit(): void {
-    if (!this.#permit) return;
-    void this.#permit.cancel().catch(() => {});
+  #leave(): void {
+    void this.#permit?.cancel().catch(() => {});
     // Without it, the next heartbeat reveals the end.
-    void this.#deps.left(this.#id).catch(() => {});
+    if (this.#mayHavePermit) void this.#deps.left(this.#id).catch(() => {});
   }
 }

@@ -29,7 +29,7 @@ const JOIN_MS = 60_000;
 
 interface Round {
   p99Ms: number;
-  /** Of the reader of the log. */
+  /** What the reader of the log gets. */
   megabytesPerS: number;
 }
 

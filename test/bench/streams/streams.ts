@@ -17,7 +17,7 @@ const ECHO_S = 0.75;
 const CLIENTS = 16;
 const REQUESTS = 1_200;
 
-/** Of what the limit has. Through gateways there are figures, and no goals but that it works. */
+/** Parts of the limit. Through gateways there are figures, and no goals but that it works. */
 const goals = {
   Node: { rate: atLeast(0.6), laterMs: 3, requests: atLeast(0.1), bodies: atLeast(0.2) },
   workerd: { rate: atLeast(0.1), laterMs: 10, requests: atLeast(0.05), bodies: atLeast(0.05) },

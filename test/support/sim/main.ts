@@ -2,7 +2,8 @@
  * Entry point of a simulation process. `main.ts FIRST COUNT` runs COUNT seeds from FIRST on, until one fails,
  * and prints a summary as one line of JSON. `main.ts FIRST COUNT SEED` runs SEED before them. `FAULTS` is a
  * list of faults, separated by commas, that every run includes besides those that its seed draws. `STANDBY`
- * (`on` or `off`) states whether the worlds have standbys; by default each seed decides.
+ * (`on` or `off`) states whether the worlds have standbys, and `STREAMS` whether they have streams; by
+ * default each seed decides.
  */
 import './hooks.ts';
 import { faultNames, gatewayFaultNames } from './faults/fault-names.ts';
@@ -24,14 +25,15 @@ const [first = 1, count = 1, ...before] = process.argv.slice(2).map(Number);
 const always = [...faultNames, ...gatewayFaultNames].filter((name) =>
   (process.env.FAULTS ?? '').split(',').includes(name),
 );
-const { STANDBY } = process.env;
-const standby = STANDBY === undefined ? undefined : STANDBY === 'on';
+const given = (setting: string | undefined) => (setting === undefined ? undefined : setting === 'on');
+const standby = given(process.env.STANDBY);
+const streams = given(process.env.STREAMS);
 const lastLines = Number(process.env.TRACE_LINES ?? 200);
 const began = process.cpuUsage();
 const outcome: Outcome = { runs: 0, counts: {}, virtualMs: 0, cpuMs: 0, failed: null, traceHash: '' };
 for (const seed of [...before, ...Array.from({ length: count }, (_, at) => first + at)]) {
   if (outcome.failed) break;
-  const { counts, failure, trace, virtualMs, traceHash } = await simulate(seed, always, standby);
+  const { counts, failure, trace, virtualMs, traceHash } = await simulate(seed, always, standby, streams);
   outcome.runs += 1;
   outcome.virtualMs += virtualMs;
   outcome.traceHash = traceHash;

@@ -17,12 +17,15 @@ export interface RunOptions {
 /** Runs seeds from `first` on, until one fails. */
 export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
   const { mutant, seedBefore, traceLines = process.env.TRACE_LINES ?? 200 } = options;
-  const { faults = [], standby = false } = mutants.find(({ name }) => name === mutant) ?? {};
+  const { faults = [], standby = false, streams = false } = mutants.find(({ name }) => name === mutant) ?? {};
   const env = {
     TRACE_LINES: String(traceLines),
     ...(mutant === undefined
       ? {}
-      : { MUTANT: mutant, FAULTS: faults.join(','), STANDBY: standby ? 'on' : 'off' }),
+      : {
+          ...{ MUTANT: mutant, FAULTS: faults.join(',') },
+          ...{ STANDBY: standby ? 'on' : 'off', STREAMS: streams ? 'on' : 'off' },
+        }),
   };
   const seeds = [first, count, ...(seedBefore === undefined ? [] : [seedBefore])].map(String);
   const program = startProgram(['test/support/sim/main.ts', ...seeds], { env });

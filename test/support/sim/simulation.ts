@@ -37,6 +37,7 @@ import { Requests } from './plane/requests.ts';
 import { TakeoverCheck } from './plane/takeover-check.ts';
 import { Administrator } from './workload/administrator.ts';
 import { endlessScript, randomScript } from './workload/container-scripts.ts';
+import { StreamUsers, smallStreamRules } from './workload/stream-users.ts';
 import { Users } from './workload/users.ts';
 import { Network } from './world/network.ts';
 import { type Change, changeText, Store } from './world/store.ts';
@@ -63,6 +64,8 @@ export class Simulation {
   readonly gateways: Gateways | undefined;
   readonly administrator: Administrator;
   readonly scheduling: SchedulerConfig;
+  /** Undefined in worlds without streams. */
+  readonly streams: StreamUsers | undefined;
   readonly #keepMs: number | null;
   readonly containers: ContainerCheck;
   readonly logs: LogCheck;
@@ -89,6 +92,7 @@ export class Simulation {
   readonly #hostOffers: HostOffersCheck;
   readonly #takeovers: TakeoverCheck;
   readonly #standby: StandbyFaults | undefined;
+  readonly #requests: Requests;
   #controlPlanes = 0;
   /** After a kill no control plane can start before. */
   #downUntilMs = 0;
@@ -97,20 +101,26 @@ export class Simulation {
   /** The most that the clock of a control plane was ahead or behind so far. */
   #wrongByMs = 0;
 
-  constructor(world: World, alwaysFaults: readonly FaultName[] = [], standby?: StandbyFaults) {
+  constructor(
+    world: World,
+    alwaysFaults: readonly FaultName[] = [],
+    standby?: StandbyFaults,
+    hasStreams = false,
+  ) {
     this.world = world;
     this.#standby = standby;
     this.#takeovers = new TakeoverCheck(world, () => this.store);
     this.faults = new FaultInjector(this, alwaysFaults);
     const { ledger } = this;
     const starts = this.#starts;
-    this.scheduling = randomSchedulerConfig(world);
+    const scheduling = randomSchedulerConfig(world);
     this.#keepMs = randomKeepMs(world);
     this.#lapses = new LapseCheck(world, ledger, starts);
-    this.#contact = new HostContactCheck(world, ledger, this.scheduling.lostAfterMs, this.clockJumpsMs);
+    this.#contact = new HostContactCheck(world, ledger, scheduling.lostAfterMs, this.clockJumpsMs);
     this.#protocol = new ProtocolCheck({
       ...{ world, ledger, starts, contact: this.#contact },
       hasContainer: (machine, key) => this.#hasContainer(machine, key),
+      streams: () => this.streams?.check,
     });
     this.network = new Network(world, this.#protocol);
     const calls = new GatewayCalls(world, world.seed);
@@ -118,8 +128,14 @@ export class Simulation {
     if (!standby && calls.chance(1 / 2))
       this.gateways = new Gateways(
         ...([world, this.network, calls, () => this.#reached().at(-1)] as const),
-        this.scheduling.lostAfterMs,
+        scheduling.lostAfterMs,
       );
+    if (hasStreams)
+      this.streams = new StreamUsers({
+        ...{ world, ledger, store: () => this.store, hasStopped: () => this.faults.hasStopped },
+        gateways: this.gateways,
+      });
+    this.scheduling = this.streams ? { ...scheduling, streams: smallStreamRules } : scheduling;
     this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
       ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs, wrongByMs: () => this.#wrongByMs },
     });
@@ -148,6 +164,7 @@ export class Simulation {
     this.#givenIds = new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds);
     this.#hostOffers = new HostOffersCheck(world);
     const requests = new Requests(world, () => this.#reached());
+    this.#requests = requests;
     this.users = new Users({
       world,
       ledger,
@@ -176,18 +193,19 @@ export class Simulation {
     for (let missing = this.#standby?.planes ?? 1; missing > 0; missing--) this.startControlPlane();
     this.#standby?.begin(this);
     for (const machine of this.machines) world.after(world.between(0, 3_000), () => machine.startAgent());
+    this.streams?.begin(this.#requests);
     await this.faults.run();
     this.faults.stop();
     await this.#settle('the faults have stopped', () => {
       for (const machine of this.#convergence.drained()) this.administrator.open(machine);
-      return this.#convergence.unsettled();
+      return [...this.#convergence.unsettled(), ...(this.streams?.check.open() ?? [])];
     });
     for (const action of ['terminate', 'remove'] as const) {
       this.users.endAll(action);
       await this.#settle(`each execution was sent ${action}`, () => {
         // Requests that were under way earlier may have created further executions.
         this.users.endAll(action);
-        return this.#convergence.remains(action);
+        return [...this.#convergence.remains(action), ...(this.streams?.check.open() ?? [])];
       });
     }
     await this.#loseHost();
@@ -345,6 +363,7 @@ export class Simulation {
       labels: name === 'two' ? ['ssd'] : [],
       urls: this.#standby?.urls,
       facts: { memoryBytes: world.pick([60, 100]), cores: world.pick([2, 3]), version: 'simulated' },
+      connect: this.streams?.connect.bind(this.streams),
       output: world.pick<OutputLocation>(['linked', 'linked', 'elsewhere', 'unreachable']),
       events: {
         starts: (engine, container) => {

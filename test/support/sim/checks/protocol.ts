@@ -19,6 +19,7 @@ import type { HostContactCheck } from './hosts/host-contact.ts';
 import { LeaseCheck } from './hosts/leases.ts';
 import { isLive, type Ledger } from './ledger.ts';
 import { assertAuthorised, isLapsed, type ReportedStarts } from './reported-starts.ts';
+import type { StreamCheck } from './streams.ts';
 
 interface LinkState {
   revision: number | null;
@@ -36,6 +37,8 @@ export interface ProtocolCheckOptions {
   contact: HostContactCheck;
   /** True if an engine that works, and that one agent uses alone, has a container of the key. */
   hasContainer(machine: string, key: ServiceKey): boolean;
+  /** Undefined in worlds without streams. */
+  streams(): StreamCheck | undefined;
 }
 
 export class ProtocolCheck implements Tap {
@@ -48,17 +51,20 @@ export class ProtocolCheck implements Tap {
   readonly #leases: LeaseCheck;
   readonly #contact: HostContactCheck;
   readonly #hasContainer: ProtocolCheckOptions['hasContainer'];
+  readonly #streams: ProtocolCheckOptions['streams'];
 
-  constructor({ world, ledger, starts, contact, hasContainer }: ProtocolCheckOptions) {
+  constructor({ world, ledger, starts, contact, hasContainer, streams }: ProtocolCheckOptions) {
     this.#world = world;
     this.#ledger = ledger;
     this.#starts = starts;
     this.#contact = contact;
     this.#hasContainer = hasContainer;
+    this.#streams = streams;
     this.#leases = new LeaseCheck(world, ledger);
   }
 
   sent(link: Link, direction: Direction, frame: Frame): void {
+    if (this.#streams()?.passes(link, direction, frame)) return;
     const state = this.#stateOf(link);
     if (typeof frame !== 'string') this.#chunk(link, state, frame);
     else if (direction === 'up') this.#sentUp(link, state, JSON.parse(frame) as Up);

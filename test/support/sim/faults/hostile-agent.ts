@@ -74,7 +74,8 @@ const forgeries: Record<string, Forgery> = {
   },
   'reports of other hosts again': (link, { world, network }) => {
     const others = [...network.links].filter(({ hostId }) => hostId !== link.hostId);
-    const frames = others.flatMap(({ history }) => history);
+    // Its own streams have the numbers of those of others, and are its own to spoil.
+    const frames = others.flatMap(({ history }) => history).filter((frame) => !isOfStream(frame));
     if (frames.length === 0) return [];
     const message = JSON.parse(world.pick(frames)) as Up;
     return [JSON.stringify(message.type === 'report' ? { ...message, sequence: USED_SEQUENCE } : message)];
@@ -183,6 +184,8 @@ function falseStarts(simulation: Simulation, link: Link): (hello: string) => str
     return JSON.stringify({ ...hello, inventory: [...hello.inventory, lie(later, simulation)] });
   };
 }
+
+const isOfStream = (frame: string): boolean => frame.startsWith('{"type":"stream.');
 
 const isElsewhere = (row: Row, { hostId }: Link): boolean =>
   row.host_id !== null && row.host_id !== hostId && row.status !== 'inactive';

@@ -2,13 +2,16 @@
 
 import { type Config, readConfig } from '../../../../agent/config.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
+import type { Target } from '../../../../agent/engine/streams/target.ts';
 import { serveAgent } from '../../../../agent/serving.ts';
+import type { StreamTarget } from '../../../../shared/streams/targets.ts';
 import { noCredentials, noSecrets } from '../../fixtures/assignments.ts';
 import { DEPLOYMENT } from '../plane/control-plane.ts';
 import { Disk } from '../world/disk.ts';
 import type { Dialler, Network } from '../world/network.ts';
 import { Route } from '../world/pipe.ts';
 import { Process, type World } from '../world/time.ts';
+import type { SimContainer } from './container.ts';
 import { SimEngine, type SimEngineOptions } from './engine.ts';
 import { dialling, WebSocket } from './ws.ts';
 
@@ -19,6 +22,8 @@ export interface MachineOptions extends SimEngineOptions {
   urls: string | undefined;
   /** Id with which the host is registered from the start. */
   hostId: number;
+  /** Connects a stream to a port of a container. Undefined: the agents of this world open none. */
+  connect: ((container: SimContainer | undefined, target: StreamTarget) => Promise<Target>) | undefined;
   /** Called when the agent logs that it lost output of a service, or that a start failed. */
   lost(service: number): void;
   /** Called when the lease of the agent, which acts alone on a machine that works, has expired. */
@@ -122,7 +127,7 @@ export class Machine {
 
   startAgent(): void {
     if (!this.powered) return;
-    const { network } = this.#options;
+    const { network, connect } = this.#options;
     const world = this.#world;
     const process = new Process(`${this.name}/${++this.#starts}`);
     const stop = new AbortController();
@@ -152,6 +157,9 @@ export class Machine {
         punchHole: async () => {},
         fetchSecrets: noSecrets,
         fetchCredentials: noCredentials,
+        ...(connect && {
+          connectContainer: async ({ id }, target) => connect(this.engine.containers.get(id), target),
+        }),
         stopSignal: stop.signal,
         uptimeMs: () => world.nowMs - this.#bootMs,
       }),

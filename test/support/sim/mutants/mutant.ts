@@ -10,6 +10,8 @@ export interface Mutant {
   faults?: readonly FaultName[];
   /** True if the search for it needs worlds with standbys. It has no others, and other searches have none. */
   standby?: boolean;
+  /** The same for worlds with streams. */
+  streams?: boolean;
 }
 
 /** Applies the mutant to the source. Throws if the line does not occur exactly once. */

@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts';
 import { planeMutants } from './plane-mutants.ts';
 import { schedulingMutants } from './scheduling-mutants.ts';
 import { standbyMutants } from './standby-mutants.ts';
+import { streamMutants } from './stream-mutants.ts';
 
 export const mutants: readonly Mutant[] = [
   ...planeMutants,
@@ -12,4 +13,5 @@ export const mutants: readonly Mutant[] = [
   ...agentMutants,
   ...standbyMutants,
   ...gatewayMutants,
+  ...streamMutants,
 ];

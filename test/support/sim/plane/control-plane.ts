@@ -17,8 +17,10 @@ import { openLogsFrom } from '../../../../control-plane/coordinator/runtime/gate
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
 import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/object-alarm.ts';
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
+import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
+import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import {
   type Accepted,
   type Link,
@@ -74,7 +76,7 @@ export class ControlPlane implements Server {
   isRetired = false;
   process: Process;
   coordinator: CoordinatorApi;
-  readonly #agents: Pick<Agents, 'connect'>;
+  readonly #agents: Pick<Agents, 'connect' | 'session'>;
   readonly #standby: Standby | undefined;
   readonly #world: World;
   readonly #network: Network;
@@ -220,6 +222,17 @@ export class ControlPlane implements Server {
     const { gateways } = this.#options;
     if (!gateways) return coordinator.openLog(...args);
     return openLogsFrom(coordinator, (gateway) => gateways.at(gateway).stub(this.process))(...args);
+  }
+
+  /** What a stream of a client here requires, if agents are connected here. */
+  streamDeps(rules: StreamRules): StreamSessionDeps {
+    return {
+      clock: { ...clockOf(this.#world, this.process), monotonicMs: () => this.#world.nowMs },
+      rules,
+      permit: (...args) => this.coordinator.permitStream(...args),
+      left: (id) => this.coordinator.leaveStream(id),
+      streamsAt: async ({ hostId }) => this.#agents.session(hostId)?.peer.streams,
+    };
   }
 
   /** `silently` means without closing its connections, as after a power failure. */

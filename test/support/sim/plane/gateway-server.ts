@@ -5,12 +5,16 @@
 import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { type ConnectionState, Gateway } from '../../../../control-plane/coordinator/gateways/gateway.ts';
 import type { GatewayLink } from '../../../../control-plane/coordinator/runtime/object-links.ts';
+import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { holdMs } from '../../../../control-plane/core/model/host.ts';
+import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import { type Accepted, type Link, type Network, REMOVED, type Server } from '../world/network.ts';
 import { Process, type World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { GatewayCalls } from './gateway-calls.ts';
+import { clockOf } from './plane-gateway-links.ts';
 import { RelayCheck } from './relay-check.ts';
+import { RemotePermit } from './remote-permit.ts';
 
 type Served = Awaited<ReturnType<Gateway['openLog']>>;
 
@@ -20,6 +24,7 @@ interface Attached {
   id: string;
   /** Undefined for a connection that begins. */
   state: ConnectionState | undefined;
+  connection?: AgentConnection;
 }
 
 export class GatewayServer implements Server {
@@ -113,6 +118,49 @@ export class GatewayServer implements Server {
     };
   }
 
+  /** What a stream of a client here requires. */
+  streamDeps(rules: StreamRules): StreamSessionDeps {
+    const world = this.#world;
+    const memory = this.#memory;
+    const gateway = this.#gateway;
+    const call = <T>(run: (coordinator: ControlPlane) => Promise<T>): Promise<T> => {
+      const coordinator = this.#coordinator();
+      const to = () => coordinator?.process;
+      return this.#calls.call(memory, to, () => {
+        const answer = run(coordinator as ControlPlane);
+        // It may fail before the answer has arrived.
+        answer.catch(() => {});
+        return answer;
+      });
+    };
+    return {
+      clock: { ...clockOf(world, memory), monotonicMs: () => world.nowMs },
+      rules,
+      permit: async (...args) => {
+        const permits: RemotePermit[] = [];
+        let isAbandoned = false;
+        try {
+          const answer = await call(async (coordinator) => {
+            const { process } = coordinator;
+            const permit = await coordinator.coordinator.permitStream(...args);
+            const remote = new RemotePermit(world, process, permit);
+            permits.push(remote);
+            // A call that has made two returns the first.
+            if (isAbandoned || permits.length > 1) remote.abandon();
+            return remote.stream;
+          });
+          return answer;
+        } catch (error) {
+          isAbandoned = true;
+          for (const permit of permits) permit.abandon();
+          throw error;
+        }
+      },
+      left: (id) => call((coordinator) => coordinator.coordinator.leaveStream(id)),
+      streamsAt: ({ gateway: at }) => gateway.streamsOf(at),
+    };
+  }
+
   /** Ends the object and its sockets. */
   kill(silently: boolean): void {
     this.#world.note(`${this.name} is killed`);
@@ -125,8 +173,10 @@ export class GatewayServer implements Server {
     this.#gateway = this.#wake();
   }
 
-  /** Ends the object's memory only. */
+  /** Ends the object's memory only, unless it has the sockets of clients. */
   sleep(): void {
+    if ([...this.#attached.values()].some(({ connection }) => connection && connection.streams.size > 0))
+      return;
     this.#world.note(`${this.name} sleeps`);
     this.#endMemory();
     this.#gateway = this.#wake();
@@ -205,6 +255,7 @@ export class GatewayServer implements Server {
     const connection = this.#world.enter(memory, () =>
       this.#gateway.open(socket, link.hostId, id, changed, attached.state),
     );
+    attached.connection = connection;
     // Its memory runs what the socket brings.
     const receive = connection.receive.bind(connection);
     const closed = connection.closed.bind(connection);

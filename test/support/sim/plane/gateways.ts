@@ -9,6 +9,8 @@ import { GatewayServer } from './gateway-server.ts';
 export class Gateways {
   readonly calls: GatewayCalls;
   readonly #servers = new Map<number, GatewayServer>();
+  /** The gateway of a host. */
+  readonly of: (hostId: number) => GatewayServer;
   readonly #make: (number: number) => GatewayServer;
 
   /** `coordinator` returns the control plane that calls reach at the time. */
@@ -22,7 +24,8 @@ export class Gateways {
     this.calls = calls;
     this.#make = (number) => new GatewayServer(number, world, network, calls, coordinator, lostAfterMs);
     const hostsPerGateway = calls.pick([1, 2, 100]);
-    network.gatewayOf = (hostId) => this.at(gatewayOf(hostId, hostsPerGateway));
+    this.of = (hostId) => this.at(gatewayOf(hostId, hostsPerGateway));
+    network.gatewayOf = this.of;
   }
 
   get numbers(): number[] {

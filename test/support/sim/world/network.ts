@@ -335,8 +335,8 @@ export class Link {
     const { world, tap } = this.#network;
     const from = direction === 'up' ? this.process : this.end;
     if (!world.step(from, `a frame ${direction}`)) return;
-    // The coordinator has sent it before, unless it is about a log.
-    const isRelayed = direction === 'down' && this.relayed && !String(frame).startsWith('{"type":"logs.');
+    // The coordinator has sent it before, unless it is about a log or a stream.
+    const isRelayed = direction === 'down' && this.relayed && isOfSession(frame);
     if (isRelayed) this.relayed?.down.cameOut(String(frame));
     else tap.sent(this, direction, frame);
     this.#pipes[direction].send(() => this.#arrive(direction, frame));
@@ -400,11 +400,15 @@ export class Link {
   }
 }
 
+/** Whether a gateway passes the frame on between the agent and the coordinator. */
+const isOfSession = (frame: Frame): boolean =>
+  typeof frame === 'string' && !/^\{"type":"(logs|stream)\./.test(frame);
+
 /** The message in a frame as the coordinator receives it; undefined for any other frame. */
 function sessionMessageIn(frame: Frame): string | undefined {
   try {
     const message = typeof frame === 'string' ? decodeUp(frame) : undefined;
-    return message && message.type !== 'logs.end' ? encode(message) : undefined;
+    return message && isOfSession(frame) ? encode(message) : undefined;
   } catch {
     return undefined;
   }

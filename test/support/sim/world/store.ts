@@ -77,6 +77,7 @@ async function empty(db: Db, nowMs: number): Promise<void> {
     'unknown_services',
     'audit',
     'user_secrets',
+    'sessions',
     'sim_log',
   ])
     await db.query(`DELETE FROM ${table}`);

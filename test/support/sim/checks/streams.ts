@@ -1,0 +1,243 @@
+/**
+ * Stream check: bytes arrive in order and only within credit, every stream ends for its client with a reason,
+ * bounds hold and are free again afterwards, and nothing stays open at an agent (C302 to C307).
+ */
+import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import { decodeChunk } from '../../../../shared/protocol/codec.ts';
+import type { Down } from '../../../../shared/protocol/down.ts';
+import type { Up } from '../../../../shared/protocol/up.ts';
+import { STREAM_NUMBERS, STREAM_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import type { StreamTarget } from '../machine/stream-target.ts';
+import type { Direction, Frame, Link } from '../world/network.ts';
+import type { Process, World } from '../world/time.ts';
+
+/** A stream as the check knows it. */
+export interface KnownStream {
+  /** The port, which no other stream of the run has. */
+  readonly port: number;
+  readonly service: number;
+  readonly userId: number;
+  /** The control plane that relays it. */
+  readonly process: Process;
+  readonly beganMs: number;
+  /** Null while it is open. */
+  endedMs: number | null;
+  /** When its request for a permit was answered; null until then. */
+  answeredMs: number | null;
+  /** True while it has a permit. */
+  readonly isHeld: boolean;
+}
+
+/** What may still be sent, by direction, and the directions that have ended. */
+interface Credits {
+  up: number;
+  down: number;
+  hasEnded: boolean;
+}
+
+/** How much longer than its longest time a stream may be open. */
+const SLACK_MS = 30_000;
+/** The next heartbeat of a permit, after a call that was late or lost. */
+const REMOTE_MS = 130_000;
+/** No two streams have the same bytes. */
+export const bytesOf = (salt: number, from: number, length: number): Uint8Array =>
+  Uint8Array.from({ length }, (_, at) => byteAt(salt, from + at));
+const byteAt = (salt: number, at: number): number => (salt * 31 + at * 7 + (at >> 8)) & 0xff;
+/** Bytes of the client have another salt. */
+export const clientSalt = (port: number): number => port + 101;
+
+const FULL = /^(You have|The service has|The host of the service has|All users together have) (\d+) streams/;
+
+export class StreamCheck {
+  readonly world: World;
+  readonly rules: StreamRules;
+  readonly #streams: KnownStream[] = [];
+  readonly #targets = new Set<StreamTarget>();
+  /** Bytes that each port has sent. */
+  readonly #sent = new Map<number, number>();
+  readonly #isRemote: boolean;
+  readonly #credits = new WeakMap<Link, Map<number, Credits>>();
+
+  /** `isRemote`: permits are in another process than streams, which learns of their ends later. */
+  constructor(world: World, rules: StreamRules, isRemote: boolean) {
+    this.#isRemote = isRemote;
+    this.world = world;
+    this.rules = rules;
+  }
+
+  /** What is still open although it should not be. */
+  open(): string[] {
+    const targets = [...this.#targets].filter(({ owner }) => owner?.alive);
+    const streams = this.#streams.filter(({ endedMs }) => endedMs === null);
+    return [
+      ...streams.map(({ port }) => `stream ${port} is open`),
+      ...(targets.length > 0 ? [`agents have ${targets.length} streams open`] : []),
+    ];
+  }
+
+  began(stream: KnownStream): void {
+    this.#streams.push(stream);
+    this.world.count('stream: requested');
+  }
+
+  /** A stream has got its permit. */
+  permitted({ process, userId, service }: KnownStream): void {
+    const { inTotal, perUser, perService } = this.rules;
+    if (this.#isRemote) return;
+    // A permit that has ended is free at once, and its stream a moment later.
+    this.world.after(0, () => {
+      const held = this.#streams.filter((one) => one.isHeld && one.process === process);
+      const counts = [
+        [held.length, inTotal],
+        [held.filter((one) => one.userId === userId).length, perUser],
+        [held.filter((one) => one.service === service).length, perService],
+      ] as const;
+      for (const [count, limit] of counts)
+        if (count > limit) this.world.violate(`${count} streams are open, ${limit} at most are allowed`);
+    });
+  }
+
+  opened(stream: KnownStream): void {
+    this.world.count('stream: opened');
+    const mostMs = this.rules.totalMs + SLACK_MS;
+    this.world.after(mostMs, () => {
+      if (stream.endedMs === null && stream.process.alive)
+        this.world.violate(`stream ${stream.port} is open ${mostMs} ms after it was opened`);
+    });
+  }
+
+  /** The client has left, or its control plane has ended. */
+  gone(stream: KnownStream, why: string): void {
+    if (stream.endedMs !== null) return;
+    stream.endedMs = this.world.nowMs;
+    this.world.count(`stream: ${why}`);
+    this.world.note(`stream ${stream.port}: ${why}`);
+  }
+
+  /** `reason`: what the client was told; undefined if it is complete. */
+  ended(stream: KnownStream, reason: string | undefined): void {
+    if (stream.endedMs !== null) return;
+    stream.endedMs = this.world.nowMs;
+    this.world.count(`stream: ended ${reason === undefined ? 'complete' : 'with a reason'}`);
+    this.world.note(`stream ${stream.port} ends: ${reason ?? 'complete'}`);
+    if (reason === '') this.world.violate(`stream ${stream.port} ends without a reason`);
+    const [, whose = '', limit = ''] = FULL.exec(reason ?? '') ?? [];
+    if (limit === '') return;
+    this.world.count('stream: refused for a bound');
+    // Those that have ended since the request may have counted, and those whose permit came after their end.
+    const sinceMs = stream.beganMs - (this.#isRemote ? REMOTE_MS : 0);
+    const others = this.#streams.filter(
+      (one) =>
+        one !== stream && (this.#isRemote || one.process === stream.process) && holdsUntilMs(one) >= sinceMs,
+    );
+    const counted = others.filter((one) => sharesBound(whose, one, stream)).length;
+    if (counted < Number(limit))
+      this.world.violate(`stream ${stream.port} is refused beside ${counted} others: ${reason}`);
+  }
+
+  /** A target has the bytes of a client. */
+  taken(port: number, from: number, bytes: Uint8Array): void {
+    this.world.count('stream: bytes to a service', bytes.length);
+    this.#assertOrder(clientSalt(port), from, bytes, `stream ${port}, at the service`);
+  }
+
+  /** A client has received bytes. `unread`: those of which no mark was returned. */
+  received(port: number, from: number, bytes: Uint8Array, unread: number): void {
+    this.world.count('stream: bytes to a client', bytes.length);
+    this.#assertOrder(port, from, bytes, `stream ${port}, at the client`);
+    if (unread > STREAM_WINDOW_BYTES)
+      this.world.violate(`stream ${port}: the client has ${unread} bytes unread`);
+  }
+
+  /** A port has sent so many bytes in all. */
+  sent(port: number, total: number): void {
+    this.#sent.set(port, total);
+  }
+
+  /** A client has received so many bytes in all, and their end. */
+  complete(port: number, received: number): void {
+    this.world.count('stream: output ended');
+    const sent = this.#sent.get(port) ?? 0;
+    if (sent !== received) this.world.violate(`stream ${port} ends with ${received} of ${sent} bytes`);
+  }
+
+  connected(port: number, target: StreamTarget): void {
+    this.world.count('stream: connected');
+    this.#targets.add(target);
+    // A new coordinator does not count the streams of the last one, which end a moment later.
+    const perHost = this.rules.perHost * (this.#isRemote ? 2 : 1);
+    // One whose stream has ended meanwhile is disconnected at once.
+    this.world.after(0, () => {
+      const count = [...this.#targets].filter(({ owner }) => owner === target.owner).length;
+      if (count > perHost)
+        this.world.violate(`stream ${port}: an agent has ${count} streams, more than ${perHost}`);
+    });
+  }
+
+  disconnected(target: StreamTarget): void {
+    this.#targets.delete(target);
+  }
+
+  /** A frame between an agent and its control plane. True if it has the bytes of a stream. */
+  passes(link: Link, direction: Direction, frame: Frame): boolean {
+    if (typeof frame === 'string') {
+      if (frame.startsWith('{"type":"stream.')) this.#message(link, direction, JSON.parse(frame));
+      return false;
+    }
+    const { stream, payload } = decodeChunk(frame);
+    if (stream < STREAM_NUMBERS) return false;
+    const credits = this.#creditsOf(link).get(stream);
+    if (!credits) this.world.violate(`${link.name}: bytes of the unknown stream ${stream}`);
+    else {
+      credits[direction] -= payload.length;
+      if (credits[direction] < 0)
+        this.world.violate(
+          `${link.name}: ${-credits[direction]} bytes ${direction} beyond the credit of a stream`,
+        );
+      if (direction === 'up' && credits.hasEnded)
+        this.world.violate(`${link.name}: bytes after the end of a stream`);
+    }
+    return true;
+  }
+
+  #message(link: Link, direction: Direction, message: Up | Down): void {
+    if (message.type === 'stream.open') {
+      const { stream, credit } = message;
+      this.#creditsOf(link).set(stream, { up: credit, down: 0, hasEnded: false });
+      return;
+    }
+    const credits = 'stream' in message ? this.#creditsOf(link).get(message.stream) : undefined;
+    if (!credits) return;
+    if (message.type === 'stream.opened') credits.down = message.credit;
+    if (message.type === 'stream.end' && direction === 'up') credits.hasEnded = true;
+    if (message.type !== 'stream.credit') return;
+    const of = direction === 'up' ? 'down' : 'up';
+    credits[of] += message.bytes;
+    if (credits[of] > STREAM_WINDOW_BYTES)
+      this.world.violate(`${link.name}: a credit of ${credits[of]} bytes, at most ${STREAM_WINDOW_BYTES}`);
+  }
+
+  #assertOrder(salt: number, from: number, bytes: Uint8Array, where: string): void {
+    for (let at = 0; at < bytes.length; at++)
+      if (bytes[at] !== byteAt(salt, from + at)) {
+        this.world.violate(`${where}: byte ${from + at} is not the one that was sent`);
+        return;
+      }
+  }
+
+  #creditsOf(link: Link): Map<number, Credits> {
+    const known = this.#credits.get(link) ?? new Map<number, Credits>();
+    this.#credits.set(link, known);
+    return known;
+  }
+}
+
+/** Until when it may count for bounds. */
+const holdsUntilMs = ({ endedMs, answeredMs }: KnownStream): number =>
+  Math.max(endedMs ?? Number.POSITIVE_INFINITY, answeredMs ?? Number.POSITIVE_INFINITY);
+
+/** A service may have moved since its host was looked up, so that the bound of a host is judged by all. */
+function sharesBound(whose: string, one: KnownStream, other: KnownStream): boolean {
+  if (whose === 'You have') return one.userId === other.userId;
+  return whose !== 'The service has' || one.service === other.service;
+}

@@ -1,0 +1,206 @@
+/**
+ * A client of a stream in a simulation: the real session of the control plane, on a socket that delivers a
+ * moment later. It sends, reads, stalls, ends and leaves as its random choices state.
+ */
+import {
+  StreamSession,
+  type StreamSessionDeps,
+} from '../../../../control-plane/coordinator/streams/stream-session.ts';
+import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
+import { type ServerMessage, serverSchema } from '../../../../shared/streams/client-messages.ts';
+import { STREAM_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { bytesOf, clientSalt, type KnownStream, type StreamCheck } from '../checks/streams.ts';
+import type { Chances } from '../machine/stream-target.ts';
+import type { Process, World } from '../world/time.ts';
+
+export interface StreamClientOptions {
+  world: World;
+  check: StreamCheck;
+  chances: Chances;
+  /** The process of its session, at a control plane or gateway. */
+  process: Process;
+  port: number;
+  request: StreamRequest;
+  deps: StreamSessionDeps;
+}
+
+const LATENCY_MS = 1;
+const LOOK_MS = 1_000;
+const MAX_PAUSE_MS = 3_000;
+const MAX_SENT_BYTES = 400_000;
+const MAX_FRAME_BYTES = 100_000;
+const COMPLETE = 1000;
+
+export class StreamClient implements KnownStream {
+  readonly port: number;
+  readonly service: number;
+  readonly userId: number;
+  readonly process: Process;
+  readonly beganMs: number;
+  endedMs: number | null = null;
+  answeredMs: number | null = null;
+  isHeld = false;
+  #isOverAtServer = false;
+  readonly #options: StreamClientOptions;
+  readonly #session: StreamSession;
+  readonly #isGreedy: boolean;
+  readonly #stalls: boolean;
+  readonly #wanted: number;
+  #credit = 0;
+  #sent = 0;
+  #received = 0;
+  /** Bytes before the last mark that was returned. */
+  #returned = 0;
+  #isClosed = false;
+  #hasOutputEnded = false;
+  #reason: string | undefined;
+
+  /** Must be called in the process of the control plane. */
+  constructor(options: StreamClientOptions) {
+    const { world, check, chances, process, port, request, deps } = options;
+    this.#options = options;
+    this.port = port;
+    this.service = request.serviceId;
+    this.userId = request.subscriber.userId;
+    this.process = process;
+    this.beganMs = world.nowMs;
+    this.#isGreedy = chances.chance(0.03);
+    this.#stalls = chances.chance(0.1);
+    this.#wanted = chances.between(0, MAX_SENT_BYTES);
+    const socket = {
+      send: (data: string | Uint8Array) => this.#later(() => this.#arrives(data)),
+      close: (code: number) => {
+        this.#over();
+        this.#later(() => this.#closes(code));
+      },
+    };
+    this.#session = new StreamSession(socket, request, { ...deps, permit: this.#permit(deps.permit) });
+    check.began(this);
+    this.#toServer(JSON.stringify({ type: 'forward', port }));
+    if (chances.chance(0.3)) world.after(chances.between(1, 40_000), () => this.#leaves());
+    this.#watch();
+  }
+
+  #permit(obtain: StreamSessionDeps['permit']): StreamSessionDeps['permit'] {
+    const { world, check } = this.#options;
+    return async (...args) => {
+      try {
+        const permit = await obtain(...args);
+        this.isHeld = !this.#isOverAtServer;
+        check.permitted(this);
+        return permit;
+      } finally {
+        this.answeredMs = world.nowMs;
+      }
+    };
+  }
+
+  #over(): void {
+    this.#isOverAtServer = true;
+    this.isHeld = false;
+  }
+
+  #arrives(data: string | Uint8Array): void {
+    if (this.endedMs !== null) return;
+    const { world } = this.#options;
+    if (this.#isClosed) world.violate(`stream ${this.port} goes on after its close`);
+    if (typeof data === 'string') this.#obeys(serverSchema.parse(JSON.parse(data)));
+    else this.#takes(data);
+  }
+
+  #takes(data: Uint8Array): void {
+    const { world, check } = this.#options;
+    if (this.#hasOutputEnded) world.violate(`stream ${this.port} has bytes after its end`);
+    check.received(this.port, this.#received, data, this.#received + data.length - this.#returned);
+    this.#received += data.length;
+  }
+
+  #obeys(message: ServerMessage): void {
+    const { check, chances, world } = this.#options;
+    if (message.type === 'opened') {
+      check.opened(this);
+      this.#credit = message.credit;
+      void this.#sends();
+    } else if (message.type === 'credit') this.#addCredit(message.bytes);
+    else if (message.type === 'mark') this.#returns(message.mark, this.#received);
+    else if (message.type === 'reset') this.#reason = message.message;
+    else {
+      this.#hasOutputEnded = true;
+      check.complete(this.port, this.#received);
+      if (chances.chance(0.8)) world.after(chances.between(1, MAX_PAUSE_MS), () => this.#ends());
+    }
+  }
+
+  #returns(mark: string, upTo: number): void {
+    const { world, chances } = this.#options;
+    if (this.#stalls) return;
+    world.after(chances.between(1, chances.chance(0.1) ? 20_000 : 50), () => {
+      this.#returned = Math.max(this.#returned, upTo);
+      this.#toServer(JSON.stringify({ type: 'read', mark }));
+    });
+  }
+
+  #addCredit(bytes: number): void {
+    this.#credit += bytes;
+    if (this.#credit > STREAM_WINDOW_BYTES)
+      this.#options.world.violate(`stream ${this.port}: the client has a credit of ${this.#credit} bytes`);
+  }
+
+  async #sends(): Promise<void> {
+    const { world, chances } = this.#options;
+    while (this.endedMs === null && this.#sent < this.#wanted) {
+      const most = this.#isGreedy ? STREAM_WINDOW_BYTES : this.#credit;
+      const length = Math.min(most, this.#wanted - this.#sent, chances.between(1, MAX_FRAME_BYTES));
+      if (length > 0) {
+        this.#credit -= length;
+        this.#toServer(bytesOf(clientSalt(this.port), this.#sent, length));
+        this.#sent += length;
+      }
+      await world.pause(chances.between(1, MAX_PAUSE_MS));
+    }
+    if (chances.chance(0.3)) this.#ends();
+  }
+
+  #ends(): void {
+    if (this.#sent >= this.#wanted) this.#toServer('{"type":"end"}');
+  }
+
+  #leaves(): void {
+    if (this.endedMs !== null) return;
+    this.#over();
+    this.#options.world.enter(this.process, () => this.process.alive && this.#session.closed());
+    this.#options.check.gone(this, 'left by its client');
+  }
+
+  #closes(code: number): void {
+    if (this.#isClosed) this.#options.world.violate(`stream ${this.port} is closed twice`);
+    this.#isClosed = true;
+    if (this.endedMs !== null) return;
+    const isComplete = code === COMPLETE && this.#hasOutputEnded;
+    this.#options.check.ended(this, this.#reason ?? (isComplete ? undefined : ''));
+    this.#options.world.enter(this.process, () => this.process.alive && this.#session.closed());
+  }
+
+  /** The end of its control plane ends its connection. */
+  #watch(): void {
+    if (this.endedMs !== null) return;
+    if (!this.process.alive) this.#options.check.gone(this, 'lost with its control plane');
+    else this.#options.world.after(LOOK_MS, () => this.#watch());
+  }
+
+  #toServer(data: string | Uint8Array): void {
+    this.#options.world.after(
+      LATENCY_MS,
+      () => {
+        if (this.endedMs === null && !this.#isClosed) this.#session.receive(data);
+      },
+      this.process,
+    );
+  }
+
+  /** What a process has sent arrives even if it has ended. */
+  #later(run: () => void): void {
+    const { world } = this.#options;
+    world.after(LATENCY_MS, () => world.enter(undefined, run));
+  }
+}

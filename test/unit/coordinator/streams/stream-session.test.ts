@@ -1,0 +1,110 @@
+/** One client of a stream before its stream is open: what ends it, and what it leaves. */
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import {
+  StreamSession,
+  type StreamSessionDeps,
+} from '../../../../control-plane/coordinator/streams/stream-session.ts';
+import { OperationError } from '../../../../control-plane/core/model/errors.ts';
+import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
+import { TestClock } from '../../../support/rigs/test-clock.ts';
+
+const PLACE = { key: { service: 7, generation: 1 }, hostId: 1, gateway: null };
+const REQUEST: StreamRequest = {
+  ...{ purpose: 'forward', serviceId: 7, hostId: 1 },
+  subscriber: {
+    ...{ userId: 1, credentialVersion: 1, ownerId: 1 },
+    ...{ credential: { by: 'password' }, use: { kind: 'exec-service' } },
+  },
+  doer: {
+    ...{ userId: 1, username: 'ada', credential: 'password', tokenId: null, address: null },
+    ...{ requestId: null },
+  },
+};
+
+/** A client that has sent its request. */
+function begin(deps: Partial<StreamSessionDeps>) {
+  const clock = new TestClock();
+  const toAgent: string[] = [];
+  const streams = new OpenStreams({
+    ...{ traffic: { toServices: 0, fromServices: 0 }, sendBytes: () => {}, refused: () => {} },
+    sendText: ({ type }) => toAgent.push(type),
+  });
+  const permit = new TransformStream<Uint8Array, Uint8Array>();
+  const sent: string[] = [];
+  const closes: number[] = [];
+  let left = 0;
+  const session = new StreamSession(
+    { send: (data) => sent.push(String(data)), close: (code) => closes.push(code) },
+    REQUEST,
+    {
+      ...{ clock, rules: defaultStreamRules, permit: async () => permit.readable },
+      left: async () => {
+        left += 1;
+      },
+      streamsAt: async () => streams,
+      ...deps,
+    },
+  );
+  session.receive(JSON.stringify({ type: 'forward', port: 80 }));
+  const given = () => permit.writable.getWriter().write(Buffer.from(`${JSON.stringify(PLACE)}\n`));
+  return { session, clock, streams, toAgent, sent, closes, left: () => left, given };
+}
+
+const turns = async () => {
+  for (let n = 0; n < 5; n++) await setImmediate();
+};
+
+test('C305: a client that leaves while its host is looked up leaves no stream at the agent', async () => {
+  const found = Promise.withResolvers<OpenStreams | undefined>();
+  const one = begin({ streamsAt: () => found.promise });
+  void one.given();
+  await turns();
+  one.session.closed();
+  found.resolve(one.streams);
+  await turns();
+  expect([one.toAgent, one.streams.size, one.left()]).toEqual([[], 0, 1]);
+});
+test('C307: a stream without a permit ends after 60 s, and returns a permit that comes later', async () => {
+  const answer = Promise.withResolvers<ReadableStream<Uint8Array>>();
+  const one = begin({ permit: () => answer.promise });
+  one.clock.pass(59_999);
+  expect(one.closes).toEqual([]);
+  one.clock.pass(1);
+  expect([one.sent.join(), one.closes, one.left()]).toEqual([
+    expect.stringContaining('has not permitted the stream within 60 s'),
+    [1001],
+    1,
+  ]);
+  const late = new TransformStream<Uint8Array, Uint8Array>();
+  answer.resolve(late.readable);
+  await turns();
+  expect(one.left()).toBe(2);
+  await expect(late.writable.getWriter().write(new Uint8Array(1))).rejects.toBeUndefined();
+});
+test('C307: a permit whose answer is lost is returned, and one that is refused is not', async () => {
+  const lost = begin({ permit: () => Promise.reject(new Error('the object was reset')) });
+  await turns();
+  expect([lost.sent.join(), lost.closes, lost.left()]).toEqual([
+    expect.stringContaining('can not open the stream. Try again.'),
+    [1001],
+    1,
+  ]);
+  const refused = begin({ permit: () => Promise.reject(new OperationError('conflict', 'It has ended.')) });
+  await turns();
+  expect([refused.sent.join(), refused.closes, refused.left()]).toEqual([
+    expect.stringContaining('It has ended.'),
+    [1001],
+    0,
+  ]);
+});
+test('C307: a stream that is open is not bound by the time for a permit', async () => {
+  const one = begin({});
+  void one.given();
+  await turns();
+  expect(one.toAgent).toEqual(['stream.open']);
+  one.clock.pass(60_000);
+  expect(one.closes).toEqual([]);
+});
