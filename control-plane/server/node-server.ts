@@ -96,7 +96,8 @@ export function httpServer(
       if (response.socket) answerAlone(request.socket, errorResponse(tooManyChunks(), variant));
       else request.socket.destroy();
     };
-    joinChunks(request, isUntimed ? undefined : tooMany);
+    // After the answer, nobody reads what still comes.
+    joinChunks(request, tooMany, () => !isUntimed || response.writableEnded);
     pipeline.inTurn(request, response, (isExcess) => {
       const refused = isExcess ? connections.refuseExcess() : connections.begin(request, response);
       if (refused) return void refuse(response, errorResponse(refused, variant));
