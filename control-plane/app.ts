@@ -56,7 +56,7 @@ export interface AppDeps
   shopFiles: ShopFiles;
   webFile: ReadFile;
   acceptStream: AcceptStream;
-  /** Undefined if applications have no host names. */
+  /** Undefined if applications have neither host names nor paths. */
   apps?: AppSettings | undefined;
   download: OpenDownload;
   /** Bytes of the request bodies that are in memory at a time. */

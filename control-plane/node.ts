@@ -235,7 +235,7 @@ function metricsOf(config: NodeConfig, connections: () => Limit[]): MetricsSetti
   if (!access) return undefined;
   const delay = new EventLoopDelay();
   const ofProcess = () => [...limitFamilies(connections()), delay.family(), ...processFamilies()];
-  const counts = { http: new HttpCounts(), apps: config.BERTH_APPS_URL ? new AppCounts() : undefined };
+  const counts = { http: new HttpCounts(), apps: appsOf(config) ? new AppCounts() : undefined };
   return { access, maxHosts: config.BERTH_METRICS_HOSTS, ...counts, process: ofProcess };
 }
 

@@ -24,7 +24,7 @@ export interface WebDeps extends Context, InstallSources {
   personalTokenRules: PersonalTokenRules;
   maxSessionsPerUser: number;
   secretRules: SecretRules;
-  /** Undefined if applications have no host names. */
+  /** Undefined if applications have neither host names nor paths. */
   apps?: AppSettings | undefined;
   /** Undefined if nobody signs on by a provider. */
   signOns: SignOn | undefined;

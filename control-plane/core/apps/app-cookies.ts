@@ -31,16 +31,22 @@ export function cookiesOfApp(header: string): string | undefined {
 }
 
 /**
- * A Set-Cookie header as it may reach the browser: for this host only. Undefined if it must not be set: it
- * has a name of Berth's, or none.
+ * A Set-Cookie header as it may reach the browser: for this host only, and for paths below `prefix` only.
+ * Undefined if it must not be set: it has a name of Berth's, or none.
  */
-export function cookieForBrowser(header: string): string | undefined {
+export function cookieForBrowser(header: string, prefix = ''): string | undefined {
   if (/[^\t\x20-\x7e\x80-\uffff]/.test(header)) return undefined;
   const [pair = '', ...attributes] = header.split(';');
   const { name, value } = pairOf(pair);
   if (name === '' || isOfBerth(name, value)) return undefined;
-  const kept = attributes.filter((one) => pairOf(`${one}=`).name.toLowerCase() !== 'domain');
-  return [pair, ...kept].join(';');
+  const isNamed = (name: string) => (one: string) => pairOf(`${one}=`).name.toLowerCase() === name;
+  const kept = attributes.filter((one) => !isNamed('domain')(one));
+  if (prefix === '') return [pair, ...kept].join(';');
+  // The last one counts. Without any, the cookie is for the folder of the path that was requested.
+  const path = pairOf(kept.findLast(isNamed('path')) ?? '').value;
+  const isWithin = path === prefix || path.startsWith(`${prefix}/`);
+  const narrowed = path.startsWith('/') ? [` Path=${isWithin ? path : `${prefix}/`}`] : [];
+  return [pair, ...kept.filter((one) => !isNamed('path')(one)), ...narrowed].join(';');
 }
 
 interface Pair {

@@ -67,14 +67,17 @@ const NOT_FOR_BROWSER: ReadonlySet<string> = new Set([
   'status',
 ]);
 
-/** What the browser gets of the headers of an answer. Names are in lower case. */
-export function headersForBrowser(headers: Iterable<Header>): Header[] {
+/**
+ * What the browser gets of the headers of an answer. Names are in lower case. `prefix`: what each path of the
+ * application begins with.
+ */
+export function headersForBrowser(headers: Iterable<Header>, prefix = ''): Header[] {
   const all = [...headers].map(([name, value]): Header => [name.toLowerCase(), value]);
   const dropped = connectionOptions(all);
   const passed = all.flatMap(([name, value]): Header[] => {
     if (dropped.has(name) || NOT_FOR_BROWSER.has(name)) return [];
     if (name !== 'set-cookie') return [[name, value]];
-    const cookie = cookieForBrowser(value);
+    const cookie = cookieForBrowser(value, prefix);
     return cookie === undefined ? [] : [[name, cookie]];
   });
   return [

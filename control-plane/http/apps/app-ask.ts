@@ -1,6 +1,6 @@
 /**
  * Answers a web server that gets certificates on demand, such as Caddy: whether a domain is one of a live
- * application. Needs no login, and tells nothing else.
+ * application, or that of all paths. Needs no login, and tells nothing else.
  */
 import { Hono } from 'hono';
 import { appAt } from '../../core/apps/app-site.ts';
@@ -14,14 +14,15 @@ const MAX_LENGTH = 253;
 /** What a proxy adds to the requests of others. The web server itself asks without a proxy. */
 const OF_PROXIES = ['x-forwarded-for', 'forwarded', 'cf-ray'];
 
-export function askRoutes(context: Pick<Context, 'db'>, { site }: AppSettings): Hono {
+export function askRoutes(context: Pick<Context, 'db'>, { site, paths }: AppSettings): Hono {
   const routes = new Hono();
   routes.get(ASK_PATH, async (c) => {
     const domain = c.req.query('domain') ?? '';
     const isForwarded = OF_PROXIES.some((name) => c.req.header(name) !== undefined);
     if (isForwarded || domain.length > MAX_LENGTH || domain.includes(':')) return empty(404);
-    const port = site.port === '' ? '' : `:${site.port}`;
-    const name = appAt(site, `${domain}${port}`);
+    if (domain.toLowerCase() === paths?.hostname) return empty(200);
+    const port = !site || site.port === '' ? '' : `:${site.port}`;
+    const name = site && appAt(site, `${domain}${port}`);
     return empty(name && (await isLiveApp(context, name)) ? 200 : 404);
   });
   return routes;

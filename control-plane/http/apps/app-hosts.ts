@@ -4,7 +4,8 @@
  */
 import { Hono } from 'hono';
 import type { SecretSettings } from '../../core/accounts/secret.ts';
-import { appAt } from '../../core/apps/app-site.ts';
+import { namedBy } from '../../core/apps/app-place.ts';
+import type { AppName } from '../../core/apps/app-site.ts';
 import { AppCounts } from '../../core/metrics/app-counts.ts';
 import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
@@ -19,7 +20,7 @@ import { AppRequests, type AppRequestsDeps } from './app-requests.ts';
 export interface AppHostsDeps
   extends Omit<Context, 'turns' | 'seal'>,
     Pick<AppRequestsDeps, 'acceptApp' | 'addressOf'> {
-  /** Undefined if applications have no host names. */
+  /** Undefined if applications have neither host names nor paths. */
   apps?: AppSettings | undefined;
   secretKeys?: SecretSettings['secretKeys'];
   metrics?: MetricsSettings | undefined;
@@ -32,19 +33,20 @@ export interface AppHostsDeps
 }
 
 type Fetch = Hono['fetch'];
+type Named = AppName | 'paths' | null;
 
 /** `fetch`, which serves Berth's own addresses, with those of applications. */
 export function withAppHosts(deps: AppHostsDeps, fetch: Fetch): Fetch {
-  if (!deps.apps) return fetch;
-  const { site } = deps.apps;
+  const { apps: sites } = deps;
+  if (!sites) return fetch;
   const counts = deps.metrics?.apps ?? new AppCounts();
-  const apps = appRoutes(deps, deps.apps, counts);
+  const apps = appRoutes(deps, sites, counts);
   return (request, ...rest) => {
-    const named = appAt(site, hostOf(request.url));
+    const named = namedBy(sites, hostOf(request.url));
     const header = request.headers.get('host');
-    const inHeader = header === null ? named : appAt(site, header);
+    const inHeader = header === null ? named : namedBy(sites, header);
     if (named === undefined && inHeader === undefined) return fetch(request, ...rest);
-    if (named?.port !== inHeader?.port || named?.serviceId !== inHeader?.serviceId) {
+    if (!isSame(named ?? null, inHeader ?? null)) {
       counts.count('refused');
       return appAnswer(TWO_HOSTS, false);
     }
@@ -52,13 +54,18 @@ export function withAppHosts(deps: AppHostsDeps, fetch: Fetch): Fetch {
   };
 }
 
+const isSame = (one: Named, other: Named): boolean =>
+  one === other ||
+  (isApp(one) && isApp(other) && one.port === other.port && one.serviceId === other.serviceId);
+
+const isApp = (named: Named): named is AppName => named !== null && named !== 'paths';
+
 /** True for a request, as Node's server has it, that `withAppHosts` would not pass to Berth's routes. */
 export const isForApp = (
   apps: AppSettings | undefined,
   { url = '', headers }: { url?: string | undefined; headers: { host?: string | undefined } },
 ): boolean =>
-  apps !== undefined &&
-  [headers.host ?? '', hostOf(url)].some((host) => appAt(apps.site, host) !== undefined);
+  apps !== undefined && [headers.host ?? '', hostOf(url)].some((host) => namedBy(apps, host) !== undefined);
 
 /** Without making a URL of it, since every request of Berth comes by here. '' if it names none. */
 const hostOf = (url: string): string => /^https?:\/\/([^/?#\\]*)/i.exec(url)?.[1] ?? '';
@@ -77,7 +84,7 @@ function appRoutes(deps: AppHostsDeps, apps: AppSettings, counts: AppCounts): Ho
   routes.all('*', async (c) => {
     deps.assertActive?.();
     await deps.prepare?.();
-    return requests.answer(c, appAt(apps.site, hostOf(c.req.url)) ?? null);
+    return requests.answer(c, namedBy(apps, hostOf(c.req.url)) ?? null);
   });
   routes.onError((error, c) => {
     const known = toOperationError(error);

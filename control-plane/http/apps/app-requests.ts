@@ -1,10 +1,20 @@
-/** Requests at the host name of a web application: who may send them, and what passes. */
+/** Requests to web applications, at host names and at paths: who may send them, and what passes. */
 import { randomBytes } from 'node:crypto';
 import type { Context as HonoContext } from 'hono';
+import { generateCookie } from 'hono/cookie';
 import { entryOf } from '../../core/accounts/audit.ts';
-import { APP_COOKIE, cookieIn, VISIT_COOKIE } from '../../core/apps/app-cookies.ts';
+import { pathApp } from '../../core/apps/app-address.ts';
+import { cookieIn } from '../../core/apps/app-cookies.ts';
 import { headersForApp, headersForBrowser } from '../../core/apps/app-headers.ts';
-import { type AppName, appHostOf, appOriginOf } from '../../core/apps/app-site.ts';
+import {
+  type AppPlace,
+  idOfPlace,
+  nameOfPlace,
+  pathAt,
+  placeAtHost,
+  placeAtPath,
+} from '../../core/apps/app-place.ts';
+import type { AppName } from '../../core/apps/app-site.ts';
 import { type FetchFacts, isForeign, isPageVisit } from '../../core/apps/fetch-origin.ts';
 import type { AppCounts, AppResult } from '../../core/metrics/app-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
@@ -17,13 +27,12 @@ import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
 import type { AddressOf } from '../address.ts';
 import { plainAddress } from '../address.ts';
-import { ownCookie } from '../cookies.ts';
 import { retryAfterS, statusOf } from '../json/render.ts';
 import { originOf } from '../request.ts';
 import type { AcceptApp } from './accept-app.ts';
 import { type AppAnswer, appAnswer } from './app-answers.ts';
 
-/** Paths of Berth itself at the host name of an application, which are never passed on. */
+/** Paths of Berth itself at the place of an application, which are never passed on. */
 const OWN_PATHS = '/.berth/';
 const ENTER = `${OWN_PATHS}enter`;
 /** How long a browser may take for its login. */
@@ -41,12 +50,10 @@ export interface AppRequestsDeps {
   counts: AppCounts;
 }
 
-/** A request, and the application whose host it names. */
+/** A request, and the application that it names. */
 interface Asked {
   c: HonoContext;
-  name: AppName;
-  host: string;
-  origin: string;
+  place: AppPlace;
   url: URL;
   facts: FetchFacts;
   /** The Cookie header. */
@@ -62,28 +69,41 @@ export class AppRequests {
     this.#visits = new AppVisits(deps.context);
   }
 
-  /** `name`: null if the host names no application. */
-  async answer(c: HonoContext, name: AppName | null): Promise<Response> {
-    if (name === null) return this.#say(c, 'unknown', UNKNOWN);
-    const asked = this.#read(c, name);
-    const { url, facts } = asked;
-    if (url.pathname.startsWith(OWN_PATHS))
-      return url.pathname === ENTER && facts.method === 'GET'
+  /** `named`: what the host of the request names; null if that is no application. */
+  async answer(c: HonoContext, named: AppName | 'paths' | null): Promise<Response> {
+    const url = new URL(c.req.url);
+    const place = this.#placeOf(named, url);
+    if (!place) return this.#say(c, 'unknown', UNKNOWN);
+    const { prefix } = place;
+    // A cookie that an application sets without a path would be for all of them.
+    if (url.pathname === prefix) return redirect(`${prefix}/${url.search}`, [], 308);
+    const asked = this.#read(c, place, url);
+    const { facts } = asked;
+    if (url.pathname.startsWith(prefix + OWN_PATHS))
+      return url.pathname === prefix + ENTER && facts.method === 'GET'
         ? this.#enter(asked)
         : this.#say(c, 'unknown', NOTHING_HERE);
-    if (isForeign(facts, asked.origin)) return this.#say(c, 'refused', FOREIGN);
+    if (isForeign(facts, place.origin)) return this.#say(c, 'refused', FOREIGN);
     if (c.req.header('service-worker') !== undefined || facts.dest === 'serviceworker')
       return this.#say(c, 'refused', NO_WORKER);
-    const pass = cookieIn(asked.cookies, APP_COOKIE);
-    const account = pass === undefined ? undefined : await this.#visits.admit(pass, asked.host);
+    const pass = cookieIn(asked.cookies, place.cookies.pass);
+    const account = pass === undefined ? undefined : await this.#visits.admit(pass, idOfPlace(place));
     if (!account)
       return isPageVisit(facts) ? this.#leave(asked) : this.#say(c, 'unauthenticated', logIn(asked));
     const app = await usableApp(
       this.#deps.context,
       { ...account, origin: originOf(c, this.#deps.addressOf) },
-      name,
+      place.name,
     );
     return this.#pass(asked, app);
+  }
+
+  /** The proof of a path is verified when a ticket is granted: no pass is for one that is not genuine. */
+  #placeOf(named: AppName | 'paths' | null, { pathname }: URL): AppPlace | undefined {
+    const { site, paths } = this.#deps.apps;
+    if (named !== 'paths') return named && site ? placeAtHost(site, named) : undefined;
+    const app = pathApp(pathname);
+    return app && paths ? placeAtPath(paths, app) : undefined;
   }
 
   /** The answer to an error; undefined for an unforeseen one. */
@@ -100,7 +120,7 @@ export class AppRequests {
 
   /** Passes the request on to the application, if it is up. */
   async #pass(asked: Asked, app: UsableApp): Promise<Response> {
-    const { c } = asked;
+    const { c, place } = asked;
     const { service } = app;
     if (hasEnded(service)) return this.#say(c, 'ended', ENDED);
     const { hostId } = service;
@@ -108,7 +128,7 @@ export class AppRequests {
     try {
       const response = await this.#deps.acceptApp(c, this.#requestOf(asked, app, hostId));
       this.#deps.counts.count('passed');
-      return filtered(response);
+      return filtered(response, place.prefix);
     } catch (error) {
       if (!(error instanceof OperationError) || !['unavailable', 'conflict'].includes(error.code))
         throw error;
@@ -117,7 +137,7 @@ export class AppRequests {
   }
 
   #requestOf(
-    { c, name, host, url }: Asked,
+    { c, place: { name, host, scheme }, url }: Asked,
     { account, service, shared }: UsableApp,
     hostId: number,
   ): AppRequest {
@@ -130,8 +150,7 @@ export class AppRequests {
       method: c.req.raw.method,
       path: url.pathname + url.search,
       headers: headersForApp(c.req.raw.headers, {
-        host,
-        scheme: this.#deps.apps.site.scheme,
+        ...{ host, scheme },
         address: plainAddress(this.#deps.addressOf(c)),
         username: account.user.username,
       }),
@@ -145,39 +164,37 @@ export class AppRequests {
   }
 
   /** Sends a browser without a pass to Berth, with a secret that only this browser can bring back. */
-  #leave({ name, url, cookies }: Asked): Response {
-    const known = cookieIn(cookies, VISIT_COOKIE);
+  #leave({ place, url, cookies }: Asked): Response {
+    const known = cookieIn(cookies, place.cookies.visit);
     // Several pages may be opened at once: all of them have the same secret.
     const secret = known !== undefined && SECRET.test(known) ? known : randomBytes(32).toString('base64url');
     const next = url.pathname + url.search;
     const query = new URLSearchParams({
-      app: `${name.port}-${name.serviceId}`,
+      app: nameOfPlace(place),
       visit: digest(secret),
-      next: next.length <= MAX_NEXT_LENGTH ? next : '/',
+      next: next.length <= MAX_NEXT_LENGTH ? next : `${place.prefix}/`,
     });
     this.#deps.counts.count('log-in');
     return redirect(`${this.#deps.apps.publicUrl}/apps/open?${query}`, [
-      ownCookie(bare(VISIT_COOKIE), secret, true, { maxAgeS: VISIT_S }),
+      ownCookie(place, 'visit', secret, VISIT_S),
     ]);
   }
 
   /** Exchanges a ticket for a pass. */
-  async #enter({ c, host, url, cookies }: Asked): Promise<Response> {
+  async #enter({ c, place, url, cookies }: Asked): Promise<Response> {
     const ticket = url.searchParams.get('ticket') ?? '';
-    const secret = cookieIn(cookies, VISIT_COOKIE);
-    const entered = secret === undefined ? undefined : await this.#visits.enter(ticket, host, secret);
-    if (!entered) return this.#say(c, 'refused', NO_ENTRY);
+    const secret = cookieIn(cookies, place.cookies.visit);
+    const entered =
+      secret === undefined ? undefined : await this.#visits.enter(ticket, idOfPlace(place), secret);
+    if (!entered) return this.#say(c, 'refused', noEntry(place));
     this.#deps.counts.count('log-in');
-    return redirect(pathOf(entered.next), [
-      ownCookie(bare(APP_COOKIE), entered.pass, true, { maxAgeS: entered.maxAgeS }),
-    ]);
+    return redirect(pathAt(place, entered.next), [ownCookie(place, 'pass', entered.pass, entered.maxAgeS)]);
   }
 
-  #read(c: HonoContext, name: AppName): Asked {
-    const { site } = this.#deps.apps;
+  #read(c: HonoContext, place: AppPlace, url: URL): Asked {
     const header = (one: string) => c.req.header(one);
     return {
-      ...{ c, name, host: appHostOf(site, name), origin: appOriginOf(site, name), url: new URL(c.req.url) },
+      ...{ c, place, url },
       facts: {
         method: c.req.raw.method,
         isUpgrade: header('upgrade') !== undefined,
@@ -198,21 +215,27 @@ export class AppRequests {
   }
 }
 
-/** Names are given without the prefix that `ownCookie` adds. */
-const bare = (name: string): string => name.replace(/^__Host-/, '');
+/** A Set-Cookie header for this place alone. */
+const ownCookie = (
+  { cookies, prefix }: AppPlace,
+  kind: keyof AppPlace['cookies'],
+  value: string,
+  maxAge: number,
+): string =>
+  generateCookie(cookies[kind], value, {
+    ...{ httpOnly: true, sameSite: 'Lax', secure: true, path: `${prefix}/` },
+    maxAge,
+  });
 
-const redirect = (location: string, cookies: readonly string[]): Response => {
+const redirect = (location: string, cookies: readonly string[], status = 303): Response => {
   const headers = new Headers({ location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
   for (const cookie of cookies) headers.append('set-cookie', cookie);
-  return new Response(null, { status: 303, headers });
+  return new Response(null, { status, headers });
 };
 
-/** A path of this host: two slashes at its beginning would name another one. */
-const pathOf = (next: string): string => (/^\/(?![/\\])/.test(next) ? next : '/');
-
 /** The answer of an application, with what may reach the browser. Body and socket stay as they are. */
-function filtered(response: Response): Response {
-  const kept = headersForBrowser(pairsOf(response.headers));
+function filtered(response: Response, prefix: string): Response {
+  const kept = headersForBrowser(pairsOf(response.headers), prefix);
   const mutable = isMutable(response) ? response : new Response(response.body, response);
   const { headers } = mutable;
   for (const name of [...headers.keys()]) headers.delete(name);
@@ -253,15 +276,15 @@ const ENDED: AppAnswer = {
   title: 'The application has ended',
   sentences: ['Its execution has ended, so it does not come back at this address.'],
 };
-const NO_ENTRY: AppAnswer = {
+const noEntry = ({ prefix }: AppPlace): AppAnswer => ({
   status: 400,
   title: 'This link is no longer valid',
   sentences: ['It was used, is older than a minute, or was not made for this browser.'],
-  link: { href: '/', text: 'Open the application' },
-};
-const logIn = ({ origin }: Asked): AppAnswer => ({
+  link: { href: `${prefix}/`, text: 'Open the application' },
+});
+const logIn = ({ place: { origin, prefix } }: Asked): AppAnswer => ({
   status: 401,
   title: 'Log in',
-  sentences: [`Log in first: open ${origin}/ in this browser.`],
-  fields: { log_in: `${origin}/` },
+  sentences: [`Log in first: open ${origin}${prefix}/ in this browser.`],
+  fields: { log_in: `${origin}${prefix}/` },
 });

@@ -1,6 +1,6 @@
 /**
  * Visits of browsers at web applications: a ticket leads from Berth's own address to the application's, once,
- * and yields a pass for that host name. Both are sealed; only spent tickets are kept.
+ * and yields a pass for that place. Both are sealed; only spent tickets are kept.
  */
 import * as z from 'zod';
 import { type Actor, authorise, type KnownActor } from '../../core/accounts/account.ts';
@@ -15,8 +15,8 @@ export const TICKET_MS = 60_000;
 
 const ticket = z.object({
   id: z.string(),
-  /** Host name of the application, with its port. */
-  host: z.string(),
+  /** Host of the application, with what each of its paths begins with (`idOfPlace`). */
+  place: z.string(),
   /** Digest of the secret that the browser got at its first visit there. */
   visit: z.string(),
   /** Digest of the token of the session at Berth. */
@@ -27,7 +27,7 @@ const ticket = z.object({
 type Ticket = z.infer<typeof ticket>;
 
 const pass = z.object({
-  host: z.string(),
+  place: z.string(),
   sessionHash: z.string(),
   userId: z.int(),
   credentialVersion: z.int(),
@@ -36,7 +36,7 @@ type Pass = z.infer<typeof pass>;
 
 /** What a ticket has yielded. */
 export interface Entered {
-  /** For the browser to send with each request to this host. */
+  /** For the browser to send with each request to this place. */
   pass: string;
   maxAgeS: number;
   next: string;
@@ -54,7 +54,7 @@ export class AppVisits {
   }
 
   /** A ticket for the browser with the secret of `visit`. The caller has authorised the use of the app. */
-  async grant(actor: Actor, to: Pick<Ticket, 'host' | 'visit' | 'next'>): Promise<string> {
+  async grant(actor: Actor, to: Pick<Ticket, 'place' | 'visit' | 'next'>): Promise<string> {
     const { credential } = authorise(actor, { kind: 'login' });
     if (credential.by !== 'session')
       throw new OperationError('forbidden', 'Only a session of a browser opens applications.');
@@ -62,11 +62,11 @@ export class AppVisits {
     return this.#tickets.close(content, TICKET_MS);
   }
 
-  /** Undefined if the ticket was used, has expired, or is for another host or another browser. */
-  async enter(sealed: string, host: string, visitSecret: string): Promise<Entered | undefined> {
+  /** Undefined if the ticket was used, has expired, or is for another place or another browser. */
+  async enter(sealed: string, place: string, visitSecret: string): Promise<Entered | undefined> {
     const { db, nowMs } = this.#deps;
     const opened = await this.#tickets.open(sealed);
-    if (opened?.host !== host || opened.visit !== digest(visitSecret)) return undefined;
+    if (opened?.place !== place || opened.visit !== digest(visitSecret)) return undefined;
     if (!(await this.#spend(opened.id))) return undefined;
     const account = await findAccountBySession(db, opened.sessionHash, nowMs());
     if (account?.expiresMs === undefined) return undefined;
@@ -74,17 +74,17 @@ export class AppVisits {
     const lifeMs = account.expiresMs - nowMs();
     const { sessionHash, next } = opened;
     return {
-      pass: await this.#passes.close({ host, sessionHash, userId, credentialVersion }, lifeMs),
+      pass: await this.#passes.close({ place, sessionHash, userId, credentialVersion }, lifeMs),
       maxAgeS: Math.floor(lifeMs / 1_000),
       next,
     };
   }
 
   /** The user whom a pass admits, by the session from which it stems; undefined if that has ended. */
-  async admit(sealed: string, host: string): Promise<KnownActor | undefined> {
+  async admit(sealed: string, place: string): Promise<KnownActor | undefined> {
     const { db, nowMs } = this.#deps;
     const opened = await this.#passes.open(sealed);
-    if (opened?.host !== host) return undefined;
+    if (opened?.place !== place) return undefined;
     const { sessionHash, userId, credentialVersion } = opened;
     const account = await findAccountBySession(db, sessionHash, nowMs());
     if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion) return undefined;

@@ -116,7 +116,13 @@ onHosts(
       expect((await visitor.send(app, other)).headers.location).toBe('/two');
     });
     test('H725: a ticket leads to no other site', async () => {
-      for (const path of ['//evil.test/', '/\\evil.test/', '///evil.test']) {
+      for (const path of [
+        '//evil.test/',
+        '/\\evil.test/',
+        '///evil.test',
+        '/\t/evil.test',
+        '/\n/evil.test',
+      ]) {
         const visitor = anyone();
         const open = await visitor.begin(app);
         const { headers } = await ada.get(open.replace(/next=.*$/, `next=${encodeURIComponent(path)}`));

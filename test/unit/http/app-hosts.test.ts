@@ -64,7 +64,7 @@ async function actor() {
   return { kind: 'user', credential: { by: 'session', tokenHash: digest(session) }, ...account } as const;
 }
 const ticketFor = async (host = HOST) =>
-  visits.grant(await actor(), { host, visit: digest(SECRET), next: '/tree' });
+  visits.grant(await actor(), { place: host, visit: digest(SECRET), next: '/tree' });
 const passOf = async () => (await visits.enter(await ticketFor(), HOST, SECRET))?.pass ?? '';
 
 async function send(path: string, headers: Record<string, string> = {}, method = 'GET') {

@@ -119,9 +119,9 @@ describe('H744: the settings', () => {
 
   test('H744: neither is set by default, and addresses lose a slash at their end', () => {
     expect(readConfig({}).BERTH_APPS_PATHS).toBeUndefined();
-    expect(readConfig({ BERTH_APPS_PATHS: 'https://paths.example.net/' }).BERTH_APPS_PATHS).toBe(
-      paths.origin,
-    );
+    const BERTH_PUBLIC_URL = 'https://berth.example.org';
+    const config = readConfig({ BERTH_APPS_PATHS: 'https://paths.example.net/', BERTH_PUBLIC_URL });
+    expect(config.BERTH_APPS_PATHS).toBe(paths.origin);
     readAll({
       BERTH_APPS_PATHS: 'http://paths.localhost:5001',
       BERTH_APPS_URL: 'http://*.apps.localhost:5001',

@@ -1,0 +1,27 @@
+/** An agent whose services are servers on loopback: its ports lead where a test says. */
+import { HttpTarget } from '../../../agent/engine/streams/http-target.ts';
+import { Streams } from '../../../agent/streams/streams.ts';
+import { encode } from '../../../shared/protocol/codec.ts';
+import { ScriptedAgent } from '../agents/scripted-agent.ts';
+import type { Host } from '../hosts/hosts.ts';
+
+/** Nothing listens there. */
+const CLOSED_PORT = 1;
+
+/** `ports`: of loopback, by those of containers. Nothing listens at any other. */
+export async function joinAppAgent(
+  host: Host,
+  name: string,
+  ports: ReadonlyMap<number, number>,
+): Promise<ScriptedAgent> {
+  const agent = await ScriptedAgent.join(host, { facts: { name } });
+  agent.carrier = new Streams({
+    open: async (_, target) => {
+      if (target.kind !== 'http') throw new Error(target.kind);
+      return new HttpTarget('127.0.0.1', ports.get(target.port) ?? CLOSED_PORT);
+    },
+    send: (message) => agent.sendRaw(encode(message)),
+    sendBytes: async (frame) => agent.sendRaw(frame),
+  });
+  return agent;
+}
