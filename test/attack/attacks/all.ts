@@ -1,6 +1,7 @@
 /** All attacks, in the order in which they run. Those that cost failed logins come last. */
 import type { Attack } from '../attack.ts';
 import { agents } from './agents.ts';
+import { applications } from './applications.ts';
 import { bodies } from './bodies.ts';
 import { connections } from './connections.ts';
 import { containers } from './containers.ts';
@@ -19,6 +20,7 @@ export const attacks: readonly Attack[] = [
   ...sites,
   ...queue,
   ...eventStreams,
+  ...applications,
   ...networks,
   ...containers,
   ...hostFolders,

@@ -12,7 +12,7 @@ const SENT_BYTES = 9_000;
 const ATTEMPTS_MS = 1_000;
 
 /** Opens connections that send `bytes` and no more. Returns them, and ends them with the attack. */
-async function hold(target: Target, count: number, bytes: string): Promise<Socket[]> {
+export async function hold(target: Target, count: number, bytes: string): Promise<Socket[]> {
   const sockets: Socket[] = [];
   target.ofAttack.add(async () => {
     for (const socket of sockets) socket.destroy();
