@@ -13,13 +13,12 @@ const SMALL_BYTES = 1024;
 
 /**
  * Joins the small chunks that arrive together into one buffer. `onExcess` is called once a body has too many
- * chunks; what follows of the body is dropped. While `isBounded` returns false, it may have any number.
+ * chunks; what follows of the body is dropped. Undefined: it may have any number of them.
  */
-export function joinChunks(request: IncomingMessage, onExcess: () => void, isBounded: () => boolean): void {
+export function joinChunks(request: IncomingMessage, onExcess: (() => void) | undefined): void {
   if (request.headers['transfer-encoding'] === undefined) return;
   const push = request.push.bind(request);
   let chunks = 0;
-  let isExcessive = false;
   let [joined, length]: [Uint8Array | undefined, number] = [undefined, 0];
   const flush = () => {
     const ready = joined?.slice(0, length);
@@ -29,11 +28,8 @@ export function joinChunks(request: IncomingMessage, onExcess: () => void, isBou
   // The parser calls this for each chunk, and stops reading from the socket after false.
   request.push = (chunk: Uint8Array | null) => {
     chunks += 1;
-    if (!isExcessive && chunks > MAX_CHUNKS && isBounded()) {
-      isExcessive = true;
-      onExcess();
-    }
-    if (isExcessive) return false;
+    if (onExcess && chunks === MAX_CHUNKS + 1) onExcess();
+    if (onExcess && chunks > MAX_CHUNKS) return false;
     if (chunk === null || chunk.byteLength > SMALL_BYTES || length > JOINED_BYTES - SMALL_BYTES) flush();
     if (chunk === null || chunk.byteLength > SMALL_BYTES) return push(chunk);
     if (!joined) {

@@ -96,8 +96,7 @@ export function httpServer(
       if (response.socket) answerAlone(request.socket, errorResponse(tooManyChunks(), variant));
       else request.socket.destroy();
     };
-    // After the answer, nobody reads what still comes.
-    joinChunks(request, tooMany, () => !isUntimed || response.writableEnded);
+    joinChunks(request, isUntimed ? undefined : tooMany);
     pipeline.inTurn(request, response, (isExcess) => {
       const refused = isExcess ? connections.refuseExcess() : connections.begin(request, response);
       if (refused) return void refuse(response, errorResponse(refused, variant));

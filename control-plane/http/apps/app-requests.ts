@@ -69,7 +69,7 @@ export class AppRequests {
     this.#visits = new AppVisits(deps.context);
   }
 
-  /** `named`: what the host of the request names; null if that is no application. */
+  /** `named`: what the host of the request names; null for a name without an application. */
   async answer(c: HonoContext, named: AppName | 'paths' | null): Promise<Response> {
     const url = new URL(c.req.url);
     const place = this.#placeOf(named, url);

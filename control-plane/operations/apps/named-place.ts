@@ -7,8 +7,8 @@ import type { Context } from '../context.ts';
 import type { AppSettings } from './settings.ts';
 
 /**
- * `text`: `<port>-<service id>`, or the key of a path. Undefined if the key is not genuine. Tickets and passes
- * are made for what this returns only.
+ * `text`: `<port>-<service id>`, or the key of a path. Undefined if the key is not genuine. Tickets and
+ * passes are made for what this returns only.
  */
 export async function placeNamed(
   context: Pick<Context, 'db' | 'appPlaces'>,

@@ -131,7 +131,7 @@ async function flood(target: Target, bytes: string, isOver: () => boolean): Prom
 const connections: Attack = {
   id: 'app-connections',
   who: 'a stranger',
-  rules: ['H344', 'H719'],
+  rules: ['H344', 'H345'],
   tries:
     'delays others at the host of an application: by halves of upgrades, upgrades that are not read, heads without an end, and bodies of tiny chunks',
   run: async (target) => {

@@ -1,17 +1,11 @@
 /** Bodies of requests to applications on Node. */
 import { once } from 'node:events';
 import { type IncomingMessage, request as send } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { variants } from '../../../control-plane/http/variants/choose.ts';
-import { MAX_CHUNKS } from '../../../control-plane/server/body-chunks.ts';
-import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
 import { startAppServer } from '../../support/apps/app-server.ts';
 import { startNodeAppRig } from '../../support/apps/node-app-rig.ts';
-import { dial } from '../../support/clients/raw-http.ts';
-import { WIDE_LIMITS } from '../../support/fixtures/connection-limits.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 test('H719: a body may take longer than other requests, and have any number of chunks', async () => {
@@ -31,27 +25,6 @@ test('H719: a body may take longer than other requests, and have any number of c
   } finally {
     await rig.close();
     await app.close();
-  }
-});
-test('H719: what still comes of a body after its answer has the limit of other requests', async () => {
-  const { server } = httpServer(() => new Response('Log in first.', { status: 401 }), {
-    ...{ variant: variants.B, isUpgrade: () => true, isApp: () => true, connectionLimits: WIDE_LIMITS },
-    ...{ trustsProxy: false, log: () => {} },
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  try {
-    const accepted = once(server, 'connection');
-    const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const client = dial(url, head + '1\r\na\r\n'.repeat(3_000_000));
-    client.on('error', () => {});
-    const [peer] = (await accepted) as [Socket];
-    await once(peer, 'close');
-    expect(peer.bytesRead).toBeLessThan(MAX_CHUNKS * 6 + 512 * 1024);
-    client.destroy();
-  } finally {
-    server.closeAllConnections();
-    await new Promise((done) => server.close(done));
   }
 });
 test('H716: a WebSocket is closed with the reason when its permit ends', async () => {

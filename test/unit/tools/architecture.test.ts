@@ -108,7 +108,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
     shop: ['context.ts', 'executions'],
     'sign-on': ['context.ts', 'access-review.ts', 'fair-line.ts', 'accounts', 'type passwords'],
-    apps: ['context.ts', 'read-turns.ts', 'accounts', 'executions', 'sign-on'],
+    apps: ['context.ts', 'app-addresses.ts', 'read-turns.ts', 'accounts', 'executions', 'sign-on'],
   },
   'control-plane/http': {
     bodies: ['address.ts', 'idempotency.ts'],
@@ -129,7 +129,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       'type address.ts',
       ...['bodies', 'json', 'variants', 'openapi'],
     ],
-    apps: ['address.ts', 'cookies.ts', 'request.ts', 'strict-transport.ts', 'json', 'type routes'],
+    apps: ['address.ts', 'request.ts', 'strict-transport.ts', 'json', 'type routes'],
   },
   'control-plane/web': {
     components: ['type context.ts', 'error-page.ts'],
