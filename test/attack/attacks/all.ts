@@ -11,6 +11,7 @@ import { images } from './images.ts';
 import { logins } from './logins.ts';
 import { networks } from './networks.ts';
 import { queue } from './queue.ts';
+import { serviceStreams } from './service-streams.ts';
 import { sites } from './sites.ts';
 import { eventStreams } from './streams.ts';
 
@@ -21,6 +22,7 @@ export const attacks: readonly Attack[] = [
   ...queue,
   ...eventStreams,
   ...applications,
+  ...serviceStreams,
   ...networks,
   ...containers,
   ...hostFolders,

@@ -160,9 +160,10 @@ const publishedPort: Attack = {
     const id = await run(target, attacker, scripted(target, SERVE, { ports: [port] }));
     const shown = await target.until(async () => {
       const { text } = await target.sendAs(attacker, 'GET', `execution/endpoints/${id}`);
-      const [first] = JSON.parse(text) as [string, string][];
-      if (!first) return undefined;
-      const url = new URL(first[1]);
+      // The address of a web application comes before the published one.
+      const published = (JSON.parse(text) as [string, string][]).at(-1);
+      if (!published) return undefined;
+      const url = new URL(published[1]);
       return (await answers(target, url)) ? url : undefined;
     });
     const others = Object.values(networkInterfaces())

@@ -1,0 +1,138 @@
+/** Attacks on what leads into a container: commands, ports and files of services, and web applications. */
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
+import { type Attack, judge, Skipped } from '../attack.ts';
+import { executionOf, outputOf, run, scripted } from '../target/executions.ts';
+import { basic, type Reply, upgradeStatus } from '../target/http.ts';
+import type { Target } from '../target/target.ts';
+
+const NATIVE = '/native/api/0.7';
+const PORT = 8080;
+const READY = /RESULT ready\n/;
+const UPGRADED = 101;
+const PURPOSES = ['exec', 'forward', 'files'] as const;
+const SUBPROTOCOL = { 'sec-websocket-protocol': 'berth.stream.v1' };
+const WEB: ServiceDescription['ports'][number] = {
+  ...{ name: 'web', port_number: PORT, protocol: 'tcp', url_template: 'http://{ip_port}/' },
+};
+/** As a browser opens a page. */
+const PAGE = {
+  ...{ accept: 'text/html', 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' },
+  'sec-fetch-dest': 'document',
+};
+
+/** The id of a service of the victim's that runs, with a web application. */
+const theirService = async (target: Target): Promise<number> => {
+  const victim = target.account('victim');
+  const script = `mkdir -p /tmp/w; httpd -p ${PORT} -h /tmp/w; echo RESULT ready; sleep 100`;
+  const id = await run(target, victim, scripted(target, script, { ports: [WEB] }));
+  await outputOf(target, victim, id, READY);
+  const [service] = (await executionOf(target, victim, id)).services;
+  if (service === undefined) throw new Error(`execution ${id} has no service`);
+  return service;
+};
+
+const upgrade = (target: Target, service: number, purpose: string, headers: Record<string, string>) =>
+  upgradeStatus(target.url, {
+    path: `${NATIVE}/service/${service}/${purpose}`,
+    headers: { ...SUBPROTOCOL, ...headers },
+    signal: target.signal,
+  });
+
+/** Throws Skipped unless the victim itself gets in: silence would prove nothing. */
+async function assertReachable(target: Target, service: number): Promise<void> {
+  const { cookie } = target.account('victim');
+  for (const purpose of PURPOSES) {
+    const status = await upgrade(target, service, purpose, { cookie });
+    if (status !== UPGRADED) throw new Skipped(`the owner itself was answered ${status} by ${purpose}`);
+  }
+}
+
+const othersContainer: Attack = {
+  id: 'others-container',
+  who: 'a user',
+  rules: ['H685', 'H706'],
+  tries: "runs a command in another user's container, connects to its ports, and copies its files",
+  run: async (target) => {
+    const { cookie, name, password } = target.ordinaryAttacker();
+    const service = await theirService(target);
+    await assertReachable(target, service);
+    const opened: string[] = [];
+    for (const credential of [{ cookie }, basic(name, password)]) {
+      for (const purpose of PURPOSES)
+        if ((await upgrade(target, service, purpose, credential)) === UPGRADED) opened.push(purpose);
+      const path = `${NATIVE}/service/${service}/files?path=/etc/passwd`;
+      if ((await target.send({ path, headers: credential })).status === 200) opened.push('a download');
+    }
+    return judge(
+      opened.map((what) => `${what} was opened`),
+      'each way was refused, and is open for the owner',
+    );
+  },
+};
+
+const crossSiteStream: Attack = {
+  id: 'cross-site-stream',
+  who: 'another web site',
+  rules: ['H685'],
+  tries: 'opens a shell in a container by a WebSocket, to which the browser adds the cookie',
+  run: async (target) => {
+    const { cookie } = target.account('victim');
+    const service = await theirService(target);
+    await assertReachable(target, service);
+    const opened: string[] = [];
+    for (const purpose of PURPOSES)
+      for (const origin of ['https://evil.example', 'null', `${target.url.origin}.evil.example`])
+        if ((await upgrade(target, service, purpose, { cookie, origin })) === UPGRADED)
+          opened.push(`${purpose} was opened by ${origin}`);
+    return judge(opened, 'no page of another origin opened one');
+  },
+};
+
+const othersApplication: Attack = {
+  id: 'others-application',
+  who: 'a user',
+  rules: ['H722', 'H724', 'H726', 'H730'],
+  tries: "opens another user's web application by credentials of Berth, or has Berth answer at its name",
+  run: async (target) => {
+    const { cookie, name, password } = target.ordinaryAttacker();
+    const service = await theirService(target);
+    const host = await applicationOf(target, service);
+    const session = cookie.slice(cookie.indexOf('=') + 1);
+    const credentials: readonly Record<string, string>[] = [
+      { cookie },
+      basic(name, password),
+      { authorization: `Bearer ${session}` },
+      { cookie: `__Host-berth_app=${session}` },
+      { cookie: `${cookie}; __Host-berth_app=${session}` },
+    ];
+    const answers: string[] = [];
+    for (const headers of credentials)
+      for (const path of ['/', `${NATIVE}/service/${service}`, '/metrics']) {
+        const { status } = await target.send({ path, headers: { ...headers, host } });
+        if (status !== 401) answers.push(`GET ${path} with ${Object.keys(headers)} was answered ${status}`);
+      }
+    const first = await target.send({ path: '/', headers: { ...PAGE, host } });
+    const open = new URL(first.headers.location ?? 'http://none/');
+    const path = open.pathname + open.search;
+    const asAttacker = await target.send({ path, headers: { ...PAGE, cookie } });
+    if (ticketIn(asAttacker)) answers.push('the attacker got a ticket');
+    const { cookie: owners } = target.account('victim');
+    if (!ticketIn(await target.send({ path, headers: { ...PAGE, cookie: owners } })))
+      throw new Skipped('the owner itself got no ticket');
+    return judge(answers, 'no credential of Berth counts there, and only the owner gets a ticket');
+  },
+};
+
+/** The host name of the application. Throws Skipped if applications have none. */
+async function applicationOf(target: Target, service: number): Promise<string> {
+  const { text } = await target.sendAs(target.account('victim'), 'GET', `${NATIVE}/service/${service}`);
+  const { applications = [] } = JSON.parse(text) as { applications?: { url: string }[] };
+  const [application] = applications;
+  if (!application) throw new Skipped('applications have no host names: BERTH_APPS_URL is not set');
+  return new URL(application.url).host;
+}
+
+const ticketIn = ({ status, headers }: Reply): boolean =>
+  status === 303 && (headers.location ?? '').includes('/.berth/enter?ticket=');
+
+export const serviceStreams: readonly Attack[] = [othersContainer, crossSiteStream, othersApplication];
