@@ -81,7 +81,8 @@ export class ControlPlaneSession {
   }
 
   receive(frame: string | Uint8Array): void {
-    if (frame === PULSE) return;
+    // What was in transit when this side closed the connection: to a stream, bytes before it may be missing.
+    if (frame === PULSE || this.#phase.name === 'closed') return;
     if (this.#hasLeaseExpired()) {
       this.#close('resync', 'the lease has expired');
       return;
