@@ -13,6 +13,7 @@ import {
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { OpenStreams, StreamSink } from '../connections/open-streams.ts';
 import type { Clock } from '../ports.ts';
+import { StreamWatch } from '../streams/stream-watch.ts';
 
 export interface AgentPipeOptions {
   clock: Pick<Clock, 'after' | 'monotonicMs'>;
@@ -50,18 +51,17 @@ export class AgentPipe implements StreamSink {
   #isOver = false;
   #broken: BrokenPipe | undefined;
   #change = Promise.withResolvers<void>();
-  #lastByteMs: number;
-  #cancelTimers = () => {};
+  readonly #watch: StreamWatch;
 
   constructor(options: AgentPipeOptions) {
     this.#options = options;
-    this.#lastByteMs = options.clock.monotonicMs();
+    this.#watch = new StreamWatch(options.clock, options.times, (reason) => this.close(reason));
   }
 
   begin(streams: OpenStreams, key: ServiceKey, target: StreamTarget): void {
     const stream = streams.open(key, target, STREAM_WINDOW_BYTES, this);
     this.#agent = { streams, stream };
-    this.#watchTime();
+    this.#watch.begin();
   }
 
   /** Resolves once the agent has opened it. Throws BrokenPipe. */
@@ -94,7 +94,7 @@ export class AgentPipe implements StreamSink {
       from += payload.length;
       this.#mayWrite -= payload.length;
       this.#written += payload.length;
-      this.#lastByteMs = this.#options.clock.monotonicMs();
+      this.#watch.carried();
       const { streams, stream } = this.#agent;
       streams.sendBytes(stream, encodeChunk({ stream, next: this.#written, payload }));
     }
@@ -118,7 +118,7 @@ export class AgentPipe implements StreamSink {
   chunk(bytes: Uint8Array): boolean {
     if (!this.#isOpened || this.#hasAgentEnded || bytes.length > this.#agentMay) return false;
     this.#agentMay -= bytes.length;
-    this.#lastByteMs = this.#options.clock.monotonicMs();
+    this.#watch.carried();
     this.#chunks.push(bytes);
     this.#wake();
     return true;
@@ -179,28 +179,10 @@ export class AgentPipe implements StreamSink {
     this.#finish(isKnown);
   }
 
-  #watchTime(): void {
-    const { clock, times } = this.#options;
-    let cancelIdle = () => {};
-    const look = () => {
-      const leftMs = this.#lastByteMs + times.idleMs - clock.monotonicMs();
-      if (leftMs > 0) cancelIdle = clock.after(leftMs, look);
-      else this.close(`The stream carried nothing for ${times.idleMs / 1_000} s, which is the most.`);
-    };
-    const cancelTotal = clock.after(times.totalMs, () =>
-      this.close(`The stream has lasted for ${times.totalMs / 1_000} s, which is the most.`),
-    );
-    this.#cancelTimers = () => {
-      cancelIdle();
-      cancelTotal();
-    };
-    look();
-  }
-
   #finish(isKnown: boolean): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#cancelTimers();
+    this.#watch.stop();
     this.#agent?.streams.close(this.#agent.stream, isKnown);
     this.#wake();
     this.#options.over();

@@ -18,6 +18,7 @@ import {
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { OpenStreams, StreamSink } from '../connections/open-streams.ts';
 import type { Clock } from '../ports.ts';
+import { StreamWatch } from './stream-watch.ts';
 
 /** The client's end: the common part of workerd's and ws's sockets. */
 export interface ClientSocket {
@@ -52,19 +53,18 @@ export class StreamRelay implements StreamSink {
   readonly #marks = new Map<string, number>();
   #hasClientEnded = false;
   #hasAgentEnded = false;
-  #lastByteMs: number;
-  #cancelTimers = () => {};
+  readonly #watch: StreamWatch;
 
   constructor(options: StreamRelayOptions) {
     this.#options = options;
-    this.#lastByteMs = options.clock.monotonicMs();
+    this.#watch = new StreamWatch(options.clock, options.times, (reason) => this.#end(reason));
   }
 
   /** Opens the stream at the agent. */
   begin(streams: OpenStreams, key: ServiceKey, target: StreamTarget): void {
     const stream = streams.open(key, target, STREAM_WINDOW_BYTES, this);
     this.#agent = { streams, stream };
-    this.#watchTime();
+    this.#watch.begin();
   }
 
   /** A frame of the client. */
@@ -85,7 +85,7 @@ export class StreamRelay implements StreamSink {
   chunk(bytes: Uint8Array): boolean {
     if (!this.#isOpened || this.#hasAgentEnded || bytes.length > this.#agentMay) return false;
     this.#agentMay -= bytes.length;
-    this.#lastByteMs = this.#options.clock.monotonicMs();
+    this.#watch.carried();
     this.#options.client.send(bytes);
     this.#unmarked += bytes.length;
     if (this.#unmarked >= MARK_BYTES) this.#mark();
@@ -166,7 +166,7 @@ export class StreamRelay implements StreamSink {
       return;
     }
     this.#clientMay -= bytes.length;
-    this.#lastByteMs = this.#options.clock.monotonicMs();
+    this.#watch.carried();
     const { streams, stream } = this.#agent;
     for (let from = 0; from < bytes.length; from += STREAM_CHUNK_BYTES) {
       const payload = bytes.subarray(from, from + STREAM_CHUNK_BYTES);
@@ -196,28 +196,10 @@ export class StreamRelay implements StreamSink {
     if (!this.#isOver) this.#options.client.send(JSON.stringify(message));
   }
 
-  #watchTime(): void {
-    const { clock, times } = this.#options;
-    let cancelIdle = () => {};
-    const look = () => {
-      const leftMs = this.#lastByteMs + times.idleMs - clock.monotonicMs();
-      if (leftMs > 0) cancelIdle = clock.after(leftMs, look);
-      else this.#end(`The stream carried nothing for ${times.idleMs / 1_000} s, which is the most.`);
-    };
-    const cancelTotal = clock.after(times.totalMs, () =>
-      this.#end(`The stream has lasted for ${times.totalMs / 1_000} s, which is the most.`),
-    );
-    this.#cancelTimers = () => {
-      cancelIdle();
-      cancelTotal();
-    };
-    look();
-  }
-
   #finish(isKnown: boolean): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#cancelTimers();
+    this.#watch.stop();
     this.#agent?.streams.close(this.#agent.stream, isKnown);
     this.#options.over();
   }
