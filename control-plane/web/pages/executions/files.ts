@@ -1,19 +1,17 @@
 /** The files of a service: downloads a path of its container, and uploads into a folder of it. */
 import { Hono } from 'hono';
-import { OperationError } from '../../../core/model/errors.ts';
+import type { OperationError } from '../../../core/model/errors.ts';
 import type { ServiceView } from '../../../core/views/execution-views.ts';
 import { isOwnVisit } from '../../../http/cross-site.ts';
-import { pathId } from '../../../http/request.ts';
 import { answerDownload } from '../../../http/stream-routes.ts';
-import { getExecution } from '../../../operations/executions/reads.ts';
-import { getService } from '../../../operations/executions/services.ts';
-import { requestStream, whyNoStream } from '../../../operations/executions/streams.ts';
+import { requestStream } from '../../../operations/executions/streams.ts';
 import { type Html, html } from '../../components/html.ts';
 import { isOperationError } from '../../components/notice.ts';
 import { page } from '../../components/page.ts';
-import { alert, crumbs, empty, field, live, options } from '../../components/pieces.ts';
+import { alert, empty, field, live, options } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { statusOf } from '../../error-page.ts';
+import { readServicePage, serviceCrumbs } from './service-page.ts';
 
 export function filesPage(deps: WebDeps): Hono<WebEnv> {
   return new Hono<WebEnv>().get('/:id/services/:service/files', (c) => showFiles(c, deps));
@@ -23,27 +21,20 @@ export const filesPath = ({ executionId, id }: Pick<ServiceView, 'executionId' |
   `/executions/${executionId}/services/${id}/files`;
 
 async function showFiles(c: WebContext, deps: WebDeps): Promise<Response> {
-  const [actor, id] = [c.get('actor'), pathId(c, 'id')];
-  const execution = await getExecution(deps, actor, id);
-  const service = await getService(deps, actor, pathId(c, 'service'));
-  if (service.executionId !== id) throw new OperationError('not-found', 'There is no such service.');
-  const problem = whyNoStream(actor, service);
-  const isRefresh = c.req.header('berth-refresh') !== undefined;
+  const servicePage = await readServicePage(c, deps);
+  const { executionId, executionName, service, problem, isRefresh } = servicePage;
   // A page of another site must not make a browser save files.
   const isWanted = c.req.query('path') !== undefined && !isRefresh && isOwnVisit(c);
   const answer = problem === undefined && isWanted ? await download(c, deps, service) : undefined;
   if (answer instanceof Response) return answer;
   return page(c, {
-    title: `Files of ${service.name} of ${execution.name}`,
+    title: `Files of ${service.name} of ${executionName}`,
     status: answer ? statusOf(answer) : 200,
     ...(problem === undefined && { scripts: ['files'] }),
     body: html`
-${crumbs([
-  ['/executions', 'Executions'],
-  [`/executions/${id}`, execution.name],
-])}
+${serviceCrumbs(servicePage)}
 <h1>Files of ${service.name}</h1>
-${isRefresh || problem !== undefined ? live('files', [`execution:${id}`], noFiles(service, problem)) : files(c, service, answer)}`,
+${isRefresh || problem !== undefined ? live('files', [`execution:${executionId}`], noFiles(service, problem)) : files(c, service, answer)}`,
   });
 }
 

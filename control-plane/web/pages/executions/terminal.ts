@@ -1,16 +1,12 @@
 /** The terminal of a service: a shell in its container. */
 import { Hono } from 'hono';
-import { OperationError } from '../../../core/model/errors.ts';
 import type { ServiceView } from '../../../core/views/execution-views.ts';
 import { isOwnVisit } from '../../../http/cross-site.ts';
-import { pathId } from '../../../http/request.ts';
-import { getExecution } from '../../../operations/executions/reads.ts';
-import { getService } from '../../../operations/executions/services.ts';
-import { whyNoStream } from '../../../operations/executions/streams.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
-import { crumbs, empty, live } from '../../components/pieces.ts';
+import { empty, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { readServicePage, serviceCrumbs } from './service-page.ts';
 
 export function terminalPage(deps: WebDeps): Hono<WebEnv> {
   return new Hono<WebEnv>().get('/:id/services/:service/terminal', (c) => showTerminal(c, deps));
@@ -20,22 +16,15 @@ export const terminalPath = ({ executionId, id }: Pick<ServiceView, 'executionId
   `/executions/${executionId}/services/${id}/terminal`;
 
 async function showTerminal(c: WebContext, deps: WebDeps): Promise<Response> {
-  const [actor, id] = [c.get('actor'), pathId(c, 'id')];
-  const execution = await getExecution(deps, actor, id);
-  const service = await getService(deps, actor, pathId(c, 'service'));
-  if (service.executionId !== id) throw new OperationError('not-found', 'There is no such service.');
-  const problem = whyNoStream(actor, service);
-  const isRefresh = c.req.header('berth-refresh') !== undefined;
+  const servicePage = await readServicePage(c, deps);
+  const { executionId, executionName, service, problem, isRefresh } = servicePage;
   return page(c, {
-    title: `Terminal of ${service.name} of ${execution.name}`,
+    title: `Terminal of ${service.name} of ${executionName}`,
     ...(problem === undefined && { scripts: ['terminal'], styles: ['terminal'] }),
     body: html`
-${crumbs([
-  ['/executions', 'Executions'],
-  [`/executions/${id}`, execution.name],
-])}
+${serviceCrumbs(servicePage)}
 <h1>Terminal of ${service.name}</h1>
-${isRefresh || problem !== undefined ? live('terminal', [`execution:${id}`], noTerminal(service, problem)) : terminal(service, isOwnVisit(c))}`,
+${isRefresh || problem !== undefined ? live('terminal', [`execution:${executionId}`], noTerminal(service, problem)) : terminal(service, isOwnVisit(c))}`,
   });
 }
 
