@@ -72,7 +72,7 @@ onSites(
       await writeFile(join(home, 'numbers.txt'), '40\n2\n');
       await page.setInputFiles('input[type=file]', join(home, 'numbers.txt'));
       await page.locator('.upload_button').click();
-      await page.getByRole('link', { name: 'numbers.txt' }).waitFor();
+      await page.getByRole('link', { name: 'numbers.txt' }).first().waitFor();
 
       const created = await page.evaluate<{ path: string }>(
         `fetch('/api/contents', {
