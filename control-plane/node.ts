@@ -6,6 +6,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
 import { gzipSync } from 'node:zlib';
 import { type AppDeps, createApp } from './app.ts';
 import {
@@ -70,6 +71,9 @@ const nowMs = () => Date.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 startLean();
+// Buffers of streams are freed by short collections of the young generation, before V8 marks its whole heap
+// because of them (STREAM-21).
+setFlagsFromString('--scavenger-max-new-space-capacity-mb=1');
 try {
   await start(readNodeConfig(process.env));
 } catch (error) {
