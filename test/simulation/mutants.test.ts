@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { mutate } from '../support/sim/mutants/mutant.ts';
 import { mutants } from '../support/sim/mutants/mutants.ts';
-import { runSeeds } from '../support/sim/runs.ts';
+import { MutantSearch } from '../support/sim/runs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** The last seed of a search. Most mutants are found within the first few seeds, the rarest in one of 300. */
@@ -19,7 +19,10 @@ test('each mutant changes one line that occurs in the sources exactly once', () 
 });
 
 describe('the checks find the mutant', () => {
-  afterAll(() => {
+  const search = new MutantSearch();
+
+  afterAll(async () => {
+    await search.end();
     console.log(`Mutant | seeds tried | seed that found it | violation\n${findings.join('\n')}`);
     if (process.env.MUTANTS !== 'search') return;
     const seeds = mutants.flatMap(({ name }) => (seedOf[name] ? [[name, seedOf[name]]] : []));
@@ -27,7 +30,7 @@ describe('the checks find the mutant', () => {
   });
 
   test.concurrent.for(mutants)('$name', { timeout: 600_000 }, async ({ name }) => {
-    const { runs, failed } = await runSeeds(1, MAX_SEEDS, { mutant: name, seedBefore: seedOf[name] });
+    const { runs, failed } = await search.find(name, seedOf[name], MAX_SEEDS);
     findings.push(`${name} | ${runs} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
     expect(failed).not.toBeNull();
     if (failed) seedOf[name] = failed.seed;

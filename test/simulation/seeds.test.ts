@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type FaultName, faultNames } from '../support/sim/faults/fault-names.ts';
-import type { Outcome } from '../support/sim/main.ts';
 import { failureReport, runManySeeds, runSeeds } from '../support/sim/runs.ts';
+import type { Outcome } from '../support/sim/series.ts';
 
 /** Number of seeds in `npm test`. */
 const DEFAULT_RUNS = 500;

@@ -10,6 +10,8 @@ const MAX_OUTPUT_CHARS = 2 ** 20;
 export interface ProgramOptions {
   env?: NodeJS.ProcessEnv;
   cwd?: string;
+  /** Opens a channel for messages to and from a program of Node. */
+  hasChannel?: boolean;
 }
 
 /** Starts a TypeScript file of this repository with Node, e.g. `startProgram(['agent/main.ts'])`. */
@@ -26,13 +28,13 @@ export class Program {
   #output = '';
   #failure: Error | undefined;
 
-  constructor(file: string, args: string[], { env = {}, cwd = ROOT }: ProgramOptions) {
+  constructor(file: string, args: string[], { env = {}, cwd = ROOT, hasChannel }: ProgramOptions) {
     this.#command = [file, ...args].join(' ');
     const path = `${ROOT}/node_modules/.bin:${process.env.PATH}`;
     this.#child = spawn(file, args, {
       cwd,
       env: { ...process.env, PATH: path, NODE_COMPILE_CACHE, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
       // Makes a process group, so that the program's children can be killed with it after the tests.
       detached: true,
     });
@@ -53,6 +55,22 @@ export class Program {
   get pid(): number {
     if (this.#child.pid === undefined) throw this.#error('has not started');
     return this.#child.pid;
+  }
+
+  /** Sends a message and waits for the next one from the program. Throws if the program ends first. */
+  async request(message: object, timeoutMs: number): Promise<unknown> {
+    let answer: unknown;
+    const note = (received: unknown) => {
+      answer = received;
+    };
+    this.#child.once('message', note).send(message);
+    try {
+      await this.#eventually('answer', timeoutMs, () => (this.ended === undefined ? answer : null));
+    } finally {
+      this.#child.off('message', note);
+    }
+    if (answer === undefined) throw this.#error(`ended (${this.ended}) without an answer`);
+    return answer;
   }
 
   /** Both output streams in order of arrival; at most the last MiB. */

@@ -1,39 +1,64 @@
 /** Runs simulations in processes of their own, where the module hooks apply. */
 import { startProgram } from '../hosts/process.ts';
-import type { Outcome } from './main.ts';
 import { mutants } from './mutants/mutants.ts';
+import type { Outcome, Series } from './series.ts';
 
 const PROCESSES = 2;
 const MAX_DURATION_MS = 570_000;
+const TRACE_LINES = 200;
 
-export interface RunOptions {
-  /** Name of a mutant. */
-  mutant?: string;
-  /** A seed to run before the others. */
-  seedBefore?: number | undefined;
-  traceLines?: number;
+/** A process that runs one series after the other. */
+export class SimulationProcess {
+  readonly #program = startProgram(['test/support/sim/main.ts'], { hasChannel: true });
+
+  /** Rejects if the process ends or the series takes too long. The process has ended then. */
+  async run(series: Series): Promise<Outcome> {
+    try {
+      return (await this.#program.request(series, MAX_DURATION_MS)) as Outcome;
+    } catch (error) {
+      await this.end();
+      throw error;
+    }
+  }
+
+  end(): Promise<void> {
+    return this.#program.kill();
+  }
 }
 
 /** Runs seeds from `first` on, until one fails. */
-export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
-  const { mutant, seedBefore, traceLines = process.env.TRACE_LINES ?? 200 } = options;
-  const { faults = [], standby = false, streams = false } = mutants.find(({ name }) => name === mutant) ?? {};
-  const env = {
-    TRACE_LINES: String(traceLines),
-    ...(mutant === undefined
-      ? {}
-      : {
-          ...{ MUTANT: mutant, FAULTS: faults.join(',') },
-          ...{ STANDBY: standby ? 'on' : 'off', STREAMS: streams ? 'on' : 'off' },
-        }),
-  };
-  const seeds = [first, count, ...(seedBefore === undefined ? [] : [seedBefore])].map(String);
-  const program = startProgram(['test/support/sim/main.ts', ...seeds], { env });
-  const end = await program.waitForEnd(MAX_DURATION_MS);
-  const line = program.output.trim().split('\n').at(-1) ?? '';
-  if (end !== 0 || !line.startsWith('{'))
-    throw new Error(`the simulation process ended with exit code ${end}: ${program.output}`);
-  return JSON.parse(line) as Outcome;
+export async function runSeeds(first: number, count: number): Promise<Outcome> {
+  const process = new SimulationProcess();
+  const seeds = Array.from({ length: count }, (_, at) => first + at);
+  const outcome = await process.run({
+    ...{ seeds, faults: [], traceLines: TRACE_LINES, standby: undefined, streams: undefined },
+  });
+  await process.end();
+  return outcome;
+}
+
+/** Searches for mutants in processes that serve one mutant after the other (TEST-20). */
+export class MutantSearch {
+  readonly #free: SimulationProcess[] = [];
+
+  /** Tries the seed that found the mutant last, then all seeds from 1 on, until one finds it. */
+  async find(mutant: string, last: number | undefined, maxSeeds: number): Promise<Outcome> {
+    const {
+      faults = [],
+      standby = false,
+      streams = false,
+    } = mutants.find(({ name }) => name === mutant) ?? {};
+    const seeds = Array.from({ length: maxSeeds }, (_, at) => at + 1);
+    if (last !== undefined) seeds.unshift(last);
+    const process = this.#free.pop() ?? new SimulationProcess();
+    const outcome = await process.run({ seeds, mutant, faults, standby, streams, traceLines: TRACE_LINES });
+    this.#free.push(process);
+    return outcome;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#free.splice(0).map((process) => process.end()));
+  }
 }
 
 /** Runs the seeds in several processes at once. */
