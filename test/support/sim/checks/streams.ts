@@ -40,8 +40,11 @@ const SLACK_MS = 30_000;
 /** The next heartbeat of a permit, after a call that was late or lost. */
 const REMOTE_MS = 130_000;
 /** No two streams have the same bytes. */
-export const bytesOf = (salt: number, from: number, length: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, at) => byteAt(salt, from + at));
+export function bytesOf(salt: number, from: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at++) bytes[at] = byteAt(salt, from + at);
+  return bytes;
+}
 const byteAt = (salt: number, at: number): number => (salt * 31 + at * 7 + (at >> 8)) & 0xff;
 /** Bytes of the client have another salt. */
 export const clientSalt = (port: number): number => port + 101;
