@@ -72,7 +72,9 @@ export function originOf(text: string): string {
     const { protocol, origin } = new URL(full);
     if (['http:', 'https:'].includes(protocol)) return origin;
   }
-  throw new Error(`${text} is no address of a control plane; give one such as https://berth.example.org.`);
+  throw new Error(
+    `${text} is not the address of a control plane; give one such as https://berth.example.org.`,
+  );
 }
 
 /** What is used if no URL is given: the current context, or a control plane on this machine. */
@@ -99,4 +101,21 @@ export async function connect(env: NodeJS.ProcessEnv, signal?: AbortSignal): Pro
   const all = [...(current === null ? [] : [contexts[current]]), ...Object.values(contexts)];
   const known = all.find((one) => one?.url === url && credentialsIn(one));
   return new Berth(url, known && credentialsIn(known), signal);
+}
+
+/** What to do after credentials were refused: the ones that `connect` has chosen, if there were any. */
+export async function refusedWords(reason: string, env: NodeJS.ProcessEnv): Promise<string[]> {
+  const { BERTH_URL, BERTH_TOKEN } = env;
+  const { current, contexts } = await new ContextsFile(env).read();
+  const url = BERTH_URL === undefined ? current !== null && contexts[current]?.url : originOf(BERTH_URL);
+  if (BERTH_TOKEN !== undefined)
+    return [
+      `${url} refuses the token in BERTH_TOKEN: ${reason}`,
+      'Set it to a token that is valid (berth token create), or unset it to use your login.',
+    ];
+  const isKnown = Object.values(contexts).some((one) => one.url === url && credentialsIn(one));
+  return [
+    `${isKnown ? `Your login at ${url} has ended` : `You are not logged in at ${url}`}.`,
+    `Log in: berth login ${url}`,
+  ];
 }

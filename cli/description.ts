@@ -71,7 +71,7 @@ export async function readDescription(path: string, terminal: Terminal): Promise
   }
   if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string')
     return value as Description;
-  throw new Error(`${nameOf(path)} is no application description: it has no name.`);
+  throw new Error(`${nameOf(path)} is not an application description: it has no name.`);
 }
 
 /** Says what the description leaves out of the file. */
@@ -106,9 +106,12 @@ export function imageDescription(image: string, words: readonly string[]): Appli
   return { name: nameOfImage(image), version: 3, will_end: true, size: 1, services: [service] };
 }
 
-/** The last part of the image's name, without tag and digest. */
-const nameOfImage = (image: string): string =>
-  image.replace(/@.*$/, '').replace(/^.*\//, '').replace(/:.*$/, '');
+/** The last part of the image's name, without tag and digest, as far as an application may be called so. */
+function nameOfImage(image: string): string {
+  const last = image.replace(/@.*$/, '').replace(/^.*\//, '').replace(/:.*$/, '');
+  const name = last.replace(/[^A-Za-z0-9-]/g, '-').slice(0, 128);
+  return name.length < 3 ? `${name}-image` : name;
+}
 
 /**
  * Sets one value: `services.web.total_count=3`. An entry of a list is found by its name or by its index, from
@@ -145,7 +148,8 @@ function indexOf(list: readonly unknown[], name: string): number {
   const named = list.findIndex((entry) => memberOf(entry, 'name') === name);
   if (named >= 0) return named;
   if (/^\d{1,4}$/.test(name) && Number(name) <= list.length) return Number(name);
-  throw new Error(`There is no ${name} in a list of ${list.length}.`);
+  const names = list.flatMap((entry) => memberOf(entry, 'name') ?? []).join(', ');
+  throw new Error(`--set finds no ${name}; the list has ${names || `${list.length} entries`}.`);
 }
 
 function jsonOrText(text: string): unknown {

@@ -19,7 +19,7 @@ import { addSessionCommands } from './commands/sessions.ts';
 import { addShopCommands } from './commands/shop.ts';
 import { addTopCommand, addUsageCommand } from './commands/top.ts';
 import { addWaitCommand } from './commands/wait.ts';
-import { connect } from './contexts.ts';
+import { connect, refusedWords } from './contexts.ts';
 import { addExamples } from './examples.ts';
 import { addCopyCommand } from './streams/cp.ts';
 import { addExecCommand } from './streams/exec.ts';
@@ -29,6 +29,18 @@ import { onOneLine } from './terminal/table.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
 const UNAUTHENTICATED = 401;
+/** Commands that take the words of another program. */
+const TAKE_WORDS: ReadonlySet<string> = new Set(['run', 'exec']);
+const FILE_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  ENOTDIR: 'a part of this path is not a folder',
+  EISDIR: 'this is a folder',
+  EACCES: 'you have no permission for it',
+  EPERM: 'you have no permission for it',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'there is no space left',
+  EEXIST: 'this exists',
+};
 
 /** Runs the command line. Resolves to the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -38,9 +50,11 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.code === 'commander.unknownCommand') suggestGroups(terminal, args[0] ?? '');
+      if (error.code === 'commander.unknownOption' && TAKE_WORDS.has(args[0] ?? ''))
+        terminal.say(`Words of the command come after --, as in berth ${args[0]} ... -- sh -c date`);
       return error.exitCode === 0 ? 0 : FAILED;
     }
-    for (const line of wordsOf(error)) terminal.say(onOneLine(line));
+    for (const line of await wordsOf(error, args[0] === 'login', terminal.env)) terminal.say(onOneLine(line));
     return error instanceof Exit ? error.code : FAILED;
   }
 }
@@ -94,11 +108,16 @@ export function programOf(terminal: Terminal): Command {
 }
 
 /** What went wrong, and the way out. */
-function wordsOf(error: unknown): string[] {
+async function wordsOf(error: unknown, isLogin: boolean, env: NodeJS.ProcessEnv): Promise<string[]> {
   if (error instanceof Exit && error.message === '') return [];
   if (error instanceof ProblemsError) return [error.message, ...error.problems.map((one) => `  ${one}`)];
-  if (!(error instanceof BerthError)) return [error instanceof Error ? error.message : String(error)];
-  const problems = error.problems.map(({ pointer, message }) => `  ${pointer || '/'}: ${message}`);
-  const way = error.status === UNAUTHENTICATED ? ['Log in: berth login'] : [];
-  return [error.message, ...problems, ...way];
+  if (!(error instanceof BerthError)) return [error instanceof Error ? messageOf(error) : String(error)];
+  if (error.status === UNAUTHENTICATED && !isLogin) return refusedWords(error.message, env);
+  return [error.message, ...error.problems.map(({ pointer, message }) => `  ${pointer || '/'}: ${message}`)];
+}
+
+/** Errors of the file system have the name of a system call. */
+function messageOf({ message, code, path }: NodeJS.ErrnoException): string {
+  const problem = FILE_PROBLEMS[code ?? ''];
+  return problem !== undefined && path !== undefined ? `${path}: ${problem}.` : message;
 }

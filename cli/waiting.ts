@@ -37,7 +37,7 @@ export class Patience {
   }
 }
 
-/** Resolves once the execution has ended. Shows in `line` what it waits for. */
+/** Resolves once the execution has ended. Shows in `line` what it waits for, but not how it has failed. */
 export async function untilEnded(
   berth: Berth,
   id: number,
@@ -45,15 +45,18 @@ export async function untilEnded(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    for await (const { summary, waiting_for } of berth.watch(id, {
+    for await (const { status, summary, waiting_for } of berth.watch(id, {
       signal,
       trouble: (text) => line.show(text),
     }))
-      line.show([`Execution ${id}: ${summary}`, ...waiting_for].join(' '));
+      if (status !== 'error') line.show([`Execution ${id}: ${sentence(summary)}`, ...waiting_for].join(' '));
   } finally {
     line.clear();
   }
 }
+
+/** A summary may end with the message of an error. */
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /**
  * Throws Exit with the exit code of the monitor service that ended the execution, unless that is 0. Throws

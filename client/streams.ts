@@ -183,18 +183,17 @@ export class ClientStream {
 }
 
 /** Throws BerthError with what the server has answered in place of an upgrade. */
-function opened(socket: Socket, { origin }: URL): Promise<void> {
+function opened(socket: Socket, url: URL): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once('open', resolve);
     socket.once('error', (error) =>
-      reject(new BerthError(0, `${origin} can't be reached: ${error.message}`)),
+      reject(new BerthError(0, `${url.origin} can't be reached: ${error.message}`)),
     );
     socket.once('unexpected-response', (_, response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('end', () => {
-        const { statusCode = 0, statusMessage = '' } = response;
-        reject(errorOf(statusCode, Buffer.concat(parts).toString(), statusMessage));
+        reject(errorOf(url, response, Buffer.concat(parts).toString()));
         socket.terminate();
       });
     });

@@ -17,9 +17,10 @@ const SEE_OTHER = 303;
 export async function send(call: Call): Promise<IncomingMessage> {
   const response = await answerTo(call);
   const status = response.statusCode ?? 0;
-  if ((status >= 200 && status < 300) || status === SEE_OTHER) return response;
+  const isDone = (status >= 200 && status < 300) || status === SEE_OTHER;
+  if (isDone && !isPage(response, call)) return response;
   const body = await text(response).catch(() => '');
-  throw errorOf(status, body, response.headers.status?.toString() ?? response.statusMessage ?? '');
+  throw errorOf(call.url, response, body);
 }
 
 /** Pauses before the repeats of a call that makes something. */
@@ -113,11 +114,27 @@ export function headerOf(credentials: Credentials): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
 }
 
-export function errorOf(status: number, body: string, reason: string): BerthError {
+/** The API has no pages: something else answers at this address. */
+const isPage = ({ headers }: IncomingMessage, { url }: Call): boolean =>
+  url.pathname.startsWith('/native/') && (headers['content-type'] ?? '').startsWith('text/html');
+
+/** The error for an answer other than the one that was requested. */
+export function errorOf(
+  { origin }: URL,
+  { statusCode = 0, headers, statusMessage }: IncomingMessage,
+  body: string,
+): BerthError {
   try {
     const { message, problems } = JSON.parse(body) as { message: string; problems?: Problem[] };
-    return new BerthError(status, message, problems);
+    return new BerthError(statusCode, message, problems);
   } catch {
-    return new BerthError(status, `${status} ${reason || 'without a reason'}`);
+    const status = [statusCode, headers.status ?? statusMessage].filter(Boolean).join(' ');
+    const { location } = headers;
+    const way =
+      statusCode >= SERVER_ERROR
+        ? 'A proxy in front of it may not reach it.'
+        : 'Is this the address of a control plane?';
+    const found = location === undefined ? 'and not as Berth does' : `and leads to ${location}`;
+    return new BerthError(statusCode, `${origin} answers with ${status}, ${found}. ${way}`);
   }
 }

@@ -2,9 +2,15 @@
  * The command line for Node 20.11 and newer, in few files: it must start quickly. What it loads later is in
  * files of its own, beside it.
  */
-import { chmod } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { build } from 'esbuild';
+
+/**
+ * Node 20 takes --env-file for an option of its own wherever it stands, unless `--` comes before it. These
+ * two lines are for the shell; the second is a text and a comment for Node.
+ */
+const START = ['#!/bin/sh', '":" //; exec node -- "$0" "$@"'];
 
 /** Names that CommonJS packages expect. */
 const MODULE_SCOPE = [
@@ -28,5 +34,7 @@ export async function bundleCommand(path: string): Promise<void> {
     charset: 'utf8',
     banner: { js: MODULE_SCOPE.join('\n') },
   });
+  const text = await readFile(path, 'utf8');
+  await writeFile(path, [...START, text.slice(text.indexOf('\n') + 1)].join('\n'));
   await chmod(path, 0o755);
 }

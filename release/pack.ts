@@ -20,6 +20,8 @@ const STAGE = join(DIST, 'package');
 const FOLDERS = ['shared', 'control-plane', 'agent', 'examples'];
 const FILES = ['README.md', 'LICENSE'];
 const COMMAND = 'cli/main.js';
+/** Not those of the shop: the web interface shows them, and an application without one is left out. */
+const IS_OF_CHECKOUT = /(^|\/)tsconfig\.json$|^(?!examples\/shop\/).*\.md$/;
 /** Needed on a machine that runs a control plane; `npm run dev` alone needs the others. */
 const OWN_OPTIONAL = /^node-/;
 
@@ -43,7 +45,7 @@ rmSync(STAGE, { recursive: true });
 process.stdout.write(`dist/${packed.filename}: ${packed.entryCount} files, ${packed.size} bytes\n`);
 
 async function add(path: string): Promise<void> {
-  if (/(^|\/)tsconfig\.json$|\.md$/.test(path)) return;
+  if (IS_OF_CHECKOUT.test(path)) return;
   const to = join(STAGE, path);
   mkdirSync(dirname(to), { recursive: true });
   if (extname(path) !== '.ts') return copyFile(path, to);

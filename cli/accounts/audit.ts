@@ -67,6 +67,6 @@ function rowOf(entry: AuditEntry): string[] {
 /** Infinity for 0. Throws for text that is not a whole number. */
 function countOf(text: string): number {
   if (!/^\d{1,9}$/.test(text))
-    throw new Error(`${text} is no number of entries; give one such as 100, or 0 for all.`);
+    throw new Error(`${text} is not a number of entries; give one such as 100, or 0 for all.`);
   return Number(text) || Number.POSITIVE_INFINITY;
 }

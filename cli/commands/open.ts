@@ -68,7 +68,7 @@ async function endpointOf(
       return { service, group, name, url, portNumbers: ports.map(({ port_number }) => port_number) };
     }),
   );
-  if (endpoints.length === 0) throw noEndpoint(id, status, all);
+  if (endpoints.length === 0) throw noEndpoint(id, status, all, known);
   const fitting = wanted === undefined ? endpoints : endpoints.filter((one) => isMeant(one, wanted));
   const [first] = fitting;
   if (!first) throw new Error(`Execution ${id} has no endpoint ${wanted}; it has ${listOf(endpoints)}.`);
@@ -89,10 +89,22 @@ const isMeant = ({ service, group, name, portNumbers }: Endpoint, wanted: string
 const listOf = (endpoints: readonly Endpoint[]): string =>
   endpoints.map(({ service, name }) => `${service} (${name})`).join(', ');
 
-function noEndpoint(id: number, status: string, services: readonly Service[]): Error {
-  const described = services.flatMap(({ description }) => description.ports);
-  if (described.length === 0)
+const hasPorts = ({ description }: Service): boolean => description.ports.length > 0;
+
+function noEndpoint(
+  id: number,
+  status: string,
+  services: readonly Service[],
+  known: readonly Service[],
+): Error {
+  if (!known.some(hasPorts))
     return new Error(`Execution ${id} has no endpoints: its description has no ports.`);
+  if (!services.some(hasPorts)) {
+    const others = known.filter(hasPorts).map(({ name }) => name);
+    return new Error(
+      `${services.map(({ name }) => name).join(', ')} of execution ${id} has no ports; these have: ${others.join(', ')}.`,
+    );
+  }
   if (status === 'terminated' || status === 'error')
     return new Error(`Execution ${id} has no endpoints any more: it has ended (${status}).`);
   const isPublished = services.some(({ description: { ports, publish = true } }) =>

@@ -95,5 +95,5 @@ function daysOf(text: string): number | null {
   if (text === 'never') return null;
   const [, days] = /^([1-9]\d{0,4})d?$/.exec(text) ?? [];
   if (days !== undefined) return Number(days);
-  throw new Error(`${text} is no number of days; give one such as 30 or 30d, or never.`);
+  throw new Error(`${text} is not a number of days; give one such as 30 or 30d, or never.`);
 }

@@ -14,7 +14,7 @@ export function readDuration(text: string): number | undefined {
 export function durationOf(text: string): number {
   const seconds = readDuration(text);
   if (seconds !== undefined) return seconds;
-  throw new Error(`${text} is no time; give seconds, or a number with a unit such as 90m, 2h or 1d.`);
+  throw new Error(`${text} is not a time; give seconds, or a number with a unit such as 90m, 2h or 1d.`);
 }
 
 /** In the largest unit of which it is a multiple, such as `90m`. */

@@ -38,7 +38,7 @@ function filterOf(filters: readonly string[]): ExecutionFilter {
   for (const filter of filters) {
     const [name = '', ...value] = filter.split('=');
     if (name === '' || value.length === 0 || value.join('=') === '')
-      throw new Error(`${filter} is no filter; give one such as status=queued or name=nightly.`);
+      throw new Error(`${filter} is not a filter; give one such as status=queued or name=nightly.`);
     if (Object.hasOwn(query, name)) throw new Error(`The filter ${name} is given twice.`);
     query[name] = value.join('=');
   }

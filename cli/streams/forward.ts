@@ -23,7 +23,7 @@ function portsOf(text: string): { local: number; port: number } {
   const listen = local === undefined ? port : Number(local);
   if (remote !== undefined && port >= 1 && port <= MAX_PORT && listen <= MAX_PORT)
     return { local: listen, port };
-  throw new Error(`${text} is no port; give one such as 8080, or 9000:8080 to listen on 9000.`);
+  throw new Error(`${text} is not a port; give one such as 8080, or 9000:8080 to listen on 9000.`);
 }
 
 async function forward(

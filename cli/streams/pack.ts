@@ -30,7 +30,7 @@ async function* packOne(
     const target = await readlink(path);
     if (staysInside(target, names.length - 1)) yield header('link', 0, target);
     else report.leftOut(shown(path), `is a link that leads out of what is copied: ${shown(target)}`);
-  } else if (!info.isDirectory()) report.leftOut(shown(path), 'is no file, folder or link');
+  } else if (!info.isDirectory()) report.leftOut(shown(path), 'is not a file, folder or link');
   else {
     yield header('folder');
     for (const name of (await readdir(path)).sort()) {

@@ -35,7 +35,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
     const wrong = await berth.run(['audit', '--limit', 'many']);
     expect([wrong.code, wrong.err]).toEqual([
       125,
-      'many is no number of entries; give one such as 100, or 0 for all.\n',
+      'many is not a number of entries; give one such as 100, or 0 for all.\n',
     ]);
     expect((await berth.run(['audit', '--action', 'dance'])).err).toContain('action:');
   });

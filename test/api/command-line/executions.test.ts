@@ -122,7 +122,7 @@ onHosts(byTurns(setups), (host) => {
     await outOf(['limit', String(id), 'none']);
     expect(await limit()).toBeNull();
     const refused = await berth.run(['limit', String(id), '5 weeks']);
-    expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('5 weeks is no time')]);
+    expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('5 weeks is not a time')]);
   });
 
   test('L21: stop and rm try all ids, print those that were done, and fail if one failed', async () => {
@@ -133,7 +133,7 @@ onHosts(byTurns(setups), (host) => {
     await Promise.all([first, second].map((id) => api.reached(id, 'terminated')));
     expect(await outOf(['rm', String(first), String(second)])).toBe(`${first}\n${second}\n`);
     expect(await api.list()).toEqual({});
-    expect((await berth.run(['rm', 'x'])).err).toContain('x is no positive integer');
+    expect((await berth.run(['rm', 'x'])).err).toContain('x is not a positive integer');
   });
 
   test('L150: what has changed things is JSON with --json, and ids with -q', async () => {
@@ -181,7 +181,7 @@ onHosts(byTurns(setups), (host) => {
     const refused: [words: string[], reason: string][] = [
       [['rm'], '--filter'],
       [['rm', '1', '--filter', 'name=night'], 'not both'],
-      [['rm', '--filter', 'name'], 'name is no filter'],
+      [['rm', '--filter', 'name'], 'name is not a filter'],
       [['rm', '--filter', 'name=night', '--filter', 'name=day'], 'twice'],
       [['rm', '--filter', 'naem=night'], 'naem'],
     ];

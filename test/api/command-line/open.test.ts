@@ -84,6 +84,8 @@ onHosts(byTurns(setups), (host) => {
     };
     const bare = await running([]);
     expect(await errorOf(String(bare))).toContain('has no ports');
+    const mixed = await running([port('Page', 88)], []);
+    expect(await errorOf(`${mixed}/svc10`)).toContain('has no ports; these have: svc00.');
     const several = await running([port('Page', 86)], [port('Figures', 87)]);
     expect(await errorOf(String(several))).toContain('several endpoints');
     expect(await errorOf(String(several), 'x')).toContain(

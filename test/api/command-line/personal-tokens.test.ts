@@ -102,7 +102,7 @@ onHosts(
       const quiet = await create('quiet', '--scope', 'read', '-q');
       expect([quiet.err, quiet.out]).toEqual(['', expect.stringMatching(FORM)]);
       for (const [words, problem] of [
-        [['soon', '--scope', 'read', '--expires', '2h'], '2h is no number of days'],
+        [['soon', '--scope', 'read', '--expires', '2h'], '2h is not a number of days'],
         [['all', '--scope', 'all'], 'scopes/0'],
         [['none'], '--scope'],
       ] as const) {

@@ -35,14 +35,15 @@ onHosts(byTurns(setups), (host) => {
     expect(await berth.run(['ps', '-q'])).toEqual({ code: 0, out: '', err: '' });
   });
 
-  test('L10: logout ends the session at the server and removes it from the file', async () => {
+  test('L10, L195: logout ends the session at the server and removes it from the file', async () => {
     await logIn();
     const kept = await readFile(file(), 'utf8');
     expect((await berth.run(['logout'])).code).toBe(0);
     expect(await readFile(file(), 'utf8')).not.toContain('"session"');
     await writeFile(file(), kept);
     const { code, err } = await berth.run(['ps']);
-    expect([code, err]).toEqual([125, expect.stringContaining('Log in: berth login')]);
+    const ended = `Your login at ${host().url()} has ended.\nLog in: berth login ${host().url()}\n`;
+    expect([code, err]).toEqual([125, ended]);
   });
 
   test('L10: logout removes the session from the file even if the control plane can not be reached', async () => {
@@ -72,7 +73,7 @@ onHosts(byTurns(setups), (host) => {
 
   test('L2, L10: a wrong password leaves the contexts as they are, and a damaged file says what to do', async () => {
     const wrong = await berth.run(['login', host().url(), ...LOGIN], 'wrong');
-    expect([wrong.code, wrong.err]).toEqual([125, expect.stringContaining('Log in: berth login')]);
+    expect([wrong.code, wrong.err]).toEqual([125, 'Wrong user name or password.\n']);
     await expect(readFile(file())).rejects.toThrow('ENOENT');
     await logIn();
     await writeFile(file(), '{"current":"gone","contexts":{}}');
@@ -99,15 +100,24 @@ onHosts(byTurns(setups), (host) => {
     expect((await berth.run(['ps'])).err).toContain('berth login URL');
   });
 
-  test('L11: BERTH_URL and BERTH_TOKEN win, and a session is sent only to the control plane that has given it', async () => {
+  test('L11, L195, L196: BERTH_URL and BERTH_TOKEN win, and a session is sent only to the control plane that has given it', async () => {
     await logIn();
     const elsewhere = new CommandLine(home, { BERTH_URL: NOBODY });
     expect((await elsewhere.run(['ps'])).err).toContain(`${NOBODY} can't be reached`);
     const here = new CommandLine(home, { BERTH_URL: host().url() });
     expect(await here.run(['ps', '-q'])).toEqual({ code: 0, out: '', err: '' });
     const token = new CommandLine(home, { BERTH_TOKEN: 'not a token' });
-    expect((await token.run(['ps'])).code).toBe(125);
+    const refused = await token.run(['ps']);
+    expect([refused.code, refused.err]).toEqual([
+      125,
+      expect.stringMatching(/ refuses the token in BERTH_TOKEN: .*\nSet it to a token that is valid/),
+    ]);
     await writeFile(file(), (await readFile(file(), 'utf8')).replaceAll(host().url(), NOBODY));
-    expect((await here.run(['ps'])).err).toContain('Log in: berth login');
+    expect((await here.run(['ps'])).err).toMatch(
+      /^You are not logged in at http.*\nLog in: berth login http/,
+    );
+    expect((await here.run(['run', 'missing.json'])).err).toBe(
+      'missing.json: there is no such file or folder.\n',
+    );
   });
 });

@@ -115,7 +115,7 @@ test('L154: Ctrl-C ends berth demo with 130, and nothing is left', async () => {
   expect(await removeDeployment(await testEngine(), `demo-${children.trim()}`)).toEqual([]);
 });
 
-test('L15, L16, L120: berth server serves the commands of clients and the signed agent of its release, on Node 24, and SIGTERM ends it', async () => {
+test('L15, L16, L120, L190: berth server serves the commands of clients, its app shop and the signed agent of its release, on Node 24, and SIGTERM ends it', async () => {
   const { url, stop } = await startServer();
   for (const file of ['/assets/berth.css', '/agent/berth-agent.mjs', '/docs/swagger-ui.css', '/openapi.json'])
     expect((await fetch(url + file)).status, file).toBe(200);
@@ -129,6 +129,8 @@ test('L15, L16, L120: berth server serves the commands of clients and the signed
     { cwd: folder, env: { HOME: folder, PATH: paths[20] } },
   );
   expect(await login.waitForEnd(), login.output).toBe(0);
+  const shop = berth(20, ['shop', 'ls', '-q']);
+  expect([await shop.waitForEnd(), shop.output]).toEqual([0, 'elastic-batch-0\nhello-0\ntwo-tier-0\n']);
   const words = ['--image', 'berth/busybox:1', '--follow', '--', 'sh', '-c', 'echo hello; exit 3'];
   const job = berth(20, ['run', ...words]);
   expect(await job.waitForEnd(60_000), job.output).toBe(3);

@@ -1,9 +1,11 @@
-/** The bundle of the command line: what it loads at its start. */
+/** The bundle of the command line: what it loads at its start, and how Node starts it. */
+import { spawnSync } from 'node:child_process';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { bundleCommand } from '../../../release/command.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { pathWithNode20 } from '../../support/tools/runnable.ts';
 
 const STATIC_IMPORT = /^(?:import|\}) ?(?:from )?"\.\/([^"]+)";$/gm;
 /** Only YAML has it. */
@@ -28,4 +30,18 @@ test('L78: the command line loads the code for YAML only later', { timeout: 60_0
   const withYaml = [...texts].filter(([, text]) => text.includes(OF_YAML)).map(([name]) => name);
   expect(withYaml).toHaveLength(1);
   expect(loaded).not.toContain(withYaml[0]);
+});
+
+test('L191: on Node 20, too, --env-file is an option of berth, and not of node', {
+  timeout: 60_000,
+}, async () => {
+  const folder = await scratchFolder('berth-command-');
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const command = join(folder, 'berth.js');
+  await bundleCommand(command);
+  const words = ['run', '--image', 'debian:13', '--env-file', 'missing', '--print'];
+  const env = { PATH: await pathWithNode20(folder), HOME: folder };
+  const { status, stderr } = spawnSync(command, words, { cwd: folder, encoding: 'utf8', env });
+  expect([status, stderr]).toEqual([125, expect.stringMatching(/missing/)]);
+  expect(stderr).not.toMatch(/^node:/);
 });

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { assign, imageDescription } from '../../../cli/description.ts';
+import { validateApplication } from '../../../shared/application.ts';
+
+test('L193: run --image makes a valid description of every image, whatever its name', () => {
+  for (const [image, name] of [
+    ['debian:13', 'debian'],
+    ['registry.example:5000/team/my_app.web:1', 'my-app-web'],
+    [`example/go@sha256:${'0'.repeat(64)}`, 'go-image'],
+    [`example/${'a'.repeat(200)}`, 'a'.repeat(128)],
+  ] as const) {
+    const description = imageDescription(image, ['sh', '-c', 'date']);
+    expect(description.name).toBe(name);
+    expect(validateApplication(description)).toMatchObject({ valid: true });
+  }
+});
+
+test('L194: --set names what the list has if it does not have the name', () => {
+  const description = imageDescription('debian:13', []);
+  expect(() => assign(description, 'services.man.total_count=3')).toThrow(
+    '--set finds no man; the list has main.',
+  );
+  expect(() => assign(description, 'services.main.ports.web.port_number=3')).toThrow(
+    '--set finds no web; the list has 0 entries.',
+  );
+});

@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { Berth } from '../../../client/berth.ts';
+
+/** What a client reports of a server that answers everything like this. */
+async function errorFrom(answer: (response: ServerResponse) => void): Promise<string> {
+  const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { message } = await new Berth(origin).info().then(
+    () => new Error('none'),
+    (error: Error) => error,
+  );
+  server.closeAllConnections();
+  server.close();
+  return message.replaceAll(origin, 'ORIGIN');
+}
+
+const HTML = { 'content-type': 'text/html' };
+
+test('L192: the answer of a proxy, or of a server that is not Berth, is named as such, with its address', async () => {
+  const page = '<html><body>Welcome</body></html>';
+  expect(await errorFrom((response) => response.writeHead(200, HTML).end(page))).toBe(
+    'ORIGIN answers with 200 OK, and not as Berth does. Is this the address of a control plane?',
+  );
+  expect(await errorFrom((response) => response.writeHead(502, HTML).end(page))).toBe(
+    'ORIGIN answers with 502 Bad Gateway, and not as Berth does. A proxy in front of it may not reach it.',
+  );
+  const location = 'https://sso.example.org/';
+  expect(await errorFrom((response) => response.writeHead(302, { location }).end())).toBe(
+    'ORIGIN answers with 302 Found, and leads to https://sso.example.org/. Is this the address of a control plane?',
+  );
+  const message = 'The database is away.';
+  expect(await errorFrom((response) => response.writeHead(503).end(JSON.stringify({ message })))).toBe(
+    message,
+  );
+});
