@@ -7,6 +7,8 @@ type Reasons = ReadonlyMap<string, string>;
 const reasons = (...groups: readonly [fields: string, reason: string][]): Reasons =>
   new Map(groups.flatMap(([fields, reason]) => fields.split(' ').map((field) => [field, reason] as const)));
 
+const SECRETS =
+  'Berth keeps such files itself: berth file set, and x-berth: {files: [{name: ..., path: ...}]} at the service';
 const NETWORKS = 'services reach each other in a network of their user, by the names of their instances';
 const ENGINE = 'Berth decides how a container is isolated';
 const DEVICES = 'Berth passes no devices to containers; x-berth: {labels: [...]} chooses hosts';
@@ -19,7 +21,7 @@ export const TABLES = {
       ['version', 'it has no meaning in Compose any more'],
       ['networks', NETWORKS],
       ['volumes', 'a host keeps no named volumes: mount a folder of the host'],
-      ['configs secrets', 'Berth puts no files into containers: use variables, or a folder of the host'],
+      ['configs secrets', SECRETS],
       ['models', 'Berth runs containers only'],
     ),
     refused: reasons(['include', 'is not read: docker compose config writes all into one file']),
@@ -44,7 +46,7 @@ export const TABLES = {
         'labels annotations label_file',
         'containers have the labels of Berth; x-berth: {labels: [...]} chooses hosts',
       ],
-      ['configs secrets', 'Berth puts no files into containers: use variables, or a folder of the host'],
+      ['configs secrets', SECRETS],
       [
         'volumes_from tmpfs storage_opt read_only',
         'a container has its own file system and folders of the host',

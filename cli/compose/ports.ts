@@ -81,7 +81,7 @@ function without(protocol: string, path: Path, remarks: Remarks): [] {
 const leaveOutPublished = (path: Path, published: string, remarks: Remarks): void =>
   remarks.leaveOut(
     path,
-    `the port ${published} of the host: it publishes the port of the container on a free one (berth endpoints)`,
+    `only its port of the host, ${published}: a free one is published in its place (berth endpoints)`,
   );
 
 function described({ number, protocol, scheme, name }: Found, service: string): Port {

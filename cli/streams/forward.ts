@@ -2,6 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
+import { placeOf } from '../inputs/arguments.ts';
 import { Exit, INTERRUPTED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { serviceAt } from './place.ts';
@@ -34,6 +35,7 @@ async function forward(
 ): Promise<void> {
   const { local, port } = portsOf(text);
   const berth = await connect();
+  await assertNotEnded(berth, placeOf(given).id);
   const service = await serviceAt(berth, given);
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -49,6 +51,13 @@ async function forward(
   server.close();
   for (const socket of sockets) socket.destroy();
   throw new Exit(INTERRUPTED);
+}
+
+/** An execution that waits may get its ports yet. */
+async function assertNotEnded(berth: Berth, id: number): Promise<void> {
+  const { status } = await berth.execution(id);
+  if (status === 'terminated' || status === 'error')
+    throw new Error(`Execution ${id} has ended (${status}), and its services have no ports any more.`);
 }
 
 async function carry(berth: Berth, service: number, port: number, socket: Socket): Promise<void> {

@@ -5,6 +5,9 @@ import type { Terminal } from './terminal.ts';
 /** Back to the first column, and nothing to the right of it. */
 const CLEAR = '\r\u001b[K';
 
+/** Without a terminal, seconds that pass are not worth a line. */
+const DELAY = /\bin \d+ s\b/g;
+
 export class LiveLine {
   readonly #terminal: Terminal;
   #shown = '';
@@ -15,9 +18,10 @@ export class LiveLine {
 
   show(text: string): void {
     const line = onOneLine(text);
-    if (line === this.#shown) return;
-    this.#shown = line;
     const { wordsColumns } = this.#terminal;
+    const shown = wordsColumns === undefined ? line.replaceAll(DELAY, '') : line;
+    if (shown === this.#shown) return;
+    this.#shown = shown;
     if (wordsColumns === undefined) this.#terminal.say(line);
     // One column less, since some terminals go to the next line when the last one is filled.
     else this.#terminal.sayPart(`${CLEAR}${cut(line, wordsColumns - 1)}`);

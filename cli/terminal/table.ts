@@ -4,8 +4,19 @@ const GAP = 2;
 /** No column is narrower, unless its cells are. */
 const LEAST = 8;
 
-/** The rows as lines, below their heads. With `columns`, cells are cut where a line would be longer. */
+/**
+ * The rows as lines, below their heads. Where a line would be longer than `columns`, columns without any text
+ * are left out, and then cells are cut.
+ */
 export function table(heads: readonly string[], rows: readonly string[][], columns?: number): string {
+  const text = tableOf(heads, rows, columns);
+  const isUsed = heads.map((_, at) => rows.length === 0 || rows.some((row) => row[at] !== ''));
+  if (columns === undefined || text === tableOf(heads, rows) || isUsed.every(Boolean)) return text;
+  const used = (row: readonly string[]) => row.filter((_, at) => isUsed[at]);
+  return tableOf(used(heads), rows.map(used), columns);
+}
+
+function tableOf(heads: readonly string[], rows: readonly string[][], columns?: number): string {
   const all = [[...heads], ...rows].map((row) => row.map(onOneLine));
   const wanted = heads.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
   const widths = columns === undefined ? wanted : fitted(wanted, columns - GAP * (heads.length - 1));

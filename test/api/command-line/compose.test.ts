@@ -17,8 +17,8 @@ services:
     x-berth: {labels: [nowhere]}
 `;
 const LEFT_OUT =
-  'services.web.ports[0] is left out: the port 8080 of the host: it publishes the port of the container on a ' +
-  'free one (berth endpoints)\n';
+  'services.web.ports[0] is left out: only its port of the host, 8080: a free one is published in its place ' +
+  '(berth endpoints)\n';
 
 onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   const api = new ApiClient(host);

@@ -200,7 +200,7 @@ onHosts(setups, (host) => {
     }
   });
 
-  test('L24: an execution that ended in another way is 125', async () => {
+  test('L24, L197: an execution that ended in another way is 125, and has no ports to forward', async () => {
     const stopped = await api.submit(application(service({ labels: ['nowhere'] })));
     const failed = await api.submit();
     const waits = [stopped, failed].map((id) => berth.run(['wait', String(id)]));
@@ -215,6 +215,8 @@ onHosts(setups, (host) => {
     expect(ended[0]?.err).toContain('was terminated before a monitor service ended');
     expect(ended[1]?.err.match(/ended with an error: .*no such image/g)).toHaveLength(1);
     expect((await berth.run(['wait', '999999'])).code).toBe(125);
+    const forward = await berth.run(['forward', String(stopped), '0:8080']);
+    expect([forward.code, forward.err]).toEqual([125, expect.stringContaining('has ended (terminated)')]);
   });
 
   test('L24: after the timeout or Ctrl-C the execution goes on, and it is said how to wait again', async () => {

@@ -27,3 +27,11 @@ test('L3: a table is no wider than the terminal, and cuts only what does not fit
     }),
   );
 });
+
+test('L199: where a table is too wide, columns without text go before texts are cut', () => {
+  const row = ['1', 'terminated', ''];
+  expect(table(HEADS, [row], 15)).toBe('ID  NAME\n1   terminated\n');
+  expect(table(HEADS, [row], 40)).toBe('ID  NAME        ERROR\n1   terminated\n');
+  const filled = ['1', 'terminated', 'text'];
+  expect(table(HEADS, [filled], 20)).toBe('ID  NAME       ERROR\n1   terminat…  text\n');
+});
