@@ -64,6 +64,8 @@ const EVENTS = [
   'stream: left by its client',
   'stream: lost with its control plane',
   'fault: a session with streams is revoked',
+  'fault: a host loses its connection with streams open',
+  'fault: a client sends beyond its credit',
 ];
 
 let outcome: Outcome;

@@ -7,6 +7,7 @@ import type { Identity } from '../../../agent/connection/identity.ts';
 import { ControlPlaneSession } from '../../../agent/connection/session.ts';
 import { stayConnected } from '../../../agent/connection/socket.ts';
 import type { Engine } from '../../../agent/engine/engine.ts';
+import type { OpenTarget } from '../../../agent/engine/streams/target.ts';
 import { compareClocks } from '../../../agent/host/clock-check.ts';
 import { Conditions, unknownContainers } from '../../../agent/host/conditions.ts';
 import { punchHole } from '../../../agent/host/punch-hole.ts';
@@ -52,7 +53,12 @@ export interface RigOptions {
   now?: () => Moment;
   identity?: Identity;
   logMaxBytes?: number;
+  openTarget?: OpenTarget;
 }
+
+const noTarget: OpenTarget = async () => {
+  throw new Error('no streams in this test');
+};
 
 export async function agentRig(
   engine: Engine,
@@ -66,6 +72,7 @@ export async function agentRig(
     random = () => 0,
     identity = someone,
     logMaxBytes = 2 ** 30,
+    openTarget = noTarget,
   }: RigOptions,
 ): Promise<AgentRig> {
   const peer = await ControlPlanePeer.open();
@@ -144,9 +151,7 @@ export async function agentRig(
         usageOf: (key) => usages.linesOf(key),
         makeOverlay: () => {},
         welcomed: () => {},
-        openTarget: async () => {
-          throw new Error('no streams in this test');
-        },
+        openTarget,
         update: () => {},
       }),
     log,

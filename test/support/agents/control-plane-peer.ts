@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Assignment, IdRange } from '../../../shared/protocol/assignment.ts';
-import { decodeChunk, decodeUp, encode, type LogChunk } from '../../../shared/protocol/codec.ts';
+import { decodeChunk, decodeUp, encode, encodeChunk, type LogChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
@@ -52,6 +52,10 @@ export class PeerConnection {
 
   sendText(text: string): void {
     this.#socket.send(text);
+  }
+
+  sendChunk(chunk: LogChunk): void {
+    this.#socket.send(encodeChunk(chunk));
   }
 
   close(code: number, reason = ''): void {

@@ -49,6 +49,11 @@ const byteAt = (salt: number, at: number): number => (salt * 31 + at * 7 + (at >
 /** Bytes of the client have another salt. */
 export const clientSalt = (port: number): number => port + 101;
 
+/** How reasons begin that stand for a fault. */
+const FAULTS = [
+  ['The host has lost its connection', 'fault: a host loses its connection with streams open'],
+  ['More bytes were sent', 'fault: a client sends beyond its credit'],
+] as const;
 const FULL = /^(You have|The service has|The host of the service has|All users together have) (\d+) streams/;
 
 export class StreamCheck {
@@ -60,6 +65,10 @@ export class StreamCheck {
   readonly #sent = new Map<number, number>();
   readonly #isRemote: boolean;
   readonly #credits = new WeakMap<Link, Map<number, Credits>>();
+  /** The connection that each stream was opened on, by its port. */
+  readonly #links = new Map<number, Link>();
+  /** Open streams whose connection had ended at the last look. */
+  readonly #stranded = new Set<KnownStream>();
 
   /** `isRemote`: permits are in another process than streams, which learns of their ends later. */
   constructor(world: World, rules: StreamRules, isRemote: boolean) {
@@ -109,6 +118,15 @@ export class StreamCheck {
     });
   }
 
+  /** Looks at an open stream, once a second. It ends with the connection of its host. */
+  look(stream: KnownStream): void {
+    const link = this.#links.get(stream.port);
+    if (!link || link.isHeld) return;
+    if (this.#stranded.has(stream))
+      this.world.violate(`stream ${stream.port} goes on without ${link.name}, which has ended`);
+    this.#stranded.add(stream);
+  }
+
   /** The client has left, or its control plane has ended. */
   gone(stream: KnownStream, why: string): void {
     if (stream.endedMs !== null) return;
@@ -124,6 +142,7 @@ export class StreamCheck {
     this.world.count(`stream: ended ${reason === undefined ? 'complete' : 'with a reason'}`);
     this.world.note(`stream ${stream.port} ends: ${reason ?? 'complete'}`);
     if (reason === '') this.world.violate(`stream ${stream.port} ends without a reason`);
+    for (const [sentence, fault] of FAULTS) if (reason?.startsWith(sentence)) this.world.count(fault);
     const [, whose = '', limit = ''] = FULL.exec(reason ?? '') ?? [];
     if (limit === '') return;
     this.world.count('stream: refused for a bound');
@@ -205,7 +224,8 @@ export class StreamCheck {
 
   #message(link: Link, direction: Direction, message: Up | Down): void {
     if (message.type === 'stream.open') {
-      const { stream, credit } = message;
+      const { stream, credit, target } = message;
+      if (target.kind === 'tcp') this.#links.set(target.port, link);
       this.#creditsOf(link).set(stream, { up: credit, down: 0, hasEnded: false });
       return;
     }

@@ -20,6 +20,24 @@ const mutantsOfStreams: readonly Mutant[] = [
     from: '() => this.#permits.delete(permit)',
     to: '() => {}',
   },
+  {
+    name: 'let the streams of a session go on after its end',
+    file: 'control-plane/coordinator/streams/stream-permits.ts',
+    from: '      if (refusal !== undefined) permit.end(refusal);\n',
+    to: '',
+  },
+  {
+    name: 'leave the clients of a lost connection without an end',
+    file: 'control-plane/coordinator/connections/agent-connection.ts',
+    from: '[...this.#logs.detach(), ...this.streams.detach()]',
+    to: 'this.#logs.detach()',
+  },
+  {
+    name: 'pass on what a client sends beyond its credit',
+    file: 'control-plane/coordinator/streams/stream-relay.ts',
+    from: 'bytes.length > this.#clientMay || this.#hasClientEnded',
+    to: 'this.#hasClientEnded',
+  },
 ];
 
 export const streamMutants: readonly Mutant[] = mutantsOfStreams.map((one) => ({ ...one, streams: true }));

@@ -184,8 +184,12 @@ export class StreamClient implements KnownStream {
   /** The end of its control plane ends its connection. */
   #watch(): void {
     if (this.endedMs !== null) return;
-    if (!this.process.alive) this.#options.check.gone(this, 'lost with its control plane');
-    else this.#options.world.after(LOOK_MS, () => this.#watch());
+    const { world, check } = this.#options;
+    if (!this.process.alive) check.gone(this, 'lost with its control plane');
+    else {
+      check.look(this);
+      world.after(LOOK_MS, () => this.#watch());
+    }
   }
 
   #toServer(data: string | Uint8Array): void {
