@@ -15,7 +15,7 @@ import type { FetchCredentials } from './engine/pulls/pull-credentials.ts';
 import type { ConnectContainer } from './engine/streams/container-targets.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
-import { type DiskProbe, isDiskLow } from './host/disk.ts';
+import { type DiskProbe, engineFolder, isDiskLow, lowText } from './host/disk.ts';
 import type { Firewall } from './host/firewall.ts';
 import { ImageRemoval } from './host/image-removal.ts';
 import { runningContainerOf } from './host/usage.ts';
@@ -30,6 +30,7 @@ import { EngineWatcher } from './services/engine-watcher.ts';
 import { Lease } from './services/lease.ts';
 import { sameKey } from './services/plan.ts';
 import { Reporter } from './services/reporter.ts';
+import { CopyLimits } from './streams/copy-limits.ts';
 import type { Updater } from './update/updater.ts';
 
 const ENGINE_REFRESH_MS = 30_000;
@@ -159,7 +160,7 @@ function engineWatcher(
 function sessionFactory(
   config: Config,
   facts: EngineFacts,
-  { engine, log, updater, welcomed, connectContainer }: AgentParts,
+  { engine, log, updater, welcomed, connectContainer, probeDisk }: AgentParts,
   {
     agent,
     reporter,
@@ -171,6 +172,7 @@ function sessionFactory(
   }: Omit<Assembly, 'begin' | 'watch' | 'images'> & { reporter: Reporter; usages: UsageHistory },
 ): Assembly['begin'] {
   const host = hostFacts(config, facts);
+  const copies = copyLimits(config, facts, probeDisk);
   return (socket, version) =>
     new ControlPlaneSession(socket, {
       version,
@@ -189,7 +191,7 @@ function sessionFactory(
         const container = agent.running().find((one) => sameKey(one, key));
         if (container?.state !== 'running') throw new Error('the service is not running');
         if (!connectContainer) throw new Error('this host opens no streams');
-        return connectContainer(container, target);
+        return copies.open(target, () => connectContainer(container, target));
       },
       welcomed: () => welcomed?.(),
       update: (release) => updater?.request(release),
@@ -199,6 +201,17 @@ function sessionFactory(
           log('network.creation-failed', { isolation, of, reason: messageOf(error) });
         }),
     });
+}
+
+function copyLimits(config: Config, { dataDir }: EngineFacts, probe: DiskProbe): CopyLimits {
+  const { maxCopies, copyMaxBytes: maxBytes, minDiskBytes } = config;
+  const lowDisk = async () => {
+    if (dataDir === undefined || minDiskBytes === 0) return undefined;
+    const folder = await engineFolder(dataDir, config.dataDir, probe);
+    const space = await probe(folder);
+    return space && lowText(folder, space, minDiskBytes, false);
+  };
+  return new CopyLimits({ maxCopies, maxBytes, lowDisk });
 }
 
 function hostFacts(config: Config, { memoryBytes, cores, version }: EngineFacts): HostFacts {

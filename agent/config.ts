@@ -47,6 +47,10 @@ export interface Config {
   logDays: number;
   /** Most bytes of one service's stored output. */
   logMaxBytes: number;
+  /** Most copies into services and out of them at once. */
+  maxCopies: number;
+  /** Most bytes of one copy. */
+  copyMaxBytes: number;
   /** Images that Berth pulled and nobody has used for so many days are removed. 0: they stay for ever. */
   keepImagesDays: number;
   /**
@@ -121,6 +125,8 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     overlay: settings.BERTH_AGENT_OVERLAY === 'on',
     logDays: settings.BERTH_AGENT_LOG_DAYS,
     logMaxBytes: settings.BERTH_AGENT_LOG_MAX,
+    maxCopies: settings.BERTH_AGENT_MAX_COPIES,
+    copyMaxBytes: settings.BERTH_AGENT_COPY_MAX,
     keepImagesDays: settings.BERTH_AGENT_KEEP_IMAGES,
     minDiskBytes: settings.BERTH_AGENT_MIN_DISK,
     criticalDiskBytes: Math.min(settings.BERTH_AGENT_CRITICAL_DISK, settings.BERTH_AGENT_MIN_DISK),

@@ -7,7 +7,7 @@ import { RefusedError } from './connection/refused-error.ts';
 import { stayConnected } from './connection/socket.ts';
 import type { Engine, EngineFacts } from './engine/engine.ts';
 import type { Conditions } from './host/conditions.ts';
-import { watchDisk } from './host/disk.ts';
+import { engineFolder, watchDisk } from './host/disk.ts';
 import { startDiskGuard } from './host/disk-guard.ts';
 import { KEPT_OUTPUT_BYTES } from './host/disk-offenders.ts';
 import { watchFirewall } from './host/firewall.ts';
@@ -113,8 +113,7 @@ async function guardDisk(
   { agent, output, images }: Assembly,
 ): Promise<() => void> {
   if (facts.dataDir === undefined) return () => {};
-  // The data folder of an agent in a container is on a volume of the engine.
-  const folder = (await probe(facts.dataDir)) ? facts.dataDir : resolve(dataDir);
+  const folder = await engineFolder(facts.dataDir, dataDir, probe);
   return startDiskGuard({
     folder,
     minBytes,

@@ -29,6 +29,7 @@ const MAX_URLS = 8;
 const urlForm = `must be a URL like http://host:5001, or up to ${MAX_URLS} of them, comma-separated`;
 
 const MIN_LOG_BYTES = 2 ** 20;
+const MIN_COPY_BYTES = 2 ** 20;
 
 export const settingsSchema = z.object({
   BERTH_URL: list
@@ -106,6 +107,20 @@ export const settingsSchema = z.object({
       const bytes = parseBytes(text);
       if (bytes !== undefined && bytes >= MIN_LOG_BYTES) return bytes;
       context.addIssue('must be a size of at least 1MiB, like 256MiB');
+      return z.NEVER;
+    }),
+  BERTH_AGENT_MAX_COPIES: z.coerce
+    .number('must be a whole number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .default(16),
+  BERTH_AGENT_COPY_MAX: z
+    .string()
+    .default('100GiB')
+    .transform((text, context): number => {
+      const bytes = parseBytes(text);
+      if (bytes !== undefined && bytes >= MIN_COPY_BYTES) return bytes;
+      context.addIssue('must be a size of at least 1MiB, like 100GiB');
       return z.NEVER;
     }),
   BERTH_AGENT_KEEP_IMAGES: z.coerce

@@ -3,6 +3,7 @@
  * Never frees space.
  */
 import { statfs } from 'node:fs/promises';
+import { resolve } from 'node:path';
 
 export interface DiskSpace {
   freeBytes: number;
@@ -64,6 +65,13 @@ export async function watchDisk(options: DiskWatchOptions): Promise<() => void> 
     clearInterval(timer);
   };
 }
+
+/**
+ * A folder on the engine's disk that this process sees. The data folder of an agent in a container is on a
+ * volume of the engine.
+ */
+export const engineFolder = async (ofEngine: string, ofAgent: string, probe: DiskProbe): Promise<string> =>
+  (await probe(ofEngine)) ? ofEngine : resolve(ofAgent);
 
 /**
  * Returns a function that checks one folder in the same way. Always false if there is no folder on this

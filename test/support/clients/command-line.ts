@@ -26,6 +26,7 @@ export interface Command {
   err(): string;
   /** As Ctrl-C does. */
   interrupt(): void;
+  signal(signal: NodeJS.Signals): void;
   ended: Promise<Ended<Buffer>>;
 }
 
@@ -132,6 +133,7 @@ function watched(child: ChildProcessWithoutNullStreams): Command {
     out: () => Buffer.concat(out).toString(),
     err: () => Buffer.concat(err).toString(),
     interrupt: () => child.kill('SIGINT'),
+    signal: (signal) => child.kill(signal),
     ended: ended.then((code) => ({
       ...{ code, out: Buffer.concat(out), err: Buffer.concat(err).toString() },
     })),

@@ -31,6 +31,8 @@ describe('settings', () => {
       registries: ['public'],
       logDays: 30,
       logMaxBytes: 2 ** 30,
+      maxCopies: 16,
+      copyMaxBytes: 100 * 2 ** 30,
       keepImagesDays: 14,
       minDiskBytes: 2 ** 30,
       criticalDiskBytes: 2 ** 29,
@@ -83,6 +85,16 @@ describe('settings', () => {
       expect(problemsOf({ BERTH_AGENT_BIND: bind })).toContain('BERTH_AGENT_BIND must be an IP address');
     expect(problemsOf({ BERTH_AGENT_BIND: '10.0.0.5', BERTH_AGENT_ADDRESS: '192.168.1.5' })).toMatch(
       /BERTH_AGENT_ADDRESS 192\.168\.1\.5 is an address of this machine on which no published port listens/,
+    );
+  });
+  test('P311, P312: the bounds of copies can be set, but not to nothing', () => {
+    const set = read({ BERTH_AGENT_MAX_COPIES: '3', BERTH_AGENT_COPY_MAX: '2GiB' });
+    expect([set.maxCopies, set.copyMaxBytes]).toEqual([3, 2 ** 31]);
+    expect(problemsOf({ BERTH_AGENT_MAX_COPIES: '0' })).toContain(
+      'BERTH_AGENT_MAX_COPIES must be at least 1',
+    );
+    expect(problemsOf({ BERTH_AGENT_COPY_MAX: '0' })).toContain(
+      'BERTH_AGENT_COPY_MAX must be a size of at least 1MiB, like 100GiB',
     );
   });
   test('P121: the limit of stored output can be set, but not below 1 MiB', () => {
