@@ -1,13 +1,10 @@
-/** Services and copies that fill the disk of their host, a file system of 2 GiB with the data of engine and agent. */
-import { rm, statfs, truncate, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/** Services that fill the disk of their host, a file system of 2 GiB with the data of engine and agent. */
+import { statfs } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { IMAGE } from '../../../examples/image.ts';
-import { CommandLine } from '../../support/clients/command-line.ts';
-import { type Cluster, PASSWORD, startCluster } from '../../support/cluster/cluster.ts';
+import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
 
 const GIB = 2 ** 30;
 const DISK_BYTES = 2 * GIB;
@@ -68,33 +65,4 @@ test('P145, C216: a service that writes files without end is ended with the reas
   await cluster.host('one').exec(main0?.id, 'touch', '/stop');
   expect((await api.waitFor(neighbour, 'error')).error_message).toBe('service main0 ended with exit code 3');
   expect(await api.logText(neighbour)).toMatch(/(here\n)+$/);
-});
-
-test('P313, L170: a copy that would fill the disk ends with the reason before any service is ended, and leaves nothing', {
-  timeout: 120_000,
-}, async () => {
-  const { api } = cluster;
-  const home = await scratchFolder('berth-home-');
-  onTestFinished(() => rm(home, { recursive: true, force: true }));
-  const cli = new CommandLine(home);
-  await cli.logIn(cluster.url, PASSWORD);
-  const id = await api.submit(application(script('mkdir /srv; exec sleep 600')));
-  await api.waitFor(id, 'running');
-  const large = join(home, 'large');
-  await writeFile(large, '');
-  await truncate(large, DISK_BYTES);
-  const { code, err } = await cli.run(['cp', large, `${id}:/srv`]);
-  expect([code, err]).toEqual([
-    125,
-    expect.stringMatching(
-      /the disk of the host is nearly full \(.* free at .*\), so that it takes no copies/,
-    ),
-  ]);
-  const left = async () => (await cli.run(['exec', String(id), '--', 'ls', '-A', '/srv'])).out;
-  await eventually(async () => expect(await left()).toBe(''));
-  await eventually(async () => (await freeBytes()) > DISK_BYTES / 2);
-  expect((await cli.run(['cp', '--quiet', process.execPath, `${id}:/srv/node`])).code).toBe(0);
-  expect((await api.execution(id)).status).toBe('running');
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
 });

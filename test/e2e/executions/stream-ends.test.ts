@@ -3,7 +3,7 @@
  * reason, and leaves neither files nor processes behind.
  */
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, statfs } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -80,8 +80,8 @@ interface Streams {
 }
 
 /**
- * A service of alice with a stream of each kind, all under way. Copies that are under way stand still, so that
- * they neither end nor fill a disk.
+ * A service of alice with a stream of each kind, all under way. Copies that are under way stand still, so
+ * that they neither end nor fill a disk.
  */
 async function underWay(): Promise<Streams> {
   const id = await aliceApi.submit(application(script(SERVICE)));
@@ -181,4 +181,23 @@ test('L180: when the execution is terminated, streams end with that reason', asy
   await aliceApi.terminate(streams.id);
   await endWith(streams, 'The execution ends, and its service with it.');
   await aliceApi.waitFor(streams.id, 'terminated');
+});
+
+test('P313, L170: a copy that would leave the disk nearly full ends with that reason, and leaves nothing', async () => {
+  const id = await aliceApi.submit(application(script(SERVICE)));
+  await aliceApi.waitFor(id, 'running', START_MS);
+  await agent.stop();
+  const { bavail, bsize } = await statfs((await berth.docker.info()).DockerRootDir);
+  const BERTH_AGENT_MIN_DISK = `${Math.floor((bavail * bsize) / 2 ** 20) - 64}MiB`;
+  agent = berth.startAgent({ BERTH_AGENT_MIN_DISK });
+  await agent.waitFor(/session\.synced/);
+  const { code, err } = await alice.run(['cp', join(home, 'large'), `${id}:/srv/large`]);
+  expect([code, err]).toEqual([
+    125,
+    expect.stringMatching(
+      /the disk of the host is nearly full \(.* free at .*\), so that it takes no copies/,
+    ),
+  ]);
+  await assertClean(id);
+  await aliceApi.terminate(id);
 });

@@ -29,7 +29,7 @@ export interface ClusterOptions {
 /** Name of the network that the agents of a cluster use. */
 export const OVERLAY = 'berth-overlay';
 
-export const PASSWORD = 'secret words';
+const PASSWORD = 'secret words';
 const BRIDGE = 'switch';
 const SUBNET = '192.168.77';
 const GATEWAY = `${SUBNET}.1`;
@@ -68,11 +68,6 @@ export class Cluster {
     this.#name = name;
     this.#hub = hub;
     this.#door = new Door(hub);
-  }
-
-  /** Where clients reach the control plane. */
-  get url(): string {
-    return this.#url;
   }
 
   get api(): RestClient {
