@@ -4,7 +4,7 @@
  * the other's reader.
  */
 import { EventEmitter } from 'node:events';
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -20,6 +20,12 @@ interface AppUpgrade {
   joined?: AppAnswer;
 }
 
+/** What the app learns of a request. */
+interface AppEnv {
+  appUpgrade?: AppUpgrade;
+  outgoing?: ServerResponse;
+}
+
 /** A browser may take so long to answer the close of a WebSocket. */
 const CLOSE_MS = 2_000;
 const GOING_AWAY = 1001;
@@ -28,18 +34,19 @@ const GOING_AWAY = 1001;
 export const acceptAppBy =
   (relay: AppRelay): AcceptApp =>
   async (c, request) => {
-    const { appUpgrade } = c.env as { appUpgrade?: AppUpgrade };
+    const { appUpgrade, outgoing } = c.env as AppEnv;
     if (!appUpgrade) {
       const { body, signal } = c.req.raw;
       const answer = await relay.request(request, { body, signal, isUpgrade: false });
-      return responseOf(answer, request.method);
+      return responseOf(answer, request.method, () => outgoing?.destroy());
     }
     const handshake: Handshake = {
       key: c.req.header('sec-websocket-key') ?? '',
       protocols: c.req.header('sec-websocket-protocol'),
       extensions: c.req.header('sec-websocket-extensions'),
     };
-    if (!/^[\w+/]{22}==$/.test(handshake.key) || c.req.header('sec-websocket-version') !== '13')
+    const isSound = request.method === 'GET' && c.req.header('sec-websocket-version') === '13';
+    if (!isSound || !/^[\w+/]{22}==$/.test(handshake.key))
       throw new OperationError('invalid', 'The request is not a handshake of WebSockets, version 13.');
     const { signal } = appUpgrade;
     const answer = await relay.request(withHandshake(request, handshake), {

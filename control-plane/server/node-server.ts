@@ -139,6 +139,12 @@ class ReasonedResponse extends ServerResponse {
     return super.writeHead(status, ...rest);
   }
 
+  /** Node would write the head as UTF-8, but each character of a header is a byte. */
+  override flushHeaders(): void {
+    if (this.headersSent && !this.writableEnded) this.write(new Uint8Array());
+    else super.flushHeaders();
+  }
+
   /** Node reserves three bytes for each character of a text, until its client has read it. */
   override end(...[content, ...rest]: unknown[]): this {
     const isLong = typeof content === 'string' && content.length > LONG_TEXT;

@@ -11,6 +11,8 @@ import type { AcceptStream } from '../http/stream-routes.ts';
 
 /** The first frame may hold a long command. */
 const MAX_FRAME_BYTES = 2 * 1024 * 1024;
+/** Frames of one message. Clients that write by pieces have a few. */
+const MAX_FRAGMENTS = 1_024;
 const PATH = /^\/(native\/)?api\/[^/?]+\/service\/\d+\/(exec|forward|files)(\?|$)/;
 
 /** True for an upgrade request to a stream. */
@@ -42,6 +44,10 @@ export function serveStreams(
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
+    // ws hands over one frame in a turn of the event loop. By default it hands over all that have arrived,
+    // and one read of a connection may be 2 MiB: 300,000 frames of one byte.
+    allowSynchronousEvents: false,
+    maxFragments: MAX_FRAGMENTS,
     handleProtocols: () => STREAM_SUBPROTOCOL,
   });
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {

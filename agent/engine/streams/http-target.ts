@@ -23,6 +23,8 @@ import type { Piece, Target } from './target.ts';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Bytes of the head of an application's answer. */
 const MAX_ANSWER_HEAD_BYTES = 32 * 1024;
+/** Informational answers (1xx) to one request. */
+const MAX_INFORMATIONAL = 100;
 
 interface Answer {
   head: AnswerHead;
@@ -140,6 +142,13 @@ export class HttpTarget implements Target {
   }
 
   #listen(request: ClientRequest): void {
+    let informational = 0;
+    request.on('information', () => {
+      informational += 1;
+      if (informational <= MAX_INFORMATIONAL) return;
+      this.#fail(`port ${this.#port}: the application gives no answer but informational ones (1xx)`);
+      request.destroy();
+    });
     request.on('response', (message) => this.#answer(message, message));
     request.on('upgrade', (message, socket, first) => {
       socket.on('error', () => socket.destroy());

@@ -79,14 +79,24 @@ export class AppRelay {
   }
 }
 
-/** The answer with a body that reads no further than its reader. */
-export function responseOf({ status, headers, read, pipe }: AppAnswer, method: string): Response {
+/**
+ * The answer with a body that reads no further than its reader. `broken` ends the connection of the client if
+ * the answer breaks off; without it, the body fails, which the HTTP server of Node would print.
+ */
+export function responseOf(
+  { status, headers, read, pipe }: AppAnswer,
+  method: string,
+  broken?: () => void,
+): Response {
   const init = { status, headers: new Headers(headers) };
   if (isBodiless(method, status)) return new Response(null, init);
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const bytes = await read();
+        const bytes = await read().catch((error: unknown) => {
+          if (!broken) throw error;
+          broken();
+        });
         if (bytes) controller.enqueue(bytes);
         else controller.close();
       },

@@ -14,7 +14,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
  * names with anything but letters, digits and "-" never pass.
  */
 const STATED =
-  /^(host|expect|forwarded|via|x-forwarded.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-original-.*|x-rewrite-url|true-client-ip|fastly-client-ip|cf-.*|cdn-loop|x-berth-.*|berth-.*)$/;
+  /^(host|expect|forwarded|via|proxy|x-forwarded.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-original-.*|x-rewrite-url|true-client-ip|fastly-client-ip|cf-.*|cdn-loop|x-berth-.*|berth-.*|x-proxy-.*|(x-)?(remote|auth-request|webauth|authenticated|ssl|client-cert|client-verify)(-.*)?|ssl-client-.*|x-amzn-oidc-.*|x-goog-(authenticated|iap)-.*|x-ms-client-principal.*|tailscale-.*)$/;
 const NAME = /^[a-z0-9-]+$/;
 /** The schemes with which clients log in to Berth. */
 const OWN_SCHEME = /^(basic|bearer)(\s|$)/i;
@@ -63,8 +63,8 @@ const NOT_FOR_BROWSER: ReadonlySet<string> = new Set([
   ...['clear-site-data', 'strict-transport-security', 'public-key-pins', 'public-key-pins-report-only'],
   ...['expect-ct', 'alt-svc', 'nel', 'report-to', 'service-worker-allowed', 'origin-agent-cluster'],
   ...['sec-session-registration', 'secure-session-registration', 'sec-session-challenge'],
-  // Node's server takes it for the reason phrase.
-  'status',
+  // Node's server takes the first for the reason phrase, and with the second sends no answer at all.
+  ...['status', 'x-hono-already-sent'],
 ]);
 
 /**

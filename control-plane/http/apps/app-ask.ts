@@ -12,7 +12,7 @@ import { empty } from '../json/render.ts';
 export const ASK_PATH = '/apps/ask';
 const MAX_LENGTH = 253;
 /** What a proxy adds to the requests of others. The web server itself asks without a proxy. */
-const OF_PROXIES = ['x-forwarded-for', 'forwarded', 'cf-ray'];
+const OF_PROXIES = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via', 'cf-ray'];
 
 export function askRoutes(context: Pick<Context, 'db'>, { site, paths }: AppSettings): Hono {
   const routes = new Hono();

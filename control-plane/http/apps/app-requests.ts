@@ -210,8 +210,11 @@ export class AppRequests {
 
   #say(c: HonoContext, result: AppResult, answer: AppAnswer): Promise<Response> {
     this.#deps.counts.count(result);
-    const accept = c.req.header('accept') ?? '';
-    return appAnswer(answer, ['GET', 'HEAD'].includes(c.req.method) && accept.includes('text/html'));
+    const { refreshS, ...once } = answer;
+    // To go on is a GET, which would lose a form that was sent.
+    const isRepeatable = refreshS !== undefined && ['GET', 'HEAD'].includes(c.req.method);
+    const isPage = (c.req.header('accept') ?? '').includes('text/html');
+    return appAnswer(isRepeatable ? answer : once, isPage);
   }
 }
 
@@ -286,5 +289,6 @@ const logIn = ({ place: { origin, prefix } }: Asked): AppAnswer => ({
   status: 401,
   title: 'Log in',
   sentences: [`Log in first: open ${origin}${prefix}/ in this browser.`],
+  link: { href: `${prefix}/`, text: 'Open the application' },
   fields: { log_in: `${origin}${prefix}/` },
 });

@@ -220,6 +220,25 @@ onHosts(
       expect((await at(visitor, { ...VISIT, 'sec-fetch-site': 'cross-site' })).status).toBe(503);
       expect((await at(visitor, { accept: '*/*', origin: `https://${app}` }, 'POST')).status).toBe(503);
     });
+    test('H780: a form gets its refusal as a page: of another site, without a session, and while the application is not up', async () => {
+      const form = { ...VISIT, 'sec-fetch-site': 'cross-site', origin: 'https://other.example' };
+      const own = { ...VISIT, 'sec-fetch-site': 'same-origin', origin: `https://${app}` };
+      for (const [visitor, headers, status, text] of [
+        [await admitted(), form, 403, 'another application or another site'],
+        [anyone(), own, 401, '<a href="/">Open the application</a>'],
+        [await admitted(), own, 503, 'The cluster has no host'],
+      ] as const) {
+        const page = await at(visitor, headers, 'POST');
+        expect([page.status, page.headers['content-type'], page.headers.refresh]).toEqual([
+          ...[status, 'text/html; charset=utf-8', undefined],
+        ]);
+        expect(page.text).toContain(text);
+        const reply = await at(visitor, { ...headers, accept: '*/*' }, 'POST');
+        expect([reply.status, reply.headers['content-type']]).toEqual([
+          ...[status, 'application/json; charset=utf-8'],
+        ]);
+      }
+    });
     test('H735: service workers and paths of Berth are never passed on', async () => {
       const visitor = await admitted();
       expect((await visitor.send(app, '/sw.js', { accept: '*/*', 'service-worker': 'script' })).status).toBe(
@@ -311,7 +330,8 @@ onHosts(
         'a'.repeat(5_000),
       ])
         expect(await ask(domain), domain).toEqual([404, '']);
-      expect(await ask(app, { 'x-forwarded-for': '192.0.2.1' })).toEqual([404, '']);
+      for (const name of ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'])
+        expect(await ask(app, { [name]: '192.0.2.1' }), name).toEqual([404, '']);
     });
     test('H734: the metrics count requests by what became of them', async () => {
       const metrics = await new HttpClient(() => host().url(), {

@@ -1,9 +1,11 @@
 /** Attacks on what leads into a container: commands, ports and files of services, and web applications. */
+import type { Socket } from 'node:net';
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { type Attack, judge, Skipped } from '../attack.ts';
 import { executionOf, outputOf, run, scripted } from '../target/executions.ts';
-import { basic, type Reply, upgradeStatus } from '../target/http.ts';
-import type { Target } from '../target/target.ts';
+import { basic, dial, type Reply, upgradeStatus } from '../target/http.ts';
+import type { Account, Target } from '../target/target.ts';
+import { whileOthers } from './others-served.ts';
 
 const NATIVE = '/native/api/0.7';
 const PORT = 8080;
@@ -20,13 +22,20 @@ const PAGE = {
   'sec-fetch-dest': 'document',
 };
 
+const FLOODS = 9;
+const FLOOD_FRAMES = 100_000;
+const FLOOD_MS = 2_000;
+/** First bytes of frames of WebSockets, of which `LAST` ends a message. */
+const [MORE, TEXT, BINARY, PING, LAST] = [0x00, 0x01, 0x02, 0x09, 0x80];
+
 /** The id of a service of the victim's that runs, with a web application. */
-const theirService = async (target: Target): Promise<number> => {
-  const victim = target.account('victim');
+const theirService = (target: Target): Promise<number> => serviceOf(target, target.account('victim'));
+
+const serviceOf = async (target: Target, owner: Account): Promise<number> => {
   const script = `mkdir -p /tmp/w; httpd -p ${PORT} -h /tmp/w; echo RESULT ready; sleep 100`;
-  const id = await run(target, victim, scripted(target, script, { ports: [WEB] }));
-  await outputOf(target, victim, id, READY);
-  const [service] = (await executionOf(target, victim, id)).services;
+  const id = await run(target, owner, scripted(target, script, { ports: [WEB] }));
+  await outputOf(target, owner, id, READY);
+  const [service] = (await executionOf(target, owner, id)).services;
   if (service === undefined) throw new Error(`execution ${id} has no service`);
   return service;
 };
@@ -135,4 +144,72 @@ async function applicationOf(target: Target, service: number): Promise<string> {
 const ticketIn = ({ status, headers }: Reply): boolean =>
   status === 303 && (headers.location ?? '').includes('/.berth/enter?ticket=');
 
-export const serviceStreams: readonly Attack[] = [othersContainer, crossSiteStream, othersApplication];
+/** A frame of a client, with a mask of zeros. The payload has 125 bytes at most. */
+const frame = (first: number, payload: string): Buffer =>
+  Buffer.concat([Buffer.from([first, 0x80 | payload.length, 0, 0, 0, 0]), Buffer.from(payload)]);
+
+/** A command that reads what comes. Undefined if it is refused. */
+async function openCommand(
+  target: Target,
+  { cookie }: Account,
+  service: number,
+): Promise<Socket | undefined> {
+  const socket = await dial(target.url, target.signal);
+  target.ofAttack.add(async () => void socket.destroy());
+  let received = '';
+  const read = (part: Buffer) => {
+    received += part.toString('latin1');
+  };
+  socket.on('error', () => {}).on('data', read);
+  const headers = {
+    ...{ host: target.url.host, cookie, connection: 'Upgrade', upgrade: 'websocket', ...SUBPROTOCOL },
+    ...{ 'sec-websocket-version': '13', 'sec-websocket-key': Buffer.alloc(16, 'x').toString('base64') },
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET ${NATIVE}/service/${service}/exec HTTP/1.1\r\n${lines.join('')}\r\n`);
+  await target.until(async () => received.includes('\r\n\r\n') || undefined);
+  if (!received.startsWith(`HTTP/1.1 ${UPGRADED}`)) return undefined;
+  const request = { type: 'exec', words: ['sh', '-c', 'cat > /dev/null'] };
+  socket.write(frame(LAST | TEXT, JSON.stringify(request)));
+  await target.until(async () => /"(opened|reset)"/.test(received) || undefined);
+  socket.off('data', read).pause();
+  return received.includes('"opened"') ? socket : undefined;
+}
+
+const streamFrames: Attack = {
+  id: 'stream-frames',
+  who: 'a user',
+  rules: ['H682', 'H781'],
+  tries:
+    'delays others by commands in its own service: by frames of one byte, fragments without an end, and pings whose answers it does not read',
+  limitMs: 60_000,
+  run: async (target) => {
+    const attacker = target.ordinaryAttacker();
+    const service = await serviceOf(target, attacker);
+    const flood = (one: Buffer) => Buffer.concat(Array.from({ length: FLOOD_FRAMES }, () => one));
+    const floods = [
+      flood(frame(LAST | BINARY, 'x')),
+      Buffer.concat([frame(BINARY, 'x'), flood(frame(MORE, 'x'))]),
+      flood(frame(LAST | PING, 'x')),
+    ];
+    const sockets: Socket[] = [];
+    for (let n = 0; n < FLOODS; n++) {
+      const socket = await openCommand(target, attacker, service);
+      if (!socket) throw new Skipped('the owner itself can run no command');
+      sockets.push(socket);
+    }
+    const { slowestMs, problems } = await whileOthers(target, async () => {
+      for (const [n, socket] of sockets.entries()) socket.write(floods[n % floods.length] ?? '');
+      await target.pause(FLOOD_MS);
+      for (const socket of sockets) socket.destroy();
+    });
+    return judge(problems, `others waited at most ${slowestMs.toFixed(0)} ms`);
+  },
+};
+
+export const serviceStreams: readonly Attack[] = [
+  othersContainer,
+  crossSiteStream,
+  othersApplication,
+  streamFrames,
+];

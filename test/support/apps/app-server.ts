@@ -61,6 +61,16 @@ const paths: Record<string, Handler> = {
     response.writeHead(413, { connection: 'close' });
     response.end('too large');
   },
+  /** So many informational answers before the answer. */
+  '/processing': (_, response, url) => {
+    for (let n = 0; n < Number(url.searchParams.get('n')); n += 1) response.writeProcessing();
+    response.end('done');
+  },
+  /** Each character of a header is a byte. */
+  '/bytes-in-header': (_, response) => {
+    response.writeHead(200, { 'x-bytes': '\u00c3\u00a4' });
+    response.end('small');
+  },
   '/broken': (_, response) => {
     response.writeHead(200, { 'content-length': 100 });
     response.write('some', () => response.socket?.destroy());

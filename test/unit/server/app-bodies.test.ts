@@ -1,7 +1,7 @@
 /** Bodies of requests to applications on Node. */
 import { once } from 'node:events';
 import { type IncomingMessage, request as send } from 'node:http';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
 import { startAppServer } from '../../support/apps/app-server.ts';
@@ -42,4 +42,44 @@ test('H716: a WebSocket is closed with the reason when its permit ends', async (
     await rig.close();
     await app.close();
   }
+});
+
+/** The rig, an application, and the headers of a request to it. */
+async function started() {
+  const [app, rig] = [await startAppServer(), await startNodeAppRig()];
+  onTestFinished(async () => {
+    await rig.close();
+    await app.close();
+  });
+  const named = { serviceId: 1, hostId: 1, port: app.port, subscriber: ADMIN_SUBSCRIBER };
+  return { app, rig, headers: { 'x-test-app': JSON.stringify(named) } };
+}
+
+test('H783: an answer that breaks off is broken for the client, and leaves nothing in the log', async () => {
+  const { rig, headers } = await started();
+  const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+  onTestFinished(() => printed.mockRestore());
+  const answer = await fetch(`${rig.url}/broken`, { headers });
+  expect(answer.status).toBe(200);
+  await expect(answer.text()).rejects.toThrow();
+  expect((await fetch(`${rig.url}/range`, { headers: { ...headers, range: 'bytes=0-4' } })).status).toBe(206);
+  expect(printed).not.toHaveBeenCalled();
+});
+test('H710: the characters of a header of the answer are the bytes that the application has sent', async () => {
+  const { rig, headers } = await started();
+  const request = send(`${rig.url}/bytes-in-header`, { headers }).end();
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  expect(answer.headers['x-bytes']).toBe('\u00c3\u00a4');
+  answer.resume();
+});
+test('H782: only a GET becomes a WebSocket', async () => {
+  const { app, rig, headers } = await started();
+  const handshake = {
+    ...{ ...headers, connection: 'Upgrade', upgrade: 'websocket', 'content-length': 4 },
+    ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'eHh4eHh4eHh4eHh4eHh4eA==' },
+  };
+  const request = send(`${rig.url}/`, { method: 'POST', headers: handshake }).end('body');
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  expect([answer.statusCode, app.requests]).toEqual([400, []]);
+  answer.resume();
 });

@@ -63,6 +63,17 @@ test('P275: a head that is too long, not JSON, or not a request is refused', asy
     expect(() => bytesOf(bad as never)).toThrow('not valid');
   expect(app.requests).toEqual([]);
 });
+test('P300: an application that gives informational answers without end gets no further', async () => {
+  for (const [count, head] of [
+    [100, { status: 200 }],
+    [101, { problem: expect.stringMatching(/^port \d+: the application gives no answer but informational/) }],
+  ] as const) {
+    const target = new HttpTarget('127.0.0.1', app.port);
+    await target.write(bytesOf({ path: `/processing?n=${count}` }));
+    target.end();
+    expect((await answerOf(target)).head).toMatchObject(head);
+  }
+});
 test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
   const headers: RequestHead['headers'] = [
     ...([

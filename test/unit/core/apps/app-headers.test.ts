@@ -41,8 +41,12 @@ test('H727: an application gets the host, the client and the user from Berth alo
     ],
     ...['Connection', 'Keep-Alive', 'TE', 'Transfer-Encoding', 'Upgrade', 'Proxy-Authorization', 'Expect'],
     ...['X-Original-URL', 'X-Rewrite-URL', 'True-Client-IP', 'Proxy-Connection'],
+    // What proxies with a login state of their users, and what CGI turns into HTTP_PROXY.
+    ...['Remote-User', 'X-Remote-User', 'X-Remote-Group', 'X-Auth-Request-Email', 'X-WebAuth-User'],
+    ...['X-Authenticated-User', 'X-SSL-Client-DN', 'SSL-Client-Cert', 'X-Goog-IAP-JWT-Assertion', 'Proxy'],
   ])
     expect(toApp([name, 'chosen by the client']), name).toEqual(STATED);
+  expect(toApp(['X-Auth-Token', '1'])).toContainEqual(['x-auth-token', '1']);
   expect(toApp(['Connection', 'close, X-Secret'], ['X-Secret', '1'], ['Accept', '*/*'])).toEqual([
     STATED[0],
     ['accept', '*/*'],
@@ -110,6 +114,7 @@ test('H728: what an application sets stays at its host name', () => {
     ['Public-Key-Pins', 'x'],
     ['Service-Worker-Allowed', '/'],
     ['Status', '200 Chosen'],
+    ['X-Hono-Already-Sent', 'true'],
     ['Connection', 'X-Hop, close'],
     ['X-Hop', '1'],
     ['Transfer-Encoding', 'chunked'],

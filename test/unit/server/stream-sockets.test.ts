@@ -1,0 +1,110 @@
+/** Clients' WebSockets of streams on Node, when many tiny frames arrive at once. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { OpenStreams } from '../../../control-plane/coordinator/connections/open-streams.ts';
+import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
+import { defaultStreamRules } from '../../../control-plane/core/model/stream-rules.ts';
+import { serveStreams } from '../../../control-plane/server/stream-sockets.ts';
+import { STREAM_SUBPROTOCOL } from '../../../shared/streams/client-messages.ts';
+import { STREAM_WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+const PERMITTED = { key: { service: 1, generation: 1 }, hostId: 1, gateway: null };
+/** The opcodes of binary frames, and of those that continue one. The first bit is set in the last frame. */
+const [BINARY, MORE, LAST] = [0x02, 0x00, 0x80];
+
+/** A frame of one byte, under a mask of zeros. */
+const frame = (first: number) => Buffer.from([first, 0x81, 0, 0, 0, 0, 0x78]);
+const times = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
+
+/** Serves streams to an agent that grants one window. `took` is called with each chunk for the agent. */
+async function serve(took: () => void): Promise<() => Promise<WebSocket>> {
+  const streams: OpenStreams = new OpenStreams({
+    sendText: (message) => {
+      if (message.type !== 'stream.open') return;
+      const { stream } = message;
+      setImmediate(() => streams.receive({ type: 'stream.opened', stream, credit: STREAM_WINDOW_BYTES }));
+    },
+    sendBytes: took,
+    refused: (what) => expect.unreachable(what),
+    traffic: { toServices: 0, fromServices: 0 },
+  });
+  const request = { purpose: 'forward', subscriber: ADMIN_SUBSCRIBER, serviceId: 1, hostId: 1 } as const;
+  const doer = { by: 'admin', userId: 1, credential: 'session', from: null, requestId: null } as never;
+  const server = createServer();
+  const end = serveStreams(
+    server,
+    (_, env) => {
+      (env as { upgrade: { accepted?: unknown } }).upgrade.accepted = { ...request, doer };
+      return new Response();
+    },
+    {
+      clock: nodeClock(() => {}),
+      rules: defaultStreamRules,
+      permit: async () =>
+        new ReadableStream({
+          start: (controller) =>
+            controller.enqueue(new TextEncoder().encode(`${JSON.stringify(PERMITTED)}\n`)),
+        }),
+      left: async () => {},
+      streamsAt: async () => streams,
+    },
+    () => {},
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    end();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return async () => {
+    const url = `ws://127.0.0.1:${port}/api/0.7/service/1/forward`;
+    const socket = new WebSocket(url, STREAM_SUBPROTOCOL);
+    onTestFinished(() => socket.terminate());
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'forward', port: 80 }));
+    await once(socket, 'message');
+    return socket;
+  };
+}
+
+/** Bytes that no WebSocket client would write. */
+const write = (socket: WebSocket, bytes: Buffer) =>
+  void (socket as unknown as { _socket: { write(bytes: Buffer): void } })._socket.write(bytes);
+
+test('H781: of frames that arrive at once, a stream gets one in a turn of the event loop', async () => {
+  let [all, inTurn, most] = [0, 0, 0];
+  const open = await serve(() => {
+    all += 1;
+    if (inTurn === 0)
+      setImmediate(() => {
+        inTurn = 0;
+      });
+    inTurn += 1;
+    most = Math.max(most, inTurn);
+  });
+  const sockets = [await open(), await open()];
+  const count = 5_000;
+  for (const socket of sockets) write(socket, times(count, frame(LAST | BINARY)));
+  await eventually(() => all === sockets.length * count);
+  expect(most).toBe(sockets.length);
+});
+test('H781: a message of more than 1,024 fragments ends its stream', async () => {
+  let chunks = 0;
+  const open = await serve(() => {
+    chunks += 1;
+  });
+  const [kept, ended] = [await open(), await open()];
+  const fragments = (count: number) =>
+    Buffer.concat([frame(BINARY), times(count - 2, frame(MORE)), frame(LAST | MORE)]);
+  write(kept, fragments(1_024));
+  await eventually(() => chunks === 1);
+  write(ended, fragments(1_025));
+  await once(ended, 'close');
+  expect([chunks, kept.readyState]).toEqual([1, WebSocket.OPEN]);
+});
