@@ -3,6 +3,7 @@
  * (PROTOCOL.md P267). No entry passes through a link of the archive.
  */
 import { namesOf, shown, staysInside, type TarEntry, TarError } from './tar-entry.ts';
+import { TarLinks } from './tar-links.ts';
 import { TarReader } from './tar-reader.ts';
 
 export interface TreeEntry extends TarEntry {
@@ -11,9 +12,6 @@ export interface TreeEntry extends TarEntry {
   /** That of the file which a hard link names. */
   targetNames: string[];
 }
-
-/** Remembered, so that no entry passes through one. */
-const MAX_LINKS = 100_000;
 
 /** An entry, or a piece of the content of the entry before. */
 export type TreeItem = TreeEntry | Uint8Array;
@@ -64,7 +62,7 @@ export function refuseEntry({ path }: TarEntry, reason: string): never {
 class Tree {
   readonly #root: readonly string[];
   readonly #rootKind: TarEntry['kind'];
-  readonly #links = new Set<string>();
+  readonly #links = new TarLinks();
   #hasRoot = false;
 
   constructor({ path, kind }: TarEntry) {
@@ -79,9 +77,9 @@ class Tree {
     if (!names || (names.length === 0 && this.#hasRoot) || (names.length > 0 && this.#rootKind === 'file'))
       throw new TarError(`the archive has more than one file or folder: ${shown(entry.path)}`);
     this.#hasRoot = true;
-    if (names.some((_, length) => length > 0 && this.#links.has(names.slice(0, length).join('/'))))
+    if ((this.#links.firstOn(names) ?? names.length) < names.length)
       throw new TarError(`the archive has an entry within a link: ${shown(entry.path)}`);
-    if (entry.kind === 'link') this.#remember(names);
+    if (entry.kind === 'link') this.#links.add(names);
     const targetNames = entry.kind === 'hard-link' ? (this.#beneath(entry.target) ?? []) : [];
     return { ...entry, names, targetNames };
   }
@@ -90,7 +88,7 @@ class Tree {
     if (kind === 'other') return 'is no file, folder or link';
     if (kind === 'link' && !staysInside(target, names.length - 1))
       return `is a link that leads out of what is copied: ${shown(target)}`;
-    const isToFile = targetNames.length > 0 && !this.#links.has(targetNames.join('/'));
+    const isToFile = targetNames.length > 0 && this.#links.firstOn(targetNames) === undefined;
     if (kind === 'hard-link' && !isToFile)
       return 'is a hard link to something else than a file of the archive';
     return undefined;
@@ -100,10 +98,5 @@ class Tree {
   #beneath(path: string): string[] | undefined {
     const names = namesOf(path);
     return this.#root.every((name, at) => names[at] === name) ? names.slice(this.#root.length) : undefined;
-  }
-
-  #remember(names: readonly string[]): void {
-    if (this.#links.size >= MAX_LINKS) throw new TarError(`the archive has more than ${MAX_LINKS} links`);
-    this.#links.add(names.join('/'));
   }
 }

@@ -22,6 +22,8 @@ export const MAX_WAITING_REQUESTS = 64;
 export const WAIT_MS = 5_000;
 /** Streams of a host that are left for commands, files and forwarded ports. */
 const LEFT_STREAMS = 64;
+/** Streams of a host to applications that one user may have. The others are left to other users. */
+export const MAX_USER_STREAMS = 128;
 /** A permit without a request is kept for so long. */
 export const KEEP_MS = 60_000;
 const RETRY_AFTER_S = 2;
@@ -49,17 +51,28 @@ export class AppPermits {
     const key = JSON.stringify([subscriber, serviceId, hostId, port]);
     const found = this.#permits.get(key);
     if (found) return { permit: found, isNew: false };
-    const permit: AppPermit = new AppPermit(request, this.#deps, () => {
+    const usedByUser = () => this.#usedBy(subscriber.userId, hostId);
+    const permit: AppPermit = new AppPermit(request, this.#deps, usedByUser, () => {
       if (this.#permits.get(key) === permit) this.#permits.delete(key);
     });
     this.#permits.set(key, permit);
     return { permit, isNew: true };
   }
+
+  #usedBy(userId: number, hostId: number): number {
+    let streams = 0;
+    for (const permit of this.#permits.values())
+      if (permit.userId === userId && permit.hostId === hostId) streams += permit.streams;
+    return streams;
+  }
 }
 
 export class AppPermit {
+  readonly userId: number;
+  readonly hostId: number;
   readonly #deps: AppRelayDeps;
   readonly #port: number;
+  readonly #usedByUser: () => number;
   readonly #over: () => void;
   readonly #place = Promise.withResolvers<Place>();
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -71,8 +84,12 @@ export class AppPermit {
   #ended: OperationError | undefined;
   #cancelKeeping = () => {};
 
-  constructor(request: AppRequest, deps: AppRelayDeps, over: () => void) {
+  /** `usedByUser`: streams of all permits of the user at the host. `over`: called once, at the end. */
+  constructor(request: AppRequest, deps: AppRelayDeps, usedByUser: () => number, over: () => void) {
+    this.userId = request.subscriber.userId;
+    this.hostId = request.hostId;
     this.#deps = deps;
+    this.#usedByUser = usedByUser;
     this.#port = request.port;
     this.#over = over;
     this.#place.promise.catch(() => {});
@@ -80,6 +97,10 @@ export class AppPermit {
       () => this.end('The control plane has restarted. Try again.'),
       (error: unknown) => this.#end(asOperationError(error)),
     );
+  }
+
+  get streams(): number {
+    return this.#pipes.size;
   }
 
   /** Opens a stream. Throws OperationError, or StalePermit if another permit may do better. */
@@ -93,6 +114,8 @@ export class AppPermit {
       if (!streams) throw new StalePermit('The host has lost its connection.');
       if (streams.size >= MAX_STREAMS - LEFT_STREAMS)
         throw busy('The host has as many requests to applications under way as it can have');
+      if (this.#usedByUser() >= MAX_USER_STREAMS)
+        throw busy(`You have ${MAX_USER_STREAMS} requests to applications of this host under way`);
       pipe = new AgentPipe({
         clock: this.#deps.clock,
         times: this.#deps.rules,

@@ -195,6 +195,17 @@ describe.each(Object.keys(starts))('%s', (kind) => {
     other.terminate();
     await once(app.sockets[1] as WebSocket, 'close');
   });
+  test('H782: only a GET becomes a WebSocket', async () => {
+    const handshake = {
+      ...{ connection: 'Upgrade', upgrade: 'websocket', 'content-length': '4' },
+      ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'eHh4eHh4eHh4eHh4eHh4eA==' },
+    };
+    const request = begin('/', handshake);
+    request.end('body');
+    const answer = await answerTo(request);
+    expect([answer.statusCode, app.requests]).toEqual([400, []]);
+    answer.resume();
+  });
   test('H713: an application that refuses a WebSocket answers itself, and one that lies about it is refused', async () => {
     await expect(open('/refused')).rejects.toThrow('403');
     await expect(open('/liar')).rejects.toThrow('503');

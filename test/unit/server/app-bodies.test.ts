@@ -72,14 +72,3 @@ test('H710: the characters of a header of the answer are the bytes that the appl
   expect(answer.headers['x-bytes']).toBe('\u00c3\u00a4');
   answer.resume();
 });
-test('H782: only a GET becomes a WebSocket', async () => {
-  const { app, rig, headers } = await started();
-  const handshake = {
-    ...{ ...headers, connection: 'Upgrade', upgrade: 'websocket', 'content-length': 4 },
-    ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'eHh4eHh4eHh4eHh4eHh4eA==' },
-  };
-  const request = send(`${rig.url}/`, { method: 'POST', headers: handshake }).end('body');
-  const [answer] = (await once(request, 'response')) as [IncomingMessage];
-  expect([answer.statusCode, app.requests]).toEqual([400, []]);
-  answer.resume();
-});

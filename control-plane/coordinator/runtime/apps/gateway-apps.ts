@@ -47,6 +47,8 @@ export async function forwardApp(gateway: Gateway, request: AppRequest, client: 
 async function forwarded(gateway: Gateway, request: AppRequest, client: Request): Promise<Response> {
   const { body, headers, signal } = client;
   const isUpgrade = headers.get('upgrade')?.toLowerCase() === 'websocket';
+  if (isUpgrade && request.method !== 'GET')
+    throw new OperationError('invalid', 'The request is not a handshake of WebSockets, version 13.');
   const protocols = headers.get('sec-websocket-protocol');
   const sent = new Request(`https://gateway${APP_PATH}`, {
     ...(body && { method: 'POST', body }),

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   MAX_APP_STREAMS,
+  MAX_USER_STREAMS,
   MAX_WAITING_REQUESTS,
 } from '../../../../control-plane/coordinator/apps/app-permits.ts';
 import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
@@ -150,6 +151,21 @@ test('H715: beyond its streams requests wait, and beyond those that may wait the
   permits[0]?.send({ ended: 'Your session has ended.' });
   for (const one of await Promise.all(waiting))
     expect(one).toMatchObject({ message: 'Your session has ended.' });
+});
+test('H784: one user leaves some of the streams of a host to the applications of others', async () => {
+  const many = (port: number) => Array.from({ length: MAX_APP_STREAMS }, () => ask({ port }).catch(() => {}));
+  const all = [...many(8080), ...many(8081)];
+  await countOpen(MAX_USER_STREAMS);
+  await expect(ask({ port: 8082 })).rejects.toMatchObject({
+    ...{ code: 'unavailable', retryAfterS: 2 },
+    message: expect.stringContaining('You have 128 requests to applications of this host'),
+  });
+  const other = ask({ subscriber: { ...ADMIN_SUBSCRIBER, userId: 2 } });
+  await countOpen(MAX_USER_STREAMS + 1);
+  answer(MAX_USER_STREAMS, [], 'theirs');
+  expect(await responseOf(await other, 'GET').text()).toBe('theirs');
+  for (const permit of permits) permit.send({ ended: 'the test is over' });
+  await Promise.all(all);
 });
 test('H716: when access ends, all requests under the permit end at once, and those that wait', async () => {
   const both = [ask(), ask()].map((one) => one.then(undefined, (error) => error));

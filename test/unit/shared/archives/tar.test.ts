@@ -184,16 +184,31 @@ test('P267: links that could lead out are left out, by whatever links are on the
     hardLink('d/a/same', 'd/f'),
     hardLink('d/a/of-link', 'd/a/up'),
     hardLink('d/a/out', 'e'),
+    hardLink('d/a/through', 'd/loop/f'),
     { path: 'd/device', kind: 'other' },
   );
   expect(taken).toEqual(['', 'a', 'a/up', 'loop', 'f', 'a/same']);
   expect(left.map((text) => text.split(' ')[0])).toEqual(
-    ['absolute', 'above', 'a/above', 'a/after', 'a/of-link', 'a/out', 'device'].map((name) => `d/${name}`),
+    ['absolute', 'above', 'a/above', 'a/after', 'a/of-link', 'a/out', 'a/through', 'device'].map(
+      (name) => `d/${name}`,
+    ),
   );
   const through = () => tree(folder('d'), link('d/l', '.'), link('d/l/m', '../x'));
   expect(through).toThrow('within a link');
   const strict = () => [...itemsOf(new TreeReader(refuseEntry), tar(folder('d'), link('d/x', '/')))];
   expect(strict).toThrow('"d/x" is a link that leads out');
+});
+
+test('P301: links with long paths are refused before they fill the memory, and many ordinary ones are not', () => {
+  const read = (links: number, pathOf: (nth: number) => string) => {
+    const reader = new TreeReader(refuseEntry);
+    for (const part of entry(folder('d'))) for (const _ of reader.push(part));
+    for (let nth = 0; nth < links; nth += 1)
+      for (const part of entry(link(pathOf(nth), 'x'))) for (const _ of reader.push(part));
+  };
+  const deep = (nth: number) => `d/${nth}/${'name/'.repeat(500)}link`;
+  expect(() => read(1_000, deep)).toThrow('the archive has too many links');
+  expect(() => read(20_000, (nth) => `d/package-${nth}/.bin/some-command`)).not.toThrow();
 });
 
 test('P267: what a link names is judged without the file system', () => {
