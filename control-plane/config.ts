@@ -19,8 +19,7 @@ import {
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
 import { ldapProblems, ldapSettings } from './directory/ldap-settings.ts';
-import { appsProblems, appsSettings } from './operations/app-places.ts';
-import { appProblems } from './operations/apps/settings.ts';
+import { appProblems, appsSettings } from './operations/apps/settings.ts';
 import { signOnProblems, signOnSettings } from './operations/sign-on/settings.ts';
 import type { ConnectionLimits } from './server/connection-places.ts';
 import { bound, MAX_MEMORY_MIB } from './settings/bound.ts';
@@ -181,7 +180,7 @@ export function readNodeConfig(env: Environment): NodeConfig {
 
 /** Throws ConfigError if settings that belong together do not fit. */
 function whole<C extends Config>(config: C, others: readonly string[]): C {
-  const problems = [...others, ...signOnProblems(config), ...appsProblems(config), ...appProblems(config)];
+  const problems = [...others, ...signOnProblems(config), ...appProblems(config)];
   if (problems.length > 0) throw new ConfigError(`Invalid settings. ${problems.join('; ')}`);
   return config;
 }

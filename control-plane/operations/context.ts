@@ -1,6 +1,7 @@
 /** Context: what every operation receives besides the actor and its input. */
 import type { CoordinatorApi } from '../coordinator/coordinator-api.ts';
 import type { SignOnSettings } from '../core/accounts/sign-on.ts';
+import type { AppSite } from '../core/apps/app-site.ts';
 import type { RequestKey } from '../core/model/idempotency.ts';
 import type { Db } from '../store/db/db.ts';
 import type { ReadTurns } from './read-turns.ts';
@@ -26,7 +27,7 @@ export interface Context {
 /** Where web applications are. */
 export interface AppPlaces {
   /** BERTH_APPS_URL. */
-  hosts?: string | undefined;
+  hosts?: AppSite | undefined;
   /** BERTH_APPS_PATHS. */
   paths?: string | undefined;
   /** The proof in the path of a port, made with the key of the database. */

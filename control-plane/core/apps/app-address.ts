@@ -3,6 +3,7 @@
  * `proxy` (SPEC H740 to H746). Pure.
  */
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
+import { type AppSite, appOriginOf } from './app-site.ts';
 
 export type Port = ServiceDescription['ports'][number];
 
@@ -14,8 +15,8 @@ export interface AppIds {
 
 /** Where the applications of this deployment are. Neither: they have only what hosts publish. */
 export interface AppAddresses {
-  /** BERTH_APPS_URL, such as `https://*.apps.example.org`. */
-  hosts?: string | undefined;
+  /** BERTH_APPS_URL. */
+  hosts?: AppSite | undefined;
   /** BERTH_APPS_PATHS: the origin, and the key of a port beneath it. */
   paths?: { origin: string; keyOf(ids: AppIds): string } | undefined;
 }
@@ -24,10 +25,6 @@ export interface AppAddresses {
 export const isWebPort = ({ protocol, url_template }: Pick<Port, 'protocol' | 'url_template'>): boolean =>
   protocol === 'tcp' && /^http:/i.test(url_template);
 
-/** The host of an application, such as `8080-12.apps.example.org`, with the port of the pattern. */
-export const appHost = (pattern: URL | string, port: number, serviceId: number): string =>
-  new URL(pattern).host.replace('*', `${port}-${serviceId}`);
-
 /**
  * The address at a host name of its own, with the path of the port's template; undefined without
  * BERTH_APPS_URL, or for a port without pages.
@@ -35,7 +32,7 @@ export const appHost = (pattern: URL | string, port: number, serviceId: number):
 export function appAddress(addresses: AppAddresses, service: number, port: Port): string | undefined {
   const { hosts } = addresses;
   if (hosts === undefined || !isWebPort(port)) return undefined;
-  const origin = `${new URL(hosts).protocol}//${appHost(hosts, port.port_number, service)}`;
+  const origin = appOriginOf(hosts, { port: port.port_number, serviceId: service });
   const rest = /^http:\/\/\{ip_port\}(.*)$/is.exec(port.url_template)?.[1] ?? '';
   const path = rest.replaceAll('{proxy_path}', proxyPath(addresses, service, port) ?? '/');
   return `${origin}${/^[/?#]/.test(path) ? '' : '/'}${path}`;

@@ -38,7 +38,7 @@ describe('settings', () => {
     const renamed = namesBelow('Renamed settings');
     const files = [
       'control-plane/config.ts',
-      'control-plane/operations/app-places.ts',
+      'control-plane/operations/apps/settings.ts',
       'control-plane/settings/queue-settings.ts',
       'control-plane/settings/stream-settings.ts',
       'control-plane/operations/sign-on/settings.ts',

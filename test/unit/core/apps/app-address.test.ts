@@ -4,7 +4,6 @@ import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts
 import {
   type AppAddresses,
   appAddress,
-  appHost,
   appKey,
   type Port,
   pathAddress,
@@ -12,24 +11,31 @@ import {
   proxyPath,
   sharedWithUsers,
 } from '../../../../control-plane/core/apps/app-address.ts';
+import { type AppSite, readAppSite } from '../../../../control-plane/core/apps/app-site.ts';
 import { isPathApp } from '../../../../control-plane/operations/app-addresses.ts';
 
+const siteOf = (setting: string): AppSite => {
+  const site = readAppSite(setting);
+  if ('problem' in site) throw new Error(site.problem);
+  return site;
+};
 const port = (changes: Partial<Port> = {}): Port => ({
   ...{ name: 'Page', port_number: 8888, protocol: 'tcp', url_template: 'http://{ip_port}/' },
   ...changes,
 });
 const KEY = 'a key of the database';
 const keyOf = (ids: { service: number; port: number }) => appKey(ids, idCode.appProofOf(KEY, ids));
-const hosts = 'https://*.apps.example.org';
+const HOSTS = 'https://*.apps.example.org';
+const hosts = siteOf(HOSTS);
 const paths = { origin: 'https://paths.example.net', keyOf };
 
 describe('H741: the host name of a web application', () => {
   test.each([
-    [hosts, '8888-12.apps.example.org'],
-    [new URL('http://*.apps.localhost:5001'), '8888-12.apps.localhost:5001'],
-    ['https://*.apps.example.org:443', '8888-12.apps.example.org'],
-  ])('H741: beneath %s', (pattern, host) => {
-    expect(appHost(pattern, 8888, 12)).toBe(host);
+    [HOSTS, 'https://8888-12.apps.example.org/'],
+    ['http://*.apps.localhost:5001', 'http://8888-12.apps.localhost:5001/'],
+    ['https://*.apps.example.org:443', 'https://8888-12.apps.example.org/'],
+  ])('H741: beneath %s', (setting, address) => {
+    expect(appAddress({ hosts: siteOf(setting) }, 12, port())).toBe(address);
   });
 
   test.each([
@@ -141,7 +147,7 @@ describe('H744: the settings', () => {
     ['https://berth.example.org:8443', 'another host name than Berth'],
     ['https://8080-1.apps.example.org', 'one of the host names of BERTH_APPS_URL'],
   ])('H744: BERTH_APPS_PATHS=%s is refused: %s', (BERTH_APPS_PATHS, problem) => {
-    const env = { BERTH_APPS_PATHS, BERTH_APPS_URL: hosts, BERTH_PUBLIC_URL: 'https://berth.example.org' };
+    const env = { BERTH_APPS_PATHS, BERTH_APPS_URL: HOSTS, BERTH_PUBLIC_URL: 'https://berth.example.org' };
     for (const read of [readConfig, readNodeConfig]) expect(() => read(env)).toThrow(problem);
   });
 
