@@ -93,8 +93,9 @@ async function start(config: NodeConfig): Promise<void> {
   const app = createApp(deps);
   const ofBerth = metrics ? counted(app, metrics.http) : app.fetch;
   const ofStreams = streamDeps(config, coordinator);
-  const acceptApp = acceptAppBy(new AppRelay(ofStreams));
-  const { serve, open } = holdRequests(withAppHosts({ ...deps, acceptApp }, ofBerth));
+  const relay = new AppRelay(ofStreams);
+  const ofApps = { acceptApp: acceptAppBy(relay), grantOf: relay.grantOf };
+  const { serve, open } = holdRequests(withAppHosts({ ...deps, ...ofApps }, ofBerth));
   if (deps.apps?.sharesSite) log('apps.shared-site', sharedSite(deps.apps));
   const isApp = (request: IncomingMessage) => isForApp(deps.apps, request);
   const { server, connections } = httpServer(serve, {

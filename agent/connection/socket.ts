@@ -4,6 +4,7 @@
  */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { closeCodes, retryAfter } from '../../shared/protocol/close.ts';
 import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
@@ -123,15 +124,19 @@ function converse(ws: WebSocket, options: ConnectionOptions, version: number): P
   const { identity, begin, nowMs, pingMs, signal, log } = options;
   return new Promise((resolve) => {
     let receiver: Receiver | undefined;
+    let stream: Duplex | undefined;
     let openedMs: number | undefined;
     let failure = '';
     const refusal = watchRefusal(ws, identity);
     const heartbeat = watchPeer(ws, pingMs, nowMs);
     const stopListening = closeAt(signal, ws);
+    ws.on('upgrade', ({ socket }: IncomingMessage) => {
+      stream = socket;
+    });
     ws.on('open', () => {
       openedMs = nowMs();
       log('connection.open');
-      receiver = begin(sessionSocket(ws), version);
+      receiver = begin(sessionSocket(ws, stream), version);
     });
     ws.on('message', (data, isBinary) => {
       receiver?.receive(isBinary ? (data as Buffer) : data.toString());
@@ -233,16 +238,25 @@ function watchPeer(ws: WebSocket, pingMs: number, nowMs: () => number): NodeJS.T
   }, pingMs);
 }
 
-function sessionSocket(ws: WebSocket): SessionSocket {
+function sessionSocket(ws: WebSocket, stream: Duplex | undefined): SessionSocket {
   return {
     send: (text) => {
+      corkUntilNextTick(stream);
       if (ws.readyState === WebSocket.OPEN) ws.send(text);
     },
     sendBytes: (bytes) =>
       new Promise((resolve) => {
+        corkUntilNextTick(stream);
         if (ws.readyState === WebSocket.OPEN) ws.send(bytes, () => resolve());
         else resolve();
       }),
     close: (code, reason) => ws.close(code, Buffer.from(reason).subarray(0, 120).toString()),
   };
+}
+
+/** Sends all frames of a tick in one write. */
+function corkUntilNextTick(stream: Duplex | undefined): void {
+  if (!stream || stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }

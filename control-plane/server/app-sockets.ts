@@ -4,7 +4,7 @@
  * the other's reader.
  */
 import { EventEmitter } from 'node:events';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -12,7 +12,9 @@ import { type AppAnswer, type AppRelay, responseOf } from '../coordinator/apps/a
 import { closeFrame, FrameReader } from '../coordinator/apps/socket-frames.ts';
 import { assertAccepted, type Handshake, withHandshake } from '../coordinator/apps/socket-handshake.ts';
 import { OperationError } from '../core/model/errors.ts';
-import type { AcceptApp } from '../http/apps/accept-app.ts';
+import type { AppRequest } from '../core/streams/app-request.ts';
+import type { AcceptApp, Relayed } from '../http/apps/accept-app.ts';
+import { type AppConnection, bodyOf, drained } from './app-bodies.ts';
 
 /** What the app learns of an upgrade, and what it leaves. */
 interface AppUpgrade {
@@ -20,26 +22,19 @@ interface AppUpgrade {
   joined?: AppAnswer;
 }
 
-/** What the app learns of a request. */
-interface AppEnv {
-  appUpgrade?: AppUpgrade;
-  outgoing?: ServerResponse;
-}
-
 /** A browser may take so long to answer the close of a WebSocket. */
 const CLOSE_MS = 2_000;
 const GOING_AWAY = 1001;
 
-/** The app's `acceptApp` on Node. The answer to an upgrade has status 200 and the headers of the 101. */
+/**
+ * The app's `acceptApp` on Node. The answer to an upgrade has status 200 and the headers of the 101. Any
+ * other answer has its body beside it (app-bodies.ts).
+ */
 export const acceptAppBy =
   (relay: AppRelay): AcceptApp =>
   async (c, request) => {
-    const { appUpgrade, outgoing } = c.env as AppEnv;
-    if (!appUpgrade) {
-      const { body, signal } = c.req.raw;
-      const answer = await relay.request(request, { body, signal, isUpgrade: false });
-      return responseOf(answer, request.method, () => outgoing?.destroy());
-    }
+    const { appUpgrade } = c.env as { appUpgrade?: AppUpgrade };
+    if (!appUpgrade) return relayed(relay, request, c.env as AppConnection);
     const handshake: Handshake = {
       key: c.req.header('sec-websocket-key') ?? '',
       protocols: c.req.header('sec-websocket-protocol'),
@@ -52,14 +47,34 @@ export const acceptAppBy =
     const answer = await relay.request(withHandshake(request, handshake), {
       ...{ body: null, signal, isUpgrade: true },
     });
-    if (answer.status !== 101) return responseOf(answer, 'GET');
+    if (answer.status !== 101)
+      return { headers: answer.headers, respond: (headers) => responseOf(answer, 'GET', [...headers]) };
     await assertAccepted(answer, handshake).catch((error) => {
       answer.pipe.close();
       throw error;
     });
     appUpgrade.joined = answer;
-    return new Response(null, { status: 200, headers: new Headers(answer.headers) });
+    return {
+      headers: answer.headers,
+      respond: (headers) => new Response(null, { status: 200, headers: new Headers([...headers]) }),
+    };
   };
+
+async function relayed(relay: AppRelay, request: AppRequest, connection: AppConnection): Promise<Relayed> {
+  const { incoming, outgoing } = connection;
+  const gone = new AbortController();
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort();
+  });
+  const body = bodyOf(incoming);
+  const answer = await relay.request(request, { body, signal: gone.signal, isUpgrade: false });
+  const { status, headers } = answer;
+  const respond: Relayed['respond'] = (filtered) => {
+    connection.appAnswer = answer;
+    return new Response(null, { status, headers: [...filtered] });
+  };
+  return { headers, respond };
+}
 
 type Fetch = (request: Request, env: unknown) => Response | Promise<Response>;
 
@@ -189,14 +204,5 @@ function follow(frames: FrameReader, bytes: Uint8Array): void {
 
 async function send(stream: Duplex, bytes: Uint8Array): Promise<void> {
   if (stream.destroyed) throw new Error('The client has left.');
-  if (stream.write(bytes)) return;
-  await new Promise<void>((resolve) => {
-    const done = () => {
-      stream.off('drain', done);
-      stream.off('close', done);
-      resolve();
-    };
-    stream.on('drain', done);
-    stream.on('close', done);
-  });
+  if (!stream.write(bytes)) await drained(stream);
 }

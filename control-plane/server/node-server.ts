@@ -8,6 +8,7 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import { OperationError } from '../core/model/errors.ts';
 import { errorResponse } from '../http/json/render.ts';
 import type { Variant } from '../http/variants/variant.ts';
+import { withAppBodies } from './app-bodies.ts';
 import { joinChunks, MAX_CHUNKS } from './body-chunks.ts';
 import { type ConnectionSettings, NodeConnections } from './node-connections.ts';
 import { NodePipeline } from './node-pipeline.ts';
@@ -54,7 +55,7 @@ export function httpServer(
 ): { server: Server; connections: NodeConnections } {
   const malformed = (problem: string) =>
     errorResponse(new OperationError('invalid', `The request is malformed: ${problem}.`), variant);
-  const answer = getRequestListener(fetch, {
+  const answer = getRequestListener(isApp ? withAppBodies(fetch) : fetch, {
     // For requests of HTTP/1.0, which need not name a host.
     hostname: 'localhost',
     errorHandler: (error) =>

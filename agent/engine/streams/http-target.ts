@@ -8,7 +8,6 @@ import { type ClientRequest, type IncomingMessage, request as sendRequest } from
 import type { Readable, Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import {
-  type AnswerHead,
   decodeRequestHead,
   encodeAnswerHead,
   endToEnd,
@@ -27,7 +26,7 @@ const MAX_ANSWER_HEAD_BYTES = 32 * 1024;
 const MAX_INFORMATIONAL = 100;
 
 interface Answer {
-  head: AnswerHead;
+  head: Uint8Array;
   body?: Readable;
 }
 
@@ -41,6 +40,7 @@ export class HttpTarget implements Target {
   #sink: Writable | undefined;
   #request: ClientRequest | undefined;
   #isUpgrade = false;
+  #isAnswered = false;
   #isOver = false;
 
   constructor(address: string, port: number) {
@@ -173,8 +173,9 @@ export class HttpTarget implements Target {
       pairs.push([rawHeaders[n] ?? '', rawHeaders[n + 1] ?? '']);
     // An answer that comes after the end is of nobody's interest.
     body.on('error', () => {});
-    const head = { status: statusCode, headers: endToEnd(pairs) };
-    if (encodeAnswerHead(head)) this.#answered.resolve({ head, body });
+    const head = encodeAnswerHead({ status: statusCode, headers: endToEnd(pairs) });
+    this.#isAnswered = head !== undefined;
+    if (head) this.#answered.resolve({ head, body });
     else this.#fail(`port ${this.#port}: the application's answer has a head that can't be passed on`);
   }
 
@@ -189,12 +190,17 @@ export class HttpTarget implements Target {
 
   /** Without effect once there is an answer. */
   #fail(problem: string): void {
-    this.#answered.resolve({ head: { problem: problem.slice(0, 2_000) } });
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    const head = encodeAnswerHead({ problem: problem.slice(0, 2_000) }) ?? new Uint8Array();
+    this.#answered.resolve({ head });
   }
 
   async *#pieces(): AsyncGenerator<Piece> {
     const { head, body } = await this.#answered.promise;
-    yield { bytes: encodeAnswerHead(head) ?? new Uint8Array() };
+    // What has come of a body with the head goes with it, in one message.
+    const first: Buffer | null = body?.read() ?? null;
+    yield { bytes: first ? Buffer.concat([head, first]) : head };
     try {
       for await (const bytes of body ?? []) yield { bytes };
     } catch {

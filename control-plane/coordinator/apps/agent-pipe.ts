@@ -111,8 +111,9 @@ export class AgentPipe implements StreamSink {
 
   /** Gives the stream up, if it is not over. What has arrived can't be read any more. */
   close(reason = 'The request was given up.'): void {
-    this.#break(new BrokenPipe(reason), false);
     this.#chunks.length = 0;
+    if (this.#isOver) return;
+    this.#break(new BrokenPipe(reason), false);
   }
 
   chunk(bytes: Uint8Array): boolean {

@@ -3,10 +3,10 @@
  * since a page makes many requests, and each permit is a line of the audit log. A permit that ends, ends them
  * all.
  */
-import { MAX_STREAMS } from '../../../shared/streams/targets.ts';
 import { appDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { AppRequest } from '../../core/streams/app-request.ts';
+import { appStreamsOfHost, appStreamsOfUser } from '../../core/model/stream-rules.ts';
+import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
 import { linesOf } from '../streams/lines.ts';
 import type { PermitLine } from '../streams/permit.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
@@ -16,14 +16,8 @@ export type AppRelayDeps = StreamSessionDeps;
 
 type Place = Extract<PermitLine, { key: unknown }>;
 
-/** Streams of one permit at a time. Further requests wait for a while, so many of them and so long. */
-export const MAX_APP_STREAMS = 64;
-export const MAX_WAITING_REQUESTS = 64;
+/** Requests beyond those that may be under way wait so long. */
 export const WAIT_MS = 5_000;
-/** Streams of a host that are left for commands, files and forwarded ports. */
-const LEFT_STREAMS = 64;
-/** Streams of a host to applications that one user may have. The others are left to other users. */
-export const MAX_USER_STREAMS = 128;
 /** A permit without a request is kept for so long. */
 export const KEEP_MS = 60_000;
 const RETRY_AFTER_S = 2;
@@ -36,6 +30,8 @@ export class StalePermit extends Error {
 export class AppPermits {
   readonly #deps: AppRelayDeps;
   readonly #permits = new Map<string, AppPermit>();
+  /** The newest permit of each session for a port of a service. */
+  readonly #ofSessions = new Map<string, AppPermit>();
 
   constructor(deps: AppRelayDeps) {
     this.#deps = deps;
@@ -52,11 +48,21 @@ export class AppPermits {
     const found = this.#permits.get(key);
     if (found) return { permit: found, isNew: false };
     const usedByUser = () => this.#usedBy(subscriber.userId, hostId);
+    const { credential } = subscriber;
+    const ofSession = credential.by === 'session' ? sessionKey(credential.tokenHash, request) : undefined;
     const permit: AppPermit = new AppPermit(request, this.#deps, usedByUser, () => {
       if (this.#permits.get(key) === permit) this.#permits.delete(key);
+      if (ofSession !== undefined && this.#ofSessions.get(ofSession) === permit)
+        this.#ofSessions.delete(ofSession);
     });
     this.#permits.set(key, permit);
+    if (ofSession !== undefined) this.#ofSessions.set(ofSession, permit);
     return { permit, isNew: true };
+  }
+
+  /** Undefined unless the coordinator has granted a permit that has not ended. */
+  grantOf(sessionHash: string, name: Pick<AppRequest, 'serviceId' | 'port'>): AppGrant | undefined {
+    return this.#ofSessions.get(sessionKey(sessionHash, name))?.grant;
   }
 
   #usedBy(userId: number, hostId: number): number {
@@ -66,6 +72,9 @@ export class AppPermits {
     return streams;
   }
 }
+
+const sessionKey = (hash: string, { serviceId, port }: Pick<AppRequest, 'serviceId' | 'port'>): string =>
+  `${hash} ${serviceId} ${port}`;
 
 export class AppPermit {
   readonly userId: number;
@@ -82,6 +91,8 @@ export class AppPermit {
   #used = 0;
   readonly #waiting = new Set<() => void>();
   #ended: OperationError | undefined;
+  readonly #asked: AppGrant;
+  #isGranted = false;
   #cancelKeeping = () => {};
 
   /** `usedByUser`: streams of all permits of the user at the host. `over`: called once, at the end. */
@@ -91,6 +102,7 @@ export class AppPermit {
     this.#deps = deps;
     this.#usedByUser = usedByUser;
     this.#port = request.port;
+    this.#asked = { subscriber: request.subscriber, hostId: request.hostId };
     this.#over = over;
     this.#place.promise.catch(() => {});
     this.#follow(request).then(
@@ -103,6 +115,11 @@ export class AppPermit {
     return this.#pipes.size;
   }
 
+  /** What it is for; undefined before it is granted, and after its end. */
+  get grant(): AppGrant | undefined {
+    return this.#isGranted && !this.#ended ? this.#asked : undefined;
+  }
+
   /** Opens a stream. Throws OperationError, or StalePermit if another permit may do better. */
   async open(signal?: AbortSignal): Promise<AgentPipe> {
     await this.#use(signal);
@@ -112,10 +129,11 @@ export class AppPermit {
       const streams = await this.#deps.streamsAt(place);
       if (this.#ended) throw this.#ended;
       if (!streams) throw new StalePermit('The host has lost its connection.');
-      if (streams.size >= MAX_STREAMS - LEFT_STREAMS)
+      if (streams.size >= appStreamsOfHost(this.#deps.rules))
         throw busy('The host has as many requests to applications under way as it can have');
-      if (this.#usedByUser() >= MAX_USER_STREAMS)
-        throw busy(`You have ${MAX_USER_STREAMS} requests to applications of this host under way`);
+      const ofUser = appStreamsOfUser(this.#deps.rules);
+      if (this.#usedByUser() >= ofUser)
+        throw busy(`You have ${ofUser} requests to applications of this host under way`);
       pipe = new AgentPipe({
         clock: this.#deps.clock,
         times: this.#deps.rules,
@@ -149,6 +167,7 @@ export class AppPermit {
       if (line === '') continue;
       const news: PermitLine = JSON.parse(line);
       if ('ended' in news) return this.end(news.ended);
+      this.#isGranted = true;
       this.#place.resolve(news);
     }
   }
@@ -156,12 +175,13 @@ export class AppPermit {
   /** Takes a place of a stream, and waits for one if need be. */
   async #use(signal: AbortSignal | undefined): Promise<void> {
     this.#cancelKeeping();
-    if (this.#used < MAX_APP_STREAMS) {
+    const { appRequests, waitingAppRequests } = this.#deps.rules;
+    if (this.#used < appRequests) {
       this.#used += 1;
       return;
     }
-    const full = () => busy(`You have ${MAX_APP_STREAMS} requests to this application under way`);
-    if (this.#waiting.size >= MAX_WAITING_REQUESTS) throw full();
+    const full = () => busy(`You have ${appRequests} requests to this application under way`);
+    if (this.#waiting.size >= waitingAppRequests) throw full();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const given = () => resolve();
     const leave = (error: OperationError) => {

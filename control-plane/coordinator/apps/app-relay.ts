@@ -10,13 +10,21 @@ import {
   HeadReader,
 } from '../../../shared/streams/app-heads.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { AppRequest } from '../../core/streams/app-request.ts';
+import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
 import { type AgentPipe, BrokenPipe } from './agent-pipe.ts';
 import { AppPermits, type AppRelayDeps, StalePermit } from './app-permits.ts';
 
+/** The body of a request, which is read no further than its reader. */
+export interface AppBody {
+  /** Resolves to undefined after the last bytes. Rejects if the client breaks off. */
+  read(): Promise<Uint8Array | undefined>;
+  /** Gives the rest up. */
+  cancel(): void;
+}
+
 /** What comes with the request besides its head. */
 export interface AppInput {
-  body: ReadableStream<Uint8Array> | null;
+  body: AppBody | null;
   /** The request is for a WebSocket. */
   isUpgrade: boolean;
   /** Aborted when the client has gone. */
@@ -43,14 +51,18 @@ export class AppRelay {
     this.#permits = new AppPermits(deps);
   }
 
+  /** What the session of that digest has a permit for, at a port of a service. */
+  readonly grantOf = (sessionHash: string, name: { serviceId: number; port: number }): AppGrant | undefined =>
+    this.#permits.grantOf(sessionHash, name);
+
   /** Throws OperationError if the application can't be reached, or gives no answer. */
   async request(request: AppRequest, input: AppInput): Promise<AppAnswer> {
     const head = headOf(request, input);
     if (!head) throw new OperationError('invalid', 'The head of the request can not be passed on.');
     const pipe = await this.#open(request, input.signal);
-    const sending = send(pipe, head, input);
+    send(pipe, head, input);
     try {
-      return await answerOf(pipe, request, input, sending);
+      return await answerOf(pipe, request, input);
     } catch (error) {
       pipe.close();
       throw error instanceof BrokenPipe ? new OperationError('unavailable', error.message) : error;
@@ -79,24 +91,28 @@ export class AppRelay {
   }
 }
 
-/**
- * The answer with a body that reads no further than its reader. `broken` ends the connection of the client if
- * the answer breaks off; without it, the body fails, which the HTTP server of Node would print.
- */
+/** The body of a request that is a stream. */
+export function bodyFrom(stream: ReadableStream<Uint8Array> | null): AppBody | null {
+  const reader = stream?.getReader();
+  if (!reader) return null;
+  return {
+    read: async () => (await reader.read()).value,
+    cancel: () => void reader.cancel().catch(() => {}),
+  };
+}
+
+/** The answer with a body that reads no further than its reader. `headers`: in place of its own. */
 export function responseOf(
-  { status, headers, read, pipe }: AppAnswer,
+  { status, headers: own, read, pipe }: AppAnswer,
   method: string,
-  broken?: () => void,
+  headers = own,
 ): Response {
   const init = { status, headers: new Headers(headers) };
   if (isBodiless(method, status)) return new Response(null, init);
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const bytes = await read().catch((error: unknown) => {
-          if (!broken) throw error;
-          broken();
-        });
+        const bytes = await read();
         if (bytes) controller.enqueue(bytes);
         else controller.close();
       },
@@ -122,34 +138,24 @@ function headOf(
   });
 }
 
-interface Sending {
-  /** Gives the rest of the body up. */
-  cancel(): void;
-}
-
 /** Sends the head and the body in the background. */
-function send(pipe: AgentPipe, head: Uint8Array, { body, isUpgrade }: AppInput): Sending {
-  const reader = body?.getReader();
+function send(pipe: AgentPipe, head: Uint8Array, { body, isUpgrade }: AppInput): void {
   const run = async () => {
     await pipe.write(head);
-    for (let part = await reader?.read(); part && !part.done; part = await reader?.read())
-      await pipe.write(part.value);
+    for (let part = await body?.read(); part; part = await body?.read()) await pipe.write(part);
     if (!isUpgrade) pipe.end();
   };
-  const cancel = () => void reader?.cancel().catch(() => {});
   run().catch(() => {
     // The client has broken off its body, or the stream is over.
     pipe.close();
-    cancel();
+    body?.cancel();
   });
-  return { cancel };
 }
 
 async function answerOf(
   pipe: AgentPipe,
   { method }: AppRequest,
-  { isUpgrade }: AppInput,
-  sending: Sending,
+  { isUpgrade, body }: AppInput,
 ): Promise<AppAnswer> {
   const { text, rest } = await readHead(pipe);
   const head = decodeAnswerHead(text);
@@ -164,7 +170,7 @@ async function answerOf(
   const isEmpty = isBodiless(method, status);
   const done = () => {
     // An application that has answered takes no more of the request.
-    sending.cancel();
+    body?.cancel();
     pipe.close();
   };
   if (isEmpty) done();

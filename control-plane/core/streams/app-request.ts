@@ -2,6 +2,9 @@
 import type { AuditEntry } from '../accounts/audit.ts';
 import type { StreamSubscriber } from './stream-subscriber.ts';
 
+/** What a permit to use an application was granted for. It ends with the turn that changes any of it. */
+export type AppGrant = Pick<AppRequest, 'subscriber' | 'hostId'>;
+
 /** Can be sent as JSON. */
 export interface AppRequest {
   /** Its use is `use-app`. */

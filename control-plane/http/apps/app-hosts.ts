@@ -19,7 +19,7 @@ import { AppRequests, type AppRequestsDeps } from './app-requests.ts';
 
 export interface AppHostsDeps
   extends Omit<Context, 'turns' | 'seal'>,
-    Pick<AppRequestsDeps, 'acceptApp' | 'addressOf'> {
+    Pick<AppRequestsDeps, 'acceptApp' | 'addressOf' | 'grantOf'> {
   /** Undefined if applications have neither host names nor paths. */
   apps?: AppSettings | undefined;
   secretKeys?: SecretSettings['secretKeys'];

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Context as HonoContext } from 'hono';
 import { generateCookie } from 'hono/cookie';
+import type { KnownActor } from '../../core/accounts/account.ts';
 import { entryOf } from '../../core/accounts/audit.ts';
 import { pathApp } from '../../core/apps/app-address.ts';
 import { cookieIn } from '../../core/apps/app-cookies.ts';
@@ -18,11 +19,18 @@ import type { AppName } from '../../core/apps/app-site.ts';
 import { type FetchFacts, isForeign, isPageVisit } from '../../core/apps/fetch-origin.ts';
 import type { AppCounts, AppResult } from '../../core/metrics/app-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { AppRequest } from '../../core/streams/app-request.ts';
+import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
 import { logSubscriber } from '../../operations/access-review.ts';
 import { digest } from '../../operations/accounts/digest.ts';
-import { AppVisits } from '../../operations/apps/app-visits.ts';
-import { hasEnded, type UsableApp, usableApp, whatItWaitsFor } from '../../operations/apps/apps.ts';
+import { AppVisits, type Pass } from '../../operations/apps/app-visits.ts';
+import {
+  findApp,
+  hasEnded,
+  holdsFor,
+  type UsableApp,
+  usableApp,
+  whatItWaitsFor,
+} from '../../operations/apps/apps.ts';
 import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
 import type { AddressOf } from '../address.ts';
@@ -46,6 +54,11 @@ export interface AppRequestsDeps {
   context: Context;
   apps: AppSettings;
   acceptApp: AcceptApp;
+  /**
+   * What the session of that digest has a live permit for, at a port of a service. Undefined where no permits
+   * are known.
+   */
+  grantOf?: ((sessionHash: string, name: AppName) => AppGrant | undefined) | undefined;
   addressOf: AddressOf;
   counts: AppCounts;
 }
@@ -86,16 +99,45 @@ export class AppRequests {
     if (isForeign(facts, place.origin)) return this.#say(c, 'refused', FOREIGN);
     if (c.req.header('service-worker') !== undefined || facts.dest === 'serviceworker')
       return this.#say(c, 'refused', NO_WORKER);
-    const pass = cookieIn(asked.cookies, place.cookies.pass);
-    const account = pass === undefined ? undefined : await this.#visits.admit(pass, idOfPlace(place));
-    if (!account)
-      return isPageVisit(facts) ? this.#leave(asked) : this.#say(c, 'unauthenticated', logIn(asked));
-    const app = await usableApp(
-      this.#deps.context,
-      { ...account, origin: originOf(c, this.#deps.addressOf) },
-      place.name,
+    const sealed = cookieIn(asked.cookies, place.cookies.pass);
+    const pass = sealed === undefined ? undefined : await this.#visits.open(sealed, idOfPlace(place));
+    return (
+      (pass && (await this.#admit(asked, pass))) ??
+      (isPageVisit(facts) ? this.#leave(asked) : this.#say(c, 'unauthenticated', logIn(asked)))
     );
-    return this.#pass(asked, app);
+  }
+
+  /**
+   * Undefined if the session of the pass has ended, which the database decides for each request. The service
+   * is read too, at the same time, unless a permit for it is alive (H762).
+   */
+  async #admit(asked: Asked, pass: Pass): Promise<Response | undefined> {
+    const { context, addressOf, grantOf } = this.#deps;
+    const { name } = asked.place;
+    const grant = grantOf?.(pass.sessionHash, name);
+    const finding = grant ? undefined : findApp(context, name);
+    finding?.catch(() => {});
+    const user = await this.#visits.userOf(pass);
+    if (!user) return undefined;
+    const account = { ...user, origin: originOf(asked.c, addressOf) };
+    let problem: string | undefined;
+    if (grant && holdsFor(account, grant)) {
+      const passed = await this.#pass(asked, account, grant);
+      if (passed instanceof Response) return passed;
+      ({ problem } = passed);
+    }
+    const app = await usableApp(context, account, name, finding);
+    const { service, shared } = app;
+    if (hasEnded(service)) return this.#say(asked.c, 'ended', ENDED);
+    const { hostId } = service;
+    if (hostId === null || !['starting', 'active'].includes(service.status)) return this.#wait(asked, app);
+    if (problem !== undefined) return this.#wait(asked, app, problem);
+    const subscriber = {
+      ...logSubscriber(account, service.userId),
+      use: { kind: 'use-app', shared } as const,
+    };
+    const passed = await this.#pass(asked, account, { subscriber, hostId });
+    return passed instanceof Response ? passed : this.#wait(asked, app, passed.problem);
   }
 
   /** The proof of a path is verified when a ticket is granted: no pass is for one that is not genuine. */
@@ -118,35 +160,29 @@ export class AppRequests {
     });
   }
 
-  /** Passes the request on to the application, if it is up. */
-  async #pass(asked: Asked, app: UsableApp): Promise<Response> {
+  /** Passes the request on to the application. Resolves to why it is not up, if it is not. */
+  async #pass(asked: Asked, account: KnownActor, grant: AppGrant): Promise<Response | { problem: string }> {
     const { c, place } = asked;
-    const { service } = app;
-    if (hasEnded(service)) return this.#say(c, 'ended', ENDED);
-    const { hostId } = service;
-    if (hostId === null || !['starting', 'active'].includes(service.status)) return this.#wait(asked, app);
     try {
-      const response = await this.#deps.acceptApp(c, this.#requestOf(asked, app, hostId));
+      const { headers, respond } = await this.#deps.acceptApp(c, this.#requestOf(asked, account, grant));
       this.#deps.counts.count('passed');
-      return filtered(response, place.prefix);
+      return respond(headersForBrowser(headers, place.prefix));
     } catch (error) {
       if (!(error instanceof OperationError) || !['unavailable', 'conflict'].includes(error.code))
         throw error;
-      return this.#wait(asked, app, error.message);
+      return { problem: error.message };
     }
   }
 
   #requestOf(
     { c, place: { name, host, scheme }, url }: Asked,
-    { account, service, shared }: UsableApp,
-    hostId: number,
+    account: KnownActor,
+    grant: AppGrant,
   ): AppRequest {
-    const { action: _, ...doer } = entryOf(account, { action: 'forward-port', targetId: service.id });
+    const { action: _, ...doer } = entryOf(account, { action: 'forward-port', targetId: name.serviceId });
     return {
-      subscriber: { ...logSubscriber(account, service.userId), use: { kind: 'use-app', shared } },
-      serviceId: service.id,
-      hostId,
-      port: name.port,
+      ...grant,
+      ...name,
       method: c.req.raw.method,
       path: url.pathname + url.search,
       headers: headersForApp(c.req.raw.headers, {
@@ -235,32 +271,6 @@ const redirect = (location: string, cookies: readonly string[], status = 303): R
   for (const cookie of cookies) headers.append('set-cookie', cookie);
   return new Response(null, { status, headers });
 };
-
-/** The answer of an application, with what may reach the browser. Body and socket stay as they are. */
-function filtered(response: Response, prefix: string): Response {
-  const kept = headersForBrowser(pairsOf(response.headers), prefix);
-  const mutable = isMutable(response) ? response : new Response(response.body, response);
-  const { headers } = mutable;
-  for (const name of [...headers.keys()]) headers.delete(name);
-  for (const [name, value] of kept) headers.append(name, value);
-  return mutable;
-}
-
-/** Whether its headers can change. Those of an answer from another object on workerd can't. */
-function isMutable({ headers }: Response): boolean {
-  try {
-    headers.delete('x-berth');
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Each Set-Cookie by itself. */
-const pairsOf = (headers: Headers): [string, string][] => [
-  ...[...headers].filter(([name]) => name !== 'set-cookie'),
-  ...headers.getSetCookie().map((cookie): [string, string] => ['set-cookie', cookie]),
-];
 
 const UNKNOWN: AppAnswer = { status: 404, title: 'Not found', sentences: ['There is no such application.'] };
 const NOTHING_HERE: AppAnswer = { status: 404, title: 'Not found', sentences: ['There is nothing here.'] };

@@ -12,6 +12,8 @@ import { digest } from '../accounts/digest.ts';
 import { Envelope, type EnvelopeDeps } from '../sign-on/envelope.ts';
 
 export const TICKET_MS = 60_000;
+/** Passes of browsers that make many requests. Each takes a kilobyte. */
+const REMEMBERED_PASSES = 2_000;
 
 const ticket = z.object({
   id: z.string(),
@@ -32,7 +34,7 @@ const pass = z.object({
   userId: z.int(),
   credentialVersion: z.int(),
 });
-type Pass = z.infer<typeof pass>;
+export type Pass = z.infer<typeof pass>;
 
 /** What a ticket has yielded. */
 export interface Entered {
@@ -50,7 +52,7 @@ export class AppVisits {
   constructor(deps: EnvelopeDeps) {
     this.#deps = deps;
     this.#tickets = new Envelope(deps, 'berth-app-ticket', ticket);
-    this.#passes = new Envelope(deps, 'berth-app-pass', pass);
+    this.#passes = new Envelope(deps, 'berth-app-pass', pass, REMEMBERED_PASSES);
   }
 
   /** A ticket for the browser with the secret of `visit`. The caller has authorised the use of the app. */
@@ -82,10 +84,19 @@ export class AppVisits {
 
   /** The user whom a pass admits, by the session from which it stems; undefined if that has ended. */
   async admit(sealed: string, place: string): Promise<KnownActor | undefined> {
-    const { db, nowMs } = this.#deps;
+    const opened = await this.open(sealed, place);
+    return opened && this.userOf(opened);
+  }
+
+  /** What a pass holds; undefined if it is not one for this place. Its session may have ended. */
+  async open(sealed: string, place: string): Promise<Pass | undefined> {
     const opened = await this.#passes.open(sealed);
-    if (opened?.place !== place) return undefined;
-    const { sessionHash, userId, credentialVersion } = opened;
+    return opened?.place === place ? opened : undefined;
+  }
+
+  /** Undefined if the session of the pass has ended. */
+  async userOf({ sessionHash, userId, credentialVersion }: Pass): Promise<KnownActor | undefined> {
+    const { db, nowMs } = this.#deps;
     const account = await findAccountBySession(db, sessionHash, nowMs());
     if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion) return undefined;
     const { user, role } = account;

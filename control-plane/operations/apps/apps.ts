@@ -3,6 +3,7 @@ import { type Actor, authorise, type KnownActor } from '../../core/accounts/acco
 import { isWebPort, sharedWithUsers } from '../../core/apps/app-address.ts';
 import type { AppName } from '../../core/apps/app-site.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import type { AppGrant } from '../../core/streams/app-request.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
 import { findService, findShortService } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
@@ -17,16 +18,25 @@ export interface UsableApp {
   shared: boolean;
 }
 
+type Found = ReturnType<typeof findShortService>;
+
+/** Begins to read the service of an application, for `usableApp`. */
+export const findApp = ({ db }: Pick<Context, 'db'>, { serviceId }: AppName): Found =>
+  findShortService(db, serviceId, LONG_READ);
+
 /**
  * Throws `not-found` if there is no such application, and in the same words if the account may not use it.
+ * `finding`: a read that has begun.
  */
 export async function usableApp(
   context: Context,
   actor: Actor,
-  { port, serviceId }: AppName,
+  name: AppName,
+  finding = findApp(context, name),
 ): Promise<UsableApp> {
   const account = authorise(actor, { kind: 'login' });
-  const service = await readService(context, account, serviceId);
+  const { port, serviceId } = name;
+  const service = await readService(context, account, serviceId, finding);
   if (!service || !hasApp(service, port)) throw noSuchApp();
   const ownerId = service.userId;
   try {
@@ -40,12 +50,29 @@ export async function usableApp(
   return { account, service, shared: true };
 }
 
+/**
+ * Whether a permit that was granted to the account still holds for it. The rest of what it was granted for
+ * can't have changed as long as the permit lives.
+ */
+export function holdsFor({ user, ...account }: KnownActor, { subscriber }: AppGrant): boolean {
+  const { userId, credentialVersion, ownerId, use } = subscriber;
+  if (user.id !== userId || user.credentialVersion !== credentialVersion) return false;
+  try {
+    authorise({ user, ...account }, { ...use, ownerId });
+    return true;
+  } catch (error) {
+    if (error instanceof OperationError) return false;
+    throw error;
+  }
+}
+
 async function readService(
   { db, turns }: Pick<Context, 'db' | 'turns'>,
   { user }: KnownActor,
   id: number,
+  finding: Found,
 ): Promise<ServiceView | undefined> {
-  const found = await findShortService(db, id, LONG_READ);
+  const found = await finding;
   if (!found || !('isLong' in found)) return found;
   return turns.run(
     user.id,

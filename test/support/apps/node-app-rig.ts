@@ -80,7 +80,10 @@ export async function startNodeAppRig(requestMs = 600_000): Promise<NodeAppRig> 
   });
   const app = new Hono();
   const accept = acceptAppBy(relay);
-  app.all('*', (c) => accept(c, appRequest(c.req.raw)));
+  app.all('*', async (c) => {
+    const { headers, respond } = await accept(c, appRequest(c.req.raw));
+    return respond(headers);
+  });
   app.onError((error) => {
     if (!(error instanceof OperationError)) return new Response(String(error.stack), { status: 500 });
     const retry = error.retryAfterS === undefined ? undefined : { 'retry-after': String(error.retryAfterS) };

@@ -1,7 +1,7 @@
 /** Requests at the host names of applications: what reaches the relay, and what its answers become. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import type { AppRequest } from '../../../control-plane/core/streams/app-request.ts';
+import type { AppGrant, AppRequest } from '../../../control-plane/core/streams/app-request.ts';
 import type { AcceptApp } from '../../../control-plane/http/apps/accept-app.ts';
 import { withAppHosts } from '../../../control-plane/http/apps/app-hosts.ts';
 import { digest } from '../../../control-plane/operations/accounts/digest.ts';
@@ -24,7 +24,11 @@ let visits: AppVisits;
 let session: string;
 /** What reached the relay. */
 let passed: AppRequest[] = [];
-let answer: AcceptApp;
+let answer: () => Response | Promise<Response>;
+/** What the session has a permit for, if it has one. */
+let grant: AppGrant | undefined;
+/** Tables that were read since. */
+let read: string[] = [];
 
 beforeEach(async () => {
   db = await memoryDatabase();
@@ -36,6 +40,7 @@ beforeEach(async () => {
   });
   passed = [];
   answer = () => new Response('hello');
+  [grant, read] = [undefined, []];
   const row = {
     id: 1,
     name: 'test',
@@ -70,13 +75,26 @@ const passOf = async () => (await visits.enter(await ticketFor(), HOST, SECRET))
 async function send(path: string, headers: Record<string, string> = {}, method = 'GET') {
   const site = { scheme: 'https', suffix: '.apps.example.org', port: '' } as const;
   const deps = {
-    ...{ db, nowMs: () => nowMs, deploymentName: 'test', minPasswordLength: 10, coordinator: {} as never },
+    ...{ nowMs: () => nowMs, deploymentName: 'test', minPasswordLength: 10, coordinator: {} as never },
+    db: {
+      ...{ batch: db.batch.bind(db), close: () => db.close() },
+      query: (...query: Parameters<Db['query']>) => {
+        read.push(/ FROM (\w+)/.exec(query[0])?.[1] ?? '');
+        return db.query(...query);
+      },
+    },
+    grantOf: (sessionHash: string) => (sessionHash === digest(session) ? grant : undefined),
     apps: { site, publicUrl: 'https://berth.example.net', sharesSite: false },
     addressOf: () => '192.0.2.9',
     log: () => {},
-    acceptApp: (...[c, request]: Parameters<AcceptApp>) => {
+    acceptApp: async (...[, request]: Parameters<AcceptApp>) => {
       passed.push(request);
-      return answer(c, request);
+      const { status, body, headers } = await answer();
+      return {
+        headers: [...headers],
+        respond: (others: readonly [string, string][]) =>
+          new Response(body, { status, headers: new Headers([...others]) }),
+      };
     },
   };
   const fetch = withAppHosts(deps, () => new Response('Berth', { status: 418 }));
@@ -191,4 +209,38 @@ test('H731: one that does not answer yet is waited for, and other errors are not
   answer = () => Promise.reject(new Error('a bug with a secret'));
   const failed = await send('/', pass);
   expect([failed.status, (await failed.text()).includes('secret')]).toEqual([500, false]);
+});
+
+test('H762: with a live permit only the session is read, and it decides', async () => {
+  const pass = await withPass();
+  expect((await send('/', pass)).status).toBe(200);
+  const subscriber = passed[0]?.subscriber;
+  if (!subscriber) throw new Error('nothing has passed');
+  expect(read).toContain('services');
+  [grant, read] = [{ subscriber, hostId: 8 }, []];
+  expect((await send('/', pass)).status).toBe(200);
+  expect([passed[1]?.hostId, passed[1]?.serviceId, passed[1]?.subscriber]).toEqual([8, 1, subscriber]);
+  expect(read.filter((table) => table !== 'secrets')).toEqual(['sessions']);
+  await db.query('UPDATE users SET enabled = 0 WHERE id = 1');
+  expect((await send('/', pass)).status).toBe(401);
+  await db.query('UPDATE users SET enabled = 1 WHERE id = 1');
+  await db.query('DELETE FROM sessions');
+  expect((await send('/', pass)).status).toBe(401);
+  expect(passed).toHaveLength(2);
+});
+test('H762: a permit that does not hold for the user of now, or whose application is down, is not enough', async () => {
+  const pass = await withPass();
+  await send('/', pass);
+  const subscriber = passed[0]?.subscriber;
+  if (!subscriber) throw new Error('nothing has passed');
+  grant = { subscriber: { ...subscriber, credentialVersion: 0 }, hostId: 8 };
+  await send('/', pass);
+  expect(passed[1]?.hostId).toBe(7);
+  grant = { subscriber, hostId: 8 };
+  answer = () => {
+    throw new OperationError('unavailable', 'Nothing listens at port 8080.');
+  };
+  expect((await send('/', pass)).status).toBe(503);
+  await db.query("UPDATE executions SET status = 'terminated'");
+  expect((await send('/', pass)).status).toBe(410);
 });

@@ -28,7 +28,7 @@ const OWNERS: Record<string, readonly string[]> = {
   anser: ['control-plane/web/browser/logs/log-colours.ts'],
   idiomorph: ['control-plane/web/browser/parts/live.ts'],
   'jsonc-parser': ['control-plane/web/description/json-text.ts'],
-  '@hono/node-server': ['control-plane/server/node-server.ts'],
+  '@hono/node-server': ['control-plane/server/node-server.ts', 'control-plane/server/app-bodies.ts'],
   'hono-openapi': ['control-plane/http/openapi/document.ts'],
   ldapts: ['control-plane/directory/connection.ts'],
   libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],

@@ -5,7 +5,7 @@
 import { asciiJson, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
 import { type ErrorCode, OperationError } from '../../../core/model/errors.ts';
 import type { AppRequest } from '../../../core/streams/app-request.ts';
-import { type AppAnswer, type AppRelay, isBodiless, responseOf } from '../../apps/app-relay.ts';
+import { type AppAnswer, type AppRelay, bodyFrom, isBodiless, responseOf } from '../../apps/app-relay.ts';
 import { assertAccepted, ownHandshake, withHandshake } from '../../apps/socket-handshake.ts';
 import { SocketRelay } from '../../apps/socket-relay.ts';
 import type { Clock } from '../../ports.ts';
@@ -29,8 +29,12 @@ interface Gateway {
   fetch(request: Request): Promise<Response>;
 }
 
-/** Resolves to the answer of the application. */
-export async function forwardApp(gateway: Gateway, request: AppRequest, client: Request): Promise<Response> {
+/** Resolves to the answer of the application: its headers, and what makes a response with others. */
+export async function forwardApp(
+  gateway: Gateway,
+  request: AppRequest,
+  client: Request,
+): Promise<{ headers: HeaderPair[]; respond(headers: readonly HeaderPair[]): Response }> {
   const answer = await forwarded(gateway, request, client);
   const answered: Answered = JSON.parse(answer.headers.get(ANSWER_HEADER) ?? '{}');
   if ('code' in answered) {
@@ -38,10 +42,13 @@ export async function forwardApp(gateway: Gateway, request: AppRequest, client: 
     throw new OperationError(code, message, retryAfterS === undefined ? {} : { retryAfterS });
   }
   const { status } = answered;
-  const headers = new Headers(answered.headers.map(([name, value]) => [name, textOf(value)]));
-  if (status === 101) return new Response(null, { status, headers, webSocket: answer.webSocket });
-  const body = isBodiless(request.method, status) ? null : answer.body;
-  return new Response(body, { status, headers, encodeBody: 'manual' });
+  const respond = (pairs: readonly HeaderPair[]) => {
+    const headers = new Headers(pairs.map(([name, value]) => [name, textOf(value)]));
+    if (status === 101) return new Response(null, { status, headers, webSocket: answer.webSocket });
+    const body = isBodiless(request.method, status) ? null : answer.body;
+    return new Response(body, { status, headers, encodeBody: 'manual' });
+  };
+  return { headers: answered.headers, respond };
 }
 
 async function forwarded(gateway: Gateway, request: AppRequest, client: Request): Promise<Response> {
@@ -81,7 +88,10 @@ export async function acceptApp(
     const isUpgrade = forwarded.headers.get('upgrade') === 'websocket';
     if (isUpgrade) return await acceptSocket(forwarded, request, awake, clock, relay);
     const { body, signal } = forwarded;
-    return answerOf(await relay.request(request, { body, signal, isUpgrade }), request.method);
+    return answerOf(
+      await relay.request(request, { body: bodyFrom(body), signal, isUpgrade }),
+      request.method,
+    );
   } catch (error) {
     if (!(error instanceof OperationError)) throw error;
     const { code, message, retryAfterS } = error;

@@ -1,14 +1,11 @@
 /** The relay of requests to applications: its permits, and what a hostile agent may send. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  MAX_APP_STREAMS,
-  MAX_USER_STREAMS,
-  MAX_WAITING_REQUESTS,
-} from '../../../../control-plane/coordinator/apps/app-permits.ts';
+import { readConfig } from '../../../../control-plane/config.ts';
 import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
 import type { PermitLine } from '../../../../control-plane/coordinator/streams/permit.ts';
-import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import { defaultStreamRules, type StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import { streamRulesOf } from '../../../../control-plane/settings/stream-settings.ts';
 import type { StreamDown } from '../../../../shared/protocol/down.ts';
 import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
 import { ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
@@ -30,7 +27,11 @@ let relay: AppRelay;
 beforeEach(() => {
   [timers, opened, closed, deeds, permits] = [new Set(), [], [], [], []];
   streams = newStreams();
-  relay = new AppRelay({
+  relay = relayWith(defaultStreamRules);
+});
+
+const relayWith = (rules: StreamRules) =>
+  new AppRelay({
     clock: {
       monotonicMs: () => 0,
       after: (delayMs, run) => {
@@ -39,7 +40,7 @@ beforeEach(() => {
         return () => void timers.delete(timer);
       },
     },
-    rules: defaultStreamRules,
+    rules,
     left: async () => {},
     permit: async (_, service, deed) => {
       deeds.push(deed);
@@ -59,7 +60,6 @@ beforeEach(() => {
     },
     streamsAt: async () => streams,
   });
-});
 afterEach(() => {
   for (const { isOver, send } of permits) if (!isOver) send({ ended: 'the test is over' });
 });
@@ -128,44 +128,72 @@ test('H715: requests of one credential to one port share a permit, which ends a 
   answer(2, [], '');
   await other;
 });
+test('H762: what a session has a permit for is known from the grant of the permit to its end', async () => {
+  const subscriber = { ...ADMIN_SUBSCRIBER, credential: { by: 'session', tokenHash: 'hash' } } as const;
+  const grantOf = (port = 8080, hash = 'hash') => relay.grantOf(hash, { serviceId: 7, port });
+  const asked = ask({ subscriber }).then(undefined, (error) => error);
+  expect(grantOf()).toBeUndefined();
+  await countOpen(1);
+  expect(grantOf()).toEqual({ subscriber, hostId: 1 });
+  expect([grantOf(8081), grantOf(8080, 'other')]).toEqual([undefined, undefined]);
+  permits[0]?.send({ ended: 'The service has ended.' });
+  expect(await asked).toMatchObject({ message: 'The service has ended.' });
+  expect(grantOf()).toBeUndefined();
+});
 test('H718: each permit is a line of the audit log with its port', async () => {
   void ask({ port: 1234 }).catch(() => {});
   await countOpen(1);
   expect(deeds).toEqual([{ ...REQUEST.doer, action: 'use-app', fields: ['port=1234'] }]);
 });
 test('H715: beyond its streams requests wait, and beyond those that may wait they are refused', async () => {
+  const settings = { BERTH_MAX_APP_REQUESTS: '6', BERTH_MAX_WAITING_APP_REQUESTS: '4' };
+  relay = relayWith(streamRulesOf(readConfig(settings)));
   const leave = new AbortController();
-  const all = Array.from({ length: MAX_APP_STREAMS }, () => ask({}, leave.signal).catch(() => {}));
-  await countOpen(MAX_APP_STREAMS);
-  const waiting = Array.from({ length: MAX_WAITING_REQUESTS }, () => ask().then(undefined, (error) => error));
-  await eventually(
-    () => [...timers].filter(({ delayMs }) => delayMs === 5_000).length === MAX_WAITING_REQUESTS,
-  );
-  await expect(ask()).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 2 });
+  const all = Array.from({ length: 6 }, () => ask({}, leave.signal).catch(() => {}));
+  await countOpen(6);
+  const waiting = Array.from({ length: 4 }, () => ask().then(undefined, (error) => error));
+  await eventually(() => [...timers].filter(({ delayMs }) => delayMs === 5_000).length === 4);
+  await expect(ask()).rejects.toMatchObject({
+    ...{ code: 'unavailable', retryAfterS: 2 },
+    message: 'You have 6 requests to this application under way, which is the most. Try again in a moment.',
+  });
   leave.abort();
   await Promise.all(all);
-  await countOpen(MAX_APP_STREAMS * 2);
-  void ask().catch(() => {});
+  await countOpen(10);
+  const more = Array.from({ length: 3 }, () => ask().then(undefined, (error) => error));
   await eventually(() => [...timers].some(({ delayMs }) => delayMs === 5_000));
   runTimers(5_000);
   permits[0]?.send({ ended: 'Your session has ended.' });
-  for (const one of await Promise.all(waiting))
+  for (const one of await Promise.all([...waiting, ...more.slice(0, 2)]))
     expect(one).toMatchObject({ message: 'Your session has ended.' });
 });
 test('H784: one user leaves some of the streams of a host to the applications of others', async () => {
-  const many = (port: number) => Array.from({ length: MAX_APP_STREAMS }, () => ask({ port }).catch(() => {}));
+  const many = (port: number) =>
+    Array.from({ length: defaultStreamRules.appRequests }, () => ask({ port }).catch(() => {}));
   const all = [...many(8080), ...many(8081)];
-  await countOpen(MAX_USER_STREAMS);
+  await countOpen(128);
   await expect(ask({ port: 8082 })).rejects.toMatchObject({
     ...{ code: 'unavailable', retryAfterS: 2 },
     message: expect.stringContaining('You have 128 requests to applications of this host'),
   });
   const other = ask({ subscriber: { ...ADMIN_SUBSCRIBER, userId: 2 } });
-  await countOpen(MAX_USER_STREAMS + 1);
-  answer(MAX_USER_STREAMS, [], 'theirs');
+  await countOpen(128 + 1);
+  answer(128, [], 'theirs');
   expect(await responseOf(await other, 'GET').text()).toBe('theirs');
   for (const permit of permits) permit.send({ ended: 'the test is over' });
   await Promise.all(all);
+});
+test('H761: applications leave a quarter of the streams of a host to others, as many as that are', async () => {
+  relay = relayWith(streamRulesOf(readConfig({ BERTH_MAX_STREAMS_PER_HOST: '8' })));
+  for (let nth = 1; nth <= 6; nth++) {
+    void ask({ subscriber: { ...ADMIN_SUBSCRIBER, userId: nth % 2 } }).catch(() => {});
+    await countOpen(nth);
+  }
+  await expect(ask()).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 2 });
+  answer(0, [], '');
+  await eventually(() => streams?.size === 5);
+  void ask().catch(() => {});
+  await countOpen(7);
 });
 test('H716: when access ends, all requests under the permit end at once, and those that wait', async () => {
   const both = [ask(), ask()].map((one) => one.then(undefined, (error) => error));

@@ -13,8 +13,8 @@ beforeEach(async () => {
 });
 afterEach(() => db.close());
 
-const sealOf = (kind = 'one', deploymentName = 'here') =>
-  new Envelope({ db, nowMs: () => nowMs, deploymentName }, kind, content);
+const sealOf = (kind = 'one', deploymentName = 'here', remembered = 0) =>
+  new Envelope({ db, nowMs: () => nowMs, deploymentName }, kind, content, remembered);
 
 test('H535: what a browser keeps of a sign-on is opened only by the deployment that sealed it, for its purpose, and in time', async () => {
   const sealed = await sealOf().close({ secret: 'nonce' }, 600_000);
@@ -37,4 +37,17 @@ test('H535: it shows nothing of its content, and any change of it, or anything e
   const changed = `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`;
   for (const wrong of ['', 'x', 'a.b.c', [head, key, iv, changed, tag].join('.'), 'a'.repeat(100_000)])
     expect(await sealOf().open(wrong)).toBeUndefined();
+});
+
+test('H760: an envelope that is remembered ends in time as well, and another one is not taken for it', async () => {
+  const seal = sealOf('one', 'here', 2);
+  const [first = '', second = ''] = [
+    await seal.close({ secret: 'first' }, 60_000),
+    await seal.close({ secret: 'second' }, 600_000),
+  ];
+  const all = () => Promise.all([first, second, `${first}x`].map((one) => seal.open(one)));
+  expect(await all()).toEqual([{ secret: 'first' }, { secret: 'second' }, undefined]);
+  expect(await all()).toEqual([{ secret: 'first' }, { secret: 'second' }, undefined]);
+  nowMs += 61_000;
+  expect(await all()).toEqual([undefined, { secret: 'second' }, undefined]);
 });

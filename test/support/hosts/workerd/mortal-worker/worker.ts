@@ -49,7 +49,8 @@ export default {
 async function relayed(request: Request, { GATEWAY }: MortalEnv): Promise<Response> {
   try {
     const gateway = GATEWAY.get(GATEWAY.idFromName('mortal/gateway-0'));
-    return await forwardApp(gateway, appRequest(request), request);
+    const { headers, respond } = await forwardApp(gateway, appRequest(request), request);
+    return respond(headers);
   } catch (error) {
     if (!(error instanceof OperationError)) throw error;
     return new Response(error.message, { status: error.code === 'unavailable' ? 503 : 400 });
