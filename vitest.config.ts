@@ -25,6 +25,8 @@ const ALONE = [
   'test/e2e/operation/standby.test.ts',
 ];
 const LONG = { testTimeout: 90_000, hookTimeout: 180_000 };
+/** The files share their modules, which are loaded once per worker and not once per file (TEST-3). */
+const SHARED = { isolate: false };
 /** Two files at a time, since most wait for half of their time; before all projects with a higher number. */
 const inPairs = (groupOrder: number) => ({ maxWorkers: 2, sequence: { groupOrder } });
 /** The same with one file at a time. */
@@ -35,11 +37,10 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 60_000,
     projects: [
-      // These tests share their modules, which are loaded once per worker and not once per file (TEST-3).
-      project('unit', { isolate: false }),
+      project('unit', SHARED),
       project('browser', { ...engine, ...oneByOne(1), testTimeout: 60_000, hookTimeout: 180_000 }),
-      project('api', { ...bundles, isolate: false, ...inPairs(2), testTimeout: 30_000 }),
-      project('contract', { ...engine, ...inPairs(3), testTimeout: 60_000, hookTimeout: 120_000 }),
+      project('api', { ...bundles, ...inPairs(2), ...SHARED, testTimeout: 30_000 }),
+      project('contract', { ...engine, ...inPairs(3), ...SHARED, testTimeout: 60_000, hookTimeout: 120_000 }),
       project('e2e', { ...engineAndRelease, ...inPairs(4), ...LONG, exclude: ALONE }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
       project('e2e-alone', { ...engine, ...oneByOne(6), ...LONG, include: ALONE }),
