@@ -149,8 +149,8 @@ export class StreamClient implements KnownStream {
   async #sends(): Promise<void> {
     const { world, chances } = this.#options;
     while (this.endedMs === null && this.#sent < this.#wanted) {
-      const most = this.#isGreedy ? STREAM_WINDOW_BYTES : this.#credit;
-      const length = Math.min(most, this.#wanted - this.#sent, chances.between(1, MAX_FRAME_BYTES));
+      const frame = Math.min(this.#credit, chances.between(1, MAX_FRAME_BYTES));
+      const length = Math.min(this.#isGreedy ? STREAM_WINDOW_BYTES + 1 : frame, this.#wanted - this.#sent);
       if (length > 0) {
         this.#credit -= length;
         this.#toServer(bytesOf(clientSalt(this.port), this.#sent, length));
