@@ -71,3 +71,29 @@ ${refreshS === undefined ? '' : html`<p class="quiet" role="status">This page go
 </html>
 `,
   );
+
+export const UNKNOWN: AppAnswer = {
+  status: 404,
+  title: 'Not found',
+  sentences: ['There is no such application.'],
+};
+export const NOTHING_HERE: AppAnswer = {
+  status: 404,
+  title: 'Not found',
+  sentences: ['There is nothing here.'],
+};
+export const FOREIGN: AppAnswer = {
+  status: 403,
+  title: 'Not allowed',
+  sentences: ['The request comes from another application or another site.'],
+};
+export const NO_WORKER: AppAnswer = {
+  status: 403,
+  title: 'Not allowed',
+  sentences: ['Applications in Berth have no service workers: they would outlive the session.'],
+};
+export const ENDED: AppAnswer = {
+  status: 410,
+  title: 'The application has ended',
+  sentences: ['Its execution has ended, so it does not come back at this address.'],
+};

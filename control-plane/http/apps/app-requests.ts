@@ -38,7 +38,15 @@ import { plainAddress } from '../address.ts';
 import { retryAfterS, statusOf } from '../json/render.ts';
 import { originOf } from '../request.ts';
 import type { AcceptApp } from './accept-app.ts';
-import { type AppAnswer, appAnswer } from './app-answers.ts';
+import {
+  type AppAnswer,
+  appAnswer,
+  ENDED,
+  FOREIGN,
+  NO_WORKER,
+  NOTHING_HERE,
+  UNKNOWN,
+} from './app-answers.ts';
 
 /** Paths of Berth itself at the place of an application, which are never passed on. */
 const OWN_PATHS = '/.berth/';
@@ -272,23 +280,6 @@ const redirect = (location: string, cookies: readonly string[], status = 303): R
   return new Response(null, { status, headers });
 };
 
-const UNKNOWN: AppAnswer = { status: 404, title: 'Not found', sentences: ['There is no such application.'] };
-const NOTHING_HERE: AppAnswer = { status: 404, title: 'Not found', sentences: ['There is nothing here.'] };
-const FOREIGN: AppAnswer = {
-  status: 403,
-  title: 'Not allowed',
-  sentences: ['The request comes from another application or another site.'],
-};
-const NO_WORKER: AppAnswer = {
-  status: 403,
-  title: 'Not allowed',
-  sentences: ['Applications in Berth have no service workers: they would outlive the session.'],
-};
-const ENDED: AppAnswer = {
-  status: 410,
-  title: 'The application has ended',
-  sentences: ['Its execution has ended, so it does not come back at this address.'],
-};
 const noEntry = ({ prefix }: AppPlace): AppAnswer => ({
   status: 400,
   title: 'This link is no longer valid',
