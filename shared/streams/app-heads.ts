@@ -77,7 +77,7 @@ export class HeadReader {
     this.#head.set(part, this.#headBytes);
     this.#headBytes += part.length;
     if (this.#headBytes < this.#head.length) return undefined;
-    return { text: new TextDecoder().decode(this.#head), rest: rest.subarray(part.length) };
+    return { text: textOf(this.#head), rest: rest.subarray(part.length) };
   }
 }
 
@@ -108,8 +108,14 @@ function encoded(head: object): Uint8Array | undefined {
   if (text.length > MAX_HEAD_BYTES) return undefined;
   const bytes = new Uint8Array(LENGTH_BYTES + text.length);
   new DataView(bytes.buffer).setUint32(0, text.length);
-  new TextEncoder().encodeInto(text, bytes.subarray(LENGTH_BYTES));
+  for (let at = 0; at < text.length; at += 1) bytes[LENGTH_BYTES + at] = text.charCodeAt(at);
   return bytes;
+}
+
+function textOf(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return text;
 }
 
 function decoded<T>(schema: z.ZodType<T>, text: string): T | undefined {
