@@ -103,8 +103,17 @@ function answerTo({
   });
 }
 
-/** Errors for several addresses have no message of their own. */
-const reasonOf = ({ message, code }: NodeJS.ErrnoException): string => message || code || 'no answer';
+/** Errors for several addresses have no message of their own, and those of TLS have one for its authors. */
+const reasonOf = ({ message, code }: NodeJS.ErrnoException): string =>
+  code !== undefined && WITHOUT_TLS.includes(code)
+    ? 'the server there has no TLS; for one without, use http:// and not https://'
+    : message || code || 'no answer';
+
+const WITHOUT_TLS: readonly string[] = [
+  'EPROTO',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+];
 
 export function headerOf(credentials: Credentials): Record<string, string> {
   if ('token' in credentials) return { authorization: `Bearer ${credentials.token}` };

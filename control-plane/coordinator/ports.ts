@@ -26,6 +26,8 @@ export interface AgentSocket {
   lastPulseMs?(): number | null;
   /** Reads nothing for that time. Absent where the runtime cannot delay a sender, as on workerd. */
   pause?(durationMs: number): void;
+  /** Bytes that were sent and are not yet in the network. Absent where the runtime does not show them. */
+  unsentBytes?(): number;
 }
 
 /** Makes and checks proofs that the holder of `key` gave these ids (STORE-12). */

@@ -39,11 +39,7 @@ class IncomingBody implements AppBody {
   async read(): Promise<Uint8Array | undefined> {
     if (!this.#isListening) this.#listen();
     for (;;) {
-      const bytes = this.#waiting.shift();
-      if (bytes) {
-        this.#waitingBytes -= bytes.length;
-        return bytes;
-      }
+      if (this.#waiting.length > 0) return this.#taken();
       if (this.#incoming.readableEnded) return undefined;
       if (this.#isOver || this.#incoming.destroyed) throw new Error('the client has broken off its body');
       const changed = new Promise<void>((resolve) => {
@@ -52,6 +48,13 @@ class IncomingBody implements AppBody {
       this.#incoming.resume();
       await changed;
     }
+  }
+
+  /** In one piece: a body may come in chunks of one byte. */
+  #taken(): Uint8Array {
+    const pieces = this.#waiting.splice(0);
+    this.#waitingBytes = 0;
+    return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
   }
 
   /** What is left of the body is read by the server, once it has answered. */

@@ -13,6 +13,8 @@ import type { AcceptStream } from '../http/stream-routes.ts';
 const MAX_FRAME_BYTES = 2 * 1024 * 1024;
 /** Frames of one message. Clients that write by pieces have a few. */
 const MAX_FRAGMENTS = 1_024;
+/** While an agent is behind, it is looked at this often. */
+const BEHIND_CHECK_MS = 5;
 const PATH = /^\/(native\/)?api\/[^/?]+\/service\/\d+\/(exec|forward|files)(\?|$)/;
 
 /** True for an upgrade request to a stream. */
@@ -98,7 +100,25 @@ function serve(socket: WebSocket, stream: Duplex, request: StreamRequest, deps: 
     request,
     deps,
   );
-  socket.on('message', (data: Buffer, isBinary) => session.receive(isBinary ? data : data.toString('utf8')));
+  socket.on('message', (data: Buffer, isBinary) => {
+    session.receive(isBinary ? data : data.toString('utf8'));
+    if (session.isAgentBehind) waitForAgent(socket, session);
+  });
   socket.on('close', () => session.closed());
   socket.on('error', () => socket.terminate());
+}
+
+/**
+ * Reads nothing of the client meanwhile (H785). Credit bounds bytes, but frames of one byte, and those without
+ * any, would take hundreds of times as much memory.
+ */
+function waitForAgent(socket: WebSocket, session: StreamSession): void {
+  if (socket.isPaused) return;
+  socket.pause();
+  const check = () => {
+    if (session.isAgentBehind && socket.readyState === socket.OPEN)
+      setTimeout(check, BEHIND_CHECK_MS).unref();
+    else socket.resume();
+  };
+  setTimeout(check, BEHIND_CHECK_MS).unref();
 }

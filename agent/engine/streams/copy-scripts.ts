@@ -38,8 +38,8 @@ while :; do
   base=\${link##*/}
   case $link in /*) go "\${link%/*}/" ;; */*) go "./\${link%/*}" ;; esac
 done
-[ -z "$base" ] || [ -e "./$base" ] || fail "$base: no such file or folder"
-[ -d "./$base" ] || [ -f "./$base" ] || fail "$base: no file and no folder"
+[ -z "$base" ] || [ -e "./$base" ] || fail "\${PWD%/}/$base: no such file or folder"
+[ -d "./$base" ] || [ -f "./$base" ] || fail "\${PWD%/}/$base: no file and no folder"
 place=$(pwd -P); place=\${place%/}
 [ -z "$base" ] || place=$place/$base
 check "$place" "$@"

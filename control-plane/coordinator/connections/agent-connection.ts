@@ -41,6 +41,9 @@ const SHALLOW_LENGTH = 64 * 1024;
 /** The longest message of `logs.end` in escapes, and its other fields. */
 const SHORT_LENGTH = 13_000;
 
+/** Clients of streams are read no further while more than this waits for the agent (H785). */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+
 function decodeText(text: string): Up {
   const problem = text.length > SHALLOW_LENGTH ? depthProblem(text) : undefined;
   if (problem) throw new ProtocolError(`a text frame ${problem}`);
@@ -83,6 +86,7 @@ export class AgentConnection {
       {
         sendText: (message) => this.send(encode(message)),
         sendBytes: (frame) => this.#send(frame),
+        isBehind: () => (socket.unsentBytes?.() ?? 0) > MAX_UNSENT_BYTES,
         refused: (what) => this.#refuse(what),
         traffic,
       },

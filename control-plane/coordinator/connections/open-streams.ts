@@ -23,6 +23,8 @@ export interface StreamSink {
 export interface StreamPort {
   sendText(message: StreamDown): void;
   sendBytes(frame: Uint8Array): void;
+  /** Whether the agent leaves too much unread. Absent where that is not known. */
+  isBehind?(): boolean;
   /** Called for bytes or messages that were not requested. */
   refused(what: string): void;
   traffic: Pick<Traffic, 'toServices' | 'fromServices'>;
@@ -45,6 +47,11 @@ export class OpenStreams {
 
   get size(): number {
     return this.#sinks.size;
+  }
+
+  /** Whether clients should send no more for now. */
+  get isBehind(): boolean {
+    return this.#port.isBehind?.() ?? false;
   }
 
   /**

@@ -98,6 +98,7 @@ function serveAgent(
     },
     close: (code, reason) => closeSocket(socket, code, reason),
     pause: (durationMs) => pausing.pause(durationMs),
+    unsentBytes: () => socket.bufferedAmount,
   });
   socket.on('message', (data: Buffer, isBinary) => {
     connection.receive(isBinary ? data : data.toString('utf8'));

@@ -104,7 +104,7 @@ export class StreamPermits {
     this.#assertRoom(subscriber, place, cluster);
     const permit: Permit = new Permit(id, subscriber, place, () => this.#permits.delete(permit));
     this.#permits.add(permit);
-    this.counts.opened += 1;
+    this.counts.opened(entry.action);
     permit.send(place);
     this.#scheduleReview();
     // The credential may have ended since the request was authorised.

@@ -77,6 +77,11 @@ export class StreamRelay implements StreamSink {
     else this.#end('A text frame does not match the protocol of streams.', closing.violation);
   }
 
+  /** Whether the client should send no more for now. */
+  get isAgentBehind(): boolean {
+    return this.#agent?.streams.isBehind ?? false;
+  }
+
   /** The client's socket has closed. */
   clientClosed(): void {
     this.#finish(false);

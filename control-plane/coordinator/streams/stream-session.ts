@@ -63,6 +63,11 @@ export class StreamSession {
     else this.#begin(data);
   }
 
+  /** Whether the client should send no more for now. */
+  get isAgentBehind(): boolean {
+    return this.#relay.isAgentBehind;
+  }
+
   closed(): void {
     this.#relay.clientClosed();
   }

@@ -12,6 +12,7 @@ import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.t
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { ensureShells, type Shell, ShellTerminal } from '../../support/tools/shells.ts';
+import { NODE_COMPILE_CACHE } from '../../support/tools/tool.ts';
 
 const INSTALL_MS = 300_000;
 const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
@@ -43,7 +44,8 @@ onHosts(setups, (host) => {
     await writeFile(join(home, 'bin/berth'), programIn(home));
     await chmod(join(home, 'bin/berth'), 0o755);
     await writeFile(join(home, 'app-of-a-file.json'), '{}');
-    env = { PATH: `${join(home, 'bin')}:${process.env.PATH}`, HOME: home, PS1: 'ready> ', ZDOTDIR: home };
+    const shell = { HOME: home, PS1: 'ready> ', ZDOTDIR: home };
+    env = { PATH: `${join(home, 'bin')}:${process.env.PATH}`, ...shell, NODE_COMPILE_CACHE };
     agent = await ScriptedAgent.join(host());
     id = await api.submit(application(service()));
   }, INSTALL_MS);

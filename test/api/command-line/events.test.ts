@@ -7,13 +7,14 @@ import { FrailLine } from '../../support/clients/frail-line.ts';
 import { ADMIN_PASSWORD, onHosts, restart, type Setup } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'B' },
   { kind: 'workerd', variant: 'B' },
 ];
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   const api = new ApiClient(host);
   let line: FrailLine;
   let berth: CommandLine;

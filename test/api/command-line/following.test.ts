@@ -11,6 +11,7 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'A' },
@@ -18,7 +19,7 @@ const setups: readonly Setup[] = [
 ];
 const ONE = application(service());
 
-onHosts(setups, (host) => {
+onHosts(byTurns(setups), (host) => {
   const api = new ApiClient(host);
   let home: string;
   let berth: CommandLine;

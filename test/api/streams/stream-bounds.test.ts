@@ -86,6 +86,7 @@ onHosts(
       const text = await metrics();
       for (const reason of ['service', 'host', 'user', 'total'])
         expect(text).toMatch(new RegExp(`^berth_streams_refused_total\\{reason="${reason}"\\} 1$`, 'm'));
+      expect(text).toContain('berth_streams_opened_total{purpose="exec"} 5\n');
       for (const [name, setting, used] of [
         ['streams', 'BERTH_MAX_STREAMS', 5],
         ['streams_of_one_user', 'BERTH_MAX_STREAMS_PER_USER', 4],

@@ -4,6 +4,7 @@ import type { Result } from '../../attack/attack.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
 import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
+import { byTurns } from '../../support/tools/turns.ts';
 
 const WEAK = {
   BERTH_NETWORK_ISOLATION: 'none',
@@ -39,10 +40,12 @@ async function leftIn({ api }: Berth): Promise<string[]> {
   ];
 }
 
-describe.each([
+const hosts = [
   ['node', 'control-plane/node.ts'],
   ['workerd', 'control-plane/local/dev.ts'],
-])('%s', (kind, entry) => {
+] as const;
+
+describe.each(byTurns(hosts))('%s', (kind, entry) => {
   let berth: Berth;
   beforeAll(async () => {
     const port = await freePort();

@@ -5,10 +5,10 @@ import { expect, test } from 'vitest';
 import { Berth } from '../../../client/berth.ts';
 
 /** What a client reports of a server that answers everything like this. */
-async function errorFrom(answer: (response: ServerResponse) => void): Promise<string> {
+async function errorFrom(answer: (response: ServerResponse) => void, scheme = 'http'): Promise<string> {
   const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { message } = await new Berth(origin).info().then(
     () => new Error('none'),
     (error: Error) => error,
@@ -35,5 +35,11 @@ test('L192: the answer of a proxy, or of a server that is not Berth, is named as
   const message = 'The database is away.';
   expect(await errorFrom((response) => response.writeHead(503).end(JSON.stringify({ message })))).toBe(
     message,
+  );
+});
+
+test('L192: a server without TLS is named as such', async () => {
+  expect(await errorFrom((response) => response.end(), 'https')).toBe(
+    "ORIGIN can't be reached: the server there has no TLS; for one without, use http:// and not https://",
   );
 });

@@ -21,8 +21,8 @@ const [BINARY, MORE, LAST] = [0x02, 0x00, 0x80];
 const frame = (first: number) => Buffer.from([first, 0x81, 0, 0, 0, 0, 0x78]);
 const times = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
 
-/** Serves streams to an agent that grants one window. `took` is called with each chunk for the agent. */
-async function serve(took: () => void): Promise<() => Promise<WebSocket>> {
+/** Serves streams to an agent that grants one window. `took` is called for each chunk for the agent. */
+async function serve(took: () => void, isBehind = () => false): Promise<() => Promise<WebSocket>> {
   const streams: OpenStreams = new OpenStreams({
     sendText: (message) => {
       if (message.type !== 'stream.open') return;
@@ -30,6 +30,7 @@ async function serve(took: () => void): Promise<() => Promise<WebSocket>> {
       setImmediate(() => streams.receive({ type: 'stream.opened', stream, credit: STREAM_WINDOW_BYTES }));
     },
     sendBytes: took,
+    isBehind,
     refused: (what) => expect.unreachable(what),
     traffic: { toServices: 0, fromServices: 0 },
   });
@@ -107,4 +108,29 @@ test('H781: a message of more than 1,024 fragments ends its stream', async () =>
   write(ended, fragments(1_025));
   await once(ended, 'close');
   expect([chunks, kept.readyState]).toEqual([1, WebSocket.OPEN]);
+});
+
+test('H785: while the agent is behind, nothing more is read of its clients', async () => {
+  let isBehind = true;
+  let chunks = 0;
+  const open = await serve(
+    () => {
+      chunks += 1;
+    },
+    () => isBehind,
+  );
+  const [socket, other] = [await open(), await open()];
+  const count = 100_000;
+  write(socket, times(count, frame(LAST | BINARY)));
+  // Each round trip of another client lasts some turns of the event loop, in each of which a frame could pass.
+  for (let last = -1; chunks === 0 || chunks !== last; ) {
+    last = chunks;
+    for (let n = 0; n < 20; n += 1) {
+      other.ping();
+      await once(other, 'pong');
+    }
+  }
+  expect(chunks).toBeLessThan(count / 2);
+  isBehind = false;
+  await eventually(() => chunks === count);
 });
