@@ -65,7 +65,9 @@ describe('isolation', () => {
       expect(String(await docker.getContainer(id).logs({ stdout: true }))).toBe('');
       await engine().remove(id);
     }
-    expect(made.map(({ EnableIPv6 }) => EnableIPv6)).toEqual([false, false]);
+    // A network is made again where another program took its addresses at that moment.
+    expect(made.length).toBeGreaterThanOrEqual(2);
+    expect(made.filter(({ EnableIPv6 }) => EnableIPv6 !== false)).toEqual([]);
   });
   test('P91: a container reaches a port of another container of its user by name and by address, and no port of another user', {
     timeout: 60_000,

@@ -25,7 +25,7 @@ test.concurrent('C14: an execution that waits for an image is terminated at once
   const first = service({ command: 'sleep 1000', startup_order: 0 });
   const pulling = service({ name: 'second', image: registry.image, startup_order: 1 });
   const id = await api.submit(application(first, pulling));
-  await eventually(() => registry.requestCount() > 0);
+  await eventually(() => registry.requestCount() > 0, 60_000);
   expect((await api.execution(id)).status).toBe('starting');
   await api.terminate(id);
   await api.waitFor(id, 'terminated', 15_000);
