@@ -109,8 +109,8 @@ function serve(socket: WebSocket, stream: Duplex, request: StreamRequest, deps: 
 }
 
 /**
- * Reads nothing of the client meanwhile (H785). Credit bounds bytes, but frames of one byte, and those without
- * any, would take hundreds of times as much memory.
+ * Reads nothing of the client meanwhile (H785). Credit bounds bytes, but frames of one byte, and those
+ * without any, would take hundreds of times as much memory.
  */
 function waitForAgent(socket: WebSocket, session: StreamSession): void {
   if (socket.isPaused) return;

@@ -17,10 +17,13 @@ const ECHO_S = 0.75;
 const CLIENTS = 16;
 const REQUESTS = 1_200;
 
-/** Parts of the limit. Through gateways there are figures, and no goals but that it works. */
+/**
+ * Parts of the limit. Those of web applications, whose limit does nothing but answer, and those through
+ * gateways are a floor below what was measured.
+ */
 const goals = {
-  Node: { rate: atLeast(0.6), laterMs: 3, requests: atLeast(0.1), bodies: atLeast(0.2) },
-  workerd: { rate: atLeast(0.1), laterMs: 10, requests: atLeast(0.05), bodies: atLeast(0.05) },
+  Node: { rate: atLeast(0.6), laterMs: 3, requests: atLeast(0.06), bodies: atLeast(0.1) },
+  workerd: { rate: atLeast(0.2), laterMs: 10, requests: atLeast(0.02), bodies: atLeast(0.02) },
 };
 
 export function measureStreams(docker: Docker): Promise<Measurement[]> {
