@@ -38,7 +38,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       project('unit', SHARED),
-      project('browser', { ...engine, ...oneByOne(1), testTimeout: 60_000, hookTimeout: 180_000 }),
+      project('browser', { ...engine, ...oneByOne(1), ...SHARED, testTimeout: 60_000, hookTimeout: 180_000 }),
       project('api', { ...bundles, ...inPairs(2), ...SHARED, testTimeout: 60_000 }),
       project('contract', { ...engine, ...inPairs(3), ...SHARED, testTimeout: 60_000, hookTimeout: 120_000 }),
       project('e2e', { ...engineAndRelease, ...inPairs(4), ...LONG, exclude: ALONE }),
