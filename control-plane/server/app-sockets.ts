@@ -10,8 +10,12 @@ import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type AppAnswer, type AppRelay, responseOf } from '../coordinator/apps/app-relay.ts';
 import { closeFrame, FrameReader } from '../coordinator/apps/socket-frames.ts';
-import { assertAccepted, type Handshake, withHandshake } from '../coordinator/apps/socket-handshake.ts';
-import { OperationError } from '../core/model/errors.ts';
+import {
+  assertAccepted,
+  type Handshake,
+  notAHandshake,
+  withHandshake,
+} from '../coordinator/apps/socket-handshake.ts';
 import type { AppRequest } from '../core/streams/app-request.ts';
 import type { AcceptApp, Relayed } from '../http/apps/accept-app.ts';
 import { type AppConnection, bodyOf, drained } from './app-bodies.ts';
@@ -41,8 +45,7 @@ export const acceptAppBy =
       extensions: c.req.header('sec-websocket-extensions'),
     };
     const isSound = request.method === 'GET' && c.req.header('sec-websocket-version') === '13';
-    if (!isSound || !/^[\w+/]{22}==$/.test(handshake.key))
-      throw new OperationError('invalid', 'The request is not a handshake of WebSockets, version 13.');
+    if (!isSound || !/^[\w+/]{22}==$/.test(handshake.key)) throw notAHandshake();
     const { signal } = appUpgrade;
     const answer = await relay.request(withHandshake(request, handshake), {
       ...{ body: null, signal, isUpgrade: true },

@@ -30,6 +30,10 @@ export function withHandshake(request: AppRequest, { key, protocols, extensions 
   return { ...request, method: 'GET', headers: [...kept, ...added] };
 }
 
+/** The error for a client whose request is not one. */
+export const notAHandshake = (): OperationError =>
+  new OperationError('invalid', 'The request is not a handshake of WebSockets, version 13.');
+
 /**
  * Throws OperationError unless the application has accepted the handshake, with nothing that was not offered.
  */

@@ -6,7 +6,7 @@ import { asciiJson, type HeaderPair } from '../../../../shared/streams/app-heads
 import { type ErrorCode, OperationError } from '../../../core/model/errors.ts';
 import type { AppRequest } from '../../../core/streams/app-request.ts';
 import { type AppAnswer, type AppRelay, bodyFrom, isBodiless, responseOf } from '../../apps/app-relay.ts';
-import { assertAccepted, ownHandshake, withHandshake } from '../../apps/socket-handshake.ts';
+import { assertAccepted, notAHandshake, ownHandshake, withHandshake } from '../../apps/socket-handshake.ts';
 import { SocketRelay } from '../../apps/socket-relay.ts';
 import type { Clock } from '../../ports.ts';
 import type { AwakeTime } from '../../sleep/awake-time.ts';
@@ -54,8 +54,7 @@ export async function forwardApp(
 async function forwarded(gateway: Gateway, request: AppRequest, client: Request): Promise<Response> {
   const { body, headers, signal } = client;
   const isUpgrade = headers.get('upgrade')?.toLowerCase() === 'websocket';
-  if (isUpgrade && request.method !== 'GET')
-    throw new OperationError('invalid', 'The request is not a handshake of WebSockets, version 13.');
+  if (isUpgrade && request.method !== 'GET') throw notAHandshake();
   const protocols = headers.get('sec-websocket-protocol');
   const sent = new Request(`https://gateway${APP_PATH}`, {
     ...(body && { method: 'POST', body }),
