@@ -15,6 +15,8 @@ import { ensureShells, type Shell, ShellTerminal } from '../../support/tools/she
 import { NODE_COMPILE_CACHE } from '../../support/tools/tool.ts';
 
 const INSTALL_MS = 300_000;
+/** A shell calls `berth` for each Tab, which takes seconds on a busy machine. */
+const COMPLETED_MS = 60_000;
 const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
 const setups: readonly Setup[] = [{ kind: 'node', variant: 'B' }];
 const run = promisify(execFile);
@@ -66,10 +68,10 @@ onHosts(setups, (host) => {
     const terminal = new ShellTerminal(`cd '${home}'; exec ${start}`, env);
     const calls = async () => (await readFile(join(home, 'called'), 'utf8').catch(() => '')).split('\n');
     try {
-      await eventually(async () => terminal.shown.includes('ready> '));
+      await eventually(async () => terminal.shown.includes('ready> '), COMPLETED_MS);
       for (const [n, line] of lines.entries()) {
         terminal.type(`${line}\r`);
-        await eventually(async () => (await calls()).length > n + 1);
+        await eventually(async () => (await calls()).length > n + 1, COMPLETED_MS);
       }
       return (await calls()).slice(0, -1).map((call) => call.trim());
     } finally {

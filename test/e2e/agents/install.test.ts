@@ -209,8 +209,8 @@ describe('H264: a failed installation names the cause and the remedy, and change
   });
 
   test('H264: the installation fails if the clock is far off, unless that is allowed', async () => {
-    const date = new Date(Date.now() - 60_000).toUTCString();
-    const env = { BERTH_JOIN_TOKEN: await joinToken(), BERTH_URL: await behindProxy({ headers: { date } }) };
+    const url = await behindProxy({ datedAgoMs: 60_000 });
+    const env = { BERTH_JOIN_TOKEN: await joinToken(), BERTH_URL: url };
     expect(await failure(env)).toMatch(/problem +The clock is (59|6\d) s ahead of the control plane's/);
     expect(await install({ ...env, BERTH_ANY_CLOCK: '1' })).toMatch(/warning +The clock is .* ahead of/);
   });

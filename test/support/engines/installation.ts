@@ -76,7 +76,8 @@ export const commandIn = (output: string): string[] => {
 
 /** What a proxy changes in the answers to a path. */
 export interface Tampering {
-  headers?: Record<string, string>;
+  /** The answers are dated this long ago, in ms. */
+  datedAgoMs?: number;
   body?(body: Buffer, path: string): Buffer;
 }
 
@@ -90,7 +91,8 @@ export async function startProxy(target: string, tampering: Tampering): Promise<
       const body = await buffer(answer);
       const { 'transfer-encoding': _, 'content-length': __, ...rest } = answer.headers;
       outgoing.sendDate = false;
-      outgoing.writeHead(answer.statusCode ?? 502, { ...rest, ...tampering.headers });
+      if (tampering.datedAgoMs) rest.date = new Date(Date.now() - tampering.datedAgoMs).toUTCString();
+      outgoing.writeHead(answer.statusCode ?? 502, rest);
       outgoing.end(tampering.body?.(body, url) ?? body);
     });
     forward.on('error', (error) => outgoing.destroy(error));
