@@ -6,15 +6,20 @@ const project = (name: string, options: Record<string, unknown> = {}) => ({
   test: { name, include: [`test/${name}/**/*.test.ts`], ...options },
 });
 
-/** Finds or starts the Docker engine and makes the test image before the first test. */
-const engine = { globalSetup: 'test/support/hosts/engine-setup.ts' };
-/** The same, and a place for the release that files share. */
-const engineAndRelease = { globalSetup: [engine.globalSetup, 'test/support/releases/this-release.ts'] };
+/** Finds or starts the Docker engine and makes the test image. */
+const ENGINE = 'test/support/hosts/engine-setup.ts';
+/** Bundles the programs that tests start. */
+const PROGRAMS = 'test/support/hosts/program-bundles.ts';
+/** Bundles the Worker. */
+const WORKER = 'test/support/hosts/workerd/worker-bundle.ts';
+/** A place for the release that files share. */
+const RELEASE = 'test/support/releases/this-release.ts';
 
-/** Builds the Worker, and the control plane on Node, before the first test. */
-const bundles = {
-  globalSetup: ['test/support/hosts/workerd/worker-bundle.ts', 'test/support/hosts/node-bundle.ts'],
-};
+/** Programs run from their sources, as users start them, even where another project has made bundles. */
+const SOURCES = { BERTH_TEST_PROGRAMS: '' };
+
+/** Set-up before the first test. */
+const before = (...globalSetup: string[]) => ({ globalSetup });
 
 /** Files of e2e/ that measure how fast something answers: one at a time, after the others (TEST-11). */
 const ALONE = [
@@ -38,12 +43,24 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       project('unit', SHARED),
-      project('browser', { ...engine, ...oneByOne(1), ...SHARED, testTimeout: 60_000, hookTimeout: 180_000 }),
-      project('api', { ...bundles, ...inPairs(2), ...SHARED, testTimeout: 60_000 }),
-      project('contract', { ...engine, ...inPairs(3), ...SHARED, testTimeout: 60_000, hookTimeout: 120_000 }),
-      project('e2e', { ...engineAndRelease, ...inPairs(4), ...LONG, exclude: ALONE }),
+      project('browser', {
+        ...before(ENGINE, PROGRAMS),
+        ...oneByOne(1),
+        ...SHARED,
+        testTimeout: 60_000,
+        hookTimeout: 180_000,
+      }),
+      project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED, testTimeout: 60_000 }),
+      project('contract', {
+        ...before(ENGINE, PROGRAMS),
+        ...inPairs(3),
+        ...SHARED,
+        testTimeout: 60_000,
+        hookTimeout: 120_000,
+      }),
+      project('e2e', { ...before(ENGINE, PROGRAMS, RELEASE), ...inPairs(4), ...LONG, exclude: ALONE }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
-      project('e2e-alone', { ...engine, ...oneByOne(6), ...LONG, include: ALONE }),
+      project('e2e-alone', { ...before(ENGINE), ...oneByOne(6), ...LONG, include: ALONE, env: SOURCES }),
     ],
   },
 });

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
@@ -9,6 +9,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { programPath } from '../../support/hosts/process.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { ensureShells, type Shell, ShellTerminal } from '../../support/tools/shells.ts';
@@ -17,7 +18,7 @@ import { NODE_COMPILE_CACHE } from '../../support/tools/tool.ts';
 const INSTALL_MS = 300_000;
 /** A shell calls `berth` for each Tab, which takes seconds on a busy machine. */
 const COMPLETED_MS = 60_000;
-const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
+const MAIN = programPath('cli/main.ts');
 const setups: readonly Setup[] = [{ kind: 'node', variant: 'B' }];
 const run = promisify(execFile);
 

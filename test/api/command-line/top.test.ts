@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -7,6 +7,7 @@ import { CommandLine } from '../../support/clients/command-line.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { programPath } from '../../support/hosts/process.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { ShellTerminal } from '../../support/tools/shells.ts';
@@ -17,7 +18,7 @@ const setups: readonly Setup[] = [
   { kind: 'workerd', variant: 'B' },
 ];
 const GIB = 2 ** 30;
-const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
+const MAIN = programPath('cli/main.ts');
 
 onHosts(byTurns(setups), (host) => {
   const api = new ApiClient(host);

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { startProgram } from '../../support/hosts/process.ts';
+import { sourcePath, startProgram } from '../../support/hosts/process.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
 /** Returns how to start control planes on one new folder. */
@@ -13,7 +13,7 @@ async function starter() {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return (settings: Record<string, string>) => {
     const env = { BERTH_PORT: '0', BERTH_DATA_DIR: folder, BERTH_LOCAL_AGENT: 'off', ...settings };
-    const program = startProgram(['control-plane/node.ts'], { env });
+    const program = startProgram([sourcePath('control-plane/node.ts')], { env });
     onTestFinished(() => program.kill());
     return program;
   };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../support/hosts/port.ts';
-import { startProgram } from '../../support/hosts/process.ts';
+import { sourcePath, startProgram } from '../../support/hosts/process.ts';
 
 /** `npm run dev` bundles the Worker before its agent looks for an engine: 8 s of processor time. */
 const END_MS = 60_000;
@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: END_MS + 10_000 });
 async function start(entry: string, settings: Record<string, string>) {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-start-'));
   const env = { BERTH_DATA_DIR: dataDir, BERTH_PORT: String(await freePort()), ...settings };
-  const program = startProgram([entry], { env });
+  const program = startProgram([sourcePath(entry)], { env });
   onTestFinished(async () => {
     await program.kill();
     await rm(dataDir, { recursive: true, force: true });

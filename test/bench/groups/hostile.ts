@@ -63,7 +63,7 @@ export const measureHostile = async (): Promise<Measurement[]> => [
 async function startWorkerd(settings: Record<string, string>): Promise<Target> {
   const workerd = await startLimitedWorkerd([], { BERTH_ADMIN_PASSWORD: PASSWORD, ...settings });
   const url = workerd.url();
-  return { url, cookie: await cookieOf(url, 'admin'), pid: await workerd.pid(), stop: workerd.stop };
+  return { url, cookie: await cookieOf(url, 'admin'), pid: workerd.program().pid, stop: workerd.stop };
 }
 
 async function ownCosts(target: Target, host: string): Promise<Measurement[]> {

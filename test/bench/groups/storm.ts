@@ -103,7 +103,7 @@ export async function measureStormOnWorkerd(): Promise<Measurement[]> {
       services: AGENTS * SERVICES_EACH,
       outputBytesPerS: OUTPUT_BYTES_PER_S / READERS,
     };
-    return await storms(load, cookie, 'workerd', await workerd.pid(), (agents) =>
+    return await storms(load, cookie, 'workerd', workerd.program().pid, (agents) =>
       readersOnWorkerd(agents, url, cookie),
     );
   } finally {

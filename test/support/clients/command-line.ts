@@ -1,9 +1,9 @@
 /** The command line as people and scripts use it: a process for each command, with its own home folder. */
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { resolve } from 'node:path';
+import { programPath } from '../hosts/process.ts';
 import { NODE_COMPILE_CACHE } from '../tools/tool.ts';
 
-const MAIN = resolve(import.meta.dirname, '../../../cli/main.ts');
+const MAIN = programPath('cli/main.ts');
 
 export interface Ended<Out = string> {
   code: number | null;

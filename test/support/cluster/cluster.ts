@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { RestClient } from '../clients/rest-client.ts';
-import { type Program, startCommand } from '../hosts/process.ts';
+import { type Program, programPath, startCommand } from '../hosts/process.ts';
 import { documentedAt } from '../tools/documented.ts';
 import { Door } from './door.ts';
 import { type AgentSettings, ClusterHost, type HostOptions } from './host.ts';
@@ -35,7 +35,6 @@ const SUBNET = '192.168.77';
 const GATEWAY = `${SUBNET}.1`;
 const PORT = 5001;
 const START_MS = 60_000;
-const CONTROL_PLANE = join(import.meta.dirname, '../../../control-plane/node.ts');
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await ensurePrograms();
@@ -197,17 +196,20 @@ export class Cluster {
   }
 
   async #startControlPlane(): Promise<void> {
-    this.#program = startCommand([...this.#hub.onNetwork, process.execPath, CONTROL_PLANE], {
-      env: {
-        BERTH_HOST: GATEWAY,
-        BERTH_PORT: String(PORT),
-        BERTH_DATA_DIR: join(folderOf(this.#name), 'control-plane'),
-        BERTH_DEPLOYMENT_NAME: this.deployment,
-        BERTH_ADMIN_PASSWORD: PASSWORD,
-        BERTH_LOCAL_AGENT: 'off',
-        ...this.#options.env,
+    this.#program = startCommand(
+      [...this.#hub.onNetwork, process.execPath, programPath('control-plane/node.ts')],
+      {
+        env: {
+          BERTH_HOST: GATEWAY,
+          BERTH_PORT: String(PORT),
+          BERTH_DATA_DIR: join(folderOf(this.#name), 'control-plane'),
+          BERTH_DEPLOYMENT_NAME: this.deployment,
+          BERTH_ADMIN_PASSWORD: PASSWORD,
+          BERTH_LOCAL_AGENT: 'off',
+          ...this.#options.env,
+        },
       },
-    });
+    );
     await this.#program.waitFor(/listens on/, START_MS);
     const url = await this.#door.to(`http://${GATEWAY}:${PORT}`);
     documentedAt(url, 'B');

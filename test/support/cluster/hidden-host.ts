@@ -3,18 +3,16 @@
  * with no network but loopback. One port there leads out, to the control plane on this machine.
  */
 import { createReadStream } from 'node:fs';
-import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { QuietNetwork } from '../browser/quiet-network.ts';
 import { finished } from '../engines/node-base.ts';
-import { type Program, startCommand } from '../hosts/process.ts';
+import { type Program, programPath, startCommand } from '../hosts/process.ts';
 import type { Berth } from '../rigs/berth.ts';
 import { NamespacedEngine } from './engine.ts';
 import { cgroupOf, folderOf, newName, removeAll, removeLeftovers } from './leftovers.ts';
 import { onlyChild } from './namespace.ts';
 import { ensurePrograms } from './programs.ts';
 
-const AGENT = join(import.meta.dirname, '../../../agent/main.ts');
 const START_MS = 60_000;
 
 /** Settings of a Berth that has no other host, with web applications below localhost. */
@@ -80,16 +78,19 @@ export class HiddenHost {
     const { url, deployment, api } = this.#berth;
     this.#output = this.output;
     // Inside, the agent and its engine have the same process ids.
-    this.#agent = startCommand([...this.#network.namespace.inside, process.execPath, AGENT], {
-      env: {
-        DOCKER_HOST: this.#engine.dockerHost,
-        BERTH_URL: url,
-        BERTH_JOIN_TOKEN: await api.joinToken(),
-        BERTH_DEPLOYMENT_NAME: deployment,
-        BERTH_AGENT_NAME: 'hidden',
-        BERTH_DATA_DIR: folderOf(this.#name),
+    this.#agent = startCommand(
+      [...this.#network.namespace.inside, process.execPath, programPath('agent/main.ts')],
+      {
+        env: {
+          DOCKER_HOST: this.#engine.dockerHost,
+          BERTH_URL: url,
+          BERTH_JOIN_TOKEN: await api.joinToken(),
+          BERTH_DEPLOYMENT_NAME: deployment,
+          BERTH_AGENT_NAME: 'hidden',
+          BERTH_DATA_DIR: folderOf(this.#name),
+        },
       },
-    });
+    );
     await this.#agent.waitFor(/session\.synced/, START_MS);
   }
 

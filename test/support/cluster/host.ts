@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { runIn } from '../engines/run-in-container.ts';
-import { type Program, startCommand } from '../hosts/process.ts';
+import { type Program, programPath, startCommand } from '../hosts/process.ts';
 import { NamespacedEngine } from './engine.ts';
 import { cgroupOf, folderOf, mountDisk } from './leftovers.ts';
 import { Namespace } from './namespace.ts';
@@ -28,8 +28,6 @@ export interface Switch {
 
 /** Settings that all agents of the cluster receive. */
 export type AgentSettings = NodeJS.ProcessEnv;
-
-const AGENT = join(import.meta.dirname, '../../../agent/main.ts');
 
 export class ClusterHost {
   readonly name: string;
@@ -99,16 +97,19 @@ export class ClusterHost {
 
   startAgent(settings: AgentSettings): void {
     const { labels = [], env } = this.#options;
-    this.#agent = startCommand([...this.#namespace.onNetwork, process.execPath, AGENT], {
-      env: {
-        DOCKER_HOST: this.engine.dockerHost,
-        BERTH_AGENT_NAME: this.name,
-        BERTH_AGENT_LABELS: labels.join(','),
-        BERTH_DATA_DIR: this.folder,
-        ...env,
-        ...settings,
+    this.#agent = startCommand(
+      [...this.#namespace.onNetwork, process.execPath, programPath('agent/main.ts')],
+      {
+        env: {
+          DOCKER_HOST: this.engine.dockerHost,
+          BERTH_AGENT_NAME: this.name,
+          BERTH_AGENT_LABELS: labels.join(','),
+          BERTH_DATA_DIR: this.folder,
+          ...env,
+          ...settings,
+        },
       },
-    });
+    );
   }
 
   /** Runs a program in a container to its end. Throws if the program fails. */

@@ -6,7 +6,6 @@ import { pathToFileURL } from 'node:url';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { documentedAt, undocumentedAt } from '../tools/documented.ts';
 import type { Host, HostOptions } from './hosts.ts';
-import { NODE_BUNDLE } from './node-bundle.ts';
 import { type Program, startProgram } from './process.ts';
 
 export async function startNodeHost(options: HostOptions): Promise<Host> {
@@ -14,7 +13,7 @@ export async function startNodeHost(options: HostOptions): Promise<Host> {
   let program: Program;
   let url = '';
   const start = async () => {
-    program = startProgram([process.env[NODE_BUNDLE] ?? 'control-plane/node.ts'], {
+    program = startProgram(['control-plane/node.ts'], {
       env: {
         BERTH_PORT: '0',
         BERTH_DATA_DIR: folder,

@@ -1,6 +1,6 @@
 /**
- * Passwords of the API suite cost a thirtieth of what they cost elsewhere (TEST-14): with the usual cost,
- * half of the suite's processor time would go into scrypt.
+ * Passwords of most tests cost a thirtieth of the usual (TEST-14): otherwise half of the processor time of the
+ * API suite would go into scrypt.
  */
 import { randomBytes, scryptSync } from 'node:crypto';
 
@@ -8,8 +8,11 @@ const SOURCE = 'LOG2_N = 15;';
 const SETTING = 'TEST_PASSWORD_COST';
 const LOG2_N = 10;
 
-/** Settings of a host whose passwords have the usual cost: for tests of that cost and of queues of logins. */
+/** Settings of a host whose passwords have the usual cost: for tests of that cost. */
 export const USUAL_PASSWORD_COST = { [SETTING]: '15' };
+
+/** Settings of a host whose passwords cost a quarter of the usual, so that logins wait for each other. */
+export const QUARTER_PASSWORD_COST = { [SETTING]: '13' };
 
 /** The bundle of a control plane, with cheap passwords unless it is started with `USUAL_PASSWORD_COST`. */
 export function withCheapPasswords(bundle: string): string {

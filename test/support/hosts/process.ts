@@ -1,5 +1,6 @@
 /** Programs that tests run as child processes. No program outlives the process that runs the test. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { eventually } from '../tools/eventually.ts';
 import { NODE_COMPILE_CACHE } from '../tools/tool.ts';
@@ -14,9 +15,22 @@ export interface ProgramOptions {
   hasChannel?: boolean;
 }
 
+/** The variable with the folder of bundled programs (program-bundles.ts). */
+export const PROGRAM_BUNDLES = 'BERTH_TEST_PROGRAMS';
+
+/** What to run for a TypeScript file of this repository: its bundle, if there is one. */
+export function programPath(file: string): string {
+  const folder = process.env[PROGRAM_BUNDLES];
+  const bundle = folder ? resolve(folder, file.replace(/\.ts$/, '.mjs')) : '';
+  return existsSync(bundle) ? bundle : sourcePath(file);
+}
+
+/** The file itself. */
+export const sourcePath = (file: string): string => resolve(ROOT, file);
+
 /** Starts a TypeScript file of this repository with Node, e.g. `startProgram(['agent/main.ts'])`. */
 export const startProgram = ([file = '', ...args]: string[], options: ProgramOptions = {}): Program =>
-  new Program(process.execPath, [resolve(ROOT, file), ...args], options);
+  new Program(process.execPath, [programPath(file), ...args], options);
 
 /** Starts any executable. Those in node_modules/.bin are found by name. */
 export const startCommand = ([file = '', ...args]: string[], options: ProgramOptions = {}): Program =>

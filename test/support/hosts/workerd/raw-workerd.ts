@@ -1,6 +1,7 @@
 /** workerd itself, without wrangler, with a configuration of the test. */
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { residentBytes } from '../memory.ts';
@@ -8,13 +9,13 @@ import { freePort } from '../port.ts';
 import { type Program, startCommand } from '../process.ts';
 
 const MAX_START_MS = 30_000;
+/** The command `workerd` is a script that would wait as a further process of Node. */
+const { default: WORKERD } = createRequire(import.meta.url)('workerd') as { default: string };
 
 export interface RawWorkerd {
   /** Base URL of each socket of the configuration. They change with each start, unless `keepPorts` is set. */
   urls(): readonly string[];
   program(): Program;
-  /** The process of workerd, which may be a child of the program. */
-  pid(): Promise<number>;
   residentMb(): Promise<number>;
   /** Sends SIGKILL. */
   kill(): Promise<void>;
@@ -45,7 +46,7 @@ export async function startRawWorkerd(options: RawWorkerdOptions): Promise<RawWo
     while (ports.length < sockets) ports.push(await freePort());
     urls = ports.map((port) => `http://127.0.0.1:${port}`);
     await writeFile(join(folder, 'config.capnp'), configOf(ports));
-    program = startCommand(['workerd', 'serve', 'config.capnp', '--experimental', ...args], { cwd: folder });
+    program = startCommand([WORKERD, 'serve', 'config.capnp', '--experimental', ...args], { cwd: folder });
     await program.waitUntil(async () => {
       if (program.ended !== undefined) return undefined;
       if (readyPath === undefined) return connects(ports[0]);
@@ -56,18 +57,11 @@ export async function startRawWorkerd(options: RawWorkerdOptions): Promise<RawWo
     if (program.ended !== undefined) throw new Error(`workerd has ended:\n${program.output}`);
   };
   const kill = async () => {
-    // The program that npm installs is a script, whose child would outlive it.
-    if (program.ended === undefined) process.kill(-program.pid, 'SIGKILL');
-    await program.waitForEnd();
-  };
-  const pid = async () => {
-    const { pid } = program;
-    const child = Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ')[0]);
-    return child || pid;
+    if (program.ended === undefined) await program.kill();
   };
   await start();
-  const residentMb = async () => (await residentBytes(await pid())) / 2 ** 20;
-  return { urls: () => urls, program: () => program, pid, residentMb, kill, start };
+  const residentMb = async () => (await residentBytes(program.pid)) / 2 ** 20;
+  return { urls: () => urls, program: () => program, residentMb, kill, start };
 }
 
 /** Sends nothing: a request would wake what sleeps. */
