@@ -1,6 +1,6 @@
 /**
- * Passwords of most tests cost a thirtieth of the usual (TEST-14): otherwise half of the processor time of the
- * API suite would go into scrypt.
+ * Passwords of most tests cost a thirtieth of the usual (TEST-14): otherwise scrypt would take half of the
+ * processor time of the API suite.
  */
 import { randomBytes, scryptSync } from 'node:crypto';
 
