@@ -29,7 +29,7 @@ const ALONE = [
   'test/e2e/operation/queue-attack-workerd.test.ts',
   'test/e2e/operation/standby.test.ts',
 ];
-const LONG = { testTimeout: 90_000, hookTimeout: 180_000 };
+const LONG = { testTimeout: 180_000 };
 /** The files share their modules, which are loaded once per worker and not once per file (TEST-3). */
 const SHARED = { isolate: false };
 /** Two files at a time, since most wait for half of their time; before all projects with a higher number. */
@@ -39,25 +39,14 @@ const oneByOne = (groupOrder: number) => ({ fileParallelism: false, sequence: { 
 
 export default defineConfig({
   test: {
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Ten times what they take alone: a busy machine must not fail them.
+    testTimeout: 60_000,
+    hookTimeout: 180_000,
     projects: [
       project('unit', SHARED),
-      project('browser', {
-        ...before(ENGINE, PROGRAMS),
-        ...oneByOne(1),
-        ...SHARED,
-        testTimeout: 60_000,
-        hookTimeout: 180_000,
-      }),
-      project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED, testTimeout: 60_000 }),
-      project('contract', {
-        ...before(ENGINE, PROGRAMS),
-        ...inPairs(3),
-        ...SHARED,
-        testTimeout: 60_000,
-        hookTimeout: 120_000,
-      }),
+      project('browser', { ...before(ENGINE, PROGRAMS), ...oneByOne(1), ...SHARED }),
+      project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
+      project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED }),
       project('e2e', { ...before(ENGINE, PROGRAMS, RELEASE), ...inPairs(4), ...LONG, exclude: ALONE }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
       project('e2e-alone', { ...before(ENGINE), ...oneByOne(6), ...LONG, include: ALONE, env: SOURCES }),

@@ -30,7 +30,7 @@ onSites('admin', (site) => {
       await page.goto('/cluster/hosts/1');
       await page.goto(`/executions/${id}/usage`);
       return (await page.locator('[data-charts] canvas').count()) === 2;
-    }, 20_000);
+    }, 60_000);
     await page.getByText('Memory (MiB)', { exact: true }).waitFor();
     await page.getByText('B now', { exact: false }).waitFor();
     await site().berth.api.terminate(id);

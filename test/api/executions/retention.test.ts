@@ -7,7 +7,7 @@ import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const KEEP_MS = 3_000;
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 onHosts(
   hosts,

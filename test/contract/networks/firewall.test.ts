@@ -39,7 +39,7 @@ beforeAll(async () => {
   await cloud.run('ip', 'link', 'set', 'eth0', 'up');
   await cloud.run('ip', 'route', 'add', 'default', 'via', GATEWAY);
   server = startCommand([...cloud.onNetwork, process.execPath, '-e', PAGE]);
-  await server.waitFor(/listens/, 10_000);
+  await server.waitFor(/listens/);
 });
 
 afterAll(async () => {

@@ -37,7 +37,7 @@ async function offer(bundle: string, version: string): Promise<void> {
   if (!berth) return;
   await berth.program.stop();
   await berth.start();
-  await eventually(async () => (await berth.api.host('updated')).connected, 20_000);
+  await eventually(async () => (await berth.api.host('updated')).connected, 60_000);
 }
 
 const startAgent = () => startCommand(command, { cwd: '/', env: { BERTH_URL: undefined } });
@@ -87,7 +87,7 @@ test('P202: an agent whose successor does not start goes on as before, and the c
     'updated: The update to 9.0.0 failed: it ended (4) before it connected: no such engine',
   );
   expect(code).toBe(125);
-  await eventually(async () => (await berth.api.host('updated')).connected, 20_000);
+  await eventually(async () => (await berth.api.host('updated')).connected, 60_000);
   expect([await versionOf(), await containers()]).toEqual([VERSION, before]);
   expect(agent.ended).toBeUndefined();
   expect(await readdir(join(machine.root, 'opt/berth'))).toEqual(['berth-agent.mjs', 'install.sh']);

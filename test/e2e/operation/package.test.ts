@@ -221,7 +221,7 @@ test('H505, H506: the image of the control plane is built without a network, run
       const { Health, Running } = (await container.inspect()).State;
       if (!Running) expect(`${await container.logs({ stdout: true, stderr: true })}`).toBe('');
       return Health?.Status === 'healthy';
-    }, 20_000);
+    }, 60_000);
     return container;
   };
   const first = await untilHealthy({ BERTH_ADMIN_PASSWORD: PASSWORD });

@@ -42,7 +42,7 @@ test('P205, P223, C292: control plane and agents of the release before are upgra
     [checked, `the agent of host ${HOST} is too old to check the health of services: ${remedy}`],
   ] as const;
   for (const [id, refusal] of refusals)
-    await eventually(async () => (await explained(id)).includes(refusal), 20_000);
+    await eventually(async () => (await explained(id)).includes(refusal), 60_000);
 
   await berth.agent.stop();
   const agent = started(newAgent(berth.env));

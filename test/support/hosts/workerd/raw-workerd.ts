@@ -8,7 +8,7 @@ import { residentBytes } from '../memory.ts';
 import { freePort } from '../port.ts';
 import { type Program, startCommand } from '../process.ts';
 
-const MAX_START_MS = 30_000;
+const MAX_START_MS = 60_000;
 /** The command `workerd` is a script that would wait as a further process of Node. */
 const { default: WORKERD } = createRequire(import.meta.url)('workerd') as { default: string };
 
