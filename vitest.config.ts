@@ -40,11 +40,11 @@ const oneByOne = (groupOrder: number) => ({ fileParallelism: false, sequence: { 
 export default defineConfig({
   test: {
     // Ten times what they take alone: a busy machine must not fail them.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 180_000,
     projects: [
       project('unit', SHARED),
-      project('browser', { ...before(ENGINE, PROGRAMS), ...oneByOne(1), ...SHARED }),
+      project('browser', { ...before(ENGINE, PROGRAMS), ...oneByOne(1), ...SHARED, ...LONG }),
       project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
       project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED }),
       project('e2e', { ...before(ENGINE, PROGRAMS, RELEASE), ...inPairs(4), ...LONG, exclude: ALONE }),
