@@ -26,6 +26,11 @@ export function uploadFile(
   { folder, signal, progressed }: UploadOptions,
 ): Promise<UploadEnd> {
   return new Promise((resolve) => {
+    let isOver = false;
+    const ended = (end: UploadEnd) => {
+      isOver = true;
+      resolve(end);
+    };
     const opening = {
       type: 'files-in' as const,
       // Without the slash, a folder that does not exist would be the name of the file.
@@ -34,13 +39,17 @@ export function uploadFile(
       bytes: file.size,
     };
     const stream = new ServiceStream(socket, opening, {
-      opened: () => void sendFile(stream, file, progressed).catch(() => stop('unreadable')),
+      opened: () => void sendFile(stream, file, sent).catch(() => stop('unreadable')),
       output: (_, used) => used(),
-      ended: resolve,
+      ended,
     });
+    // What is still under way must not replace how the upload ended.
+    const sent = (bytes: number) => {
+      if (!isOver) progressed(bytes);
+    };
     const stop = (end: UploadEnd) => {
       stream.close();
-      resolve(end);
+      ended(end);
     };
     signal.addEventListener('abort', () => stop('cancelled'), { once: true });
   });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { uploadFile } from '../../../../control-plane/web/browser/parts/file-upload.ts';
 import type { StreamSocket } from '../../../../control-plane/web/browser/parts/service-stream.ts';
@@ -99,4 +100,18 @@ test('W211: an upload ends once, as cancelled, unreadable, refused, or with the 
   await eventually(() => expect(empty.texts.at(-1)).toBe('{"type":"end"}'));
   empty.fire('close');
   expect(await empty.ended).toBe('lost');
+});
+
+test('W211: no progress is reported once an upload is over, which would replace how it ended', async () => {
+  const cancelled = begun(pieces(9, 9).stream, 81);
+  const refused = begun(pieces(9, 9).stream, 81);
+  for (const upload of [cancelled, refused]) {
+    upload.server({ type: 'opened', credit: 5 });
+    await eventually(() => expect(upload.sent()).toBe(5));
+  }
+  cancelled.abort.abort();
+  refused.server({ type: 'reset', message: 'a mount' });
+  await Promise.all([cancelled.ended, refused.ended]);
+  await nextTurn();
+  expect([cancelled.progress, refused.progress]).toEqual([[], []]);
 });
