@@ -138,15 +138,14 @@ async function findShells(): Promise<Counts> {
 
 /**
  * Runs vitest twice at the same time, since each run often waits for containers and restarts. Both take about
- * as long. A third one would only make the others wait for the processors (TEST-21). The output of the second
- * run follows that of the first. Without an engine only the tests that need none run; the missing engine is
- * counted already.
+ * as long. A third one would only wait for the processors (TEST-21). The output of the second run follows that
+ * of the first. Without an engine only the tests that need none run; the missing engine is counted already.
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
     ? [
-        ['unit', 'browser', 'api', 'simulation'],
-        ['contract', 'e2e', 'e2e-alone'],
+        ['unit', 'browser', 'api'],
+        ['contract', 'e2e', 'simulation', 'e2e-alone'],
       ]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
