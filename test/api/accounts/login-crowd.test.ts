@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { addUser, passLoginDelays } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
-import { QUARTER_PASSWORD_COST } from '../../support/hosts/password-cost.ts';
+import { USUAL_PASSWORD_COST } from '../../support/hosts/password-cost.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const GUESSES = 540;
@@ -66,5 +66,5 @@ onHosts(
       });
     });
   },
-  { BERTH_TRUST_PROXY: 'on', BERTH_MAX_WAITING_LOGINS: '64', ...QUARTER_PASSWORD_COST },
+  { BERTH_TRUST_PROXY: 'on', BERTH_MAX_WAITING_LOGINS: '64', ...USUAL_PASSWORD_COST },
 );

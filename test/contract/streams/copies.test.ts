@@ -111,8 +111,8 @@ describe('a copy', () => {
     const place = await service();
     const request = { path: '/tmp', name: 'f', bytes: 3 };
     await sh(place, 'rm /bin/sh');
-    for (const copy of [out(place, '/tmp/ready'), into(place, request, Buffer.from('one'))])
-      await expect(copy).rejects.toThrow('the image has no shell, or no program that copies require');
+    for (const copy of [() => out(place, '/tmp/ready'), () => into(place, request, Buffer.from('one'))])
+      await expect(copy()).rejects.toThrow('the image has no shell, or no program that copies require');
   });
   test('P266: files go into a folder or to a new path, and replace a file but never a folder', async () => {
     const place = await service('mkdir -p /srv/d');

@@ -8,11 +8,8 @@ const SOURCE = 'LOG2_N = 15;';
 const SETTING = 'TEST_PASSWORD_COST';
 const LOG2_N = 10;
 
-/** Settings of a host whose passwords have the usual cost: for tests of that cost. */
+/** Settings of a host whose passwords have the usual cost: for tests of that cost and of queues of logins. */
 export const USUAL_PASSWORD_COST = { [SETTING]: '15' };
-
-/** Settings of a host whose passwords cost a quarter of the usual, so that logins wait for each other. */
-export const QUARTER_PASSWORD_COST = { [SETTING]: '13' };
 
 /** The bundle of a control plane, with cheap passwords unless it is started with `USUAL_PASSWORD_COST`. */
 export function withCheapPasswords(bundle: string): string {
