@@ -137,9 +137,10 @@ async function findShells(): Promise<Counts> {
 }
 
 /**
- * Runs vitest twice at the same time, since each run often waits for containers and restarts. Both take about
- * as long. A third one would only wait for the processors (TEST-21). The output of the second run follows that
- * of the first. Without an engine only the tests that need none run; the missing engine is counted already.
+ * Runs vitest twice at the same time, since each run often waits for containers and restarts. Both take
+ * about as long. A third one would only wait for the processors (TEST-21). The output of the second run
+ * follows that of the first. Without an engine only the tests that need none run; the missing engine is
+ * counted already.
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
