@@ -29,7 +29,7 @@ const ALONE = [
   'test/e2e/operation/queue-attack-workerd.test.ts',
   'test/e2e/operation/standby.test.ts',
 ];
-const LONG = { testTimeout: 180_000 };
+const LONG = { testTimeout: 90_000 };
 /** The files share their modules, which are loaded once per worker and not once per file (TEST-3). */
 const SHARED = { isolate: false };
 /** Two files at a time, since most wait for half of their time; before all projects with a higher number. */
@@ -39,12 +39,12 @@ const oneByOne = (groupOrder: number) => ({ fileParallelism: false, sequence: { 
 
 export default defineConfig({
   test: {
-    // Ten times what they take alone: a busy machine must not fail them.
-    testTimeout: 120_000,
+    testTimeout: 60_000,
     hookTimeout: 180_000,
     projects: [
-      project('unit', SHARED),
-      project('browser', { ...before(ENGINE, PROGRAMS), ...oneByOne(1), ...SHARED, ...LONG }),
+      project('unit', { ...SHARED, testTimeout: 20_000 }),
+      // A restart of wrangler alone takes 25 s on a slow machine.
+      project('browser', { ...before(ENGINE, PROGRAMS), ...oneByOne(1), ...SHARED, testTimeout: 180_000 }),
       project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
       project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED }),
       project('e2e', { ...before(ENGINE, PROGRAMS, RELEASE), ...inPairs(4), ...LONG, exclude: ALONE }),

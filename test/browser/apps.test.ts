@@ -11,13 +11,11 @@ import { onSites } from '../support/browser/browser.ts';
 import { CommandLine } from '../support/clients/command-line.ts';
 import { HiddenHost, hiddenSettings } from '../support/cluster/hidden-host.ts';
 import { PASSWORD } from '../support/rigs/berth.ts';
-import { eventually } from '../support/tools/eventually.ts';
+import { AT_ONCE_MS, eventually } from '../support/tools/eventually.ts';
 import { scratchFolder } from '../support/tools/folder.ts';
 
 const LOST = 'The host has lost its connection.';
 const ACCESS_ENDED = 'Your session or permissions have changed. Log in again.';
-/** What "at once" allows on a busy machine; credentials are reviewed each minute anyway. */
-const AT_ONCE_MS = 10_000;
 
 interface App {
   execution: number;

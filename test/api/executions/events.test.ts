@@ -7,7 +7,7 @@ import { EventClient } from '../../support/clients/event-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { everySetup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts/hosts.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
 
 /** Streams that this test has opened. */
 const opened: EventClient[] = [];
@@ -224,7 +224,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
       };
       if (change === 'deleted') await api.http.delete(`user/${id}`);
       else await api.http.post(`user/${id}`, changes[change]);
-      await eventually(async () => events.ended);
+      await eventually(async () => events.ended, AT_ONCE_MS);
       expect(events.ended).toBe('ended');
       expect((await user.get('events')).status).toBe(401);
       expect(others.ended).toBeUndefined();
@@ -244,7 +244,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
     const staying = await logIn();
     const [left, stayed, others] = [await watch(leaving), await watch(staying), await watch(api.http)];
     expect((await leaving.send('POST', '/logout', '')).status).toBe(303);
-    await eventually(async () => left.ended && stayed.ended);
+    await eventually(async () => left.ended && stayed.ended, AT_ONCE_MS);
     expect((await leaving.get('events')).status).toBe(401);
     await reopen(staying, stayed.lastEventId);
     expect(others.ended).toBeUndefined();
@@ -294,7 +294,7 @@ test('H294: a stop of the control plane on Node ends its streams cleanly and doe
     new HttpClient(() => host.url(), basic('admin', host.adminPassword), agent),
   );
   await host.stop();
-  await eventually(async () => events.ended && keptAlive.ended);
+  await eventually(async () => events.ended && keptAlive.ended, AT_ONCE_MS);
   agent.destroy();
   expect([events.ended, keptAlive.ended]).toEqual(['ended', 'ended']);
 });

@@ -9,7 +9,7 @@ import { basic } from '../../support/clients/http-client.ts';
 import { StreamClient } from '../../support/clients/stream-client.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, onHosts } from '../../support/hosts/hosts.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
 
 const ADMIN = basic('admin', ADMIN_PASSWORD);
 const SHELL = { type: 'exec', words: ['sh', '-c', 'secret words'] };
@@ -63,10 +63,11 @@ onHosts(
       });
       expect(stream.opening.stream).toBeGreaterThanOrEqual(STREAM_NUMBERS);
       client.write('input');
-      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('input'));
+      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('input'), AT_ONCE_MS);
       client.send({ type: 'end' });
-      await eventually(() =>
-        expect(stream.messages).toContainEqual(expect.objectContaining({ type: 'stream.end' })),
+      await eventually(
+        () => expect(stream.messages).toContainEqual(expect.objectContaining({ type: 'stream.end' })),
+        AT_ONCE_MS,
       );
       await stream.write('\x01output');
       stream.end(7);
@@ -79,11 +80,13 @@ onHosts(
       expect(stream.opening.target).toMatchObject({ terminal: { columns: 80, rows: 24 } });
       client.send({ type: 'resize', columns: 100, rows: 30 });
       client.send({ type: 'signal', signal: 'INT' });
-      await eventually(() =>
-        expect(stream.messages).toMatchObject([
-          { type: 'stream.resize', columns: 100, rows: 30 },
-          { type: 'stream.signal', signal: 'INT' },
-        ]),
+      await eventually(
+        () =>
+          expect(stream.messages).toMatchObject([
+            { type: 'stream.resize', columns: 100, rows: 30 },
+            { type: 'stream.signal', signal: 'INT' },
+          ]),
+        AT_ONCE_MS,
       );
       client.close();
     });
@@ -92,14 +95,14 @@ onHosts(
       client.isStalled = true;
       const bytes = Buffer.alloc(3 * STREAM_WINDOW_BYTES, 'x');
       const written = stream.write(bytes);
-      await eventually(() => stream.credit === 0);
+      await eventually(() => stream.credit === 0, AT_ONCE_MS);
       client.send({ type: 'read', mark: 'guessed' });
       await agent.ping();
       expect(client.output.length).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
       expect(stream.credit).toBe(0);
       client.readOn();
       await written;
-      await eventually(() => expect(client.output.equals(bytes)).toBe(true));
+      await eventually(() => expect(client.output.equals(bytes)).toBe(true), AT_ONCE_MS);
       expect(stream.mostCredit).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
       client.close();
     });
@@ -107,7 +110,10 @@ onHosts(
       const { client, stream } = await opened();
       client.write(Buffer.alloc(STREAM_WINDOW_BYTES + 1));
       expect(await client.closed()).toBe(1008);
-      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+      await eventually(
+        () => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }),
+        AT_ONCE_MS,
+      );
       expect(stream.received.length).toBe(0);
     });
     test('P250: an agent before version 9 is never sent a stream, and the reason names its host', async () => {
@@ -131,7 +137,10 @@ onHosts(
     test('P252: a client that leaves ends the stream at the agent', async () => {
       const { client, stream } = await opened();
       client.close();
-      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+      await eventually(
+        () => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }),
+        AT_ONCE_MS,
+      );
     });
     test('H683: a stream ends with its reason: of the agent, and of a host that is gone', async () => {
       const { client, stream } = await opened();
@@ -150,7 +159,7 @@ onHosts(
       stream.end();
       expect(await client.got('end')).toEqual({ type: 'end' });
       client.write('still');
-      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('still'));
+      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('still'), AT_ONCE_MS);
       client.send({ type: 'end' });
       expect(await client.closed()).toBe(1000);
     });
@@ -230,7 +239,7 @@ onHosts(
       await client.got('opened');
       client.write('bytes');
       client.send({ type: 'end' });
-      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('bytes'));
+      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('bytes'), AT_ONCE_MS);
       stream.end(0);
       expect(await client.got('end')).toEqual({ type: 'end', exit_code: 0 });
       const wrong = [
@@ -305,7 +314,10 @@ onHosts(
       first.accept();
       await first.write('content');
       expect((await head).status).toBe(200);
-      await eventually(() => expect(first.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+      await eventually(
+        () => expect(first.messages.at(-1)).toMatchObject({ type: 'stream.reset' }),
+        AT_ONCE_MS,
+      );
       const answer = download('/srv/f');
       const second = await agent.stream(1);
       second.accept();
@@ -314,7 +326,10 @@ onHosts(
       const reader = (await answer).body?.getReader();
       await reader?.read();
       await reader?.cancel();
-      await eventually(() => expect(second.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
+      await eventually(
+        () => expect(second.messages.at(-1)).toMatchObject({ type: 'stream.reset' }),
+        AT_ONCE_MS,
+      );
     });
     test('L167: the pings of a client are answered', async () => {
       const { client } = await opened();

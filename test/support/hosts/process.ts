@@ -112,14 +112,14 @@ export class Program {
     return this.#eventually('become ready', timeoutMs, probe);
   }
 
-  async waitForEnd(timeoutMs = 60_000): Promise<number | NodeJS.Signals> {
+  async waitForEnd(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
     const end = await this.#eventually('end', timeoutMs, () => this.ended);
     if (end === undefined) throw this.#error('has not ended');
     return end;
   }
 
   /** Sends SIGTERM and waits. Throws if the program does not end in time. */
-  async stop(timeoutMs = 60_000): Promise<number | NodeJS.Signals> {
+  async stop(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
     this.#child.kill('SIGTERM');
     return this.waitForEnd(timeoutMs);
   }

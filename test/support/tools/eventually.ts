@@ -6,6 +6,9 @@ const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 200];
 /** A pause is this part of the time waited so far. */
 const PAUSE_SHARE = 0.1;
 
+/** What a rule promises at once is there within this time. Other waits may be longer on a busy machine. */
+export const AT_ONCE_MS = 10_000;
+
 /** Calls `probe` until it neither throws nor returns undefined or false. Returns the result. */
 export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 30_000): Promise<T> {
   const startMs = performance.now();

@@ -26,11 +26,6 @@ export function uploadFile(
   { folder, signal, progressed }: UploadOptions,
 ): Promise<UploadEnd> {
   return new Promise((resolve) => {
-    let isOver = false;
-    const ended = (end: UploadEnd) => {
-      isOver = true;
-      resolve(end);
-    };
     const opening = {
       type: 'files-in' as const,
       // Without the slash, a folder that does not exist would be the name of the file.
@@ -39,17 +34,13 @@ export function uploadFile(
       bytes: file.size,
     };
     const stream = new ServiceStream(socket, opening, {
-      opened: () => void sendFile(stream, file, sent).catch(() => stop('unreadable')),
+      opened: () => void sendFile(stream, file, progressed).catch(() => stop('unreadable')),
       output: (_, used) => used(),
-      ended,
+      ended: resolve,
     });
-    // What is still under way must not replace how the upload ended.
-    const sent = (bytes: number) => {
-      if (!isOver) progressed(bytes);
-    };
     const stop = (end: UploadEnd) => {
       stream.close();
-      ended(end);
+      resolve(end);
     };
     signal.addEventListener('abort', () => stop('cancelled'), { once: true });
   });
@@ -67,8 +58,7 @@ async function sendFile(
     for (let next = await reader.read(); !next.done; next = await reader.read())
       for (let from = 0; from < next.value.length; from += PIECE_BYTES) {
         const piece = next.value.subarray(from, from + PIECE_BYTES);
-        if (!stream.write(piece)) return;
-        await stream.sent();
+        if (!stream.write(piece) || !(await stream.sent())) return;
         sent += piece.length;
         progressed(sent);
       }

@@ -82,12 +82,13 @@ export class ServiceStream {
     return true;
   }
 
-  /** Resolves once no input waits for credit, or the stream is over. For one caller at a time. */
-  async sent(): Promise<void> {
+  /** Resolves once no input waits for credit; to false if the stream is over. For one caller at a time. */
+  async sent(): Promise<boolean> {
     while (this.#waitingBytes > 0 && !this.#hasEnded)
       await new Promise<void>((resolve) => {
         this.#progressed = resolve;
       });
+    return !this.#hasEnded;
   }
 
   /** No more input follows. Called once all of it was sent. */
