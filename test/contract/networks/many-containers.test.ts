@@ -8,7 +8,7 @@ import { dockerRig } from '../../support/engines/docker-rig.ts';
 import { runIn } from '../../support/engines/run-in-container.ts';
 
 const CONTAINERS = Number(process.env.NETWORK_CONTAINERS ?? 70);
-const USERS = Number(process.env.NETWORK_USERS ?? 10);
+const USERS = Number(process.env.NETWORK_USERS ?? 20);
 /** As many as an agent starts at once. */
 const AT_ONCE = 8;
 const MS_PER_CONTAINER = 3_000;
