@@ -191,8 +191,8 @@ export class OutputStore {
     if (stored) return stored;
     for (const preservation of this.#preservations.values()) {
       if (keyOf(preservation.key) === keyOf(key) && preservation.by === 'handle' && !preservation.copied) {
-        // A new handle of the same file, whose name may be gone by now.
-        return await files.openIfThere(files.openPath(preservation.source));
+        // Its name may be gone by now. If it was copied and closed meanwhile, the log is there.
+        return (await files.reopen(preservation.source)) ?? files.openIfThere(this.#path(key, 'log'));
       }
     }
     return undefined;
@@ -201,11 +201,10 @@ export class OutputStore {
   /** Removes the oldest output of each service that exceeds its limit, one service at a time (P121). */
   async limit(): Promise<void> {
     for (const preservation of this.#preservations.values()) {
-      if (preservation.by === 'handle' && preservation.copied) continue;
       const { key } = preservation;
-      const path =
-        preservation.by === 'handle' ? files.openPath(preservation.source) : this.#path(key, 'log');
-      await this.retention.limit(key, path);
+      const limit = (path: string) => this.retention.limit(key, path);
+      if (preservation.by !== 'handle') await limit(this.#path(key, 'log'));
+      else if (!preservation.copied) await files.useReopened(preservation.source, limit);
     }
   }
 

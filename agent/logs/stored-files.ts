@@ -6,6 +6,23 @@ const COPY_BYTES = 1 << 20;
 /** Names an open file, whose own name may be gone. */
 export const openPath = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`;
 
+/** A further handle of an open file. Undefined if `source` is closed before it is there. */
+export async function reopen(source: FileHandle): Promise<FileHandle | undefined> {
+  const file = await openIfThere(openPath(source));
+  if (source.fd >= 0) return file;
+  await file?.close();
+  return undefined;
+}
+
+/**
+ * Calls `use` with a path of an open file, unless that is closed. By a handle of its own: once `source` is
+ * closed, its number may name the output of another service.
+ */
+export async function useReopened(source: FileHandle, use: (path: string) => Promise<void>): Promise<void> {
+  const file = await reopen(source);
+  if (file) await use(openPath(file)).finally(() => file.close());
+}
+
 /** Names of files that are not yet logs, and stay if the agent is killed before it renames them. */
 const [LINK, COPY] = ['.link', '.copy'];
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
@@ -85,5 +85,35 @@ test('P33: the next process knows the keys that were given up, until they are un
   expect(next.lapsedKeys()).toEqual([key]);
   next.unmark(key);
   expect(opened().isLapsed(key)).toBe(false);
+  await scratch.remove();
+});
+
+test('P121: output that is copied from another file system when its container ends is limited and read meanwhile, too', async () => {
+  const [scratch, logged] = [await scratchDir(), [] as string[]];
+  const elsewhere = mkdtempSync('/dev/shm/berth-test-');
+  const engine = {
+    outputFile: (id: string) => `${elsewhere}/${id}`,
+    followOutput: () => expect.unreachable(),
+  };
+  const store = new OutputStore(scratch.path, engine, (event) => logged.push(event), limits);
+  for (let service = 1; service <= 20; service += 1) {
+    const container = { service, generation: 1, id: `c${service}` };
+    writeFileSync(`${elsewhere}/c${service}`, 'x');
+    store.markStarted(container);
+    await store.preserve({ ...container, state: 'running', ipAddress: '', ports: [], startedAtMs: 1 });
+    let isCopied = false;
+    const copied = store.finalise(container).then(() => {
+      isCopied = true;
+    });
+    while (!isCopied) {
+      const [file] = await Promise.all([store.open(container), store.limit()]);
+      expect(file).toBeDefined();
+      await file?.close();
+    }
+    await copied;
+  }
+  expect(logged).toEqual([]);
+  await store.close();
+  rmSync(elsewhere, { recursive: true });
   await scratch.remove();
 });
