@@ -1,5 +1,6 @@
 /** Reads the agent's settings, with their defaults, and reports all invalid settings at once. */
 import { isIPv6 } from 'node:net';
+import { isLoopback } from '../shared/streams/masks.ts';
 import { socketOf } from './engine/engine-address.ts';
 import type { Subnet } from './engine/networks/subnets.ts';
 import type { Reserve } from './reserve.ts';
@@ -174,6 +175,3 @@ const canonical = (address: string): string =>
 const insecureUrl = (url: URL): string =>
   `BERTH_URL=${url.href} is on another machine and not encrypted: anyone on the path could give this host orders. ` +
   'Set it to the https:// address of the control plane, or set BERTH_AGENT_INSECURE=on if you trust the network.';
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);

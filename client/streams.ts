@@ -1,5 +1,6 @@
 /** A stream to a command, a port or files of a service, by its WebSocket (docs/streams.md). */
 import { createRequire } from 'node:module';
+import { maskOptions } from '../shared/streams/masks.ts';
 import { BerthError, type Call } from './call.ts';
 import { errorOf, headerOf } from './transport.ts';
 
@@ -68,7 +69,8 @@ export class ClientStream {
     const address = new URL(url);
     address.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const headers = credentials ? headerOf(credentials) : {};
-    const socket = new WebSocket(address, SUBPROTOCOL, { headers, perMessageDeflate: false });
+    const options = { headers, perMessageDeflate: false, ...maskOptions(address) };
+    const socket = new WebSocket(address, SUBPROTOCOL, options);
     signal?.addEventListener('abort', () => socket.terminate(), { once: true });
     const stream = new ClientStream(socket);
     await opened(socket, url);

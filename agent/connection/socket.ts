@@ -9,6 +9,7 @@ import { WebSocket } from 'ws';
 import { closeCodes, retryAfter } from '../../shared/protocol/close.ts';
 import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
 import { OLDEST_SPOKEN_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
+import { maskOptions } from '../../shared/streams/masks.ts';
 import { backoffMs } from '../backoff.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
@@ -115,6 +116,7 @@ async function connectOnce(options: ConnectionOptions, version: number): Promise
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxPayload: MAX_MESSAGE_BYTES,
     perMessageDeflate: false,
+    ...maskOptions(addresses.current),
   });
   return converse(ws, options, version);
 }
