@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { longFilesElsewhere } from './test/support/tools/share.ts';
 
 /** One project per kind of test, so that `npx vitest --project e2e` runs one kind alone. */
 const project = (name: string, options: Record<string, unknown> = {}) => ({
@@ -30,6 +31,8 @@ const ALONE = [
   'test/e2e/operation/standby.test.ts',
 ];
 const LONG = { testTimeout: 90_000 };
+/** Files of the long projects that this run leaves to another one (TEST-22). */
+const exclude = longFilesElsewhere(process.env.TEST_SHARE);
 /** The files share their modules, which are loaded once per worker and not once per file (TEST-3). */
 const SHARED = { isolate: false };
 /** Two files at a time, since most wait for half of their time; before all projects with a higher number. */
@@ -44,12 +47,25 @@ export default defineConfig({
     projects: [
       project('unit', { ...SHARED, testTimeout: 20_000 }),
       // A restart of wrangler alone takes 25 s on a slow machine.
-      project('browser', { ...before(ENGINE, PROGRAMS), ...oneByOne(1), ...SHARED, testTimeout: 180_000 }),
-      project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
-      project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED }),
-      project('e2e', { ...before(ENGINE, PROGRAMS, RELEASE), ...inPairs(4), ...LONG, exclude: ALONE }),
+      project('browser', {
+        ...before(ENGINE, PROGRAMS),
+        ...oneByOne(1),
+        ...SHARED,
+        exclude,
+        testTimeout: 180_000,
+      }),
+      project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED, exclude }),
+      project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED, exclude }),
+      project('e2e', {
+        ...{ ...before(ENGINE, PROGRAMS, RELEASE), ...inPairs(4), ...LONG },
+        exclude: [...ALONE, ...exclude],
+      }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
-      project('e2e-alone', { ...before(ENGINE), ...oneByOne(6), ...LONG, include: ALONE, env: SOURCES }),
+      project('e2e-alone', {
+        ...{ ...before(ENGINE), ...oneByOne(6), ...LONG, env: SOURCES },
+        include: ALONE,
+        exclude,
+      }),
     ],
   },
 });

@@ -1,7 +1,8 @@
 /**
  * Entry point of `npm test`: types, lint, the worker bundle, the engine, every vitest project, and a test for
  * every rule. Ends with the line `N passed, N failed`, which counts each test of vitest and each other step
- * as one. `npm test -- PATH...` runs only the tests below these paths, and proves no rules.
+ * as one. `npm test -- PATH...` runs only the tests below these paths, and proves no rules. With
+ * `TEST_SHARE=auto`, which CI sets, a slow machine runs half of the long tests (TEST-22).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,9 +16,10 @@ import { ensureSlapd } from './support/directory/slapd.ts';
 import { removeKilledRuns } from './support/engines/leftovers.ts';
 import { ensureNotebookRoot } from './support/engines/notebook-image.ts';
 import { type Counts, countTests, failuresIn } from './support/reports/count.ts';
-import { checkRules, titlesOf } from './support/reports/rules.ts';
+import { checkRules, titlesIn, titlesOf } from './support/reports/rules.ts';
 import { slowestFiles } from './support/reports/slowest.ts';
 import { ensurePrometheus } from './support/tools/prometheus.ts';
+import { chooseShare, longFilesElsewhere, measureStartMs } from './support/tools/share.ts';
 import { ensureShells } from './support/tools/shells.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
@@ -40,6 +42,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
+if (process.env.TEST_SHARE === 'auto') await chooseOwnShare();
 const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
 /** Paths of vitest's JSON reports, one per run. */
 const reports: string[] = [];
@@ -57,6 +60,20 @@ for (const line of failures) print(`FAILED ${line}`);
 if (interrupted) print(`Interrupted by ${interrupted}`);
 print(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = interrupted || total.failed > 0 ? 1 : 0;
+
+/** Before anything else needs the processors. */
+async function chooseOwnShare(): Promise<void> {
+  const startMs = measureStartMs();
+  const commit = await readTool('git', ['rev-parse', 'HEAD']).catch(() => '0');
+  const { part, parts } = chooseShare(startMs, commit.trim());
+  process.env.TEST_SHARE = `${part}/${parts}`;
+  const speed = `A start of Node takes ${startMs.toFixed(0)} ms on this machine:`;
+  if (parts === 1) print(`${speed} all tests run.`);
+  else
+    print(
+      `${speed} half of the long tests run, TEST_SHARE=${part}/${parts} by the commit. npm test runs all.`,
+    );
+}
 
 async function checkSources(): Promise<void> {
   await step('types', () => npmScript('types'));
@@ -199,7 +216,9 @@ async function printSlowest(): Promise<void> {
 async function proveRules(): Promise<Counts> {
   const documents = await Promise.all(RULES.map((path) => readFile(resolve(ROOT, path), 'utf8')));
   const titles = await Promise.all(reports.map(async (report) => titlesOf(await readFile(report, 'utf8'))));
-  const problems = checkRules(documents, titles.flat());
+  const elsewhere = longFilesElsewhere(process.env.TEST_SHARE);
+  const sources = await Promise.all(elsewhere.map((path) => readFile(resolve(ROOT, path), 'utf8')));
+  const problems = checkRules(documents, titles.flat(), sources.flatMap(titlesIn));
   if (problems.length > 0) throw new Error(problems.join('\n'));
   return ONE;
 }

@@ -11,12 +11,23 @@ export function titlesOf(json: string): string[] {
   return [...new Set(ran.flatMap(({ ancestorTitles, title }) => [...ancestorTitles, title]))];
 }
 
-/** Problems between the documents' rules (`- **H1** ...`) and titles (`H1, P2: ...`). */
-export function checkRules(documents: readonly string[], titles: readonly string[]): string[] {
+/** The beginnings of titles in a source of tests that has not run. */
+export const titlesIn = (source: string): string[] =>
+  [...source.matchAll(/['"`]([A-Z]\d+(?:, [A-Z]\d+)*: )/g)].map(([, beginning = '']) => beginning);
+
+/**
+ * Problems between the documents' rules (`- **H1** ...`) and titles (`H1, P2: ...`). `elsewhere` has titles
+ * of tests that another run has.
+ */
+export function checkRules(
+  documents: readonly string[],
+  titles: readonly string[],
+  elsewhere: readonly string[] = [],
+): string[] {
   const rules = documents.flatMap((text) =>
     [...text.matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([, rule = '']) => rule),
   );
-  const proved = new Set(titles.flatMap(rulesOf));
+  const proved = new Set([...titles, ...elsewhere].flatMap(rulesOf));
   return [
     ...rules.filter((rule, at) => rules.indexOf(rule) < at).map((rule) => `${rule} is defined twice`),
     ...rules.filter((rule) => !proved.has(rule)).map((rule) => `${rule} has no test`),

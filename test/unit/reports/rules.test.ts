@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkRules, titlesOf } from '../../support/reports/rules.ts';
+import { checkRules, titlesIn, titlesOf } from '../../support/reports/rules.ts';
 
 const documents = ['# Rules\n\n- **H1** One, as in H9.\n- **H2** Two.', '- **P1** Three.'];
 
@@ -9,6 +9,12 @@ test('rules at the beginning of titles are proved, including several rules of on
 
 test('a rule without a title has no test', () => {
   expect(checkRules(documents, ['H1: one, unlike H2: two'])).toEqual(['H2 has no test', 'P1 has no test']);
+});
+
+test('a rule counts as tested by a title in a source that another run has', () => {
+  const source = `describe('H2: group', () => test.each([1])(\`P1, H1: %s\`, () => {}));`;
+  expect(checkRules(documents, ['H1: one'], titlesIn(source))).toEqual([]);
+  expect(checkRules(documents, ['H1: one'], titlesIn('// H2: two'))).toHaveLength(2);
 });
 
 test('a title with a rule that does not exist is reported', () => {

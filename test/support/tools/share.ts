@@ -1,0 +1,52 @@
+/**
+ * The share of the long tests that a run has: all of them, or one of two halves where all would take more
+ * than half an hour (TEST-22).
+ */
+import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
+
+export interface Share {
+  /** From 1 on. */
+  part: number;
+  parts: number;
+}
+
+const LONG_PROJECTS = ['api', 'browser', 'contract', 'e2e'];
+/** On a machine that starts Node within this time, all tests take less than half an hour. */
+const QUICK_START_MS = 60;
+const STARTS = 15;
+
+/** `TEST_SHARE`, such as `1/2`. All tests if it is absent. Throws if it is something else. */
+export function readShare(text: string | undefined): Share {
+  const [, part, parts] = /^([1-9])\/([1-9])$/.exec(text || '1/1') ?? [];
+  if (part === undefined || Number(part) > Number(parts))
+    throw new Error(`TEST_SHARE=${text} is not a share. Set it to 1/2 or 2/2, or to auto in npm test.`);
+  return { part: Number(part), parts: Number(parts) };
+}
+
+/** For `TEST_SHARE=auto`: on a slow machine the half whose turn it is by the commit. */
+export function chooseShare(startMs: number, commit: string): Share {
+  if (startMs <= QUICK_START_MS) return { part: 1, parts: 1 };
+  return { part: 1 + (Number.parseInt(commit.slice(-1), 16) % 2), parts: 2 };
+}
+
+/** How long a start of Node takes on this machine, at the median. */
+export function measureStartMs(): number {
+  const times = Array.from({ length: STARTS }, () => {
+    const beganMs = performance.now();
+    spawnSync(process.execPath, ['-e', '0']);
+    return performance.now() - beganMs;
+  }).sort((a, b) => a - b);
+  return times[STARTS >> 1] ?? Number.POSITIVE_INFINITY;
+}
+
+/** The files of other shares: every file is in exactly one. */
+export const filesElsewhere = (files: readonly string[], { part, parts }: Share): string[] =>
+  [...files].sort().filter((_, at) => at % parts !== part - 1);
+
+/** The same for those of the long projects. */
+export const longFilesElsewhere = (share: string | undefined): string[] =>
+  filesElsewhere(
+    LONG_PROJECTS.flatMap((project) => globSync(`test/${project}/**/*.test.ts`)),
+    readShare(share),
+  );
