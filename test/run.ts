@@ -221,7 +221,7 @@ async function proveRules(): Promise<Counts> {
   // Some groups of tests are in files that test files import.
   const imported = elsewhere.flatMap(({ imports }) => imports.flatMap(({ file }) => file ?? []));
   const groups = imported.filter((path) => path.startsWith('test/')).map(sourceOf);
-  const sources = [...elsewhere, ...groups].map(({ code }) => code);
+  const sources = [...elsewhere, ...groups].map(({ text }) => text);
   const problems = checkRules(documents, titles.flat(), sources.flatMap(titlesIn));
   if (problems.length > 0) throw new Error(problems.join('\n'));
   return ONE;
