@@ -1,7 +1,8 @@
 /** Commands in services, and their ports, from the command line to a real engine. */
 import { createHash, randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CommandLine } from '../../support/clients/command-line.ts';
@@ -41,6 +42,23 @@ test('L160: exec -i passes on the standard input, and output of 10 MB arrives wh
   expect(out).toContain(createHash('sha256').update(input).digest('hex'));
   const lines = await cli.run(['exec', id, '--', 'sh', '-c', 'yes berth | head -c 10000002']);
   expect([lines.code, lines.out.length]).toEqual([0, 10_000_002]);
+});
+test('L160: of 10 MB, a reader that has stopped leaves all but 4 MB unwritten, and gets the rest when it goes on', async () => {
+  const go = join(home, 'go');
+  const reader = `| (until [ -e ${go} ]; do sleep 0.05; done; wc -c)`;
+  const writer = 'sh -c "echo \\$\\$ > /tmp/writer; exec yes berth" | head -c 10000002';
+  const reading = cli.piped(['exec', id, '--', 'sh', '-c', writer], reader);
+  let written = 0;
+  const standsStill = async () => {
+    const before = written;
+    const { out } = await cli.run(['exec', id, '--', 'sh', '-c', 'cat /proc/$(cat /tmp/writer)/io']);
+    written = Number(/wchar: (\d+)/.exec(out)?.[1] ?? 0);
+    return written > 0 && written === before;
+  };
+  await eventually(standsStill);
+  expect(written).toBeLessThan(4_000_000);
+  await writeFile(go, '');
+  expect(await reading).toEqual({ code: 0, out: '10000002\n', err: '' });
 });
 test('L161: exec -t gives a command the terminal of the program', async () => {
   const words = [

@@ -12,6 +12,23 @@ export interface Share {
 }
 
 const LONG_PROJECTS = ['api', 'browser', 'contract', 'e2e'];
+/** Files that take longest, some minutes each: dealt out first, so that both halves take as long. */
+const LONGEST = [
+  'test/e2e/operation/server-install.test.ts',
+  'test/e2e/agents/install.test.ts',
+  'test/contract/networks/many-containers.test.ts',
+  'test/contract/host-folders.test.ts',
+  'test/e2e/cluster/swarm-networks.test.ts',
+  'test/e2e/operation/chaos.test.ts',
+  'test/contract/networks/user-networks.test.ts',
+  'test/e2e/operation/package.test.ts',
+  'test/e2e/operation/attack.test.ts',
+  'test/e2e/agents/host-folders.test.ts',
+  'test/e2e/operation/standby.test.ts',
+  'test/e2e/cluster/cluster-faults.test.ts',
+  'test/browser/pages.test.ts',
+  'test/browser/logs.test.ts',
+];
 /** On a machine that starts Node within this time, all tests take less than half an hour. */
 const QUICK_START_MS = 60;
 const STARTS = 15;
@@ -42,7 +59,10 @@ export function measureStartMs(): number {
 
 /** The files of other shares: every file is in exactly one. */
 export const filesElsewhere = (files: readonly string[], { part, parts }: Share): string[] =>
-  [...files].sort().filter((_, at) => at % parts !== part - 1);
+  [
+    ...LONGEST.filter((file) => files.includes(file)),
+    ...files.filter((file) => !LONGEST.includes(file)).sort(),
+  ].filter((_, at) => at % parts !== part - 1);
 
 /** The same for those of the long projects. */
 export const longFilesElsewhere = (share: string | undefined): string[] =>
