@@ -2,7 +2,7 @@
  * Entry point of `npm test`: types, lint, the worker bundle, the engine, every vitest project, and a test for
  * every rule. Ends with the line `N passed, N failed`, which counts each test of vitest and each other step
  * as one. `npm test -- PATH...` runs only the tests below these paths, and proves no rules. With
- * `TEST_SHARE=auto`, which CI sets, a slow machine runs half of the long tests (TEST-22).
+ * `TEST_SHARE=auto`, which CI sets, a slow machine runs a half or a third of the long tests (TEST-22).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

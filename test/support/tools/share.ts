@@ -1,5 +1,5 @@
 /**
- * The share of the long tests that a run has: all of them, or one of two halves where all would take more
+ * The share of the long tests that a run has: all of them, or a half or a third where all would take more
  * than half an hour (TEST-22).
  */
 import { spawnSync } from 'node:child_process';
@@ -12,7 +12,7 @@ export interface Share {
 }
 
 const LONG_PROJECTS = ['api', 'browser', 'contract', 'e2e'];
-/** Files that take longest, some minutes each: dealt out first, so that both halves take as long. */
+/** Files that take longest, some minutes each: dealt out first, so that all parts take about as long. */
 const LONGEST = [
   'test/e2e/operation/server-install.test.ts',
   'test/e2e/agents/install.test.ts',
@@ -31,20 +31,23 @@ const LONGEST = [
 ];
 /** On a machine that starts Node within this time, all tests take less than half an hour. */
 const QUICK_START_MS = 60;
+const MAX_PARTS = 3;
 const STARTS = 15;
 
 /** `TEST_SHARE`, such as `1/2`. All tests if it is absent. Throws if it is something else. */
 export function readShare(text: string | undefined): Share {
   const [, part, parts] = /^([1-9])\/([1-9])$/.exec(text || '1/1') ?? [];
   if (part === undefined || Number(part) > Number(parts))
-    throw new Error(`TEST_SHARE=${text} is not a share. Set it to 1/2 or 2/2, or to auto in npm test.`);
+    throw new Error(
+      `TEST_SHARE=${text} is not a share. Set it to 1/2 or 2/2, to a third, or to auto in npm test.`,
+    );
   return { part: Number(part), parts: Number(parts) };
 }
 
-/** For `TEST_SHARE=auto`: on a slow machine the half whose turn it is by the commit. */
+/** For `TEST_SHARE=auto`: a slow machine gets the part whose turn it is by the commit, a half or a third. */
 export function chooseShare(startMs: number, commit: string): Share {
-  if (startMs <= QUICK_START_MS) return { part: 1, parts: 1 };
-  return { part: 1 + (Number.parseInt(commit.slice(-1), 16) % 2), parts: 2 };
+  const parts = Math.min(Math.ceil(startMs / QUICK_START_MS), MAX_PARTS);
+  return { part: 1 + (Number.parseInt(commit.slice(-4), 16) % parts), parts };
 }
 
 /** How long a start of Node takes on this machine, at the median. */
