@@ -71,9 +71,7 @@ async function chooseOwnShare(): Promise<void> {
   const speed = `A start of Node takes ${startMs.toFixed(0)} ms on this machine:`;
   if (parts === 1) print(`${speed} all tests run.`);
   else
-    print(
-      `${speed} half of the long tests run, TEST_SHARE=${part}/${parts} by the commit. npm test runs all.`,
-    );
+    print(`${speed} of the long tests TEST_SHARE=${part}/${parts} runs, by the commit. npm test runs all.`);
 }
 
 async function checkSources(): Promise<void> {
