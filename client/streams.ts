@@ -97,7 +97,9 @@ export class ClientStream {
     return this.#exitCode;
   }
 
-  /** Resolves once all bytes are sent, or once the stream is over. */
+  /**
+   * Resolves once the socket has taken all bytes, or once the stream is over. They must not change later.
+   */
   async write(bytes: Uint8Array): Promise<void> {
     for (let from = 0; from < bytes.length && !this.isOver; ) {
       if (this.#credit === 0) {

@@ -68,10 +68,9 @@ async function chooseOwnShare(): Promise<void> {
   const commit = await readTool('git', ['rev-parse', 'HEAD']).catch(() => '0');
   const { part, parts } = chooseShare(startMs, commit.trim());
   process.env.TEST_SHARE = `${part}/${parts}`;
-  const speed = `A start of Node takes ${startMs.toFixed(0)} ms on this machine:`;
-  if (parts === 1) print(`${speed} all tests run.`);
-  else
-    print(`${speed} of the long tests TEST_SHARE=${part}/${parts} runs, by the commit. npm test runs all.`);
+  const speed = `A start of Node takes ${startMs.toFixed(0)} ms on this machine.`;
+  if (parts === 1) print(`${speed} All tests run.`);
+  else print(`${speed} Part ${part} of ${parts} of the long tests runs; npm test runs all.`);
 }
 
 async function checkSources(): Promise<void> {

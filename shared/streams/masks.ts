@@ -7,7 +7,7 @@
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 
-/** Options of ws. No intermediary is between a machine and itself, and none reads what TLS encrypts. */
+/** Options of ws. No intermediary sits between two programs of one machine, and none reads through TLS. */
 export const maskOptions = (url: {
   protocol: string;
   hostname: string;

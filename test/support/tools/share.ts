@@ -60,16 +60,10 @@ export function measureStartMs(): number {
   return times[STARTS >> 1] ?? Number.POSITIVE_INFINITY;
 }
 
-/** The files of other shares: every file is in exactly one. */
-export const filesElsewhere = (files: readonly string[], { part, parts }: Share): string[] =>
-  [
-    ...LONGEST.filter((file) => files.includes(file)),
-    ...files.filter((file) => !LONGEST.includes(file)).sort(),
-  ].filter((_, at) => at % parts !== part - 1);
-
-/** The same for those of the long projects. */
-export const longFilesElsewhere = (share: string | undefined): string[] =>
-  filesElsewhere(
-    LONG_PROJECTS.flatMap((project) => globSync(`test/${project}/**/*.test.ts`)),
-    readShare(share),
-  );
+/** The files of the long projects that are in other shares. Every file is in exactly one. */
+export function longFilesElsewhere(share: string | undefined): string[] {
+  const { part, parts } = readShare(share);
+  const files = LONG_PROJECTS.flatMap((project) => globSync(`test/${project}/**/*.test.ts`));
+  const others = files.filter((file) => !LONGEST.includes(file)).sort();
+  return [...LONGEST, ...others].filter((_, at) => at % parts !== part - 1);
+}
