@@ -1,5 +1,4 @@
 import { defineConfig } from 'vitest/config';
-import { longFilesElsewhere } from './test/support/tools/share.ts';
 
 /** One project per kind of test, so that `npx vitest --project e2e` runs one kind alone. */
 const project = (name: string, options: Record<string, unknown> = {}) => ({
@@ -24,15 +23,13 @@ const before = (...globalSetup: string[]) => ({ globalSetup });
 
 /** Files of e2e/ that measure how fast something answers: one at a time, after the others (TEST-11). */
 const ALONE = [
-  'test/e2e/executions/logs.test.ts',
-  'test/e2e/operation/attack.test.ts',
-  'test/e2e/operation/queue-attack.test.ts',
-  'test/e2e/operation/queue-attack-workerd.test.ts',
-  'test/e2e/operation/standby.test.ts',
+  'test/all/e2e/executions/logs.test.ts',
+  'test/all/e2e/operation/attack.test.ts',
+  'test/all/e2e/operation/queue-attack.test.ts',
+  'test/all/e2e/operation/queue-attack-workerd.test.ts',
+  'test/all/e2e/operation/standby.test.ts',
 ];
 const LONG = { testTimeout: 90_000 };
-/** Files of the long projects that this run leaves to another one (TEST-22). */
-const exclude = longFilesElsewhere(process.env.TEST_SHARE);
 /** The files share their modules, which are loaded once per worker and not once per file (TEST-3). */
 const SHARED = { isolate: false };
 /** Two files at a time, since most wait for half of their time; before all projects with a higher number. */
@@ -48,23 +45,32 @@ export default defineConfig({
       project('unit', { ...SHARED, testTimeout: 20_000 }),
       // A restart of wrangler alone takes 25 s on a slow machine.
       project('browser', {
+        include: ['test/all/browser/**/*.test.ts'],
         ...before(ENGINE, PROGRAMS),
         ...oneByOne(1),
         ...SHARED,
-        exclude,
         testTimeout: 180_000,
       }),
-      project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED, exclude }),
-      project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED, exclude }),
+      project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
+      project('cli', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
+      project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED }),
+      project('engine', {
+        ...{ ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED },
+        include: ['test/all/engine/**/*.test.ts'],
+      }),
+      project('hosts', {
+        ...{ ...before(WORKER, PROGRAMS), ...inPairs(3), ...SHARED },
+        include: ['test/all/hosts/**/*.test.ts'],
+      }),
       project('e2e', {
+        include: ['test/all/{e2e,cluster,install}/**/*.test.ts'],
         ...{ ...before(ENGINE, PROGRAMS, RELEASE), ...inPairs(4), ...LONG },
-        exclude: [...ALONE, ...exclude],
+        exclude: ALONE,
       }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
       project('e2e-alone', {
         ...{ ...before(ENGINE), ...oneByOne(6), ...LONG, env: SOURCES },
         include: ALONE,
-        exclude,
       }),
     ],
   },

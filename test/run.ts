@@ -1,8 +1,7 @@
 /**
  * Entry point of `npm test`: types, lint, the worker bundle, the engine, every vitest project, and a test for
  * every rule. Ends with the line `N passed, N failed`, which counts each test of vitest and each other step
- * as one. `npm test -- PATH...` runs only the tests below these paths, and proves no rules. With
- * `TEST_SHARE=auto`, which CI sets, a slow machine runs a half or a third of the long tests (TEST-22).
+ * as one. `npm test -- PATH...` runs only the tests below these paths, and proves no rules.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,12 +15,10 @@ import { ensureSlapd } from './support/directory/slapd.ts';
 import { removeKilledRuns } from './support/engines/leftovers.ts';
 import { ensureNotebookRoot } from './support/engines/notebook-image.ts';
 import { type Counts, countTests, failuresIn } from './support/reports/count.ts';
-import { checkRules, titlesIn, titlesOf } from './support/reports/rules.ts';
+import { checkRules, titlesOf } from './support/reports/rules.ts';
 import { slowestFiles } from './support/reports/slowest.ts';
 import { ensurePrometheus } from './support/tools/prometheus.ts';
-import { chooseShare, longFilesElsewhere, measureStartMs } from './support/tools/share.ts';
 import { ensureShells } from './support/tools/shells.ts';
-import { sourceOf } from './support/tools/sources.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
 const MAX_BUNDLE_KIB = 1024;
@@ -43,7 +40,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-if (process.env.TEST_SHARE === 'auto') await chooseOwnShare();
 const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
 /** Paths of vitest's JSON reports, one per run. */
 const reports: string[] = [];
@@ -61,17 +57,6 @@ for (const line of failures) print(`FAILED ${line}`);
 if (interrupted) print(`Interrupted by ${interrupted}`);
 print(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = interrupted || total.failed > 0 ? 1 : 0;
-
-/** Before anything else needs the processors. */
-async function chooseOwnShare(): Promise<void> {
-  const startMs = measureStartMs();
-  const commit = await readTool('git', ['rev-parse', 'HEAD']).catch(() => '0');
-  const { part, parts } = chooseShare(startMs, commit.trim());
-  process.env.TEST_SHARE = `${part}/${parts}`;
-  const speed = `A start of Node takes ${startMs.toFixed(0)} ms on this machine.`;
-  if (parts === 1) print(`${speed} All tests run.`);
-  else print(`${speed} Part ${part} of ${parts} of the long tests runs; npm test runs all.`);
-}
 
 async function checkSources(): Promise<void> {
   await step('types', () => npmScript('types'));
@@ -160,8 +145,8 @@ async function findShells(): Promise<Counts> {
 async function runTests(): Promise<Counts> {
   const kinds = engine
     ? [
-        ['unit', 'browser', 'api'],
-        ['contract', 'e2e', 'simulation', 'e2e-alone'],
+        ['unit', 'browser', 'api', 'cli', 'hosts'],
+        ['contract', 'engine', 'e2e', 'simulation', 'e2e-alone'],
       ]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
@@ -214,12 +199,7 @@ async function printSlowest(): Promise<void> {
 async function proveRules(): Promise<Counts> {
   const documents = await Promise.all(RULES.map((path) => readFile(resolve(ROOT, path), 'utf8')));
   const titles = await Promise.all(reports.map(async (report) => titlesOf(await readFile(report, 'utf8'))));
-  const elsewhere = longFilesElsewhere(process.env.TEST_SHARE).map(sourceOf);
-  // Some groups of tests are in files that test files import.
-  const imported = elsewhere.flatMap(({ imports }) => imports.flatMap(({ file }) => file ?? []));
-  const groups = imported.filter((path) => path.startsWith('test/')).map(sourceOf);
-  const sources = [...elsewhere, ...groups].map(({ text }) => text);
-  const problems = checkRules(documents, titles.flat(), sources.flatMap(titlesIn));
+  const problems = checkRules(documents, titles.flat());
   if (problems.length > 0) throw new Error(problems.join('\n'));
   return ONE;
 }

@@ -1,6 +1,6 @@
 /**
- * What the program sends, as `test/unit/costs/` and `test/contract/cloud-costs.test.ts` count it. A change of
- * what is sent changes these numbers, and then the tables of docs/cloudflare.md, which the tests print.
+ * What the program sends, as counted by `test/unit/costs/` and `test/all/hosts/cloud-costs.test.ts`. A change
+ * of what is sent changes these numbers, and then the tables of docs/cloudflare.md, which the tests print.
  */
 
 /** A cluster at rest, with the default settings. */

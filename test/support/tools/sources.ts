@@ -15,6 +15,7 @@ const FOLDERS = [
   'examples',
   'docs',
   'test',
+  'tools',
   '.ci',
 ];
 

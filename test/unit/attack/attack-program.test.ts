@@ -1,11 +1,11 @@
 /** The program behind `npm run attack`, without a Berth: command line, time limits and verdicts. */
 import { describe, expect, test } from 'vitest';
-import { type Attack, type Result, Skipped, safe, vulnerable } from '../../attack/attack.ts';
-import { attacks } from '../../attack/attacks/all.ts';
-import { runAttacks } from '../../attack/campaign.ts';
-import { type Options, parseOptions, UsageError } from '../../attack/options.ts';
-import { jsonOf, summaryOf } from '../../attack/report.ts';
-import { Target } from '../../attack/target/target.ts';
+import { type Attack, type Result, Skipped, safe, vulnerable } from '../../../tools/attack/attack.ts';
+import { attacks } from '../../../tools/attack/attacks/all.ts';
+import { runAttacks } from '../../../tools/attack/campaign.ts';
+import { type Options, parseOptions, UsageError } from '../../../tools/attack/options.ts';
+import { jsonOf, summaryOf } from '../../../tools/attack/report.ts';
+import { Target } from '../../../tools/attack/target/target.ts';
 import { projectFiles } from '../../support/tools/sources.ts';
 
 const LOCAL = ['--url', 'http://127.0.0.1:5001'];

@@ -1,11 +1,11 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { compare, schedulers } from '../../study/experiment.ts';
-import { type Run, Simulation } from '../../study/simulation.ts';
-import { estimate, percentile, weightedPercentile } from '../../study/statistics.ts';
-import type { Ratio, Row } from '../../study/summary.ts';
-import { workload } from '../../study/workload.ts';
+import { compare, schedulers } from '../../../tools/study/experiment.ts';
+import { type Run, Simulation } from '../../../tools/study/simulation.ts';
+import { estimate, percentile, weightedPercentile } from '../../../tools/study/statistics.ts';
+import type { Ratio, Row } from '../../../tools/study/summary.ts';
+import { workload } from '../../../tools/study/workload.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
@@ -110,7 +110,7 @@ test('the quick study prints a row for each scheduler and load and a ratio for e
   const folder = await scratchFolder('berth-study-');
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const svg = join(folder, 'study.svg');
-  const program = startProgram(['test/study/main.ts', '--quick', '--json', '--svg', svg]);
+  const program = startProgram(['tools/study/main.ts', '--quick', '--json', '--svg', svg]);
   expect(await program.waitForEnd(60_000)).toBe(0);
   const [line = ''] = await program.waitFor(/^\{.*\}$/m);
   const { rows, ratios } = JSON.parse(line) as { rows: Row[]; ratios: Ratio[] };

@@ -9,7 +9,7 @@ import {
 } from '../../../../control-plane/core/scheduling/resource-demand.ts';
 import { DemandTable } from '../../../../control-plane/core/state/demand-table.ts';
 import { SortedTable } from '../../../../control-plane/core/state/sorted-table.ts';
-import type { Measurement } from '../../../bench/figure.ts';
+import type { Measurement } from '../../../../tools/bench/figure.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
@@ -88,7 +88,7 @@ test('C176: an execution that waits takes at most 500 bytes of heap, and 64 more
   timeout: 120_000,
 }, async () => {
   // In a process of its own, because other tests change how V8 lays out objects.
-  const program = `const { measureWaiting } = await import('./test/bench/waiting.ts');
+  const program = `const { measureWaiting } = await import('./tools/bench/waiting.ts');
     console.log(JSON.stringify(measureWaiting()));`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program]);
   const figures = JSON.parse(stdout) as Measurement[];

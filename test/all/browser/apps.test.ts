@@ -1,0 +1,302 @@
+/**
+ * Web applications on a host whose ports nobody can reach: one that attacks Berth and another application
+ * from the browser of its user, and what ends while it is open.
+ */
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SEEN_FILE, SHELL_APP_PORT, shellApp } from '../../support/apps/shell-app.ts';
+import { onSites } from '../../support/browser/browser.ts';
+import { CommandLine } from '../../support/clients/command-line.ts';
+import { HiddenHost, hiddenSettings } from '../../support/cluster/hidden-host.ts';
+import { PASSWORD } from '../../support/rigs/berth.ts';
+import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
+
+const LOST = 'The host has lost its connection.';
+const ACCESS_ENDED = 'Your session or permissions have changed. Log in again.';
+
+interface App {
+  execution: number;
+  service: number;
+  origin: string;
+}
+
+/** Opens the WebSocket of the application, and returns its first message. `window.over`: its end. */
+const OPEN_SOCKET = `new Promise((opened, failed) => {
+  const socket = new WebSocket('ws://' + location.host + '/socket');
+  socket.onerror = () => failed(new Error('refused'));
+  window.over = new Promise((over) => { socket.onclose = ({ code, reason }) => over([code, reason]); });
+  socket.onmessage = ({ data }) => opened(data);
+})`;
+
+/** Resolves to `open` or `refused`. */
+const trySocket = (url: string, protocols: string[] = []) => `new Promise((done) => {
+  const socket = new WebSocket(${JSON.stringify(url)}, ${JSON.stringify(protocols)});
+  socket.onopen = () => done('open');
+  socket.onerror = () => done('refused');
+})`;
+
+onSites(
+  'apps',
+  (site) => {
+    let host: HiddenHost;
+    let home: string;
+    let victim: App;
+    let evil: App;
+
+    beforeAll(async () => {
+      home = await scratchFolder('berth-home-');
+      host = await HiddenHost.start(site().berth);
+      [victim, evil] = [await start('victim'), await start('evil')];
+    });
+    afterAll(async () => {
+      await site().berth.api.endAll();
+      await host?.close();
+      await rm(home, { recursive: true, force: true });
+    });
+
+    const port = () => new URL(site().berth.url).port;
+    const berthAt = (path = '') => `http://localhost:${port()}${path}`;
+    const start = async (title: string): Promise<App> => {
+      const { api } = site().berth;
+      const execution = await api.submit(shellApp(title));
+      await api.waitFor(execution, 'running');
+      const { services } = await api.execution(execution);
+      const service = services[0] ?? 0;
+      return { execution, service, origin: `http://${SHELL_APP_PORT}-${service}.apps.localhost:${port()}` };
+    };
+    /** Logs in at Berth, and opens the application. */
+    const open = async (app: App, path = '/'): Promise<Page> =>
+      site().visit(app.origin + path, { baseURL: berthAt(), expected: /./ });
+    const beside = async (page: Page, url: string): Promise<Page> => {
+      const other = await page.context().newPage();
+      await other.goto(url);
+      return other;
+    };
+    /** The heads of the requests that the application has got. */
+    const seen = async ({ service }: App): Promise<string> => {
+      const path = `/native/api/0.7/service/${service}/files?path=${SEEN_FILE}`;
+      const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
+      const answer = await fetch(site().berth.url + path, { headers: { authorization } });
+      return answer.text();
+    };
+    const titleOf = (page: Page) => page.getByRole('heading', { level: 1 }).innerText();
+    const berthCookies = async (page: Page) =>
+      (await page.context().cookies()).filter(({ name }) => /berth_/i.test(name));
+
+    test('H724, H710: an application behind NAT opens in the browser after a login, and its WebSocket too', async () => {
+      const page = await open(victim, '/first?x=1');
+      expect(page.url()).toBe(`${victim.origin}/first?x=1`);
+      expect(await titleOf(page)).toBe('victim');
+      expect(await page.evaluate(OPEN_SOCKET)).toBe('hello');
+      const head = (await seen(victim)).split('\n').find((line) => line.startsWith('GET /first'));
+      expect(head).toContain(`host: ${new URL(victim.origin).host}`);
+      expect(head).not.toMatch(/berth_|authorization/i);
+    });
+
+    test('H725, H728: cookies that an application tosses at others change neither their visits nor the session', async () => {
+      const page = await open(victim);
+      const attacker = await beside(page, evil.origin);
+      const before = await berthCookies(page);
+      expect(before.map(({ name }) => name)).toEqual(
+        expect.arrayContaining(['berth_session', '__Host-berth_app']),
+      );
+      await attacker.evaluate(`for (const cookie of [
+        'tossed=1; Domain=apps.localhost; Path=/',
+        '__Host-berth_app=evil; Domain=apps.localhost; Path=/; Secure',
+        '__host-berth_app=evil; Domain=apps.localhost; Path=/; Secure',
+        '=__Host-berth_app=evil; Domain=apps.localhost; Path=/',
+        'berth_session=evil; Domain=apps.localhost; Path=/',
+        'berth_session=evil; Domain=localhost; Path=/',
+        'berth_session=evil; Domain=localhost; Path=/executions',
+      ]) document.cookie = cookie`);
+      await attacker.goto(`${evil.origin}/grasp`);
+      const kept = (await page.context().cookies()).map(
+        ({ name, domain, value }) => `${name} ${domain} ${value}`,
+      );
+      expect(kept).toContain(`by-header ${new URL(evil.origin).hostname} 1`);
+      for (const { name, domain, value } of before) expect(kept).toContain(`${name} ${domain} ${value}`);
+      await page.goto(`${victim.origin}/after-tossing`);
+      expect(await titleOf(page)).toBe('victim');
+      await page.goto(berthAt('/executions'));
+      await page.getByRole('button', { name: 'Log out' }).waitFor();
+      for (const app of [victim, evil]) expect(await seen(app)).not.toMatch(/berth_/i);
+    });
+
+    test('H729, H735: no request, form, frame, socket or service worker of an application reaches another', async () => {
+      const page = await open(victim);
+      const attacker = await beside(page, evil.origin);
+      const at = (path: string) => JSON.stringify(`${victim.origin}/attack-${path}`);
+      const run = (expression: string) => attacker.evaluate(expression);
+      expect(
+        await run(
+          `fetch(${at('fetch')}, { mode: 'no-cors', credentials: 'include' }).then(({ type }) => type)`,
+        ),
+      ).toBe('opaque');
+      const post = `{ method: 'POST', mode: 'no-cors', credentials: 'include', body: 'x' }`;
+      expect(await run(`fetch(${at('post')}, ${post}).then(({ type }) => type)`)).toBe('opaque');
+      const readable = `fetch(${at('cors')}, { credentials: 'include' }).then(() => 'read', () => 'refused')`;
+      expect(await run(readable)).toBe('refused');
+      expect(await run(trySocket(`${victim.origin.replace('http', 'ws')}/socket-attack-`))).toBe('refused');
+      const done: string[] = [];
+      for (const event of ['requestfinished', 'requestfailed'] as const)
+        attacker.on(event as 'requestfinished', (request) => done.push(request.url()));
+      const tags = ['img', 'script', 'iframe', 'object', 'embed'];
+      await run(`for (const tag of ${JSON.stringify(tags)}) {
+        const element = document.createElement(tag);
+        element[tag === 'object' ? 'data' : 'src'] = ${at('')} + tag;
+        document.body.append(element);
+      }`);
+      await eventually(() => tags.every((tag) => done.includes(`${victim.origin}/attack-${tag}`)));
+      for (const frame of attacker.frames().slice(1)) expect(await frame.title()).not.toBe('victim');
+      const worker = `navigator.serviceWorker.register('/worker.js').then(() => 'registered', () => 'refused')`;
+      expect(await run(worker)).toBe('refused');
+      const answer = attacker.waitForResponse(`${victim.origin}/attack-form`);
+      await run(`{
+        const form = document.createElement('form');
+        Object.assign(form, { method: 'post', action: ${at('form')} });
+        document.body.append(form);
+        form.submit();
+      }`);
+      expect((await answer).status()).toBe(403);
+      // The application gets all this from its own pages.
+      await page.evaluate(
+        `fetch('/own-post', { method: 'POST', body: 'x' }).then((answer) => answer.text())`,
+      );
+      const heads = await seen(victim);
+      expect(heads).toContain('POST /own-post');
+      expect(heads).not.toContain('attack-');
+      expect(await seen(evil)).not.toContain('worker.js');
+    });
+
+    test('H728: pages of two applications that agree to it do not become one by document.domain', async () => {
+      const attacker = await open(evil);
+      const opening = attacker.waitForEvent('popup');
+      await attacker.evaluate(`window.opened = window.open('${victim.origin}/opened'); undefined`);
+      const popup = await opening;
+      await popup.getByRole('heading', { name: 'victim' }).waitFor();
+      const join = `{ try { document.domain = 'apps.localhost' } catch {} }`;
+      for (const one of [attacker, popup]) await one.evaluate(join);
+      const look = `(() => { try { return window.opened.document.title } catch { return 'denied' } })()`;
+      expect(await attacker.evaluate(look)).toBe('denied');
+    });
+
+    test('H21, H685, H722: an application does nothing at Berth with the session of its user', async () => {
+      const attacker = await open(evil);
+      const run = (expression: string) => attacker.evaluate(expression);
+      const at = (path: string) => JSON.stringify(berthAt(path));
+      const post = `{ method: 'POST', mode: 'no-cors', credentials: 'include' }`;
+      for (const path of [`/executions/${victim.execution}/terminate`, '/logout'])
+        await run(`fetch(${at(path)}, ${post}).then(() => {})`);
+      for (const path of [
+        '/api/0.7/execution',
+        `/native/api/0.7/service/${victim.service}/files?path=${SEEN_FILE}`,
+      ])
+        expect(
+          await run(`fetch(${at(path)}, { credentials: 'include' }).then(() => 'read', () => 'refused')`),
+        ).toBe('refused');
+      const exec = `ws://localhost:${port()}/native/api/0.7/service/${victim.service}/exec`;
+      expect(await run(trySocket(exec, ['berth.stream.v1']))).toBe('refused');
+      // Nor by the address of Berth's own paths at the name of the application.
+      expect(
+        await run(
+          trySocket(`ws://${new URL(evil.origin).host}/native/api/0.7/service/${victim.service}/exec`, [
+            'berth.stream.v1',
+          ]),
+        ),
+      ).toBe('refused');
+      await run(`new Promise((done) => {
+        const frame = document.createElement('iframe');
+        frame.src = ${at('/executions')};
+        frame.onload = done;
+        document.body.append(frame);
+      })`);
+      expect(await attacker.frames()[1]?.getByRole('button', { name: 'Log out' }).count()).toBe(0);
+      await run(`{
+        const form = document.createElement('form');
+        Object.assign(form, { method: 'post', action: ${at(`/executions/${victim.execution}/terminate`)} });
+        document.body.append(form);
+        form.submit();
+      }`);
+      await attacker.getByText('The request comes from another site.').waitFor();
+      const berth = await beside(attacker, berthAt('/executions'));
+      await berth.getByRole('button', { name: 'Log out' }).waitFor();
+      expect((await site().berth.api.execution(victim.execution)).status).toBe('running');
+    });
+
+    test('L160, L163, L168: commands, copies and forwarded ports go the same way', async () => {
+      const cli = new CommandLine(home);
+      await cli.logIn(site().berth.url, PASSWORD);
+      const place = String(victim.execution);
+      await writeFile(join(home, 'in'), 'copied');
+      expect(await cli.run(['cp', join(home, 'in'), `${place}:/tmp/in`])).toMatchObject({ code: 0 });
+      expect(await cli.run(['exec', place, '--', 'cat', '/tmp/in'])).toMatchObject({
+        code: 0,
+        out: 'copied',
+      });
+      expect(await cli.run(['cp', `${place}:/tmp/in`, join(home, 'out')])).toMatchObject({ code: 0 });
+      expect(await readFile(join(home, 'out'), 'utf8')).toBe('copied');
+      const command = cli.start(['forward', place, `0:${SHELL_APP_PORT}`]);
+      const local = await eventually(() => /127\.0\.0\.1:(\d+)/.exec(command.err())?.[1]);
+      const answer = await fetch(`http://127.0.0.1:${local}/forwarded`);
+      expect(await answer.text()).toContain('<h1>victim</h1>');
+      command.interrupt();
+      expect((await command.ended).code).toBe(130);
+    });
+
+    test('H725, H716: a logout closes the WebSocket of an open page at once, with the reason', async () => {
+      const page = await open(victim);
+      expect(await page.evaluate(OPEN_SOCKET)).toBe('hello');
+      const berth = await beside(page, berthAt('/executions'));
+      const startMs = performance.now();
+      await berth.getByRole('button', { name: 'Log out' }).click();
+      expect(await page.evaluate('window.over')).toEqual([1001, ACCESS_ENDED]);
+      expect(performance.now() - startMs).toBeLessThan(AT_ONCE_MS);
+      await page.reload();
+      expect(page.url()).toContain(berthAt('/login'));
+    });
+
+    test('H717, H731: an agent that is killed ends what is open with the reason, and its pages go on by themselves', async () => {
+      const page = await open(victim);
+      expect(await page.evaluate(OPEN_SOCKET)).toBe('hello');
+      await host.killAgent();
+      expect(await page.evaluate('window.over')).toEqual([1001, LOST]);
+      await page.reload();
+      expect(await titleOf(page)).toBe('main0 is not up yet');
+      await host.startAgent();
+      await page.getByRole('heading', { name: 'victim' }).waitFor();
+    });
+
+    test('H691, H731: a host that is drained by force ends what is open with the reason, and its pages wait', async () => {
+      const { api } = site().berth;
+      const page = await open(victim);
+      expect(await page.evaluate(OPEN_SOCKET)).toBe('hello');
+      const { id } = await api.host('hidden');
+      const change = (body: object) =>
+        api.request(`host/${id}`, { method: 'POST', body: JSON.stringify(body) });
+      await change({ schedulable: false, force: true });
+      expect(await page.evaluate('window.over')).toEqual([
+        1001,
+        expect.stringMatching(/^The service moves: /),
+      ]);
+      await page.reload();
+      expect(await titleOf(page)).toBe('main0 is not up yet');
+      await change({ schedulable: true });
+      await page.getByRole('heading', { name: 'victim' }).waitFor();
+    });
+
+    test('H726: the logs of Berth and of the agent have neither cookies nor tickets, nor what was asked of applications', async () => {
+      const page = await open(victim, '/only-the-application-knows');
+      const cookies = await berthCookies(page);
+      expect(cookies.length).toBeGreaterThan(1);
+      // `wrangler dev` itself prints the path of each request.
+      const ofBerth = site().berth.program.output.replaceAll(/^\[wrangler:.*$/gm, '');
+      const logs = ofBerth + host.output;
+      for (const { value } of cookies) expect(logs).not.toContain(value);
+      expect(logs).not.toMatch(/only-the-application-knows|ticket=/);
+    });
+  },
+  { env: hiddenSettings },
+);

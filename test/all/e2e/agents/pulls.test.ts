@@ -1,0 +1,124 @@
+/** Images that the engine does not have, from a real registry that requires a login. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { testEngine } from '../../../support/engines/engine.ts';
+import { filesWith, secretSettings } from '../../../support/engines/secret-check.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { LOGIN, type RealRegistry, startRealRegistry } from '../../../support/registries/real-registry.ts';
+import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+let registry: RealRegistry;
+/** The host itself has no login for it. */
+let ofUsers: RealRegistry;
+let berth: Berth;
+
+beforeAll(async () => {
+  registry = await startRealRegistry(await testEngine(), { requiresLogin: true });
+  const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64');
+  const config = await registry.config({ auths: { [registry.host]: { auth } } });
+  ofUsers = await startRealRegistry(await testEngine(), { requiresLogin: true });
+  berth = await startBerth({
+    deployment: 'e2e-pulls',
+    env: {
+      DOCKER_CONFIG: config,
+      BERTH_AGENT_REGISTRIES: `${registry.host},${ofUsers.host}`,
+      ...secretSettings(),
+    },
+  });
+});
+afterEach(() => registry.door.release());
+afterAll(async () => {
+  await berth
+    .close()
+    .finally(() => registry.close())
+    .finally(() => ofUsers.close());
+});
+
+const running = (image: string) => application(service({ image, command: 'sleep 1000' }));
+/** The progress in `GET service/<id>`. */
+const progressOf = async (id: number): Promise<string | undefined> => {
+  const [one = 0] = (await berth.api.execution(id)).services;
+  const answer = await berth.api.request(`service/${one}`);
+  return ((await answer.json()) as { progress?: string }).progress;
+};
+
+test('P43, P44, C85: an image is pulled once for all its services, its progress is shown, and later services find it', async () => {
+  const { api } = berth;
+  const image = await registry.image('shared');
+  registry.door.hold();
+  const pulling = await Promise.all([api.submit(running(image)), api.submit(running(image))]);
+  for (const id of pulling) {
+    await eventually(async () =>
+      expect(await progressOf(id)).toMatch(/^pulling .*shared:1 \d+% of 8\.0 MB$/),
+    );
+    const { waiting_for } = (await (await api.request(`execution/${id}/explain`)).json()) as {
+      waiting_for: string[];
+    };
+    expect(waiting_for.join()).toMatch(/being prepared on host .* \(pulling .*shared:1 \d+% of/);
+  }
+  registry.door.release();
+  for (const id of pulling) await api.waitFor(id, 'running');
+  const requestCount = registry.door.blobs.length;
+  expect(new Set(registry.door.blobs.map(({ path }) => path)).size).toBe(requestCount);
+  const later = await api.submit(running(image));
+  await api.waitFor(later, 'running');
+  expect(registry.door.blobs.length).toBe(requestCount);
+  for (const id of [...pulling, later]) await api.terminate(id);
+  for (const id of [...pulling, later]) await api.waitFor(id, 'terminated');
+});
+
+test('P44: the pull of an execution that is terminated is cancelled at the engine', async () => {
+  const { api } = berth;
+  const { door } = registry;
+  const image = await registry.image('unwanted');
+  door.hold();
+  const id = await api.submit(running(image));
+  await eventually(async () => expect(await progressOf(id)).toMatch(/^pulling .*unwanted:1 \d+% of/));
+  await api.terminate(id);
+  await api.waitFor(id, 'terminated');
+  await eventually(() => {
+    // The engine leaves a stalled layer only when more of it arrives.
+    door.trickle();
+    return door.blobs.some(({ left }) => left);
+  });
+  expect(await registry.has(image)).toBe(false);
+});
+
+test('P43, C12: an image that the registry does not have fails the start permanently, with the message of the engine', async () => {
+  const { api } = berth;
+  const id = await api.submit(running(`${registry.host}/none:500`));
+  const { error_message } = await api.waitFor(id, 'error');
+  expect(error_message).toMatch(/^service main0: .*not found/);
+});
+
+test('P232, P233, P235: a user pulls with own credentials, which the host does not keep, and others need their own', async () => {
+  const { api } = berth;
+  const image = await ofUsers.image('owned');
+  const refused = await api.waitFor(await api.submit(running(image)), 'error');
+  expect(refused.error_message).toContain(`berth registry set ${ofUsers.host}`);
+  const set = async (password: string): Promise<number> => {
+    const body = JSON.stringify({ registry: ofUsers.host, username: LOGIN.username, password });
+    const reply = await api.request('registry', { method: 'POST', body });
+    return ((await reply.json()) as { registry_id: number }).registry_id;
+  };
+  const wrong = `wrong-${randomUUID()}`;
+  await set(wrong);
+  const failed = await api.waitFor(await api.submit(running(image)), 'error');
+  expect(failed.error_message).toContain(`your credentials for ${ofUsers.host} were refused`);
+  expect(failed.error_message).not.toContain(wrong);
+  const credentials = await set(LOGIN.password);
+  const id = await api.submit(running(image));
+  await api.waitFor(id, 'running');
+  const requestCount = ofUsers.door.manifests.length;
+  const again = await api.submit(running(image));
+  await api.waitFor(again, 'running');
+  expect(ofUsers.door.manifests.length).toBe(requestCount);
+  expect(await filesWith(berth.dataDir, wrong)).toEqual([]);
+  expect(berth.program.output).not.toContain(wrong);
+  await api.request(`registry/${credentials}`, { method: 'DELETE' });
+  const without = await api.waitFor(await api.submit(running(image)), 'error');
+  expect(without.error_message).toContain('no basic auth credentials');
+  for (const one of [id, again]) await api.terminate(one);
+  for (const one of [id, again]) await api.waitFor(one, 'terminated');
+});

@@ -1,0 +1,89 @@
+/**
+ * An attack on the queue: one user submits as much as fits nowhere. The full counts are those of the review
+ * that found it; set QUEUE_ATTACK=full to run them.
+ */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type Account,
+  flood,
+  longText,
+  manyInstances,
+  serviceDuring,
+} from '../../../support/attacks/queue-flood.ts';
+import { ROLE } from '../../../support/clients/account-client.ts';
+import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const isFull = process.env.QUEUE_ATTACK === 'full';
+/** The default bound of a user admits 10,000. */
+const SMALL = isFull ? 15_700 : 2_000;
+const LARGE = isFull ? 400 : 40;
+const MAX_RESIDENT_MB = 400;
+const MAX_RESTART_MS = 10_000;
+const MAX_SETTLING_MS = 20_000;
+/** For `GET info` and a submission of another user, at the 99th percentile. */
+const MAX_P99_MS = 5_000;
+
+const ADMIN: Account = { name: 'admin', password: PASSWORD };
+const OTHER: Account = { name: 'other', password: PASSWORD };
+
+let berth: Berth;
+beforeAll(async () => {
+  berth = await startBerth({
+    deployment: 'e2e-queue-attack',
+    env: {
+      BERTH_LOCAL_AGENT: 'off',
+      BERTH_MAX_WAITING_PER_USER: '100000',
+      BERTH_MAX_WAITING_MIB_PER_USER: '1000',
+    },
+  });
+});
+afterAll(() => berth.close());
+
+async function residentMb(): Promise<number> {
+  const status = await readFile(`/proc/${berth.program.pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024;
+}
+
+async function addUser({ name, password }: Account): Promise<void> {
+  const fields = { username: name, role_id: ROLE.user, quota_id: 1 };
+  const made = await berth.api.request('user', { method: 'POST', body: JSON.stringify(fields) });
+  const { user_id } = (await made.json()) as { user_id: number };
+  const changed = await berth.api.request(`user/${user_id}`, {
+    method: 'POST',
+    body: JSON.stringify({ password }),
+  });
+  expect(changed.status).toBe(200);
+}
+
+test('C174, C175: during an attack on the queue others are served, the memory stays small, and a restart is ready soon', {
+  timeout: 300_000,
+}, async () => {
+  await addUser(OTHER);
+  const one = await berth.api.submit(manyInstances);
+  const served = await serviceDuring(berth.url, OTHER, async () => {
+    expect(await flood(berth.url, [ADMIN], SMALL, manyInstances)).toEqual({ 200: SMALL });
+    expect(await flood(berth.url, [ADMIN], LARGE, longText)).toEqual({ 200: LARGE });
+  });
+  const atEndMb = await residentMb();
+  // The last bodies are garbage that is not collected yet.
+  const settledMb = await eventually(async () => {
+    const mb = await residentMb();
+    return mb < MAX_RESIDENT_MB ? mb : undefined;
+  }, MAX_SETTLING_MS);
+  expect(served.failed).toBe(0);
+  expect(Math.max(served.infoMs, served.submitMs)).toBeLessThan(MAX_P99_MS);
+  const { services, status } = await berth.api.execution(one);
+  expect([status, services.length]).toEqual(['queued', 1_000]);
+  await berth.program.kill();
+  const startMs = performance.now();
+  await berth.start();
+  const last = await berth.api.submit(manyInstances);
+  const restartMs = performance.now() - startMs;
+  expect((await berth.api.execution(one)).status).toBe('queued');
+  expect(last).toBeGreaterThan(SMALL + LARGE);
+  expect(restartMs).toBeLessThan(MAX_RESTART_MS);
+  expect(await residentMb()).toBeLessThan(MAX_RESIDENT_MB);
+  console.log({ ...served, atEndMb, settledMb, restartMs, residentAfterMb: await residentMb() });
+});

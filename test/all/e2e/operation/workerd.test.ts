@@ -1,0 +1,64 @@
+/** Berth on workerd: `npm run dev` with its own agent, database and Durable Object. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkSecretEnvironment, secretSettings } from '../../../support/engines/secret-check.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
+import { freePort } from '../../../support/hosts/port.ts';
+import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
+
+let berth: Berth;
+
+beforeAll(async () => {
+  const entry = 'control-plane/local/dev.ts';
+  berth = await startBerth({
+    deployment: 'e2e-workerd',
+    entry,
+    port: await freePort(),
+    env: secretSettings(),
+  });
+});
+
+afterAll(() => berth.close());
+
+test('H42: an application runs, its log streams meanwhile, and it is terminated', async () => {
+  const { api } = berth;
+  const id = await api.submit(
+    application(script('trap "echo goodbye; exit" TERM; echo hello; while true; do sleep 0.1; done')),
+  );
+  await api.waitFor(id, 'running');
+  const [service = 0] = (await api.execution(id)).services;
+  const log = await api.openLog(service);
+  const reader = log.body?.pipeThrough(new TextDecoderStream()).getReader();
+  expect((await reader?.read())?.value).toBe('hello\n');
+  await api.terminate(id);
+  await api.waitFor(id, 'terminated');
+  expect((await reader?.read())?.value).toBe('goodbye\n');
+  expect((await reader?.read())?.done).toBe(true);
+  expect(await api.logText(id)).toBe('hello\ngoodbye\n');
+  expect(await berth.containersOf(id)).toEqual([]);
+});
+
+test('H51: the error of a failing service is reported', async () => {
+  const id = await berth.api.submit(application(script('exit 3')));
+  const { error_message } = await berth.api.waitFor(id, 'error');
+  expect(error_message).toBe('service main0 ended with exit code 3');
+});
+
+test('P220, P221, H579: a container has the values of secrets in its environment, and nothing that Berth writes has them', () =>
+  checkSecretEnvironment(berth));
+
+test('C41: a Berth that is killed with all its processes continues running executions after its restart', {
+  timeout: 90_000,
+}, async () => {
+  const id = await berth.api.submit(application(script('echo output; exec sleep 1000')));
+  await berth.api.waitFor(id, 'running');
+  const [before] = await berth.containersOf(id);
+  await berth.killAll();
+  await berth.start();
+  await berth.api.waitFor(id, 'running');
+  expect(await berth.containersOf(id)).toMatchObject([{ Id: before?.Id, State: 'running' }]);
+  const ended = await berth.api.submit(application(script('echo second')));
+  await berth.api.waitFor(ended, 'terminated');
+  await berth.api.terminate(id);
+  await berth.api.waitFor(id, 'terminated');
+  expect(await berth.api.logText(id)).toBe('output\n');
+});

@@ -1,0 +1,154 @@
+/** Folders of the host in containers on a real Docker engine: what is mounted is what was checked. */
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import {
+  type AttackContainer,
+  type FolderSwapOutcome,
+  swapFolders,
+} from '../../support/attacks/folder-swap.ts';
+import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
+
+const { docker, deployment, scratch, makeEngine, assignment, run, exitOf } = dockerRig('folders');
+
+/** More tries by SWAP_TRIES=1000. */
+const TRIES = Number(process.env.SWAP_TRIES ?? 60);
+
+async function attack(tries: number): Promise<FolderSwapOutcome> {
+  const root = `${scratch()}/root`;
+  await mkdir(`${root}/swapped`, { recursive: true });
+  await writeFile(`${root}/swapped/inside`, '');
+  await mkdir(`${scratch()}/outside`);
+  await writeFile(`${scratch()}/outside/secret`, '');
+  const on = makeEngine({ volumeRoots: [root] });
+  let service = 0;
+  const begin = async (container: AttackContainer) => {
+    service += 1;
+    const wanted = assignment({ service, ...container });
+    const created = await on.create(wanted, CPU_LIMIT);
+    return await on.start(wanted, created.id, CPU_LIMIT, true).catch(async (error) => {
+      await on.remove(created.id);
+      throw error;
+    });
+  };
+  return swapFolders({
+    root,
+    outside: `${scratch()}/outside`,
+    proof: 'secret',
+    tries,
+    start: async (container) => {
+      const { id } = await begin(container);
+      return () => on.remove(id);
+    },
+    run: async (container) => {
+      try {
+        const { id } = await begin(container);
+        const { exitCode } = await exitOf(id);
+        await on.remove(id);
+        return exitCode;
+      } catch (error) {
+        return String(error);
+      }
+    },
+  });
+}
+
+describe('a container that exchanges a folder and a link', () => {
+  test('P112: no other container mounts a folder outside of the root', {
+    timeout: 60_000 + 3000 * TRIES,
+  }, async () => {
+    const { escaped, inside } = await attack(TRIES);
+    expect(escaped).toBe(0);
+    expect(inside).toBeGreaterThanOrEqual(TRIES);
+  });
+});
+
+describe('an agent that ends between creation and start', () => {
+  const volumes = () => [{ name: 'in', path: `${scratch()}/root/data`, readOnly: true }];
+  const command = ['test', '-e', '/mnt/in/second'];
+
+  test('P114: the next agent replaces its container, which mounts the folder that is there by then', async () => {
+    await mkdir(`${scratch()}/root/data`, { recursive: true });
+    const rules = { volumeRoots: [`${scratch()}/root`] };
+    const wanted = assignment({ volumes: volumes(), command });
+    const { id: abandoned } = await makeEngine(rules).create(wanted, CPU_LIMIT);
+    await rename(`${scratch()}/root/data`, `${scratch()}/root/old`);
+    await mkdir(`${scratch()}/root/data/second`, { recursive: true });
+    const { id } = await makeEngine(rules).start(wanted, abandoned, CPU_LIMIT, true);
+    expect(id).not.toBe(abandoned);
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+  test('P5, P114: a container that may have run is not replaced: its start fails temporarily', async () => {
+    await mkdir(`${scratch()}/root/data`, { recursive: true });
+    const rules = { volumeRoots: [`${scratch()}/root`] };
+    const wanted = assignment({ volumes: volumes(), command: ['sleep', '1000'] });
+    const { id } = await makeEngine(rules).create(wanted, CPU_LIMIT);
+    await expect(makeEngine(rules).start(wanted, id, CPU_LIMIT, false)).rejects.toMatchObject({
+      kind: 'temporary',
+      message: expect.stringContaining('the container may have run before'),
+    });
+    expect(await makeEngine(rules).inspect(id)).toMatchObject({ id, state: 'created' });
+  });
+  test('P114: the next agent leaves a container that has started, and one without host folders', async () => {
+    await mkdir(`${scratch()}/root/data`, { recursive: true });
+    const rules = { volumeRoots: [`${scratch()}/root`] };
+    const [first, second] = [makeEngine(rules), makeEngine(rules)];
+    const wanted = assignment({ volumes: volumes(), command: ['sleep', '1000'] });
+    const { id } = await first.create(wanted, CPU_LIMIT);
+    await first.start(wanted, id, CPU_LIMIT, true);
+    expect(await second.start(wanted, id, CPU_LIMIT, true)).toMatchObject({ id, state: 'running' });
+    const plain = assignment({ service: 2 });
+    const created = await first.create(plain, CPU_LIMIT);
+    expect(await second.start(plain, created.id, CPU_LIMIT, true)).toMatchObject({ id: created.id });
+  });
+  test('P114: what an interrupted proof has left is removed', async () => {
+    const Labels = { 'berth.deployment': deployment, 'berth.folders': 'node1' };
+    const Name = `berth-probe-${deployment}`;
+    await docker.createVolume({ Name, Driver: 'local', Labels });
+    await docker.createContainer({
+      Image: assignment().image,
+      Labels,
+      HostConfig: { Mounts: [{ Type: 'volume', Source: Name, Target: '/probe' }] },
+    });
+    await makeEngine().removeUnused(0);
+    const filters = { label: [`berth.deployment=${deployment}`] };
+    expect(await docker.listContainers({ all: true, filters })).toEqual([]);
+    expect((await docker.listVolumes({ filters })).Volumes ?? []).toEqual([]);
+  });
+});
+
+describe('the user of a container', () => {
+  const printsId = (expected: string) => ['sh', '-c', `test "$(id -u):$(id -g)" = ${expected}`];
+  const endOf = async (changes: Partial<Assignment>, runAs: 'image' | 'fs_uid', folders = true) => {
+    const on = makeEngine({ runAs, workspaceRoot: folders ? scratch() : null });
+    const { id } = await run(changes, on);
+    const end = await exitOf(id);
+    await on.remove(id);
+    return end;
+  };
+
+  test('C195, P109: a container runs as the user and group of its description', async () => {
+    const command = printsId('1234:5678');
+    expect(await endOf({ user: '1234:5678', command }, 'image')).toMatchObject({ exitCode: 0 });
+  });
+  test('P110: with BERTH_AGENT_RUN_AS=fs_uid a container with host folders runs as the fs_uid of its owner, and another as its image says', async () => {
+    await mkdir(`${scratch()}/alice`);
+    const [own, image] = [printsId('1003:1003'), printsId('0:0')];
+    for (const user of [undefined, null, '1003', '1003:1003'])
+      expect(await endOf({ user, ownerUid: 1003, command: own }, 'fs_uid')).toMatchObject({ exitCode: 0 });
+    expect(await endOf({ ownerUid: 1003, command: image }, 'image')).toMatchObject({ exitCode: 0 });
+    expect(await endOf({ ownerUid: 1003, command: image }, 'fs_uid', false)).toMatchObject({ exitCode: 0 });
+  });
+  test('P110: another user, and an owner without fs_uid, are refused with the remedy', async () => {
+    await mkdir(`${scratch()}/alice`);
+    for (const user of ['0', '1003:0', '1004:1003'])
+      expect(await errorOf(endOf({ user, ownerUid: 1003 }, 'fs_uid'))).toMatchObject({
+        kind: 'permanent',
+        message: expect.stringContaining(`user ${user} not allowed with folders of this host`),
+      });
+    expect(await errorOf(endOf({}, 'fs_uid'))).toMatchObject({
+      kind: 'temporary',
+      message: expect.stringContaining('update the control plane'),
+    });
+  });
+});

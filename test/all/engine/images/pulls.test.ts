@@ -1,0 +1,116 @@
+/** Pulls of the real engine from a real registry that requires credentials. */
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { dockerRig, errorOf } from '../../../support/engines/docker-rig.ts';
+import { LOGIN, type RealRegistry, startRealRegistry } from '../../../support/registries/real-registry.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const { docker, makeEngine, scratch } = dockerRig('pulls');
+let registry: RealRegistry;
+beforeAll(async () => {
+  registry = await startRealRegistry(docker, { requiresLogin: true });
+});
+afterEach(() => registry.door.release());
+afterAll(() => registry.close());
+
+const auth = ({ username, password }: typeof LOGIN) =>
+  Buffer.from(`${username}:${password}`).toString('base64');
+const noAbort = new AbortController().signal;
+
+async function engineWith(config: unknown, stallMs = 10_000) {
+  const env = { DOCKER_CONFIG: await registry.config(config), PATH: `${scratch()}:${process.env.PATH}` };
+  const pull = { env, registries: [registry.host], stallMs, progressEveryMs: 0, retryMs: 1 };
+  return makeEngine({ pull });
+}
+const authorisedEngine = (stallMs?: number) =>
+  engineWith({ auths: { [registry.host]: { auth: auth(LOGIN) } } }, stallMs);
+
+test('P43: an image is pulled with the credentials of its registry, and progress is reported', async () => {
+  const image = await registry.image('told');
+  const progress: string[] = [];
+  await (await authorisedEngine()).pull(image, (detail) => progress.push(detail), noAbort);
+  expect(await registry.has(image)).toBe(true);
+  expect(progress.at(-1)).toBe(`pulling ${image} 100% of 8.0 MB`);
+});
+
+test('P43: without credentials, or with wrong ones, a pull fails permanently with the text of the engine', async () => {
+  const image = await registry.image('refused');
+  const wrong = { auths: { [registry.host]: { auth: auth({ ...LOGIN, password: 'guess' }) } } };
+  for (const [config, words] of [
+    [{}, 'no basic auth credentials'],
+    [wrong, 'unauthorized: authentication required'],
+  ] as const) {
+    const error = await errorOf((await engineWith(config)).pull(image, () => {}, noAbort));
+    expect(error).toMatchObject({ kind: 'permanent', message: expect.stringContaining(words) });
+    expect(error.message).not.toContain('guess');
+  }
+});
+
+test('P43: an image that the registry does not have fails permanently', async () => {
+  const error = await errorOf(
+    (await authorisedEngine()).pull(`${registry.host}/none:500`, () => {}, noAbort),
+  );
+  expect(error).toMatchObject({ kind: 'permanent', message: expect.stringContaining('not found') });
+});
+
+test('P44: a pull that stalls in the middle of a layer fails temporarily', async () => {
+  const image = await registry.image('stalls');
+  registry.door.hold();
+  const error = await errorOf((await authorisedEngine(500)).pull(image, () => {}, noAbort));
+  registry.door.release();
+  expect(error).toMatchObject({ kind: 'temporary', message: `pulling ${image}: no progress for 1 s` });
+  // The next attempt continues the download.
+  await (await authorisedEngine()).pull(image, () => {}, noAbort);
+});
+
+test('P44: a pull is cancelled at the engine once its last caller gives up, and not before', async () => {
+  const image = await registry.image('shared');
+  const engine = await authorisedEngine();
+  registry.door.hold();
+  const [one, two] = [new AbortController(), new AbortController()];
+  const pulls = [one, two].map(({ signal }) => errorOf(engine.pull(image, () => {}, signal)));
+  await eventually(() => registry.door.blobs.length > 0);
+  one.abort();
+  expect(await pulls[0]).toMatchObject({
+    kind: 'temporary',
+    message: expect.stringContaining('no service waits for the image'),
+  });
+  expect(registry.door.blobs.some(({ left }) => left)).toBe(false);
+  two.abort();
+  await eventually(() => registry.door.blobs.some(({ left }) => left));
+  expect(await registry.has(image)).toBe(false);
+});
+
+test('P44: two simultaneous pulls of an image download it once', async () => {
+  const image = await registry.image('once');
+  const engine = await authorisedEngine();
+  await Promise.all([1, 2].map(() => engine.pull(image, () => {}, noAbort)));
+  const layers = registry.door.blobs.map(({ path }) => path);
+  expect(layers.length).toBeGreaterThan(0);
+  expect(new Set(layers).size).toBe(layers.length);
+});
+
+test('P45: credentials come from the helper that the config names for the registry', async () => {
+  const image = await registry.image('helped');
+  const helper = `${scratch()}/docker-credential-test`;
+  await mkdir(scratch(), { recursive: true });
+  const answer = { ServerURL: registry.host, Username: LOGIN.username, Secret: LOGIN.password };
+  await writeFile(
+    helper,
+    `#!/bin/sh\ntest "$1" = get && test "$(cat)" = ${registry.host} && echo '${JSON.stringify(answer)}'\n`,
+  );
+  await chmod(helper, 0o700);
+  const engine = await engineWith({ credHelpers: { [registry.host]: 'test' } });
+  await engine.pull(image, () => {}, noAbort);
+  expect(await registry.has(image)).toBe(true);
+});
+
+test('P45: the error names a helper that failed if the registry refuses the pull', async () => {
+  const image = await registry.image('unhelped');
+  const engine = await engineWith({ credsStore: 'absent' });
+  const error = await errorOf(engine.pull(image, () => {}, noAbort));
+  expect(error).toMatchObject({
+    kind: 'permanent',
+    message: expect.stringMatching(/no basic auth credentials \(docker-credential-absent .*ENOENT/),
+  });
+});

@@ -1,0 +1,91 @@
+/** Images that a user names, as a way to services inside: real pulls of the real engine. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { dockerRig, errorOf } from '../../../support/engines/docker-rig.ts';
+
+const { engine, makeEngine } = dockerRig('registries');
+const SECRET = 'the secret of a service inside';
+const noAbort = new AbortController().signal;
+
+/** A service of the operator that is not a registry; it listens on all addresses of this machine. */
+const requests: string[] = [];
+const service = createServer((request, response) => {
+  requests.push(request.url ?? '');
+  const { status, type, body } = answer;
+  response.writeHead(status, { 'content-type': type }).end(body);
+});
+let answer = { status: 200, type: 'text/plain', body: SECRET };
+let port = 0;
+beforeAll(async () => {
+  service.listen(0, '::');
+  await once(service, 'listening');
+  port = (service.address() as AddressInfo).port;
+});
+beforeEach(() => requests.splice(0));
+afterAll(() => {
+  service.close();
+  service.closeAllConnections();
+});
+
+const ownAddress = Object.values(networkInterfaces())
+  .flatMap((all) => all ?? [])
+  .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+const names = ['127.0.0.1', 'localhost', '127.1', '2130706433', 'LOCALHOST', ownAddress ?? '127.0.0.2'];
+
+test.each(names)(
+  'P139: an image on %s, which is inside, is refused before anything is requested',
+  async (name) => {
+    const error = await errorOf(engine().pull(`${name}:${port}/x`, () => {}, noAbort));
+    expect(error).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringMatching(/is not on a public address \(.*BERTH_AGENT_REGISTRIES=\.\.\.,/),
+    });
+    expect(requests).toEqual([]);
+  },
+);
+
+test('P139: with a list of registries, no other registry is used, public or not', async () => {
+  const only = makeEngine({
+    pull: {
+      env: { DOCKER_CONFIG: '/nowhere' },
+      registries: [`127.0.0.1:${port}`],
+      stallMs: 10_000,
+      progressEveryMs: 0,
+      retryMs: 1,
+    },
+  });
+  for (const image of ['nginx:1', 'docker.io/library/nginx', 'registry.example/x', `localhost:${port}/x`]) {
+    const error = await errorOf(only.pull(image, () => {}, noAbort));
+    expect(error.message).toContain(`this host pulls only from 127.0.0.1:${port}`);
+  }
+  expect(requests).toEqual([]);
+  await errorOf(only.pull(`127.0.0.1:${port}/x`, () => {}, noAbort));
+  expect(requests).not.toEqual([]);
+});
+
+test.each([
+  { status: 200, type: 'text/plain', body: SECRET },
+  { status: 404, type: 'text/plain', body: SECRET },
+  { status: 500, type: 'text/html', body: `<p>${SECRET}</p>` },
+  { status: 401, type: 'application/json', body: JSON.stringify({ token: SECRET }) },
+  { status: 401, type: 'application/json', body: JSON.stringify({ details: SECRET }) },
+  { status: 403, type: 'application/json', body: JSON.stringify({ details: SECRET }) },
+  { status: 429, type: 'application/json', body: JSON.stringify({ details: SECRET }) },
+  {
+    status: 404,
+    type: 'application/json',
+    body: JSON.stringify({ errors: [{ code: 'ANY', message: SECRET, detail: SECRET }] }),
+  },
+  { status: 200, type: 'application/vnd.docker.distribution.manifest.v2+json', body: `{"a":"${SECRET}"` },
+])('P140: the error of a pull does not have the body of the answer %o', async (given) => {
+  answer = given;
+  const host = `127.0.0.1:${port}`;
+  const error = await errorOf(makeEngine({ registries: [host] }).pull(`${host}/x`, () => {}, noAbort));
+  expect(requests).not.toEqual([]);
+  expect(error.message).toMatch(new RegExp(`^pulling ${host}/x: \\w`));
+  expect(error.message).not.toContain('secret');
+  expect(error.message.length).toBeLessThan(400);
+});

@@ -1,0 +1,224 @@
+/** The surroundings of containers on a real Docker engine: mounts, capabilities, ports, images. */
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { IMAGE } from '../../../examples/image.ts';
+import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
+
+describe('mounts', () => {
+  test('a volume below an allowed root is mounted, read-only on request', async () => {
+    await writeFile(`${scratch()}/file`, 'data');
+    const on = makeEngine({ volumeRoots: [scratch()] });
+    const volumes = [{ name: 'in', path: scratch(), readOnly: true }];
+    const command = ['sh', '-c', 'test "$(cat /mnt/in/file)" = data && ! touch /mnt/in/new'];
+    const { id } = await run({ volumes, command }, on);
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+  test('a volume that leaves its root by a symbolic link is refused permanently', async () => {
+    await mkdir(`${scratch()}/root`);
+    await symlink('/etc', `${scratch()}/root/link`);
+    const on = makeEngine({ volumeRoots: [`${scratch()}/root`] });
+    const volumes = [{ name: 'in', path: `${scratch()}/root/link`, readOnly: true }];
+    expect(await errorOf(on.create(assignment({ volumes }), CPU_LIMIT))).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringContaining('path not allowed'),
+    });
+  });
+  test('the workspace of the owner is mounted if it exists', async () => {
+    await mkdir(`${scratch()}/alice`);
+    const { id } = await run(
+      { command: ['touch', '/workspace/new'] },
+      makeEngine({ workspaceRoot: scratch() }),
+    );
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+  test('an owner whose name is a path has no workspace', async () => {
+    const on = makeEngine({ workspaceRoot: scratch() });
+    const { id } = await on.create(assignment({ owner: '../etc' }), CPU_LIMIT);
+    expect((await docker.getContainer(id).inspect()).Mounts).toEqual([]);
+  });
+});
+
+describe('capabilities', () => {
+  /** The bounding set of the container's processes, by which alone a program can gain a capability. */
+  const boundingSet = async (on = makeEngine()): Promise<bigint> => {
+    const { id } = await run({}, on);
+    const { State } = await docker.getContainer(id).inspect();
+    const status = await readFile(`/proc/${State.Pid}/status`, 'utf8');
+    return BigInt(`0x${/^CapBnd:\s+(\w+)$/m.exec(status)?.[1]}`);
+  };
+  /** The usual ones, by the numbers of the kernel's header capability.h. */
+  const USUAL = 0x5fbn;
+  const WITHHELD = { NET_RAW: 13n, SYS_CHROOT: 18n, MKNOD: 27n, AUDIT_WRITE: 29n, SETFCAP: 31n };
+
+  test('P107: a container can gain none of the capabilities that ordinary images do without', async () => {
+    const set = await boundingSet();
+    expect(set).toBe(USUAL);
+    for (const bit of Object.values(WITHHELD)) expect((set >> bit) & 1n).toBe(0n);
+  });
+  test('P107: the settings of the agent add a capability', async () => {
+    expect(await boundingSet(makeEngine({ capabilities: ['NET_RAW'] }))).toBe(
+      USUAL | (1n << WITHHELD.NET_RAW),
+    );
+  });
+  test('P107: a container as root changes owners, drops its privileges and serves a port below 1024', async () => {
+    const script =
+      'touch /f; chown nobody /f; su nobody -c "id -u" | grep 65534; httpd -p 80; nc -w 1 127.0.0.1 80 </dev/null';
+    const { id } = await run({ command: ['sh', '-ec', script] });
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('files in /etc', () => {
+  const FILES = ['hosts', 'hostname', 'resolv.conf'];
+  /** Tries to change each file, and then runs until it is removed. */
+  const change = (how: string) => ({
+    command: ['sh', '-c', `cd /etc; for file in ${FILES.join(' ')}; do ${how}; done; echo done; sleep 1000`],
+  });
+  /** The lengths of the engine's own files, once the container has tried. */
+  async function lengthsOf(id: string): Promise<number[]> {
+    const container = docker.getContainer(id);
+    await eventually(async () => String(await container.logs({ stdout: true })).includes('done'));
+    const { HostsPath, HostnamePath, ResolvConfPath } = await container.inspect();
+    const files = await Promise.all([HostsPath, HostnamePath, ResolvConfPath].map((path) => stat(path)));
+    return files.map(({ size }) => size);
+  }
+
+  test('P155: a container cannot write to the files in its /etc that the engine reads, nor replace or remount them', async () => {
+    const attempts = [
+      'truncate -s 200M $file',
+      'dd if=/dev/zero of=$file bs=1M count=20',
+      'rm -f $file',
+      'mv $file other',
+      'umount /etc/$file',
+      'mount -o remount,rw /etc/$file',
+      'echo again >> $file',
+    ];
+    const { id } = await run(change(attempts.join('; ')));
+    for (const length of await lengthsOf(id)) expect(length).toBeLessThan(4096);
+  });
+
+  test('P155: a container still sees there what the engine writes when it joins another network', async () => {
+    const { id } = await run(change('true'));
+    await lengthsOf(id);
+    const network = await docker.createNetwork({ Name: `etc-${deployment}` });
+    onTestFinished(async () => {
+      await engine().remove(id);
+      await network.remove();
+    });
+    await network.connect({ Container: id });
+    const container = docker.getContainer(id);
+    const { NetworkSettings, State } = await container.inspect();
+    const { IPAddress } = NetworkSettings.Networks[`etc-${deployment}`] ?? {};
+    expect(await readFile(`/proc/${State.Pid}/root/etc/hosts`, 'utf8')).toContain(`${IPAddress}\t`);
+  });
+
+  test('P155: what the engine protects by default stays protected', async () => {
+    const hostConfigOf = async (etcFiles: 'read-only' | 'writable') => {
+      const { id } = await run({}, makeEngine({ etcFiles }));
+      const { HostConfig } = await docker.getContainer(id).inspect();
+      await engine().remove(id);
+      return HostConfig;
+    };
+    const usual = await hostConfigOf('writable');
+    const { MaskedPaths, ReadonlyPaths } = await hostConfigOf('read-only');
+    expect(usual.ReadonlyPaths).toContain('/proc/sys');
+    expect(ReadonlyPaths).toEqual(expect.arrayContaining(usual.ReadonlyPaths ?? []));
+    expect(MaskedPaths).toEqual(usual.MaskedPaths);
+  });
+
+  test('P155: the settings of the agent allow it', async () => {
+    const { id } = await run(change('truncate -s 1M $file'), makeEngine({ etcFiles: 'writable' }));
+    expect(await lengthsOf(id)).toEqual([2 ** 20, 2 ** 20, 2 ** 20]);
+  });
+});
+
+describe('the weight for cores', () => {
+  test('C80: a reservation of more cores than the kernel has weights for gets the highest weight', async () => {
+    const { id } = await run({ coresMin: 300 });
+    expect((await docker.getContainer(id).inspect()).HostConfig.CpuShares).toBe(2 ** 18);
+  });
+});
+
+describe('ports', () => {
+  test('a published port is reachable on the host', async () => {
+    const command = ['sh', '-c', 'echo hello > /tmp/index.html; httpd -f -p 80 -h /tmp'];
+    const container = await run({ command, ports: [{ port: 80, protocol: 'tcp' }] });
+    if (container.state !== 'running') throw new Error(`it is ${container.state}`);
+    expect(container.ports).toEqual([{ port: 80, protocol: 'tcp', hostPort: expect.any(Number) }]);
+    const url = `http://127.0.0.1:${container.ports[0]?.hostPort}/`;
+    expect(await eventually(async () => (await fetch(url)).text())).toBe('hello\n');
+  });
+  test('P106: a port that is published on one address of the host is not reachable by its others', async () => {
+    const command = ['sh', '-c', 'echo hello > /tmp/index.html; httpd -f -p 80 -h /tmp'];
+    const on = makeEngine({ bind: '127.0.0.1' });
+    const container = await run({ command, ports: [{ port: 80, protocol: 'tcp' }] }, on);
+    if (container.state !== 'running') throw new Error(`it is ${container.state}`);
+    const at = (host: string) => `http://${host}:${container.ports[0]?.hostPort}/`;
+    expect(await eventually(async () => (await fetch(at('127.0.0.1'))).text())).toBe('hello\n');
+    const others = Object.values(networkInterfaces()).flatMap((all = []) =>
+      all.filter(({ internal, scopeid }) => !internal && !scopeid),
+    );
+    const hosts = others.map(({ address, family }) => (family === 'IPv6' ? `[${address}]` : address));
+    expect(hosts.length).toBeGreaterThan(0);
+    for (const host of ['127.0.0.2', ...hosts])
+      await expect(fetch(at(host)), host).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+  });
+  test('P106: an address that the host does not have fails the start temporarily, with the remedy', async () => {
+    const on = makeEngine({ bind: '192.0.2.1' });
+    const ports = [{ port: 80, protocol: 'tcp' as const }];
+    expect(await errorOf(run({ ports }, on))).toMatchObject({
+      kind: 'temporary',
+      message: expect.stringMatching(/cannot assign requested address.*BERTH_AGENT_BIND/),
+    });
+  });
+});
+
+describe('what an image says', () => {
+  /** A new image with this line of a Dockerfile. */
+  async function imageWith(changes: string): Promise<string> {
+    const image = `berth/${deployment}-image:1`;
+    const [repo = '', tag = ''] = image.split(':');
+    const container = await docker.createContainer({ Image: IMAGE, Cmd: ['true'] });
+    await container.commit({ repo, tag, changes });
+    await container.remove();
+    onTestFinished(async () => {
+      for (const { id } of await engine().list()) await engine().remove(id);
+      await docker.getImage(image).remove();
+    });
+    return image;
+  }
+
+  const networksOf = async (id: string): Promise<string[]> =>
+    Object.keys((await docker.getContainer(id).inspect()).NetworkSettings.Networks);
+
+  test('P151: a label of the image names a network that its container never joins', async () => {
+    const network = await docker.createNetwork({ Name: `other-${deployment}` });
+    onTestFinished(() => network.remove());
+    const { id } = await run({ image: await imageWith(`LABEL berth.overlay=other-${deployment}`) });
+    const before = await networksOf(id);
+    await engine().removeUnused(0);
+    expect(await networksOf(id)).toEqual(before);
+  });
+
+  test('P151: a label of the image is not the maximum of cores, which a service without one does not have', async () => {
+    const { id } = await run({ image: await imageWith('LABEL berth.cores.max=none'), coresMax: null });
+    expect(await engine().inspect(id)).toMatchObject({ cpu: { max: null, limit: CPU_LIMIT } });
+  });
+
+  test("P151: a label of the image does not make a service's container one of a proof, which the agent removes", async () => {
+    const { id } = await run({ image: await imageWith('LABEL berth.folders=node1') });
+    await engine().removeUnused(0);
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running' });
+  });
+
+  test('P151: the engine does not run the health check of an image, which its container does not pay for', async () => {
+    const { id } = await run({ image: await imageWith('HEALTHCHECK --interval=1ms CMD true') });
+    const { Config, State } = await docker.getContainer(id).inspect();
+    expect(Config.Healthcheck).toMatchObject({ Test: ['NONE'] });
+    expect(State.Health).toBeUndefined();
+  });
+});

@@ -1,0 +1,52 @@
+/** `berth audit`: one control plane and one home folder serve all tests. */
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CommandLine } from '../support/clients/command-line.ts';
+import { ADMIN_PASSWORD, onHosts } from '../support/hosts/hosts.ts';
+import { scratchFolder } from '../support/tools/folder.ts';
+
+onHosts([{ kind: 'node', variant: 'B' }], (host) => {
+  let home: string;
+  let berth: CommandLine;
+  beforeAll(async () => {
+    home = await scratchFolder('berth-home-');
+    berth = new CommandLine(home);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
+    for (const name of ['one', 'two', 'three']) await berth.run(['role', 'create', '--name', name]);
+    await berth.run(['role', 'update', 'two', '--can-see-status', 'true']);
+  });
+  afterAll(() => rm(home, { recursive: true, force: true }));
+  const listed = async (...words: string[]) => {
+    const { code, out, err } = await berth.run(['audit', '--json', ...words]);
+    expect([code, err]).toEqual([0, '']);
+    return (JSON.parse(out) as { id: number; action: string; target_name: string }[]).map(
+      ({ action, target_name }) => `${action} ${target_name}`,
+    );
+  };
+
+  test('L60: audit lists the latest entries by filters, the latest last', async () => {
+    const roles = ['create-role one', 'create-role two', 'create-role three', 'update-role two'];
+    expect(await listed('--target', 'role', '--since', '1h')).toEqual(roles);
+    expect(await listed('--target', 'role', '--limit', '2')).toEqual(roles.slice(2));
+    expect(await listed('--action', 'update-role', '--user', 'admin', '--limit', '0')).toEqual([
+      'update-role two',
+    ]);
+    expect(await listed('--until', '1h')).toEqual([]);
+    const wrong = await berth.run(['audit', '--limit', 'many']);
+    expect([wrong.code, wrong.err]).toEqual([
+      125,
+      'many is not a number of entries; give one such as 100, or 0 for all.\n',
+    ]);
+    expect((await berth.run(['audit', '--action', 'dance'])).err).toContain('action:');
+  });
+
+  test('L61: the table has who, by what, from where, what, the target and the outcome; -q has ids', async () => {
+    const { out } = await berth.run(['audit', '--target', 'role', '--limit', '1']);
+    const [head, row] = out.split('\n');
+    expect(head).toMatch(/^TIME +USER +BY +FROM +ACTION +TARGET +OUTCOME$/);
+    expect(row).toMatch(
+      / admin +session +127\.0\.0\.1 +update-role \(can_see_status\) +role\/\d+ two +done$/,
+    );
+    expect((await berth.run(['audit', '-q', '--limit', '2'])).out).toMatch(/^\d+\n\d+\n$/);
+  });
+});

@@ -1,0 +1,270 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { ApiClient } from '../support/clients/api-client.ts';
+import { CommandLine } from '../support/clients/command-line.ts';
+import { application, service } from '../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { startCommand } from '../support/hosts/process.ts';
+import { scratchFolder } from '../support/tools/folder.ts';
+import { byTurns } from '../support/tools/turns.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'A' },
+  { kind: 'workerd', variant: 'B' },
+];
+const ONE = JSON.stringify(application(service()));
+/** Turns around what follows. */
+const HOSTILE = 'a\u202eb';
+
+onHosts(byTurns(setups), (host) => {
+  const api = new ApiClient(host);
+  let home: string;
+  let berth: CommandLine;
+  let agent: ScriptedAgent | undefined;
+  beforeAll(async () => {
+    home = await scratchFolder('berth-home-');
+    berth = new CommandLine(home);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
+  });
+  afterAll(() => rm(home, { recursive: true, force: true }));
+  beforeEach(async () => {
+    agent = undefined;
+    for (const id of Object.keys(await api.list())) await api.remove(Number(id));
+  });
+  afterEach(() => agent?.close());
+
+  /** Standard output of a command that succeeds and has nothing to say. */
+  const outOf = async (words: readonly string[], input?: string) => {
+    const { code, out, err } = await berth.run(words, input);
+    expect([code, err]).toEqual([0, '']);
+    return out;
+  };
+  const submit = async (description = ONE, ...options: string[]) =>
+    Number(await outOf(['run', '-', ...options], description));
+  const running = async (id: number, count = 1): Promise<Assignment[]> => {
+    agent = await ScriptedAgent.join(host());
+    const assigned = await agent.assigned(id, count);
+    await agent.report(...assigned.map(seen.running));
+    return assigned;
+  };
+
+  test('L20: run submits the description of a file or of standard input, and prints the id alone', async () => {
+    const file = join(home, 'app.json');
+    await writeFile(file, ONE);
+    const [first, second] = [await outOf(['run', file, '--name', 'mine']), await outOf(['run', '-'], ONE)];
+    expect((await api.execution(Number(first))).name).toBe('mine');
+    expect((await api.execution(Number(second))).name).toBe('test-application');
+    expect(first).toBe(`${Number(first)}\n`);
+    expect(JSON.parse(await outOf(['run', '-', '--json'], ONE))).toEqual({
+      execution_id: Number(second) + 1,
+    });
+  });
+
+  test('L1, L20: ps lists the newest first: a table, ids, or the answers of the API as one array', async () => {
+    const ids = [await submit(), await submit(ONE, '--name', 'other'), await submit()].reverse();
+    expect(await outOf(['ps', '-q'])).toBe(ids.map((id) => `${id}\n`).join(''));
+    expect(await outOf(['ps', '-q', '-n', '1'])).toBe(`${ids[0]}\n`);
+    expect(await outOf(['ps', '-q', '--name', 'other'])).toBe(`${ids[1]}\n`);
+    expect(await outOf(['ps', '-q', '--status', 'running'])).toBe('');
+    const listed = JSON.parse(await outOf(['ps', '--json'])) as { id: number }[];
+    expect(listed.map(({ id }) => id)).toEqual(ids);
+    const [head = '', ...rows] = (await outOf(['ps'])).split('\n');
+    expect(head.split(/ +/)).toEqual(['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR', 'WAITS', 'FOR']);
+    expect(rows[1]).toMatch(new RegExp(`^${ids[1]} +queued +\\d+s ago +other +The cluster has no host`));
+  });
+
+  test('L20: get shows an execution with its services', async () => {
+    const id = await submit();
+    await running(id);
+    await api.reached(id, 'running');
+    const text = await outOf(['get', String(id)]);
+    expect(text).toMatch(new RegExp(`^Execution +${id} +test-application\nStatus +running\n`));
+    expect(text).toMatch(/\nSERVICE +NAME +STATUS +CONTAINER +ADDRESS +DETAIL\n\d+ +main0? +active +started/);
+    const { services } = JSON.parse(await outOf(['get', String(id), '--json'])) as { services: object[] };
+    expect(services).toEqual([expect.objectContaining({ execution_id: id, status: 'active' })]);
+  });
+
+  test('L20: explain says why an execution waits, or what would become of a description', async () => {
+    const id = await submit();
+    const { summary } = await api.explain(id);
+    expect(await outOf(['explain', String(id)])).toMatch(new RegExp(`^${summary}\n`));
+    expect(JSON.parse(await outOf(['explain', String(id), '--json']))).toMatchObject({ summary });
+    const before = Object.keys(await api.list());
+    expect(await outOf(['explain', '-'], ONE)).not.toBe('');
+    expect(Object.keys(await api.list())).toEqual(before);
+  });
+
+  test('L20: endpoints are shown by name with their URL', async () => {
+    const port = {
+      name: 'Page',
+      protocol: 'tcp' as const,
+      port_number: 80,
+      url_template: 'http://{ip_port}/',
+    };
+    const id = await submit(JSON.stringify(application(service({ ports: [port] }))));
+    await running(id);
+    const [[name, url] = []] = await api.endpoints(id);
+    expect(await outOf(['endpoints', String(id), '-q'])).toBe(`${url}\n`);
+    expect(await outOf(['endpoints', String(id)])).toMatch(new RegExp(`^ENDPOINT +URL\n${name} +http:`));
+  });
+
+  test('L65, L66: run takes a time limit with a unit, get shows it, and limit changes and removes it', async () => {
+    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
+    const id = await submit(waits, '--time-limit', '90m');
+    expect(await outOf(['get', String(id)])).toContain('Time limit  90m from its placement on\n');
+    const limit = async () => JSON.parse(await outOf(['get', String(id), '--json'])).time_limit;
+    expect(await limit()).toBe(5_400);
+    expect(await outOf(['limit', String(id), '2d'])).toBe('');
+    expect(await limit()).toBe(172_800);
+    await outOf(['limit', String(id), 'none']);
+    expect(await limit()).toBeNull();
+    const refused = await berth.run(['limit', String(id), '5 weeks']);
+    expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('5 weeks is not a time')]);
+  });
+
+  test('L21: stop and rm try all ids, print those that were done, and fail if one failed', async () => {
+    const [first, second] = [await submit(), await submit()];
+    const stopped = await berth.run(['stop', String(first), '999999', String(second)]);
+    expect([stopped.code, stopped.out]).toEqual([125, `${first}\n${second}\n`]);
+    expect(stopped.err).toMatch(/^999999: .+\n1 of 3 failed\.\n$/);
+    await Promise.all([first, second].map((id) => api.reached(id, 'terminated')));
+    expect(await outOf(['rm', String(first), String(second)])).toBe(`${first}\n${second}\n`);
+    expect(await api.list()).toEqual({});
+    expect((await berth.run(['rm', 'x'])).err).toContain('x is not a positive integer');
+  });
+
+  test('L150: what has changed things is JSON with --json, and ids with -q', async () => {
+    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
+    const [first, second] = [await submit(waits), Number(await outOf(['run', '-', '-q'], waits))];
+    expect(JSON.parse(await outOf(['limit', String(first), '2d', '--json']))).toEqual({
+      ...{ id: first, time_limit: 172_800 },
+    });
+    expect(await outOf(['limit', String(first), 'none', '-q'])).toBe(`${first}\n`);
+    const stopped = await berth.run(['stop', String(first), '999999', String(second), '--json']);
+    expect([stopped.code, JSON.parse(stopped.out)]).toEqual([125, [{ id: first }, { id: second }]]);
+    expect(JSON.parse(await outOf(['rm', String(first), '--json']))).toEqual([{ id: first }]);
+    const named = ['role', 'create', '--name', 'changed'];
+    const role = Number(await outOf([...named, '-q']));
+    const update = ['role', 'update', 'changed', '--can-see-status', 'true'];
+    expect(JSON.parse(await outOf([...update, '--json']))).toEqual({ role_id: role });
+    expect(await outOf(['role', 'rm', 'changed', '-q'])).toBe(`${role}\n`);
+  });
+
+  test('L152: validate --json has the verdict with all problems', async () => {
+    const described = { ...application(service({ image: '' })), size: -1 };
+    const refused = await berth.run(['validate', '-', '--json'], JSON.stringify(described));
+    expect(refused.code).toBe(125);
+    const { valid, problems } = JSON.parse(refused.out) as { valid: boolean; problems: object[] };
+    expect(valid).toBe(false);
+    expect(problems).toHaveLength(2);
+    expect(problems).toContainEqual({ pointer: '/services/0/image', message: expect.any(String) });
+    expect(problems).toContainEqual({ pointer: '/size', message: expect.any(String) });
+    expect(JSON.parse(await outOf(['validate', '-', '--json'], ONE))).toEqual({ valid: true, problems: [] });
+  });
+
+  test('L143: ps shows the first reason for which an execution waits', async () => {
+    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
+    const id = await submit(waits);
+    const { waiting_for } = await api.explain(id);
+    const [reason = ''] = waiting_for;
+    expect(reason).not.toBe('');
+    expect(await outOf(['ps'])).toContain(reason);
+    expect(JSON.parse(await outOf(['ps', '--json']))).toMatchObject([{ id, waiting_for }]);
+  });
+
+  test('L144: stop and rm take ids from standard input or by a filter, and say at the end what failed', async () => {
+    const ids = [await submit(ONE, '--name', 'night'), await submit(ONE, '--name', 'night'), await submit()];
+    const [first = 0, second = 0, other = 0] = ids;
+    const refused: [words: string[], reason: string][] = [
+      [['rm'], '--filter'],
+      [['rm', '1', '--filter', 'name=night'], 'not both'],
+      [['rm', '--filter', 'name'], 'name is not a filter'],
+      [['rm', '--filter', 'name=night', '--filter', 'name=day'], 'twice'],
+      [['rm', '--filter', 'naem=night'], 'naem'],
+    ];
+    for (const [words, reason] of refused) {
+      const { code, out, err } = await berth.run(words);
+      expect([code, out, err]).toEqual([125, '', expect.stringContaining(reason)]);
+    }
+    const stopped = await outOf(['stop', '--filter', 'name=night', '--filter', 'status=queued']);
+    expect(stopped.split('\n').sort()).toEqual(['', String(first), String(second)]);
+    await api.reached(first, 'terminated');
+    expect(await outOf(['stop', '--filter', 'name=night'])).toBe('');
+    const removed = await berth.run(['rm', '-'], `999998 ${first}\n${second} ${second}\n999999\n`);
+    expect([removed.code, removed.out]).toEqual([125, `${first}\n${second}\n`]);
+    expect(removed.err).toMatch(/^999998: .+\n999999: .+\n2 of 4 failed\.\n$/);
+    expect(Object.keys(await api.list())).toEqual([String(other)]);
+    expect(await outOf(['rm', '--filter', 'status=queued'])).toBe(`${other}\n`);
+    expect(await outOf(['rm', '-'], '')).toBe('');
+  });
+
+  test('L2: every problem of a description is reported with its place, and nothing is submitted', async () => {
+    const described = { ...application(service({ image: '' })), size: -1 };
+    for (const command of ['validate', 'run']) {
+      const { code, out, err } = await berth.run([command, '-'], JSON.stringify(described));
+      expect([code, out]).toEqual([125, '']);
+      expect(err).toContain('\n  /services/0/image: ');
+      expect(err).toContain('\n  /size: ');
+    }
+    expect(await api.list()).toEqual({});
+    expect((await berth.run(['validate', '-'], ONE)).err).toBe('The standard input is valid.\n');
+  });
+
+  test('L2: a file that can not be read or is none says so, and unknown words suggest those that were meant', async () => {
+    expect((await berth.run(['run', join(home, 'none.json')])).err).toContain('no such file');
+    expect((await berth.run(['run', '-'], '{')).err).toContain('The standard input is not JSON');
+    expect((await berth.run(['run', '-'], '[]')).err).toContain('it has no name');
+    for (const words of [['pss'], ['ps', '--statsu', 'running']]) {
+      const { code, out, err } = await berth.run(words);
+      expect([code, out]).toEqual([125, '']);
+      expect(err).toMatch(/Did you mean (ps|--status)\?/);
+    }
+    expect((await berth.run(['drain', 'node1'])).err).toContain('There is berth host drain.\n');
+    expect((await berth.run(['get', '999999'])).err).toBe('There is no such execution.\n');
+  });
+
+  test('L153: output that can not be written is an error, and the exit code counts although nobody reads the words', async () => {
+    const ended = async (line: string) => {
+      const words = [process.execPath, 'cli/main.ts', ...line.split(' ')]
+        .map((word) => `'${word}'`)
+        .join(' ');
+      const redirected = words.replace("'2>none'", '2> >(true)').replace("'>full'", '> /dev/full');
+      const program = startCommand(['bash', '-c', `${redirected}; exit $?`], { env: { HOME: home } });
+      return [await program.waitForEnd(), program.output];
+    };
+    expect(await ended('--help >full')).toEqual([
+      125,
+      expect.stringMatching(/^The output can't be written: .*ENOSPC/),
+    ]);
+    expect(await ended('nonsense 2>none')).toEqual([125, '']);
+  });
+
+  test('L3: names of others can not act on the terminal', async () => {
+    const id = await submit(ONE, '--name', HOSTILE);
+    for (const words of [['ps'], ['get', String(id)]]) {
+      const out = await outOf(words);
+      expect(out).toContain('a b');
+      expect(out).not.toContain('\u202e');
+    }
+  });
+
+  test('L3: a table is no wider than the terminal', async () => {
+    await submit(ONE, '--name', 'n'.repeat(120));
+    const { out } = await berth.onTerminal(['ps'], { columns: 70 });
+    const widths = out.split('\r\n').map((line) => line.length);
+    expect(Math.max(...widths)).toBe(70);
+  });
+
+  test('L1: version names both sides, and words go to standard error', async () => {
+    const [own] = (await outOf(['version'])).match(/^client \S+\nserver \S+ \(test, API 0\.7\)\n$/) ?? [];
+    expect(own).toBeDefined();
+    const { client, server } = JSON.parse(await outOf(['version', '--json'])) as Record<string, unknown>;
+    expect(server).toMatchObject({ version: client });
+    const help = await berth.run(['--help']);
+    expect([help.code, help.err]).toEqual([0, '']);
+    expect((await berth.run(['nonsense'])).out).toBe('');
+  });
+});

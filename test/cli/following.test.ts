@@ -1,0 +1,311 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Application } from '../../shared/application-schema.ts';
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { ApiClient } from '../support/clients/api-client.ts';
+import { CommandLine } from '../support/clients/command-line.ts';
+import { FrailLine } from '../support/clients/frail-line.ts';
+import { application, service } from '../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { eventually } from '../support/tools/eventually.ts';
+import { scratchFolder } from '../support/tools/folder.ts';
+import { byTurns } from '../support/tools/turns.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'A' },
+  { kind: 'workerd', variant: 'B' },
+];
+const ONE = application(service());
+
+onHosts(byTurns(setups), (host) => {
+  const api = new ApiClient(host);
+  let home: string;
+  let berth: CommandLine;
+  let agent: ScriptedAgent;
+  beforeAll(async () => {
+    home = await scratchFolder('berth-home-');
+    berth = new CommandLine(home);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
+  });
+  afterAll(() => rm(home, { recursive: true, force: true }));
+  beforeEach(async () => {
+    agent = await ScriptedAgent.join(host());
+  });
+  afterEach(async () => {
+    if (agent.closeCode === undefined) await agent.close();
+  });
+
+  const running = async (id: number, count = 1): Promise<[Assignment, ...Assignment[]]> => {
+    const assigned = await agent.assigned(id, count);
+    await agent.report(...assigned.map(seen.running));
+    return assigned as [Assignment, ...Assignment[]];
+  };
+  /** The container ends, and is removed. */
+  const exit = async (one: Assignment, code: number) => {
+    await agent.report(seen.exited(one, code));
+    await agent.released(one.execution);
+    await agent.report(seen.gone(one));
+  };
+  const throughLine = async () => {
+    const line = await FrailLine.to(host().url());
+    const far = new CommandLine(join(home, 'far'), { BERTH_URL: line.url });
+    await far.run(['login', '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    return { line, far };
+  };
+  /** A command that submits, and the id of its execution. */
+  const submitting = async (words: readonly string[], described: Application) => {
+    const before = new Set(Object.keys(await api.list()));
+    const command = berth.start(words, JSON.stringify(described));
+    const id = await eventually(async () => Object.keys(await api.list()).find((id) => !before.has(id)));
+    return { ...command, id: Number(id) };
+  };
+
+  test('L22: logs follows the output byte for byte to its end', async () => {
+    const id = await api.submit();
+    const [one] = await running(id);
+    const read = berth.start(['logs', '-f', String(id)]).ended;
+    const log = await agent.log(one.service);
+    const bytes = Buffer.from([0, 0xff, 0xfe, ...Buffer.from('a\u001b[31mb\r\n'), 0x80]);
+    await log.write(bytes);
+    await exit(one, 0);
+    log.end();
+    expect(await read).toEqual({ code: 0, out: bytes, err: '' });
+  });
+
+  test('L22: lines of several services have the name of their service, and names choose among them', async () => {
+    const id = await api.submit(application(service(), service({ name: 'worker', monitor: false })));
+    const [main, worker] = await running(id, 2);
+    if (worker?.instance !== 'worker0') throw new Error('unexpected order');
+    const all = berth.run(['logs', '-f', String(id)]);
+    const one = berth.run(['logs', '-f', '-s', 'worker0', String(id)]);
+    const named = berth.run(['logs', '-f', `${id}/worker0`]);
+    const ofMain = await agent.log(main.service);
+    await ofMain.write('begun');
+    for (const nth of [0, 1, 2]) await (await agent.log(worker.service, nth)).write('1\n2');
+    await ofMain.write(' and done\n');
+    await agent.report(seen.exited(main, 0), seen.exited(worker, 143));
+    for (const log of agent.logs) log.end();
+    const lines = (await all).out.split('\n').sort();
+    expect(lines).toEqual(['main0   | begun and done', 'worker0 | 1', 'worker0 | 2']);
+    expect(await one).toEqual({ code: 0, out: '1\n2', err: '' });
+    expect(await named).toEqual(await one);
+    const unknown = await berth.run(['logs', String(id), '-s', 'x']);
+    expect([unknown.code, unknown.err]).toEqual([
+      125,
+      `Execution ${id} has no service x; it has main0, worker0.\n`,
+    ]);
+  });
+
+  test('L22, L151: --timestamps shows when lines were written, --since leaves out older ones, and --json has each line as an object', async () => {
+    const id = await api.submit();
+    const [one] = await running(id);
+    const since = ['--since', '2026-01-01T12:00:00Z'];
+    const reads = [['-t'], since, [...since, '-t'], ['--json'], [...since, '-t', '--json']].map((options) =>
+      berth.run(['logs', '-f', String(id), ...options]),
+    );
+    for (const nth of reads.keys()) {
+      const log = await agent.log(one.service, nth);
+      expect(log.opened.format).toBe('timestamps');
+      await log.write('2026-01-01 11:59:59 old\n2026-01-01 12:00:00 new\n');
+    }
+    await exit(one, 0);
+    for (const log of agent.logs) log.end();
+    const [old, recent] = [
+      '{"service":"main0","time":1767268799,"text":"old"}\n',
+      '{"service":"main0","time":1767268800,"text":"new"}\n',
+    ] as const;
+    expect((await Promise.all(reads)).map(({ out }) => out)).toEqual([
+      '2026-01-01 11:59:59 old\n2026-01-01 12:00:00 new\n',
+      'new\n',
+      '2026-01-01 12:00:00 new\n',
+      old + recent,
+      recent,
+    ]);
+    expect((await berth.run(['logs', String(id), '--since', 'soon'])).err).toContain('soon is not a time');
+  });
+
+  test('L101: logs prints what there is, and ends although the service runs', async () => {
+    const id = await api.submit();
+    const [one] = await running(id);
+    const read = berth.run(['logs', String(id)]);
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ follow: false });
+    await log.write('until now\n');
+    log.end();
+    expect(await read).toEqual({ code: 0, out: 'until now\n', err: '' });
+    await agent.close();
+    const { code, out, err } = await berth.run(['logs', String(id)]);
+    expect([code, out, err]).toEqual([125, '', expect.stringContaining('not connected')]);
+  });
+
+  test('L102: logs --tail prints the last lines, and refuses what is not a number of lines', async () => {
+    const id = await api.submit();
+    const [one] = await running(id);
+    const read = berth.run(['logs', '--tail', '2', String(id)]);
+    const log = await agent.log(one.service);
+    expect(log.opened).toMatchObject({ follow: false, tail: 2 });
+    await log.write('a\nb\n');
+    log.end();
+    expect(await read).toEqual({ code: 0, out: 'a\nb\n', err: '' });
+    for (const [tail, words] of [
+      ['none', 'none is not a number of lines'],
+      ['10001', 'from 1 to 10000'],
+    ] as const)
+      expect((await berth.run(['logs', '--tail', tail, String(id)])).err).toContain(words);
+  });
+
+  test('L23: logs goes on after broken connections, without a gap or a repetition', async () => {
+    const { line, far } = await throughLine();
+    const id = await api.submit();
+    const [one] = await running(id);
+    const read = far.start(['logs', '-f', String(id)]);
+    const parts = ['first\n', 'sec', 'ond\n'];
+    for (const [nth, part] of parts.entries()) {
+      const log = await agent.log(one.service, nth);
+      expect(log.opened.offset).toBe(parts.slice(0, nth).join('').length);
+      await log.write(part);
+      await eventually(() => read.out() === parts.slice(0, nth + 1).join(''));
+      if (nth < 2) line.break();
+      else log.end();
+      if (nth === 2) await exit(one, 0);
+    }
+    const { code, out, err } = await read.ended;
+    expect([code, out.toString()]).toEqual([0, parts.join('')]);
+    expect(err).toContain('Berth tries again.');
+    line.close();
+  });
+
+  test('L27: run submits one execution although the answers to its request get lost', async () => {
+    const { line, far } = await throughLine();
+    const before = Object.keys(await api.list());
+    line.answersToLose = 2;
+    const { code, out } = await far.run(['run', '-'], JSON.stringify(ONE));
+    expect([code, line.answersToLose]).toEqual([0, 0]);
+    const added = Object.keys(await api.list()).filter((id) => !before.includes(id));
+    expect(added).toEqual([out.trim()]);
+    await api.terminate(Number(out));
+    line.close();
+  });
+
+  test('L24: run --wait and wait exit with the exit code of the monitor service that ended the execution', async () => {
+    for (const code of [0, 3]) {
+      const { id, ended: run } = await submitting(['run', '-', '--wait'], ONE);
+      const wait = berth.run(['wait', String(id)]);
+      const [one] = await running(id);
+      await exit(one, code);
+      expect((await run).code).toBe(code);
+      expect((await run).out.toString()).toBe(`${id}\n`);
+      expect((await wait).code).toBe(code);
+    }
+  });
+
+  test('L24, L197: an execution that ended in another way is 125, and has no ports to forward', async () => {
+    const stopped = await api.submit(application(service({ labels: ['nowhere'] })));
+    const failed = await api.submit();
+    const waits = [stopped, failed].map((id) => berth.run(['wait', String(id)]));
+    await api.terminate(stopped);
+    const [one] = await agent.assigned(failed);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.failed(one, 'no such image'));
+    await agent.released(failed);
+    await agent.report(seen.gone(one));
+    const ended = await Promise.all(waits);
+    expect(ended.map(({ code }) => code)).toEqual([125, 125]);
+    expect(ended[0]?.err).toContain('was terminated before a monitor service ended');
+    expect(ended[1]?.err.match(/ended with an error: .*no such image/g)).toHaveLength(1);
+    expect((await berth.run(['wait', '999999'])).code).toBe(125);
+    const forward = await berth.run(['forward', String(stopped), '0:8080']);
+    expect([forward.code, forward.err]).toEqual([125, expect.stringContaining('has ended (terminated)')]);
+  });
+
+  test('L24: after the timeout or Ctrl-C the execution goes on, and it is said how to wait again', async () => {
+    const id = await api.submit();
+    await running(id);
+    const late = await berth.run(['wait', String(id), '--timeout', '0.5']);
+    expect([late.code, late.err]).toEqual([124, expect.stringContaining(`goes on; berth wait ${id} waits`)]);
+    const interrupted = berth.start(['wait', String(id)]);
+    await eventually(() => interrupted.err().includes(`Execution ${id}: `));
+    interrupted.interrupt();
+    const { code, err } = await interrupted.ended;
+    expect([code, err]).toEqual([130, expect.stringContaining(`goes on; berth wait ${id} waits`)]);
+    expect((await api.execution(id)).status).toBe('running');
+    await api.terminate(id);
+  });
+
+  test('L25: what an execution waits for is said once for each change, and on a terminal in a line that changes', async () => {
+    const id = await api.submit(application(service({ labels: ['nowhere'] })));
+    const { summary, waiting_for } = await api.explain(id);
+    const late = await berth.run(['wait', String(id), '--timeout', '1']);
+    expect(late.err.split('\n')[0]).toBe(`Execution ${id}: ${[summary, ...waiting_for].join(' ')}`);
+    expect(late.err.split('\n')).toHaveLength(3);
+    const { out } = await berth.onTerminal(['wait', String(id), '--timeout', '1'], { columns: 40 });
+    const [, shown = ''] = out.split('\r\u001b[K');
+    expect([shown.length, shown.endsWith('…')]).toEqual([39, true]);
+    expect(out).toContain('\r\u001b[KIt has not ended within 1 s.');
+    await api.remove(id);
+  });
+
+  test('L25: run --follow prints the output of the monitor service, and exits with its exit code', async () => {
+    const described = application(service(), service({ name: 'side', monitor: false }));
+    const { id, ended } = await submitting(['run', '-', '--follow'], described);
+    const [main, side] = await running(id, 2);
+    const log = await agent.log(main.service);
+    await log.write('hello\n');
+    await agent.report(seen.exited(main, 4));
+    log.end();
+    await agent.released(id);
+    await agent.report(seen.gone(main), ...(side ? [seen.gone(side)] : []));
+    const { code, out, err } = await ended;
+    expect([code, out.toString()]).toEqual([4, 'hello\n']);
+    expect(err).toContain(`Execution ${id}`);
+  });
+
+  test('L26: run --image runs one container, and the words reach it as they are', async () => {
+    const words = ['sh', '-c', `echo "it's" $HOME \\ *`, ''];
+    const { out } = await berth.run(['run', '--image', 'registry.example/some/tool:1', '--', ...words]);
+    const [one] = await agent.assigned(Number(out));
+    expect(one).toMatchObject({ image: 'registry.example/some/tool:1', command: words });
+    expect((await api.execution(Number(out))).name).toBe('tool');
+    expect((await berth.run(['run'])).err).toContain('either a file with a description, or --image');
+    await api.terminate(Number(out));
+  });
+
+  test('L26: --set and --env-file change the description before it is submitted', async () => {
+    const file = join(home, 'variables');
+    await writeFile(file, '# for all\nMODE=fast = yes\n\nEMPTY=\n');
+    const set = [
+      '--set',
+      'services.main.labels=["nowhere"]',
+      '--set',
+      'services.0.total_count=2',
+      '--set',
+      'name=other',
+    ];
+    const { out, err } = await berth.run(['run', '-', ...set, '--env-file', file], JSON.stringify(ONE));
+    expect(err).toBe('');
+    const execution = await api.execution(Number(out));
+    const environment = [
+      ['MODE', 'fast = yes'],
+      ['EMPTY', ''],
+    ];
+    expect(execution).toMatchObject({
+      ...{ name: 'other', description: { services: [{ labels: ['nowhere'], total_count: 2, environment }] } },
+    });
+    for (const wrong of ['services.none.image=x', 'name', 'services.7.image=x'])
+      expect((await berth.run(['run', '-', '--set', wrong], JSON.stringify(ONE))).code).toBe(125);
+    await api.remove(Number(out));
+  });
+
+  test('L26: rerun submits the description of an execution again, with changes', async () => {
+    const id = await api.submit(ONE, 'first');
+    const words = ['rerun', String(id), '--set', 'services.main.labels=["nowhere"]', '--json'];
+    const { execution_id: second } = JSON.parse((await berth.run(words)).out) as { execution_id: number };
+    expect(await api.execution(second)).toMatchObject({
+      ...{ name: 'first', description: { services: [{ labels: ['nowhere'] }] } },
+    });
+    expect((await berth.run(['rerun', '999999'])).code).toBe(125);
+    await Promise.all([id, second].map((one) => api.remove(one)));
+  });
+});

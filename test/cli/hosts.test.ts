@@ -1,0 +1,134 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { registeredHost, ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { ApiClient } from '../support/clients/api-client.ts';
+import { CommandLine } from '../support/clients/command-line.ts';
+import { HostClient } from '../support/clients/host-client.ts';
+import { application, service } from '../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { scratchFolder } from '../support/tools/folder.ts';
+import { byTurns } from '../support/tools/turns.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'B' },
+  { kind: 'workerd', variant: 'A' },
+];
+const GIB = 1024 ** 3;
+let names = 0;
+
+onHosts(byTurns(setups), (host) => {
+  const api = new ApiClient(host);
+  const hosts = new HostClient(api.http);
+  let berth: CommandLine;
+  beforeAll(async () => {
+    berth = new CommandLine(await scratchFolder('berth-home-'));
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
+  });
+
+  /** Standard output of a command that succeeds and has nothing to say. */
+  const outOf = async (...words: string[]) => {
+    const { code, out, err } = await berth.run(words);
+    expect([code, err]).toEqual([0, '']);
+    return out;
+  };
+  /** A connected host for this test only: only services with its name as a label go there. */
+  const ownHost = async () => {
+    const name = `line-${++names}`;
+    const facts = { name, cores: 4, memoryBytes: 8 * GIB, labels: [name] };
+    const agent = await ScriptedAgent.join(host(), { facts });
+    onTestFinished(async () => {
+      if (agent.closeCode === undefined) await agent.close();
+    });
+    return { agent, name, id: (await hosts.named(name)).id };
+  };
+  const runOn = async (agent: ScriptedAgent, label: string) => {
+    const id = await api.submit(application(service({ labels: [label] })));
+    await agent.report(...(await agent.assigned(id)).map(seen.running));
+    await api.reached(id, 'running');
+    return id;
+  };
+
+  test('L30: host ls lists the hosts: a table, ids, or the answers of the API as one array', async () => {
+    const [first, second] = [await ownHost(), await ownHost()];
+    const ids = (await outOf('host', 'ls', '-q')).split('\n').map(Number);
+    expect(ids).toEqual(expect.arrayContaining([first.id, second.id]));
+    const listed = JSON.parse(await outOf('host', 'ls', '--json')) as object[];
+    expect(listed).toContainEqual(expect.objectContaining({ name: first.name, memory_total: 8 * GIB }));
+    const table = await outOf('host', 'ls');
+    expect(table.split('\n')[0]?.split(/ +/)).toEqual([
+      ...['ID', 'NAME', 'STATE', 'CONTAINERS', 'MEMORY', 'CORES', 'LABELS'],
+    ]);
+    expect(table).toMatch(
+      new RegExp(`\n${second.id} +${second.name} +ready +0 +0 bytes of 8\\.0 GiB +0 of 4 +${second.name}\n`),
+    );
+  });
+
+  test('L30: host get shows one host, by id or name, with its services and its conditions', async () => {
+    const { agent, name, id } = await ownHost();
+    const execution = await runOn(agent, name);
+    await agent.reportConditions({ kind: 'disk', text: 'The disk is\u202e low.' });
+    const text = await outOf('host', 'get', name);
+    expect(text).toMatch(new RegExp(`^Host +${id} +${name}\nState +\\w+\n`));
+    expect(text).toContain('disk: The disk is  low.\n');
+    expect(text).toMatch(new RegExp(`\n\\d+ +main0 +${execution} +essential +active +started\n$`));
+    expect(JSON.parse(await outOf('host', 'get', String(id), '--json'))).toEqual({
+      ...(await hosts.read(id)),
+      last_contact: expect.any(Number),
+    });
+    await api.remove(execution);
+  });
+
+  test('L31, L150: hosts are drained, resumed and removed by id or name; all are tried, and those that were done are printed', async () => {
+    const [first, second] = [await ownHost(), await ownHost()];
+    const drained = await berth.run(['host', 'drain', first.name, 'nobody', String(second.id)]);
+    expect([drained.code, drained.out]).toEqual([125, `${first.name}\n${second.id}\n`]);
+    expect(drained.err).toBe('nobody: There is no host nobody; berth host ls lists them.\n1 of 3 failed.\n');
+    for (const { id } of [first, second]) expect((await hosts.read(id)).state).toBe('drained');
+    expect(await outOf('host', 'resume', first.name)).toBe(`${first.name}\n`);
+    expect((await hosts.read(first.id)).state).toBe('ready');
+    const ids = JSON.parse(await outOf('host', 'resume', first.name, String(second.id), '--json'));
+    expect(ids).toEqual([{ id: first.id }, { id: second.id }]);
+    expect(await outOf('host', 'resume', first.name, '-q')).toBe(`${first.id}\n`);
+    expect(await outOf('host', 'rm', first.name, second.name)).toBe(`${first.name}\n${second.name}\n`);
+    expect((await berth.run(['host', 'get', String(first.id)])).err).toBe('There is no such host.\n');
+  });
+
+  test('L31: essential services stay on a drained host, unless it is drained by force', async () => {
+    const { agent, name, id } = await ownHost();
+    const execution = await runOn(agent, name);
+    expect(await outOf('host', 'drain', name)).toBe(`${name}\n`);
+    expect((await hosts.read(id)).state).toBe('draining');
+    expect(await outOf('host', 'drain', name, '--force')).toBe(`${name}\n`);
+    await agent.released(execution);
+    await api.remove(execution);
+  });
+
+  test('L31: a disconnected host is removed by force only, and the words say what happens to its executions', async () => {
+    const { agent, name } = await ownHost();
+    const execution = await runOn(agent, name);
+    await agent.close();
+    const refused = await berth.run(['host', 'rm', name]);
+    expect([refused.code, refused.out]).toEqual([125, '']);
+    const { code, out, err } = await berth.run(['host', 'rm', name, '--force']);
+    expect([code, out]).toEqual([0, `${name}\n`]);
+    expect(err).toContain('A container may still run there.');
+    expect(err).toContain(`These executions are in the queue again: ${execution}\n`);
+    await api.remove(execution);
+  });
+
+  test('L32, H600: host token prints the command for a new host, and its words say how long it is valid', async () => {
+    const name = `line-${++names}`;
+    const { code, out, err } = await berth.run(['host', 'token', '--name', name, '--labels', 'gpu,ssd']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^curl .+ BERTH_JOIN_TOKEN=\S+ sh\n$/);
+    expect(err).toMatch(
+      /^Run this as root on the new host\. It is for one host, and valid until [\d: -]+\.\nThe command uses http:\S+, an address that only this machine reaches: .*BERTH_PUBLIC_URL to it\.\n$/,
+    );
+    const token = await outOf('host', 'token', '--name', name, '--labels', 'gpu,ssd', '-q');
+    await registeredHost(host(), name, token.trim());
+    const agent = await ScriptedAgent.join(host(), { facts: { name } });
+    expect((await hosts.named(name)).admin_labels).toEqual(['gpu', 'ssd']);
+    await agent.close();
+    const answer = JSON.parse(await outOf('host', 'token', '--json')) as Record<string, unknown>;
+    expect(answer).toMatchObject({ token: expect.any(String), expires_at: expect.any(Number) });
+  });
+});

@@ -1,0 +1,101 @@
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { ApiClient } from '../support/clients/api-client.ts';
+import { CommandLine } from '../support/clients/command-line.ts';
+import { application, service } from '../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { eventually } from '../support/tools/eventually.ts';
+import { scratchFolder } from '../support/tools/folder.ts';
+import { byTurns } from '../support/tools/turns.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'A' },
+  { kind: 'workerd', variant: 'B' },
+];
+const port = (name: string, port_number: number, scheme = 'http') => ({
+  ...{ name, port_number, protocol: 'tcp' as const, url_template: `${scheme}://{ip_port}/` },
+});
+
+onHosts(byTurns(setups), (host) => {
+  const api = new ApiClient(host);
+  let home: string;
+  let berth: CommandLine;
+  let agent: ScriptedAgent;
+  beforeAll(async () => {
+    home = await scratchFolder('berth-home-');
+    await mkdir(join(home, 'bin'));
+    await writeFile(join(home, 'bin/xdg-open'), `#!/bin/sh\necho "$@" >> '${home}/opened'\n`);
+    await chmod(join(home, 'bin/xdg-open'), 0o755);
+    berth = new CommandLine(home, { DISPLAY: ':0', PATH: `${join(home, 'bin')}:${process.env.PATH}` });
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
+    agent = await ScriptedAgent.join(host());
+  });
+  afterAll(async () => {
+    await agent.close();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  const running = async (...ports: ReturnType<typeof port>[][]): Promise<number> => {
+    const services = ports.map((of, n) => service({ name: `svc${n}`, monitor: n === 0, ports: of }));
+    const id = await api.submit(application(...services));
+    await agent.report(...(await agent.assigned(id, ports.length)).map(seen.running));
+    await api.reached(id, 'running');
+    return id;
+  };
+
+  test('L103: open prints the URL of the only endpoint, or of the one that is named', async () => {
+    const one = await running([port('Page', 80)]);
+    expect(await berth.run(['open', String(one)])).toEqual({
+      code: 0,
+      out: 'http://192.0.2.7:30080/\n',
+      err: '',
+    });
+    const several = await running([port('Page', 81), port('Admin', 82)], [port('Figures', 83)]);
+    for (const [wanted, hostPort] of [
+      ['Admin', 30082],
+      ['81', 30081],
+      ['svc1', 30083],
+      ['svc10', 30083],
+    ]) {
+      const { out } = await berth.run(['open', String(several), String(wanted)]);
+      expect(out).toBe(`http://192.0.2.7:${hostPort}/\n`);
+    }
+    const { out } = await berth.run(['open', String(several), 'svc1', '--json']);
+    expect(JSON.parse(out)).toEqual({ service: 'svc10', name: 'Figures', url: 'http://192.0.2.7:30083/' });
+  });
+
+  test('L103: at a terminal on a desktop the URL is opened, unless it is only printed or not of HTTP', async () => {
+    const id = await running([port('Page', 84), port('Files', 85, 'ftp')]);
+    await berth.onTerminal(['open', String(id), 'Page', '--print']);
+    const files = await berth.onTerminal(['open', String(id), 'Files']);
+    expect(files.out).toContain('Only URLs of HTTP are opened.');
+    expect((await berth.onTerminal(['open', String(id), 'Page'])).out).toBe('http://192.0.2.7:30084/\r\n');
+    const opened = () => readFile(join(home, 'opened'), 'utf8');
+    expect(await eventually(opened)).toBe('http://192.0.2.7:30084/\n');
+  });
+
+  test('L104: without an endpoint, or with several, open says why and which there are', async () => {
+    const errorOf = async (...words: string[]) => {
+      const { code, out, err } = await berth.run(['open', ...words]);
+      expect([code, out]).toEqual([125, '']);
+      return err;
+    };
+    const bare = await running([]);
+    expect(await errorOf(String(bare))).toContain('has no ports');
+    const mixed = await running([port('Page', 88)], []);
+    expect(await errorOf(`${mixed}/svc10`)).toContain('has no ports; these have: svc00.');
+    const several = await running([port('Page', 86)], [port('Figures', 87)]);
+    expect(await errorOf(String(several))).toContain('several endpoints');
+    expect(await errorOf(String(several), 'x')).toContain(
+      'no endpoint x; it has svc00 (Page), svc10 (Figures)',
+    );
+    const labels = ['nowhere'];
+    const waiting = await api.submit(application(service({ labels, ports: [port('Page', 88)] })));
+    expect(await errorOf(String(waiting))).toContain(`berth explain ${waiting}`);
+    await api.terminate(waiting);
+    await api.reached(waiting, 'terminated');
+    expect(await errorOf(String(waiting))).toContain('it has ended (terminated)');
+  });
+});

@@ -1,0 +1,127 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { ApiClient } from '../support/clients/api-client.ts';
+import { CommandLine } from '../support/clients/command-line.ts';
+import { application, service } from '../support/fixtures/descriptions.ts';
+import { addUser } from '../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { programPath } from '../support/hosts/process.ts';
+import { eventually } from '../support/tools/eventually.ts';
+import { scratchFolder } from '../support/tools/folder.ts';
+import { ShellTerminal } from '../support/tools/shells.ts';
+import { byTurns } from '../support/tools/turns.ts';
+
+const setups: readonly Setup[] = [
+  { kind: 'node', variant: 'A' },
+  { kind: 'workerd', variant: 'B' },
+];
+const GIB = 2 ** 30;
+const MAIN = programPath('cli/main.ts');
+
+onHosts(byTurns(setups), (host) => {
+  const api = new ApiClient(host);
+  let home: string;
+  let berth: CommandLine;
+  let agent: ScriptedAgent;
+  let id: number;
+  beforeAll(async () => {
+    home = await scratchFolder('berth-home-');
+    berth = new CommandLine(home);
+    await berth.logIn(host().url(), ADMIN_PASSWORD);
+    agent = await ScriptedAgent.join(host());
+    const resources = { memory: { min: GIB, max: 2 * GIB }, cores: { min: 0.5, max: null } };
+    id = await api.submit(application(service({ resources })), 'of-the-test');
+    await agent.report(...(await agent.assigned(id)).map(seen.running));
+    await api.reached(id, 'running');
+  });
+  afterAll(async () => {
+    await agent.close();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  test('L105: top shows hosts with use and reservation, and the services that run', async () => {
+    const { code, out, err } = await berth.run(['top']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(
+      /^HOST +STATE .*\nhost1 +ready +1 +- +1\.0 GiB +64\.0 GiB +- +0\.5 +64\n\nEXECUTION /,
+    );
+    expect(out).toMatch(new RegExp(`\\n${id} +of-the-test +main +1 +1\\.0 GiB +0\\.5\\n$`));
+    const { hosts, services } = JSON.parse((await berth.run(['top', '--json'])).out);
+    expect(hosts).toMatchObject([{ name: 'host1', memory_reserved: GIB }]);
+    expect(services).toEqual([
+      {
+        ...{ execution_id: id, execution_name: 'of-the-test', name: 'main', count: 1 },
+        ...{ memory_reserved: GIB, cores_reserved: 0.5 },
+      },
+    ]);
+  });
+
+  test('L131: usage shows what each service uses, and the reason where that is not known', async () => {
+    const answer = async (nth: number, lines?: string) => {
+      const [one] = await agent.assigned(id);
+      const log = await agent.log(one?.service ?? 0, nth);
+      if (lines) await log.write(lines);
+      log.end(lines ? 'exited' : 'failed', lines ? undefined : 'no memory left');
+    };
+    const lines = `1000\n11000 ${2 * GIB} 1\n31000 ${GIB} 0.25\n`;
+    const [shown] = await Promise.all([berth.run(['usage', String(id)]), answer(0, lines)]);
+    expect([shown.code, shown.err]).toEqual([0, '']);
+    expect(shown.out).toMatch(
+      /^SERVICE +MEMORY .*\nmain0 +1\.0 GiB +2\.0 GiB +1\.0 GiB +0\.25 +0\.5 +0\.5\n$/,
+    );
+    const [json] = await Promise.all([berth.run(['usage', `${id}/main0`, '--json']), answer(1, lines)]);
+    expect(JSON.parse(json.out)).toMatchObject([{ name: 'main0', start: 1, samples: [{ time: 11 }, {}] }]);
+    const [failed] = await Promise.all([berth.run(['usage', String(id)]), answer(2)]);
+    expect(failed.out).toMatch(/\nmain0 +- .*no memory left/);
+  });
+
+  test('L145: usage --host shows the last hour of a host, by name or id', async () => {
+    await agent.use({ memoryBytes: 3 * GIB, cores: 0.25 });
+    const { code, out, err } = await berth.run(['usage', '--host', 'host1']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/^TIME +MEMORY RESERVED +IN USE +CORES RESERVED +IN USE\n/);
+    expect(out.split('\n')[1]).toMatch(/^\S+ \S+ +1\.0 GiB +3\.0 GiB +0\.5 +0\.25$/);
+    const { samples } = JSON.parse((await berth.run(['usage', '--host', '1', '--json'])).out);
+    expect(samples.at(-1)).toMatchObject({ memory_reserved: GIB, memory_used: 3 * GIB, cores_used: 0.25 });
+    for (const words of [['usage'], ['usage', String(id), '--host', 'host1']]) {
+      const refused = await berth.run(words);
+      expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('--host with a host')]);
+    }
+  });
+
+  test('L105: a user who may not see the hosts gets the own services alone', async () => {
+    await addUser(host(), 'alice', 'secret words', 'user');
+    const own = new CommandLine(join(home, 'alice'));
+    await own.logIn(host().url(), 'secret words', 'alice');
+    expect(JSON.parse((await own.run(['top', '--json'])).out)).toEqual({ hosts: null, services: [] });
+    expect((await own.run(['top'])).out).toMatch(/^EXECUTION +NAME/);
+  });
+
+  test.each([
+    ['q', 0],
+    ['\u0003', 130],
+  ])('L106: at a terminal top draws again in place until the key %j, and ends with %i', async (key, code) => {
+    const program = `stty columns 100 rows 24; '${process.execPath}' '${MAIN}' top; echo "ended with $?"`;
+    const terminal = new ShellTerminal(program, { PATH: process.env.PATH, HOME: home });
+    try {
+      const draws = () => terminal.shown.split('\u001b[H').length - 1;
+      await eventually(() => draws() >= 2);
+      expect(terminal.shown).toContain('of-the-test');
+      terminal.type(key);
+      await eventually(() => terminal.shown.includes(`ended with ${code}`));
+      const [, after = ''] = terminal.shown.split('\u001b[?1049l');
+      expect(after.trim()).toBe(`ended with ${code}`);
+    } finally {
+      await terminal.close();
+    }
+  });
+
+  test('L106: an error ends top with its cause', async () => {
+    const away = new CommandLine(home, { BERTH_URL: 'http://127.0.0.1:1' });
+    const { code, out } = await away.onTerminal(['top']);
+    expect(code).toBe(125);
+    expect(out).toContain("\u001b[?1049lhttp://127.0.0.1:1 can't be reached");
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * Measures the web interface in Chromium: the size of its first page, and the time to show many executions.
+ */
+import { type Browser, chromium } from 'playwright-core';
+import { FLAGS } from '../../../test/support/browser/browser.ts';
+import { ensureChromium } from '../../../test/support/browser/chromium.ts';
+import { Deployment } from '../deployment.ts';
+import { atMost, type Measurement, median } from '../figure.ts';
+import { addMany, addUsers } from '../many.ts';
+
+const EXECUTIONS = 10_000;
+const ROUNDS = 9;
+
+export async function measureWeb(): Promise<Measurement[]> {
+  const deployment = await Deployment.start('bench-web', 'off');
+  const browser = await chromium.launch({ executablePath: await ensureChromium(), args: FLAGS });
+  try {
+    await addUsers(deployment.databaseUrl);
+    await addMany(deployment.databaseUrl, 1, EXECUTIONS);
+    // The first request builds the assets, which happens once per release.
+    await firstLoad(browser, deployment, '/executions');
+    const list: Load[] = [];
+    const plain: Load[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      list.push(await firstLoad(browser, deployment, '/executions'));
+      plain.push(await firstLoad(browser, deployment, '/account'));
+    }
+    return [
+      {
+        name: 'first load of the list with all its files, compressed',
+        unit: 'KB',
+        figure: median(list.map(({ bytes }) => bytes / 1_000)),
+        goal: atMost(150, 'figure'),
+      },
+      {
+        name: `first list of ${EXECUTIONS}, until it is painted`,
+        unit: 'ms',
+        figure: median(list.map(({ paintedMs }) => paintedMs)),
+        limit: median(plain.map(({ paintedMs }) => paintedMs)),
+        goal: atMost(300, 'figure'),
+      },
+    ];
+  } finally {
+    await browser.close();
+    await deployment.stop();
+  }
+}
+
+interface Load {
+  bytes: number;
+  /** From the request to the first contentful paint. */
+  paintedMs: number;
+}
+
+/** Loads a page in a browser with an empty cache. */
+async function firstLoad(browser: Browser, { url, cookie }: Deployment, path: string): Promise<Load> {
+  const context = await browser.newContext();
+  try {
+    const [name = '', value = ''] = cookie.split('=');
+    await context.addCookies([{ name, value, url }]);
+    const page = await context.newPage();
+    await page.goto(url + path, { waitUntil: 'load' });
+    return await page.evaluate<Load>(MEASURE);
+  } finally {
+    await context.close();
+  }
+}
+
+/** Script for the page. It is a string, because its types are the browser's. */
+const MEASURE = `new Promise((done) => {
+  new PerformanceObserver((entries) => {
+    const [first] = entries.getEntriesByName('first-contentful-paint');
+    if (!first) return;
+    const loads = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+    const bytes = loads.reduce((sum, load) => sum + load.encodedBodySize, 0);
+    done({ bytes, paintedMs: first.startTime });
+  }).observe({ type: 'paint', buffered: true });
+})`;
