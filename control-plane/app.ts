@@ -33,6 +33,7 @@ import { Authentication } from './operations/accounts/authentication.ts';
 import type { AppSettings } from './operations/apps/settings.ts';
 import type { Context } from './operations/context.ts';
 import type { PasswordVerificationDeps } from './operations/passwords/password-verification.ts';
+import { Passwords } from './operations/passwords/passwords.ts';
 import { ReadTurns } from './operations/read-turns.ts';
 import { Seal } from './operations/secrets/seal.ts';
 import { SecretFetches } from './operations/secrets/secret-fetches.ts';
@@ -44,12 +45,14 @@ import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
 
 export interface AppDeps
-  extends Omit<Context, 'turns' | 'seal'>,
+  extends Omit<Context, 'turns' | 'seal' | 'passwords'>,
     InstallSources,
-    PasswordVerificationDeps,
+    Omit<PasswordVerificationDeps, 'passwords'>,
     SecretSettings {
   variant: Variant;
   addressOf: AddressOf;
+  /** log2 of scrypt's N for new passwords. Absent: the usual one. */
+  passwordCost?: number | undefined;
   maxSessionsPerUser: number;
   personalTokenRules: PersonalTokenRules;
   swaggerFile: ReadFile;
@@ -88,6 +91,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
     turns: new ReadTurns(settings.nowMs),
     seal: new Seal(settings.secretKeys ?? []),
+    passwords: new Passwords(settings.passwordCost),
   };
   const fail = (c: HonoContext, error: OperationError | undefined) =>
     errorResponse(error, c.req.path.startsWith(`${NATIVE_PATH}/`) ? native : deps.variant);

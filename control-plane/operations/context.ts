@@ -4,6 +4,7 @@ import type { SignOnSettings } from '../core/accounts/sign-on.ts';
 import type { AppSite } from '../core/apps/app-site.ts';
 import type { RequestKey } from '../core/model/idempotency.ts';
 import type { Db } from '../store/db/db.ts';
+import type { Passwords } from './passwords/passwords.ts';
 import type { ReadTurns } from './read-turns.ts';
 import type { Seal } from './secrets/seal.ts';
 
@@ -17,6 +18,8 @@ export interface Context {
   turns: ReadTurns;
   /** Encrypts and decrypts the values of secrets. */
   seal: Seal;
+  /** Hashes new passwords. */
+  passwords: Passwords;
   nowMs: () => number;
   /** Undefined if nobody signs on by a provider. */
   signOn?: SignOnSettings | undefined;

@@ -7,14 +7,16 @@ import type { Clock } from '../ports.ts';
 /** The longest delay that setTimeout accepts. Waking too early does no harm. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
+/** After `stop`, nothing wakes any more. */
 export function nodeClock(wake: () => void): Clock & { stop(): void } {
   let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
   return {
     nowMs: () => Date.now(),
     monotonicMs: () => performance.now(),
     wakeAt(timeMs) {
       clearTimeout(timer);
-      if (timeMs === null) return;
+      if (timeMs === null || stopped) return;
       const delayMs = Math.max(1, timeMs - Date.now());
       timer = setTimeout(wake, Math.min(delayMs, MAX_DELAY_MS));
     },
@@ -25,6 +27,9 @@ export function nodeClock(wake: () => void): Clock & { stop(): void } {
       const delay = setTimeout(run, delayMs).unref();
       return () => clearTimeout(delay);
     },
-    stop: () => clearTimeout(timer),
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
   };
 }

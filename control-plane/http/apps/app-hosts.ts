@@ -9,6 +9,7 @@ import type { AppName } from '../../core/apps/app-site.ts';
 import { AppCounts } from '../../core/metrics/app-counts.ts';
 import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
+import { Passwords } from '../../operations/passwords/passwords.ts';
 import { ReadTurns } from '../../operations/read-turns.ts';
 import { Seal } from '../../operations/secrets/seal.ts';
 import { toOperationError } from '../json/render.ts';
@@ -18,7 +19,7 @@ import { appAnswer } from './app-answers.ts';
 import { AppRequests, type AppRequestsDeps } from './app-requests.ts';
 
 export interface AppHostsDeps
-  extends Omit<Context, 'turns' | 'seal'>,
+  extends Omit<Context, 'turns' | 'seal' | 'passwords'>,
     Pick<AppRequestsDeps, 'acceptApp' | 'addressOf' | 'grantOf'> {
   /** Undefined if applications have neither host names nor paths. */
   apps?: AppSettings | undefined;
@@ -77,7 +78,12 @@ const TWO_HOSTS = {
 } as const;
 
 function appRoutes(deps: AppHostsDeps, apps: AppSettings, counts: AppCounts): Hono {
-  const context = { ...deps, turns: new ReadTurns(deps.nowMs), seal: new Seal(deps.secretKeys ?? []) };
+  const context = {
+    ...deps,
+    turns: new ReadTurns(deps.nowMs),
+    seal: new Seal(deps.secretKeys ?? []),
+    passwords: new Passwords(),
+  };
   const requests = new AppRequests({ ...deps, context, apps, counts });
   const routes = new Hono();
   if (deps.strictTransport) routes.use(strictTransport(deps.strictTransport));

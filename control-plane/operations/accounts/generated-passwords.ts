@@ -14,7 +14,7 @@ import {
   replacePassword,
 } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
-import { hashPassword, randomPassword } from '../passwords/passwords.ts';
+import { Passwords, randomPassword } from '../passwords/passwords.ts';
 
 const FIRST_ADMINISTRATOR = 'admin';
 
@@ -22,6 +22,7 @@ export interface FirstPassword {
   /** Undefined for a random password. */
   configured: string | undefined;
   minLength: number;
+  passwords?: Passwords;
   /** Whether the built-in superusers may not delete executions, until an administrator changes it (H172). */
   superuserKeepsExecutions?: boolean | undefined;
 }
@@ -29,7 +30,7 @@ export interface FirstPassword {
 /** Resolves to the random password, which cannot be read again, or to undefined if none was generated. */
 export async function ensureAdministrator(
   db: Db,
-  { configured, minLength, superuserKeepsExecutions: keeps }: FirstPassword,
+  { configured, minLength, superuserKeepsExecutions: keeps, passwords = new Passwords() }: FirstPassword,
   nowMs: number,
 ): Promise<string | undefined> {
   if ((await countUsers(db)) > 0) return undefined;
@@ -41,7 +42,7 @@ export async function ensureAdministrator(
     targetName: FIRST_ADMINISTRATOR,
   });
   const audit = insertAuditOfChange(entry, nowMs, 'inserted');
-  const hash = await hashPassword(password);
+  const hash = await passwords.hash(password);
   const made = await insertFirstAdministrator(db, FIRST_ADMINISTRATOR, hash, [
     audit,
     ...(keeps ? [superuserKeepsExecutions] : []),
@@ -73,7 +74,7 @@ export async function resetPassword(
     fields: ['password'],
   } as const;
   const audit = insertAuditOfChange(entryWithoutUser('none', undefined, deed), nowMs);
-  await replacePassword(db, user.id, await hashPassword(password), audit);
+  await replacePassword(db, user.id, await new Passwords().hash(password), audit);
   if (!user.enabled) return { username, password, obstacle: 'the user is disabled' };
   if (user.authSource !== INTERNAL_SOURCE)
     return { username, password, obstacle: `the account source is ${user.authSource}, not internal` };

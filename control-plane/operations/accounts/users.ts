@@ -24,7 +24,6 @@ import { findIdentity } from '../../store/accounts/sign-ons.ts';
 import * as store from '../../store/accounts/user-rows.ts';
 import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
-import { hashPassword } from '../passwords/passwords.ts';
 import { existing, type Input, idOf, keyOf, madeBy } from './write-outcome.ts';
 
 /** Executions that are removed concurrently; they share commits. */
@@ -53,7 +52,10 @@ export const createUser = (
     checkPassword(context, password, user);
     await checkReferences(context, user);
     const created = await context.coordinator.changeAccounts(
-      { kind: 'create-user', user: { ...user, ...linked, passwordHash: await hashIfGiven(password) } },
+      {
+        kind: 'create-user',
+        user: { ...user, ...linked, passwordHash: await hashIfGiven(context, password) },
+      },
       key,
       entryOf(account, { action: 'create-user', targetName: user.username }),
     );
@@ -120,7 +122,7 @@ async function writeChanges(
     await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
-  const stored = { ...changes, ...linked, passwordHash: await hashIfGiven(password) };
+  const stored = { ...changes, ...linked, passwordHash: await hashIfGiven(context, password) };
   const fields = [...asked, ...givenFields({ password })];
   const entry = entryOf(account, { action: 'update-user', targetId: id, targetName: username, fields });
   const updated = await context.coordinator.changeAccounts(
@@ -256,8 +258,10 @@ async function removeExecution({ coordinator }: Context, executionId: number): P
   }
 }
 
-const hashIfGiven = async (password: string | undefined): Promise<string | undefined> =>
-  password === undefined ? undefined : hashPassword(password);
+const hashIfGiven = async (
+  { passwords }: Context,
+  password: string | undefined,
+): Promise<string | undefined> => (password === undefined ? undefined : passwords.hash(password));
 
 async function checkReferences(
   { db }: Context,

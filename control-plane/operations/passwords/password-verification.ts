@@ -12,7 +12,7 @@ import { findAccountByName, type StoredAccount } from '../../store/accounts/user
 import type { Db } from '../../store/db/db.ts';
 import { PasswordChecks } from './password-checks.ts';
 import type { PasswordSource, RightsOf } from './password-source.ts';
-import { verifyPassword } from './passwords.ts';
+import type { Passwords } from './passwords.ts';
 
 /** Logins of users whose source is missing are reported this often at most. */
 const REPORT_MS = 60_000;
@@ -21,6 +21,7 @@ export type PasswordWay = typeof INTERNAL_SOURCE | typeof LDAP_SOURCE;
 
 export interface PasswordVerificationDeps {
   db: Db;
+  passwords: Passwords;
   nowMs: () => number;
   /** Limit for logins of each way that wait for their password check, and for those of familiar clients. */
   maxWaitingLogins: number;
@@ -90,7 +91,7 @@ export class PasswordVerification {
     const ofWay = account?.user.authSource === way ? account : undefined;
     const right = await (way === LDAP_SOURCE
       ? this.#verifyThere(ofWay?.user.username, password)
-      : verifyPassword(password, ofWay?.passwordHash ?? null));
+      : this.#deps.passwords.verify(password, ofWay?.passwordHash ?? null));
     if (account && !ofWay && account.user.authSource === LDAP_SOURCE) this.#reportMissing(account.user);
     if (!right || !ofWay?.user.enabled) {
       this.#counts.countRefusal('wrong');

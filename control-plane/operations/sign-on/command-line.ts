@@ -23,7 +23,7 @@ const granted = z.object({
   sessionHash: z.string(),
 });
 
-export interface CommandLineDeps extends Omit<Context, 'turns'> {
+export interface CommandLineDeps extends Omit<Context, 'turns' | 'passwords'> {
   maxSessionsPerUser: number;
 }
 

@@ -56,7 +56,7 @@ export interface SignedOn {
   hint: string | undefined;
 }
 
-export interface SignOnDeps extends Omit<Context, 'turns'> {
+export interface SignOnDeps extends Omit<Context, 'turns' | 'passwords'> {
   maxSessionsPerUser: number;
   /** Whether a user may have this name. */
   isUsername: (text: string) => boolean;

@@ -7,6 +7,7 @@ import { defaultSchedulerConfig } from '../../../control-plane/core/model/schedu
 import type { Env } from '../../../control-plane/http/request.ts';
 import { executionRoutes } from '../../../control-plane/http/routes/executions.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
+import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
@@ -64,6 +65,7 @@ beforeEach(async () => {
       {
         db: watched,
         coordinator,
+        passwords: new Passwords(),
         deploymentName: 'test',
         minPasswordLength: 10,
         bodies: bodyReader(),

@@ -4,9 +4,12 @@ import type { Db, Value } from '../../../control-plane/store/db/db.ts';
 import { HttpClient } from '../clients/http-client.ts';
 import { WebClient } from '../clients/web-client.ts';
 import { eventually } from '../tools/eventually.ts';
-import { byTurns } from '../tools/turns.ts';
+import { startHostInProcess } from './host-in-process.ts';
 import { startNodeHost } from './host-node.ts';
 import { startWorkerdHost } from './workerd/host-workerd.ts';
+
+/** Whether control planes are processes, as in `npm run test:all`, and not objects in this one. */
+const REAL = process.env.BERTH_TEST_HOSTS === 'real';
 
 export type HostKind = 'node' | 'workerd';
 export type Group = 'A' | 'B' | 'zoe-2018.12' | 'zoe-2017.12';
@@ -54,21 +57,16 @@ export const hostsOf = (variant: Group): readonly Setup[] => [
 /** Both hosts with group B, for features that group A lacks. */
 export const hosts: readonly Setup[] = hostsOf('B');
 
-/**
- * For the suites of both groups: both on Node, and on workerd the one whose turn it is (TEST-10). The other
- * variants have suites of their own.
- */
-export function everySetup(): readonly Setup[] {
-  const pairs = [...hosts, ...hostsOf('A')];
-  const on = (kind: HostKind) => pairs.filter((pair) => pair.kind === kind);
-  return [...on('node'), ...byTurns(on('workerd'))];
-}
+/** Both hosts with both groups. The other variants have suites of their own. */
+export const everySetup = (): readonly Setup[] => [...hosts, ...hostsOf('A')];
 
 export const ADMIN_PASSWORD = 'correct: horse';
 
+const starts = { 'in process': startHostInProcess, node: startNodeHost, workerd: startWorkerdHost };
+
 export async function startHost({ kind, variant }: Setup, env: Record<string, string> = {}): Promise<Host> {
   const options = { variant, deployment: 'test', adminPassword: ADMIN_PASSWORD, env };
-  const host = await (kind === 'node' ? startNodeHost(options) : startWorkerdHost(options));
+  const host = await starts[kind === 'node' && !REAL ? 'in process' : kind](options);
   await removeQuotaLimits(host);
   return host;
 }
@@ -125,7 +123,8 @@ export function onHosts(
   suite: (host: () => Host, setup: Setup) => void,
   env: Record<string, string> = {},
 ): void {
-  describe.each(setups)('$kind, group $variant', (setup) => {
+  const here = REAL ? setups : setups.filter(({ kind }) => kind === 'node');
+  describe.each(here)('$kind, group $variant', (setup) => {
     let started: Host | undefined;
     beforeAll(async () => {
       started = await startHost(setup, env);

@@ -4,12 +4,15 @@
  */
 import { randomBytes, scryptSync } from 'node:crypto';
 
-const SOURCE = 'LOG2_N = 15;';
+const SOURCE = 'USUAL_COST = 15;';
 const SETTING = 'TEST_PASSWORD_COST';
 const LOG2_N = 10;
 
 /** Settings of a host whose passwords have the usual cost: for tests of that cost and of queues of logins. */
 export const USUAL_PASSWORD_COST = { [SETTING]: '15' };
+
+/** The cost for a control plane in this process. */
+export const passwordCostIn = (env: Record<string, string>): number => Number(env[SETTING] ?? LOG2_N);
 
 /** The bundle of a control plane, with cheap passwords unless it is started with `USUAL_PASSWORD_COST`. */
 export function withCheapPasswords(bundle: string): string {
@@ -18,7 +21,7 @@ export function withCheapPasswords(bundle: string): string {
     throw new Error(
       `the bundle has "${SOURCE}" ${parts.length - 1} times instead of once; test/support/hosts/password-cost.ts replaces what passwords.ts has`,
     );
-  return parts.join(`LOG2_N = Number(process.env.${SETTING} ?? ${LOG2_N});`);
+  return parts.join(`USUAL_COST = Number(process.env.${SETTING} ?? ${LOG2_N});`);
 }
 
 /** A hash for the column `password_hash` that is as cheap to verify. */

@@ -1,9 +1,11 @@
 /** The endpoints of agents, registration and connection, on loopback before the coordinator of a rig. */
+
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/http/routes/agents.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
+import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { SecretFetches } from '../../../control-plane/operations/secrets/secret-fetches.ts';
@@ -20,6 +22,7 @@ export async function agentServer(
 ): Promise<Server> {
   const context = {
     db: rig.memory,
+    passwords: new Passwords(),
     deploymentName,
     minPasswordLength: 10,
     turns: new ReadTurns(Date.now),

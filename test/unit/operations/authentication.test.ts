@@ -6,6 +6,7 @@ import { Authentication } from '../../../control-plane/operations/accounts/authe
 import { FamiliarAddresses } from '../../../control-plane/operations/accounts/familiar-addresses.ts';
 import { endSession } from '../../../control-plane/operations/accounts/sessions.ts';
 import type { PasswordVerificationDeps } from '../../../control-plane/operations/passwords/password-verification.ts';
+import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
 
@@ -28,6 +29,7 @@ const open = (maxWaitingLogins = 512, more: Partial<PasswordVerificationDeps> = 
   new Authentication({
     credentialsEnded: async () => {},
     db: faulty,
+    passwords: new Passwords(),
     nowMs: () => nowMs,
     deploymentName: 'test',
     tokenRules: null,

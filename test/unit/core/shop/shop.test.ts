@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor, Role } from '../../../../control-plane/core/accounts/account.ts';
 import { parameterKinds } from '../../../../control-plane/core/shop/shop-parameters.ts';
 import { EXAMPLE_SHOP, shopFolder } from '../../../../control-plane/local/shop-folder.ts';
+import { Passwords } from '../../../../control-plane/operations/passwords/passwords.ts';
 import { ReadTurns } from '../../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../../control-plane/operations/secrets/seal.ts';
 import {
@@ -47,6 +48,7 @@ beforeEach(async () => {
   context = {
     db: rig.db,
     coordinator: rig.coordinator,
+    passwords: new Passwords(),
     deploymentName: 'test',
     minPasswordLength: 10,
     turns: new ReadTurns(Date.now),

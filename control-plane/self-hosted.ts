@@ -1,0 +1,293 @@
+/**
+ * A self-hosted control plane: the app on Node, libSQL embedded or on a server, and agents' sockets by ws.
+ * Only assembles the parts. Several may run in one process.
+ */
+import type { IncomingMessage, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { type AppDeps, createApp } from './app.ts';
+import {
+  ConfigError,
+  connectionLimitsOf,
+  firstPasswordOf,
+  type NodeConfig,
+  personalTokenRulesOf,
+  secretSettingsOf,
+  strictTransportOf,
+} from './config.ts';
+import { AppRelay } from './coordinator/apps/app-relay.ts';
+import type { Logger } from './coordinator/ports.ts';
+import { idCode } from './coordinator/runtime/id-code.ts';
+import { nodeClock } from './coordinator/runtime/node-clock.ts';
+import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
+import { openDownload } from './coordinator/streams/download.ts';
+import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
+import { AppCounts } from './core/metrics/app-counts.ts';
+import { type Limit, limitFamilies } from './core/metrics/limits.ts';
+import { MIB } from './core/model/bounds.ts';
+import type { Directory } from './directory/ldap-directory.ts';
+import { ldapConfigOf } from './directory/ldap-settings.ts';
+import { forwardedAddress, peerAddress } from './http/address.ts';
+import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
+import type { ReadFile } from './http/files.ts';
+import { counted, HttpCounts } from './http/http-counts.ts';
+import { admitAgent, refuseAgent } from './http/routes/agents.ts';
+import type { MetricsSettings } from './http/routes/metrics.ts';
+import { chooseVariant } from './http/variants/choose.ts';
+import type { Variant } from './http/variants/variant.ts';
+import { agentFiles } from './local/assets/agent-files.ts';
+import { generatedFiles } from './local/assets/generated-files.ts';
+import { swaggerFile } from './local/assets/swagger-files.ts';
+import { openDatabase } from './local/open-database.ts';
+import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
+import { dataFolder, listenProblem } from './local/start-problems.ts';
+import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
+import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
+import { appPlacesOf, appsOf, sharedSite } from './operations/apps/settings.ts';
+import { makeJoinToken } from './operations/cluster/join-tokens.ts';
+import { scrapeAccessOf } from './operations/cluster/metrics.ts';
+import { Passwords } from './operations/passwords/passwords.ts';
+import { rightsByDirectory } from './operations/sign-on/directory-rights.ts';
+import { signOnOf } from './operations/sign-on/settings.ts';
+import { migrateDatabase } from './prepare.ts';
+import { acceptAppBy, serveApps, upgradesOf } from './server/app-sockets.ts';
+import { httpServer } from './server/node-server.ts';
+import { EventLoopDelay, processFamilies } from './server/process-metrics.ts';
+import { acceptStream, isStream, serveStreams } from './server/stream-sockets.ts';
+import { streamRulesOf } from './settings/stream-settings.ts';
+import type { Db } from './store/db/db.ts';
+import { groupAllReads } from './store/db/grouped-reads.ts';
+import { compact } from './store/schema/compaction.ts';
+
+type App = ReturnType<typeof createApp>;
+
+const nowMs = () => Date.now();
+
+/** What surrounds a control plane in its process. */
+export interface Surroundings {
+  log: Logger;
+  /** Prints a line for the operator. */
+  print: (line: string) => void;
+  /** log2 of scrypt's N for new passwords. Absent: that of production. */
+  passwordCost?: number | undefined;
+  /** Files for browsers, built already. Absent: they are built at the first request. */
+  webFile?: ReadFile | undefined;
+}
+
+export interface SelfHosted {
+  url: string;
+  server: Server;
+  db: Db;
+  coordinator: NodeCoordinator;
+  joinToken(): Promise<string>;
+  /** Ends cleanly. Connections end after `agent`, the end of the local agent. */
+  stop(agent?: () => Promise<void> | undefined): Promise<void>;
+}
+
+/** Rejects with an error for the operator if it can't start. */
+export async function startSelfHosted(config: NodeConfig, surroundings: Surroundings): Promise<SelfHosted> {
+  const { log, print } = surroundings;
+  const dataDir = dataFolder(config.BERTH_DATA_DIR);
+  const { db, isUpgrade } = await openDb(config, dataDir, log);
+  const directory = await openDirectoryOf(config, log);
+  const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
+  const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
+  const metrics = metricsOf(config, () => connections.limits);
+  const deps = appDeps(config, surroundings, { dataDir, db, directory, coordinator, variant, metrics });
+  const app = createApp(deps);
+  const ofBerth = metrics ? counted(app, metrics.http) : app.fetch;
+  const ofStreams = streamDeps(config, coordinator);
+  const relay = new AppRelay(ofStreams);
+  const ofApps = { acceptApp: acceptAppBy(relay), grantOf: relay.grantOf };
+  const { serve, open } = holdRequests(withAppHosts({ ...deps, ...ofApps }, ofBerth));
+  if (deps.apps?.sharesSite) log('apps.shared-site', sharedSite(deps.apps));
+  const isApp = (request: IncomingMessage) => isForApp(deps.apps, request);
+  const { server, connections } = httpServer(serve, {
+    variant,
+    isUpgrade: (request) => isApp(request) || isConnect(request) || isStream(request),
+    isApp,
+    connectionLimits: connectionLimitsOf(config),
+    trustsProxy: config.BERTH_TRUST_PROXY === 'on',
+    log,
+  });
+  const port = await listen(server, config);
+  const deploymentName = config.BERTH_DEPLOYMENT_NAME;
+  const upgrades = upgradesOf(server, isApp);
+  const endAgents = serveAgents(upgrades.ofBerth, coordinator.agents, {
+    maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
+    admit: async (authorization) => {
+      coordinator.assertAdmitting?.();
+      return admitAgent({ db, deploymentName, nowMs }, authorization);
+    },
+    admitted: (stream) => connections.keep(stream),
+    refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
+  });
+  const keep = (stream: Duplex) => connections.keep(stream);
+  const endStreams = serveStreams(upgrades.ofBerth, serve, ofStreams, keep);
+  const endApps = serveApps(upgrades.ofApps, serve, keep);
+  // Not before the server listens: a start that fails would take the only copy of the password with it.
+  const { superuserKeepsExecutions } = variant;
+  const passwords = new Passwords(surroundings.passwordCost);
+  const first = { ...firstPasswordOf(config), superuserKeepsExecutions, passwords };
+  const password = await ensureAdministrator(db, first, nowMs());
+  if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
+  open();
+  coordinator.begin();
+  const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
+  print(`Berth listens on ${url} (deployment ${deploymentName}).`);
+  return {
+    url,
+    server,
+    db,
+    coordinator,
+    joinToken: async () => (await makeJoinToken(db, nowMs())).token,
+    async stop(agent) {
+      coordinator.endEvents();
+      const served = closeServer(server);
+      await agent?.();
+      endStreams();
+      endApps();
+      endAgents();
+      await served;
+      coordinator.stop();
+      directory?.close();
+      await db.close();
+    },
+  };
+}
+
+/** Opens the database, with the present schema. `isUpgrade`: this program has changed the schema. */
+async function openDb(
+  config: NodeConfig,
+  dataDir: string,
+  log: Logger,
+): Promise<{ db: Db; isUpgrade: boolean }> {
+  const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
+  const db = groupAllReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
+  const isUpgrade = await migrateDatabase(db, log);
+  const compaction = await compact(db);
+  if (compaction) log('database.compaction', { ...compaction });
+  return { db, isUpgrade };
+}
+
+/** Its library is loaded only if there is a directory. */
+async function openDirectoryOf(config: NodeConfig, log: Logger): Promise<Directory | undefined> {
+  const settings = ldapConfigOf(config);
+  if (!settings) return undefined;
+  const { openDirectory } = await import('./directory/ldap-directory.ts');
+  try {
+    return await openDirectory(settings, log);
+  } catch (error) {
+    throw new ConfigError(`BERTH_LDAP_CA: the file can not be read: ${String(error)}`);
+  }
+}
+
+function appDeps(
+  config: NodeConfig,
+  { log, passwordCost, webFile }: Surroundings,
+  parts: {
+    dataDir: string;
+    db: Db;
+    directory: Directory | undefined;
+    coordinator: NodeCoordinator;
+    variant: Variant;
+    metrics: MetricsSettings | undefined;
+  },
+): AppDeps {
+  const { dataDir, db, directory, coordinator, variant, metrics } = parts;
+  const behindProxy = config.BERTH_TRUST_PROXY === 'on';
+  return {
+    db,
+    log,
+    passwordCost,
+    coordinator: coordinator.api,
+    assertActive: coordinator.assertActive,
+    deploymentName: config.BERTH_DEPLOYMENT_NAME,
+    publicUrl: config.BERTH_PUBLIC_URL,
+    minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
+    nowMs,
+    addressOf: behindProxy ? forwardedAddress : peerAddress,
+    maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    directory,
+    rightsOf:
+      directory &&
+      config.BERTH_LDAP_GROUPS &&
+      rightsByDirectory({ db, coordinator: coordinator.api }, directory, config.BERTH_LDAP_GROUPS),
+    withoutDirectory: ({ id }) =>
+      log('directory.missing', { userId: id, reason: 'BERTH_LDAP_URL is not set' }),
+    bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
+    maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
+    personalTokenRules: personalTokenRulesOf(config),
+    signOn: signOnOf(config),
+    appPlaces: appPlacesOf(config, idCode.appProofOf),
+    ...secretSettingsOf(config),
+    variant,
+    acceptStream,
+    apps: appsOf(config),
+    download: (one) => openDownload(one, streamDeps(config, coordinator)),
+    swaggerFile,
+    agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),
+    shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
+    webFile: webFile ?? generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
+    gzip: (bytes) => gzipSync(bytes),
+    metrics,
+    strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
+  };
+}
+
+function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): StreamSessionDeps {
+  return {
+    clock: nodeClock(() => {}),
+    rules: streamRulesOf(config),
+    permit: (...args) => api.permitStream(...args),
+    left: (id) => api.leaveStream(id),
+    streamsAt: async ({ hostId }) => agents.session(hostId)?.peer.streams,
+  };
+}
+
+/** Undefined if nobody may read them. */
+function metricsOf(config: NodeConfig, connections: () => Limit[]): MetricsSettings | undefined {
+  const access = scrapeAccessOf(config);
+  if (!access) return undefined;
+  const delay = new EventLoopDelay();
+  const ofProcess = () => [...limitFamilies(connections()), delay.family(), ...processFamilies()];
+  const counts = { http: new HttpCounts(), apps: appsOf(config) ? new AppCounts() : undefined };
+  return { access, maxHosts: config.BERTH_METRICS_HOSTS, ...counts, process: ofProcess };
+}
+
+/** Requests wait until `open`: the coordinator must not read the users before there is an administrator. */
+function holdRequests(fetch: App['fetch']): { serve: App['fetch']; open: () => void } {
+  const opened = Promise.withResolvers<void>();
+  let isOpen = false;
+  return {
+    serve: (...request) => (isOpen ? fetch(...request) : opened.promise.then(() => fetch(...request))),
+    open: () => {
+      isOpen = true;
+      opened.resolve();
+    },
+  };
+}
+
+/** Resolves to the port. */
+function listen(server: Server, { BERTH_HOST, BERTH_PORT }: NodeConfig): Promise<number> {
+  return new Promise((done, fail) => {
+    server.once('error', (error) => fail(listenProblem(error, BERTH_HOST, BERTH_PORT)));
+    server.listen(BERTH_PORT, BERTH_HOST, () => done((server.address() as AddressInfo).port));
+  });
+}
+
+/** Accepts no new connections and gives running requests 2 s; longer streams are cut. */
+function closeServer(server: Server): Promise<void> {
+  return new Promise((done) => {
+    // Also closes connections that become idle meanwhile, which would wait for a next request.
+    const idle = setInterval(() => server.closeIdleConnections(), 50).unref();
+    const cut = setTimeout(() => server.closeAllConnections(), 2_000).unref();
+    server.close(() => {
+      clearInterval(idle);
+      clearTimeout(cut);
+      done();
+    });
+  });
+}
