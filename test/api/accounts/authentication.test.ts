@@ -7,7 +7,7 @@ import {
   expireSessions,
   unsetPassword,
 } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, bothGroups, type Group, onHosts } from '../../support/hosts/hosts.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 type Endpoint = [method: string, path: string];
@@ -38,7 +38,7 @@ const ENDPOINTS_OF: Partial<Record<Group, Endpoint[]>> = {
   ]),
 };
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(bothGroups, (host, { variant }) => {
   const endpoints = [...ENDPOINTS, ...(ENDPOINTS_OF[variant] ?? [])];
   /** What the answer to login contains for a user. */
   const isUser = (username: string) => (variant === 'A' ? { uid: username } : { user: { username } });

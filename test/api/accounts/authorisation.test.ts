@@ -6,7 +6,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import type { HttpClient } from '../../support/clients/http-client.ts';
 import type { Ended, Row, World } from '../../support/fixtures/authorisation-row.ts';
 import { endedOf, expectedOf, submit, TABLE } from '../../support/fixtures/authorisation-table.ts';
-import { everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { eitherGroup, type Group, onHosts } from '../../support/hosts/hosts.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
 /** The endpoints of the app, as rows name them. */
@@ -23,7 +23,7 @@ async function headOf(client: HttpClient, method: string, path: string): Promise
 const SETUP_MS = 180_000;
 
 onHosts(
-  everySetup(),
+  eitherGroup,
   (host, { variant }) => {
     const rows = TABLE.filter(({ group }) => group === undefined || group === variant);
     const objects = new Map<Row, number[]>();

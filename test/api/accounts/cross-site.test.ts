@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 
 const PASSWORD = 'a fair password';
 
@@ -43,7 +43,7 @@ const UNSAFE_OF = {
 
 const setCookie = (reply: Reply): string => reply.headers['set-cookie']?.join() ?? '';
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
   const withPassword = anonymous.with(basic('alice', PASSWORD));
   const unsafe = [...UNSAFE, ...UNSAFE_OF[variant as 'A' | 'B']];

@@ -10,13 +10,13 @@ import {
 } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 /** Enough for a longer time, and as many as a page or two of logs take. */
 const READERS = 25;
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);
   const agents: ScriptedAgent[] = [];
   let tests = 0;

@@ -11,12 +11,12 @@ import {
 import { hello, ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { everySetup, onHosts, restart, writeRow } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts, restart, writeRow } from '../../support/hosts/hosts.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
-onHosts(everySetup(), (host) => {
+onHosts(eitherGroup, (host) => {
   const api = new ApiClient(host);
   let names = 0;
 

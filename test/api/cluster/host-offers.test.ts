@@ -4,12 +4,12 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { HostClient } from '../../support/clients/host-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, eitherGroup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
 const GIB = 2 ** 30;
 let names = 0;
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
 

@@ -3,10 +3,10 @@ import { MAX_MESSAGE_LENGTH } from '../../../shared/protocol/bounds.ts';
 import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-onHosts(everySetup(), (host) => {
+onHosts(eitherGroup, (host) => {
   const api = new ApiClient(host);
   const agents: ScriptedAgent[] = [];
 

@@ -5,13 +5,13 @@ import { proofFor, ScriptedAgent, seen } from '../../support/agents/scripted-age
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HostClient } from '../../support/clients/host-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { everySetup, type Host, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { eitherGroup, type Host, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
 
 const GIB = 1024 ** 3;
 let names = 0;
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
 

@@ -6,7 +6,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { EventClient } from '../../support/clients/event-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { everySetup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts/hosts.ts';
+import { eitherGroup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts/hosts.ts';
 import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
 
 /** Streams that this test has opened. */
@@ -25,7 +25,7 @@ const reopen = async (http: HttpClient, lastEventId: string): Promise<EventClien
   return events;
 };
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);
   const queued = queuedIn(variant);
   const owner = variant === 'A' ? 'admin' : 1;

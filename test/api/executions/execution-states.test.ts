@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { bothGroups, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
 
 const web = service({
@@ -15,7 +15,7 @@ const web = service({
   ],
 });
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(bothGroups, (host, { variant }) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
 

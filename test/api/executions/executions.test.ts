@@ -3,9 +3,9 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, type Reply } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { bothGroups, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(bothGroups, (host, { variant }) => {
   const admin = new ApiClient(host);
   const alice = new ApiClient(host, 'alice', 'secret words');
   const bob = new ApiClient(host, 'bob', 'secret words');

@@ -4,7 +4,7 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient, type Fields } from '../../support/clients/account-client.ts';
 import { ApiClient, type ExplanationJson } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { everySetup, onHosts, queuedIn, writeRow } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts, queuedIn, writeRow } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const GIB = 1024 ** 3;
@@ -16,7 +16,7 @@ const needing = (gibibytes: number, cores: number, changes: Partial<ServiceDescr
 const reasonOf = ({ reasons }: ExplanationJson, filter: string) =>
   reasons.find((reason) => reason.filter === filter);
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const admin = new ApiClient(host);
   const queued = queuedIn(variant);
 

@@ -1,18 +1,12 @@
 /** Submissions with the header Idempotency-Key, on both hosts. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { expect, test } from 'vitest';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HttpClient, type Reply } from '../../support/clients/http-client.ts';
-import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { type DistantDatabase, startDistantDatabase } from '../../support/hosts/distant-database.ts';
-import { everySetup, type Host, hostsOf, onHosts, startHost, writeRow } from '../../support/hosts/hosts.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { eitherGroup, hostsOf, onHosts, writeRow } from '../../support/hosts/hosts.ts';
 
 const submission = { name: 'once', application: application(service()) };
 const REPEATED = 'idempotent-replayed';
-/** Within which a test finds that a commit took place, and kills the control plane. */
-const DELAY_MS = 2_000;
 
 let keys = 0;
 const newKey = () => `key-${keys++}`;
@@ -26,7 +20,7 @@ const idOf = (reply: Reply) => {
 /** Ids of the executions so far. */
 const listed = async (api: ApiClient) => Object.keys(await api.list()).map(Number);
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);
 
   test('H440: a repeat makes nothing and gets the first answer, with a header that says so', async () => {
@@ -166,48 +160,5 @@ onHosts(hostsOf('zoe-2018.12'), (host) => {
     expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 201));
     expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
     expect((await http.post('execution', submission)).status).toBe(409);
-  });
-});
-
-describe.each(everySetup())('$kind, group $variant, far from its database', (setup) => {
-  let database: DistantDatabase;
-  let host: Host;
-  const api = new ApiClient(() => host);
-
-  beforeAll(async () => {
-    database = await startDistantDatabase(0);
-    host = await startHost(setup, { BERTH_DATABASE_URL: database.url });
-  });
-  afterAll(async () => {
-    await host.stop();
-    await database.stop();
-  });
-
-  test('C260, H60: a repeat makes nothing after a kill -9 between the commit and the answer', async () => {
-    const db = openRemote(database.serverUrl);
-    try {
-      const key = newKey();
-      const known = async () =>
-        (await db.query('SELECT made_id FROM idempotency_keys WHERE key = ?', [key])).map(
-          (row) => row.made_id,
-        );
-      const { cookie } = await WebClient.logIn(() => host);
-      const keyed = new HttpClient(() => host.url(), { cookie, 'idempotency-key': key });
-      database.setDelay(DELAY_MS);
-      const outcome = keyed.post('execution', submission).then(
-        ({ status }) => `answered ${status}`,
-        () => 'lost',
-      );
-      await eventually(async () => (await known()).length === 1);
-      await host.crash();
-      expect(await outcome).toBe('lost');
-      database.setDelay(0);
-      await host.start();
-      const repeat = await submit(api, key);
-      expect([idOf(repeat), repeat.headers[REPEATED]]).toEqual([(await known())[0], 'true']);
-      expect(await listed(api)).toEqual(await known());
-    } finally {
-      await db.close();
-    }
   });
 });

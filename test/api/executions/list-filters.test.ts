@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { addExecutions, type ExecutionRow } from '../../support/fixtures/execution-rows.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, bothGroups, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
 const ADMIN = 1;
 const ANN = 2;
@@ -31,7 +31,7 @@ const rows = [
 ];
 const seconds = (time: number) => (T + time) / 1_000;
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(bothGroups, (host, { variant }) => {
   const clientOf = (...credentials: Parameters<typeof basic>) =>
     new HttpClient(() => host().url(), basic(...credentials));
   const admin = clientOf('admin', ADMIN_PASSWORD);

@@ -11,12 +11,12 @@ import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const MIB = 1024 * 1024;
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
   let tests = 0;

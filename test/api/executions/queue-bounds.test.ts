@@ -6,7 +6,7 @@ import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { everySetup, type Host, hosts, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
+import { eitherGroup, type Host, hosts, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
 
 const PASSWORD = 'long enough secret';
 
@@ -28,7 +28,7 @@ describe('executions that wait', () => {
   const bounds = { BERTH_MAX_WAITING: '4', BERTH_MAX_WAITING_PER_USER: '3' };
 
   onHosts(
-    everySetup(),
+    eitherGroup,
     (host, { variant }) => {
       const alice = clientOf(host, 'alice');
       const bob = clientOf(host, 'bob');

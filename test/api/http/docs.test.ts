@@ -5,7 +5,7 @@ import { openApiDocument } from '../../../control-plane/http/openapi/document.ts
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import { HttpClient } from '../../support/clients/http-client.ts';
-import { everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { bothGroups, type Group, onHosts } from '../../support/hosts/hosts.ts';
 
 const documentOf = (name: Group) => {
   const variant: Variant = variants[name];
@@ -13,7 +13,7 @@ const documentOf = (name: Group) => {
   return openApiDocument(variant, variant.documentedAs);
 };
 
-onHosts(everySetup(), (host, { variant }) => {
+onHosts(bothGroups, (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
 
   test('H180: the document is valid OpenAPI 3.1 of the group, and is public', async () => {

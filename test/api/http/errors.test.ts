@@ -5,12 +5,12 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
+import { bothGroups, onHosts } from '../../support/hosts/hosts.ts';
 
 const MIB = 1024 * 1024;
 
 onHosts(
-  everySetup(),
+  bothGroups,
   (host, { variant }) => {
     const anonymous = new HttpClient(() => host().url());
     const api = new ApiClient(host);

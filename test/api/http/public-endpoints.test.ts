@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HttpClient } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 
 const isTimeOrNull = (value: unknown) => value === null || typeof value === 'number';
 /** Null on Node, which never sleeps (C233). */
@@ -9,7 +9,7 @@ const isAwakeOrNull = (value: unknown): boolean =>
   value === null ||
   Object.values((value as { coordinator: object }).coordinator).every((one) => typeof one === 'number');
 
-onHosts(everySetup(), (host) => {
+onHosts(eitherGroup, (host) => {
   const client = new HttpClient(() => host().url());
 
   test('H10: info returns release, deployment, format and API version, and is public', async () => {

@@ -1,15 +1,14 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { PAGE } from '../../support/clients/web-client.ts';
-import { startNodeHost } from '../../support/hosts/host-node.ts';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hosts, onHosts, startHost } from '../../support/hosts/hosts.ts';
 
 const HTTPS = { 'x-forwarded-proto': 'https' };
 const PATHS = ['info', 'login', 'execution/999', '/login', '/executions', '/nothing', '/healthz', '/docs'];
 
 async function behindProxy(settings: Record<string, string> = {}): Promise<HttpClient> {
   const env = { BERTH_TRUST_PROXY: 'on', ...settings };
-  const host = await startNodeHost({ variant: 'B', deployment: 'test', adminPassword: ADMIN_PASSWORD, env });
+  const host = await startHost({ kind: 'node', variant: 'B' }, env);
   onTestFinished(() => host.stop());
   return new HttpClient(() => host.url());
 }

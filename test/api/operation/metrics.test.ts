@@ -4,7 +4,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, everySetup, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, eitherGroup, hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const PASSWORD = 'long enough secret';
@@ -17,7 +17,7 @@ const valueIn = (text: string, sample: string): number | undefined => {
   return line === undefined ? undefined : Number(line.slice(sample.length + 1));
 };
 
-onHosts(everySetup(), (host, { kind }) => {
+onHosts(eitherGroup, (host, { kind }) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
   const read = async () => (await admin.get('/metrics')).text;

@@ -39,15 +39,18 @@ export async function startHostInProcess(options: HostOptions): Promise<Host> {
     output += `${line}\n`;
   };
   const surroundings = { log: logTo(print), print, passwordCost: passwordCostIn(options.env ?? {}), webFile };
+  let isRunning = false;
   let berth: SelfHosted;
   let sockets: Set<Socket>;
   const start = async () => {
     berth = await startSelfHosted(config, surroundings);
     sockets = socketsOf(berth.server);
     documentedAt(berth.url, options.variant);
+    isRunning = true;
   };
   const crash = async () => {
     undocumentedAt(berth.url);
+    isRunning = false;
     berth.coordinator.stop();
     const closed = new Promise((done) => berth.server.close(done));
     for (const socket of sockets) socket.destroy();
@@ -64,7 +67,8 @@ export async function startHostInProcess(options: HostOptions): Promise<Host> {
     crash,
     start,
     async stop() {
-      await crash();
+      undocumentedAt(berth.url);
+      if (isRunning) await berth.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -57,8 +57,15 @@ export const hostsOf = (variant: Group): readonly Setup[] => [
 /** Both hosts with group B, for features that group A lacks. */
 export const hosts: readonly Setup[] = hostsOf('B');
 
-/** Both hosts with both groups. The other variants have suites of their own. */
-export const everySetup = (): readonly Setup[] => [...hosts, ...hostsOf('A')];
+/** Both hosts with both groups, for suites whose answers differ between them. */
+export const bothGroups: readonly Setup[] = [...hosts, ...hostsOf('A')];
+
+/** The same for suites whose answers hardly differ: in process, group B speaks for both. */
+export const eitherGroup: readonly Setup[] = REAL ? bothGroups : hosts;
+
+/** Without real hosts, those that run in this process. */
+export const onlyHere = (setups: readonly Setup[]): readonly Setup[] =>
+  REAL ? setups : setups.filter(({ kind }) => kind === 'node');
 
 export const ADMIN_PASSWORD = 'correct: horse';
 
@@ -123,8 +130,7 @@ export function onHosts(
   suite: (host: () => Host, setup: Setup) => void,
   env: Record<string, string> = {},
 ): void {
-  const here = REAL ? setups : setups.filter(({ kind }) => kind === 'node');
-  describe.each(here)('$kind, group $variant', (setup) => {
+  describe.each(onlyHere(setups))('$kind, group $variant', (setup) => {
     let started: Host | undefined;
     beforeAll(async () => {
       started = await startHost(setup, env);

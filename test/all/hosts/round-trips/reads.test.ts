@@ -1,15 +1,15 @@
 /** Round trips of reads to a libSQL server far away. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
-import { type DistantDatabase, startDistantDatabase } from '../../support/hosts/distant-database.ts';
-import { ADMIN_PASSWORD, everySetup, type Host, startHost } from '../../support/hosts/hosts.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { sessionOf, WebClient } from '../../../support/clients/web-client.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { type DistantDatabase, startDistantDatabase } from '../../../support/hosts/distant-database.ts';
+import { ADMIN_PASSWORD, eitherGroup, type Host, startHost } from '../../../support/hosts/hosts.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const DELAY_MS = 50;
 
-describe.each(everySetup())('$kind, group $variant', (setup) => {
+describe.each(eitherGroup)('$kind, group $variant', (setup) => {
   let database: DistantDatabase;
   let host: Host;
   let id: number;

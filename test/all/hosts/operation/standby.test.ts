@@ -1,21 +1,21 @@
 /** Two control planes on Node with one libSQL server: what the one that waits serves, and its takeover. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
-import { claimEpoch } from '../../../control-plane/store/db/epoch.ts';
-import { migrate } from '../../../control-plane/store/schema/migrate.ts';
-import { migrations } from '../../../control-plane/store/schema/migrations.ts';
-import { closeCodes } from '../../../shared/protocol/close.ts';
-import { askToRegister, enrol, newAgentKey, proofOf, refusalOf } from '../../support/agents/enrolment.ts';
-import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
-import { emptyDatabase, openDatabase } from '../../support/hosts/databases.ts';
-import { startNodeHost } from '../../support/hosts/host-node.ts';
-import { ADMIN_PASSWORD, type Host } from '../../support/hosts/hosts.ts';
-import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
+import { claimEpoch } from '../../../../control-plane/store/db/epoch.ts';
+import { migrate } from '../../../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../../../control-plane/store/schema/migrations.ts';
+import { closeCodes } from '../../../../shared/protocol/close.ts';
+import { askToRegister, enrol, newAgentKey, proofOf, refusalOf } from '../../../support/agents/enrolment.ts';
+import { ScriptedAgent } from '../../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { WebClient } from '../../../support/clients/web-client.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { emptyDatabase, openDatabase } from '../../../support/hosts/databases.ts';
+import { startNodeHost } from '../../../support/hosts/host-node.ts';
+import { ADMIN_PASSWORD, type Host } from '../../../support/hosts/hosts.ts';
+import { type Sqld, startSqld } from '../../../support/hosts/sqld.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 let database: Sqld;
 let active: Host;

@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ConfigError, readNodeConfig } from '../../../control-plane/config.ts';
-import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import { type Directory, openDirectory } from '../../../control-plane/directory/ldap-directory.ts';
-import { ldapConfigOf } from '../../../control-plane/directory/ldap-settings.ts';
-import { makeAuthority } from '../../support/directory/authority.ts';
-import { BASE, DirectoryServer, PEOPLE, READER } from '../../support/directory/directory-server.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { ConfigError, readNodeConfig } from '../../../../control-plane/config.ts';
+import { OperationError } from '../../../../control-plane/core/model/errors.ts';
+import { type Directory, openDirectory } from '../../../../control-plane/directory/ldap-directory.ts';
+import { ldapConfigOf } from '../../../../control-plane/directory/ldap-settings.ts';
+import { makeAuthority } from '../../../support/directory/authority.ts';
+import { BASE, DirectoryServer, PEOPLE, READER } from '../../../support/directory/directory-server.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 /** Names that would be more than a name if they were not escaped. */
 const HOSTILE = [

@@ -1,10 +1,10 @@
 /** Users of `ldap`: a directory and a control plane on Node for all tests but the last, on a Worker. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AccountClient, plain } from '../../support/clients/account-client.ts';
-import { basic } from '../../support/clients/http-client.ts';
-import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
-import { DirectoryServer, GROUPS, PEOPLE, READER } from '../../support/directory/directory-server.ts';
-import { type Host, startHost } from '../../support/hosts/hosts.ts';
+import { AccountClient, plain } from '../../../support/clients/account-client.ts';
+import { basic } from '../../../support/clients/http-client.ts';
+import { sessionOf, WebClient } from '../../../support/clients/web-client.ts';
+import { DirectoryServer, GROUPS, PEOPLE, READER } from '../../../support/directory/directory-server.ts';
+import { type Host, startHost } from '../../../support/hosts/hosts.ts';
 
 const NATIVE = '/native/api/0.7';
 const PASSWORD = 'words of the directory';

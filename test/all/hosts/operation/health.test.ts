@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { startNodeHost } from '../../support/hosts/host-node.ts';
-import { ADMIN_PASSWORD, everySetup, type Host, onHosts } from '../../support/hosts/hosts.ts';
-import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
-import { startWorkerdHost } from '../../support/hosts/workerd/host-workerd.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { startNodeHost } from '../../../support/hosts/host-node.ts';
+import { ADMIN_PASSWORD, eitherGroup, type Host, onHosts } from '../../../support/hosts/hosts.ts';
+import { type Sqld, startSqld } from '../../../support/hosts/sqld.ts';
+import { startWorkerdHost } from '../../../support/hosts/workerd/host-workerd.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
-onHosts(everySetup(), (host) => {
+onHosts(eitherGroup, (host) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
 

@@ -1,14 +1,14 @@
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { askToRegister, newAgentKey } from '../../support/agents/enrolment.ts';
-import { registeredHost, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { openDatabase } from '../../support/hosts/databases.ts';
-import { type Host, startHost } from '../../support/hosts/hosts.ts';
-import { startProgram } from '../../support/hosts/process.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { askToRegister, newAgentKey } from '../../../support/agents/enrolment.ts';
+import { registeredHost, ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { openDatabase } from '../../../support/hosts/databases.ts';
+import { type Host, startHost } from '../../../support/hosts/hosts.ts';
+import { startProgram } from '../../../support/hosts/process.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 let host: Host;
 let folder: string;

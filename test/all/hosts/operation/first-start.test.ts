@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { sourcePath, startProgram } from '../../support/hosts/process.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { sourcePath, startProgram } from '../../../support/hosts/process.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 /** Returns how to start control planes on one new folder. */
 async function starter() {

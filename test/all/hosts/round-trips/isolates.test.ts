@@ -1,10 +1,10 @@
 /** Sessions and tokens on several isolates of workerd, each with its own memory of what it has seen. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { sessionOf } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
-import { type LimitedWorkerd, startLimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { sessionOf } from '../../../support/clients/web-client.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD } from '../../../support/hosts/hosts.ts';
+import { type LimitedWorkerd, startLimitedWorkerd } from '../../../support/hosts/workerd/limited-workerd.ts';
 
 const ISOLATES = 3;
 const ROUNDS = 5;

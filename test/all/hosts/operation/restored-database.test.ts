@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
-import { hosts, onHosts } from '../../support/hosts/hosts.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
+import { hosts, onHosts } from '../../../support/hosts/hosts.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 /** A service of an execution that the database does not have. */
 const unknownStart = { service: 500, generation: 3 };

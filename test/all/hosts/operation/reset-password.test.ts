@@ -1,12 +1,12 @@
 /** `npm run reset-password`, beside a control plane that runs. */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { sessionOf } from '../../support/clients/web-client.ts';
-import { addUser, enableUser } from '../../support/fixtures/users.ts';
-import { startNodeHost } from '../../support/hosts/host-node.ts';
-import { type Group, type Host, onHosts } from '../../support/hosts/hosts.ts';
-import { startProgram } from '../../support/hosts/process.ts';
-import { startSqld } from '../../support/hosts/sqld.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { sessionOf } from '../../../support/clients/web-client.ts';
+import { addUser, enableUser } from '../../../support/fixtures/users.ts';
+import { startNodeHost } from '../../../support/hosts/host-node.ts';
+import { type Group, type Host, onHosts } from '../../../support/hosts/hosts.ts';
+import { startProgram } from '../../../support/hosts/process.ts';
+import { startSqld } from '../../../support/hosts/sqld.ts';
 
 async function reset(env: Record<string, string>, ...args: string[]) {
   const program = startProgram(['control-plane/reset-password.ts', ...args], { env });

@@ -1,18 +1,18 @@
 /** Round trips of changes to a libSQL server far away, and what ends a session or token meanwhile. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AccountClient } from '../../support/clients/account-client.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
-import { type DistantDatabase, startDistantDatabase } from '../../support/hosts/distant-database.ts';
-import { ADMIN_PASSWORD, everySetup, type Host, startHost } from '../../support/hosts/hosts.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { AccountClient } from '../../../support/clients/account-client.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { WebClient } from '../../../support/clients/web-client.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { type DistantDatabase, startDistantDatabase } from '../../../support/hosts/distant-database.ts';
+import { ADMIN_PASSWORD, eitherGroup, type Host, startHost } from '../../../support/hosts/hosts.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const DELAY_MS = 50;
 const PASSWORD = 'a fair password';
 const submission = { name: 'x', application: application(service()) };
 
-describe.each(everySetup())('$kind, group $variant', (setup) => {
+describe.each(eitherGroup)('$kind, group $variant', (setup) => {
   let database: DistantDatabase;
   let host: Host;
   const anonymous = new HttpClient(() => host.url());

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { freePort } from '../../support/hosts/port.ts';
-import { sourcePath, startProgram } from '../../support/hosts/process.ts';
+import { freePort } from '../../../support/hosts/port.ts';
+import { sourcePath, startProgram } from '../../../support/hosts/process.ts';
 
 /** `npm run dev` bundles the Worker before its agent looks for an engine: 8 s of processor time. */
 const END_MS = 60_000;

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
-import { hosts, onHosts } from '../../support/hosts/hosts.ts';
-import { freePort } from '../../support/hosts/port.ts';
-import { eventually } from '../../support/tools/eventually.ts';
-import { complaintsOf, ensurePrometheus, PrometheusServer } from '../../support/tools/prometheus.ts';
+import { ScriptedAgent } from '../../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { hosts, onHosts } from '../../../support/hosts/hosts.ts';
+import { freePort } from '../../../support/hosts/port.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+import { complaintsOf, ensurePrometheus, PrometheusServer } from '../../../support/tools/prometheus.ts';
 
 const INSTALL_MS = 180_000;
 const TOKEN = 'a-token-of-the-scraper';
@@ -47,7 +47,7 @@ onHosts(
     // On workerd nothing is known of the process.
     if (kind === 'workerd') return;
     test('H452: every metric of release/deploy/grafana.json is one that is exposed', async () => {
-      const path = resolve(import.meta.dirname, '../../../release/deploy/grafana.json');
+      const path = resolve(import.meta.dirname, '../../../../release/deploy/grafana.json');
       const dashboard = JSON.parse(await readFile(path, 'utf8')) as { panels: Panel[] };
       const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
       const named = new Set(expressions.flatMap((expr) => expr.match(/\b(berth|process)_\w+/g) ?? []));

@@ -2,14 +2,14 @@
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
-import { RestClient } from '../../support/clients/rest-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
-import { type MortalHost, startMortalHost } from '../../support/hosts/workerd/host-mortal.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { type Assignment, keyOf } from '../../../../shared/protocol/assignment.ts';
+import { ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
+import { RestClient } from '../../../support/clients/rest-client.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD } from '../../../support/hosts/hosts.ts';
+import { type MortalHost, startMortalHost } from '../../../support/hosts/workerd/host-mortal.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 /** The first two share gateway 0, the others gateway 1. */
 const NAMES = ['one', 'two', 'three', 'four'] as const;

@@ -1,10 +1,10 @@
 /** Logins while others guess as fast as they can. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { addUser, passLoginDelays } from '../../support/fixtures/users.ts';
-import { hosts, onHosts } from '../../support/hosts/hosts.ts';
-import { USUAL_PASSWORD_COST } from '../../support/hosts/password-cost.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { addUser, passLoginDelays } from '../../../support/fixtures/users.ts';
+import { hosts, onHosts } from '../../../support/hosts/hosts.ts';
+import { USUAL_PASSWORD_COST } from '../../../support/hosts/password-cost.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const GUESSES = 540;
 /** Hashes that may be calculated between a login's arrival and its answer: far fewer than guesses wait. */

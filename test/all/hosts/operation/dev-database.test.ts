@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../support/hosts/port.ts';
-import { type Program, startProgram } from '../../support/hosts/process.ts';
+import { freePort } from '../../../support/hosts/port.ts';
+import { type Program, startProgram } from '../../../support/hosts/process.ts';
 
 let program: Program;
 let folder: string;

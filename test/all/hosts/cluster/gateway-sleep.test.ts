@@ -1,12 +1,12 @@
 /** Gateways and the coordinator on workerd that sleep while nothing is under way. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { outdateCoordinator } from '../../../control-plane/store/db/epoch.ts';
-import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
-import { type MortalHost, startMortalHost } from '../../support/hosts/workerd/host-mortal.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { outdateCoordinator } from '../../../../control-plane/store/db/epoch.ts';
+import type { Assignment } from '../../../../shared/protocol/assignment.ts';
+import { ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
+import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { type MortalHost, startMortalHost } from '../../../support/hosts/workerd/host-mortal.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 /** The runtime lets a gateway sleep that has had no work for 10 s. */
 const ASLEEP_MS = 13_000;

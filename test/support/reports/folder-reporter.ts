@@ -1,0 +1,96 @@
+/**
+ * Reports a run of vitest for people: a line for each folder when its last file ends, failures in full at the
+ * end, and the slowest files.
+ */
+import { relative, resolve } from 'node:path';
+import { BaseReporter, type TestModule, type TestSpecification } from 'vitest/node';
+
+export interface Counts {
+  passed: number;
+  failed: number;
+}
+
+interface Folder extends Counts {
+  /** Files that have not ended. */
+  left: number;
+  /** Sum over its files; two files often run at the same time. */
+  ms: number;
+}
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const SLOWEST = 10;
+
+export class FolderReporter extends BaseReporter {
+  readonly total: Counts = { passed: 0, failed: 0 };
+  readonly #folders = new Map<string, Folder>();
+  readonly #files: { path: string; ms: number }[] = [];
+
+  constructor() {
+    super({ isTTY: false });
+  }
+
+  override onInit(vitest: Parameters<BaseReporter['onInit']>[0]): void {
+    this.ctx = vitest;
+  }
+
+  override onTestRunStart(specifications: readonly TestSpecification[]): void {
+    super.onTestRunStart(specifications);
+    for (const { moduleId, project } of specifications) this.#folderOf(moduleId, project.name).left += 1;
+  }
+
+  override onTestModuleEnd(module: TestModule): void {
+    const name = folderName(module.moduleId, module.project.name);
+    const folder = this.#folderOf(module.moduleId, module.project.name);
+    const counts = countsOf(module);
+    const { duration, collectDuration, setupDuration } = module.diagnostic();
+    const ms = duration + collectDuration + setupDuration;
+    this.#files.push({ path: relative(ROOT, module.moduleId), ms });
+    for (const sum of [folder, this.total]) {
+      sum.passed += counts.passed;
+      sum.failed += counts.failed;
+    }
+    folder.ms += ms;
+    folder.left -= 1;
+    if (counts.failed > 0) this.log(`  FAILED  ${relative(ROOT, module.moduleId)}`);
+    if (folder.left > 0) return;
+    const failed = folder.failed > 0 ? `, ${folder.failed} FAILED` : '';
+    this.log(`${seconds(folder.ms)}  ${name.padEnd(32)} ${folder.passed} passed${failed}`);
+  }
+
+  /** Errors outside of tests, such as an unhandled rejection, count as one failure. */
+  override reportSummary(files: Parameters<BaseReporter['reportSummary']>[0], errors: unknown[]): void {
+    if (errors.length > 0) this.total.failed += 1;
+    super.reportSummary(files, errors);
+  }
+
+  override reportTestSummary(): void {
+    const slowest = this.#files.sort((a, b) => b.ms - a.ms).slice(0, SLOWEST);
+    this.log('\nThe slowest files:');
+    for (const { path, ms } of slowest) this.log(`${seconds(ms)}  ${path}`);
+  }
+
+  #folderOf(moduleId: string, project: string): Folder {
+    const name = folderName(moduleId, project);
+    const folder = this.#folders.get(name) ?? { passed: 0, failed: 0, left: 0, ms: 0 };
+    this.#folders.set(name, folder);
+    return folder;
+  }
+}
+
+/** A file that fails without a failed test, for example at its import or set-up, counts as one failure. */
+function countsOf(module: TestModule): Counts {
+  const states = [...module.children.allTests()].map((test) => test.result().state);
+  const failed = states.filter((state) => state === 'failed').length;
+  const passed = states.filter((state) => state === 'passed').length;
+  return { passed, failed: failed || Number(module.state() === 'failed') };
+}
+
+/** Files of test/api run in two projects: in process, and on real hosts. */
+function folderName(moduleId: string, project: string): string {
+  const [, kind = '', ...rest] = relative(ROOT, moduleId).split('/');
+  const depth = kind === 'all' ? 2 : 1;
+  const folder = ['test', kind, ...rest.slice(0, Math.min(depth, rest.length - 1))].join('/');
+  return project === 'hosts' && kind !== 'all' ? `${folder} (real hosts)` : folder;
+}
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1).padStart(8)} s`;
