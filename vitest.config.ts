@@ -53,6 +53,7 @@ export default defineConfig({
       }),
       project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
       project('cli', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
+      project('smoke', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED, testTimeout: 300_000 }),
       project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED }),
       project('engine', {
         ...{ ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED },
