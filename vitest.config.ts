@@ -54,7 +54,11 @@ export default defineConfig({
       project('api', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
       project('cli', { ...before(WORKER, PROGRAMS), ...inPairs(2), ...SHARED }),
       project('smoke', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED, testTimeout: 300_000 }),
-      project('contract', { ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED }),
+      project('contract', { ...inPairs(3), ...SHARED, exclude: ['test/contract/engine/**'] }),
+      project('contract-engine', {
+        include: ['test/contract/engine/**/*.test.ts'],
+        ...{ ...before(ENGINE), ...inPairs(3), ...SHARED },
+      }),
       project('engine', {
         ...{ ...before(ENGINE, PROGRAMS), ...inPairs(3), ...SHARED },
         include: ['test/all/engine/**/*.test.ts'],

@@ -146,9 +146,9 @@ async function runTests(): Promise<Counts> {
   const kinds = engine
     ? [
         ['unit', 'browser', 'api', 'cli', 'hosts'],
-        ['contract', 'engine', 'e2e', 'simulation', 'e2e-alone'],
+        ['smoke', 'contract', 'contract-engine', 'engine', 'e2e', 'simulation', 'e2e-alone'],
       ]
-    : [['unit', 'simulation']];
+    : [['unit', 'contract', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
   const runs = kinds.map((projects, n) => runVitest(projects, reports[n] ?? '', n === 0));
   const counts = { passed: 0, failed: 0 };

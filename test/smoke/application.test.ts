@@ -47,7 +47,8 @@ test('C7, C9, H38, H41, P106: services start in order and reach each other by DN
     { name: 'hello', port_number: 7001, protocol: 'tcp' as const, url_template: 'tcp://{ip_port}' },
   ];
   // Start orders only order the starts, so the client waits until the store listens.
-  const client = 'until nc {dns_name#store0} 7000; do sleep 0.1; done; nc -l -p 7001 -e echo hello; echo last';
+  const client =
+    'until nc {dns_name#store0} 7000; do sleep 0.1; done; nc -l -p 7001 -e echo hello; echo last';
   const id = await api.submit(
     application(
       script(client, { startup_order: 1, ports }),
@@ -132,8 +133,7 @@ test('C11, H45: a service other than a monitor whose container is killed and rem
     eventually(async () => {
       const all = await berth.containersOf(id);
       const found = all.find(
-        ({ Names, Labels }) =>
-          Names[0]?.startsWith('/worker0') && Labels['berth.generation'] === generation,
+        ({ Names, Labels }) => Names[0]?.startsWith('/worker0') && Labels['berth.generation'] === generation,
       );
       const container = docker.getContainer(String(found?.Id));
       return (await container.logs({ stdout: true })).includes('life') && container;
