@@ -73,7 +73,8 @@ describe('a command', () => {
       lines.push(event),
     );
     expect(lines).toEqual(['command.left']);
-    expect(await sleeps()).toEqual(['sleep 513', 'sleep 600']);
+    // A process that was killed may take a moment to go.
+    await eventually(async () => expect(await sleeps()).toEqual(['sleep 513', 'sleep 600']));
     expect(await readdir(folder)).toEqual([]);
   });
   test('P254: a command gets its input, gives both of its outputs apart, and ends with its exit code', async () => {

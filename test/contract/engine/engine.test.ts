@@ -228,7 +228,10 @@ describe('a container as the engine reports it', () => {
       Privileged: false,
       Init: true,
     });
-    expect(Config).toMatchObject({ Hostname: assignment().name, Labels: { 'berth.deployment': deployment } });
+    expect(Config).toMatchObject({
+      Hostname: assignment().name,
+      Labels: { 'berth.deployment': deployment, 'berth.owner': assignment().owner },
+    });
   });
   test('P290: the engine publishes no port with publish: false, and the container is reached on its own address', async () => {
     const ports = [

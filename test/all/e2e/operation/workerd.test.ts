@@ -19,12 +19,6 @@ beforeAll(async () => {
 
 afterAll(() => berth.close());
 
-test('H51: the error of a failing service is reported', async () => {
-  const id = await berth.api.submit(application(script('exit 3')));
-  const { error_message } = await berth.api.waitFor(id, 'error');
-  expect(error_message).toBe('service main0 ended with exit code 3');
-});
-
 test('P220, P221, H579: a container has the values of secrets in its environment, and nothing that Berth writes has them', () =>
   checkSecretEnvironment(berth));
 
