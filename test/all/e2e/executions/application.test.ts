@@ -1,4 +1,5 @@
 /** What an application receives: environment and secrets. */
+import { mkdir, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   checkSecretEnvironment,
@@ -8,14 +9,22 @@ import {
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 let berth: Berth;
+let workspaces: string;
 const secrets = secretSettings();
 
 beforeAll(async () => {
-  berth = await startBerth({ deployment: 'e2e-application', env: secrets });
+  workspaces = await scratchFolder('berth-workspaces-');
+  await mkdir(`${workspaces}/admin`);
+  const env = { ...secrets, BERTH_AGENT_WORKSPACE_ROOT: workspaces };
+  berth = await startBerth({ deployment: 'e2e-application', env });
 });
-afterAll(() => berth.close());
+afterAll(async () => {
+  await berth.close();
+  await rm(workspaces, { recursive: true, force: true });
+});
 
 test('C24: a container has the whole environment, with the variables of the description replaced', async () => {
   const { api } = berth;
