@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** A project for each kind of test. `npm test` runs those above the line, `npm run test:all` all (test/README.md). */
+/** A project for each kind of test: first those of `npm test`, then those of `npm run test:all` alone. */
 const project = (name: string, folder: string | string[], options: Record<string, unknown> = {}) => ({
   extends: true as const,
   test: { name, include: [folder].flat().map((path) => `${path}/**/*.test.ts`), ...options },
@@ -30,7 +30,9 @@ export default defineConfig({
       project('api', 'test/api', { ...SHARED, ...inPairs(1) }),
       project('cli', 'test/cli', { ...SHARED, ...inPairs(1) }),
       project('simulation', 'test/simulation', { testTimeout: 900_000, maxConcurrency: 2, ...inPairs(2) }),
-      project('contract', 'test/contract', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...inPairs(1) }),
+      project('contract', 'test/contract/{database,store,shop}', { ...SHARED, ...inPairs(1) }),
+      project('contract-engine', 'test/contract/engine', { globalSetup: ENGINE, ...SHARED, ...inPairs(1) }),
+      project('smoke', 'test/smoke', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...inPairs(1) }),
       // Only in test:all.
       project('hosts', ['test/api', 'test/cli', 'test/all/hosts'], {
         ...{ globalSetup: [WORKER, PROGRAMS], ...SHARED, ...REAL, ...inPairs(3) },

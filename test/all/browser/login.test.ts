@@ -1,18 +1,7 @@
 import { expect, test } from 'vitest';
 import { onSites } from '../../support/browser/browser.ts';
-import { PASSWORD } from '../../support/rigs/berth.ts';
 
 onSites('login', (site) => {
-  test('W1: an anonymous visitor logs in and then gets the requested page', async () => {
-    const page = await site().visit('/executions?state=running', { as: null });
-    expect(new URL(page.url()).pathname).toBe('/login');
-    await page.getByLabel('User name').fill('admin');
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
-    expect(new URL(page.url()).search).toBe('?state=running');
-  });
-
   test('W2: a wrong password is reported, and the user name stays', async () => {
     const page = await site().visit('/login', { as: null, expected: /401/ });
     await page.getByLabel('User name').fill('admin');

@@ -10,30 +10,6 @@ onSites('shop', (site) => {
   /** The execution that a page belongs to. */
   const idIn = (url: string): number => Number(/\/executions\/(\d+)$/.exec(new URL(url).pathname)?.[1]);
 
-  test('W73, W75: an application is found by typing, filled in, started, and runs', async () => {
-    const page = await site().visit('/shop');
-    await page.getByLabel('Find an application').fill('greets');
-    await page.getByText('1 found').waitFor();
-    expect(await page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual(['Hello']);
-    await page.getByRole('link', { name: 'Hello' }).click();
-    await page.getByLabel('Name of the execution').fill('from the shop');
-    await page.getByLabel('Greeting').fill('<b>Hi</b>, {user_name}');
-    await page.getByRole('button', { name: 'Start', exact: true }).click();
-    await page.waitForURL(/\/executions\/\d+$/);
-    const { api } = site().berth;
-    const { id, name } = await api.waitFor(idIn(page.url()), 'running');
-    expect(name).toBe('from the shop');
-    const answer = await eventually(async () => {
-      const [[, url] = ['', '']] = await api.endpoints(id);
-      return fetch(url).then(
-        (response) => response.text(),
-        () => undefined,
-      );
-    });
-    expect(answer).toBe('<b>Hi</b>, admin\n');
-    await api.endAll();
-  });
-
   test('W74, W78, W108: slider, number and unit follow each other, and survive an expired session', async () => {
     const page = await site().visit('/shop/elastic-batch-0');
     const memory = page.getByLabel('Memory of a worker', { exact: true });

@@ -29,7 +29,7 @@ export const FLAGS = [
   '--host-resolver-rules=MAP *.test 127.0.0.1',
 ];
 /** Timeout of each step of a test. */
-const TIMEOUT_MS = 45_000;
+const TIMEOUT_MS = 60_000;
 
 /** Characters of a page that a failed test prints. */
 const MAX_SHOWN = 2_000;

@@ -3,7 +3,7 @@
  * end, and the slowest files.
  */
 import { relative, resolve } from 'node:path';
-import { BaseReporter, type TestModule, type TestSpecification } from 'vitest/node';
+import { DefaultReporter, type TestModule, type TestSpecification } from 'vitest/node';
 
 export interface Counts {
   passed: number;
@@ -20,16 +20,16 @@ interface Folder extends Counts {
 const ROOT = resolve(import.meta.dirname, '../../..');
 const SLOWEST = 10;
 
-export class FolderReporter extends BaseReporter {
+export class FolderReporter extends DefaultReporter {
   readonly total: Counts = { passed: 0, failed: 0 };
   readonly #folders = new Map<string, Folder>();
   readonly #files: { path: string; ms: number }[] = [];
 
   constructor() {
-    super({ isTTY: false });
+    super({ isTTY: false, summary: false });
   }
 
-  override onInit(vitest: Parameters<BaseReporter['onInit']>[0]): void {
+  override onInit(vitest: Parameters<DefaultReporter['onInit']>[0]): void {
     this.ctx = vitest;
   }
 
@@ -58,7 +58,7 @@ export class FolderReporter extends BaseReporter {
   }
 
   /** Errors outside of tests, such as an unhandled rejection, count as one failure. */
-  override reportSummary(files: Parameters<BaseReporter['reportSummary']>[0], errors: unknown[]): void {
+  override reportSummary(files: Parameters<DefaultReporter['reportSummary']>[0], errors: unknown[]): void {
     if (errors.length > 0) this.total.failed += 1;
     super.reportSummary(files, errors);
   }

@@ -116,7 +116,7 @@ test('H550: only the entry on Node loads the directory and its library, and only
     [...reached].filter((path) => files.get(path)?.imports.some((one) => one.package === 'ldapts')),
   ).toEqual([]);
   const loads = sources.filter(({ code }) => code.includes("'./directory/ldap-directory.ts'"));
-  expect(loads.map(({ path }) => path)).toEqual(['control-plane/node.ts']);
+  expect(loads.map(({ path }) => path)).toEqual(['control-plane/self-hosted.ts']);
   expect(loads[0]?.code).toContain("await import('./directory/ldap-directory.ts')");
 });
 

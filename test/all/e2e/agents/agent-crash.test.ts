@@ -26,41 +26,6 @@ async function restartAgent(): Promise<void> {
 const ids = async (execution: number): Promise<string[]> =>
   (await berth.containersOf(execution)).map(({ Id }) => Id);
 
-/** Number of lines that each container has written, according to the engine. */
-const linesOf = (containers: string[]): Promise<number[]> =>
-  Promise.all(
-    containers.map(async (id) => {
-      const output = await berth.docker.getContainer(id).logs({ stdout: true });
-      return output.toString().split('\n').length;
-    }),
-  );
-
-const COUNTING = 'i=0; while true; do echo $i; i=$((i+1)); sleep 0.01; done';
-
-test('P5, H45: a restarted agent stops and duplicates nothing after it was killed, and the log has no gap', async () => {
-  const { api } = berth;
-  const id = await api.submit(application(script(COUNTING, { total_count: 2, essential_count: 2 })));
-  await api.waitFor(id, 'running');
-  const [first = 0, second = 0] = (await api.execution(id)).services;
-  // One subscriber is connected before the kill and stays, the other begins after it.
-  const early = (await api.openLog(first)).text();
-  const before = await ids(id);
-  expect(before).toHaveLength(2);
-  await agent.kill();
-  await restartAgent();
-  const late = (await api.openLog(second)).text();
-  expect((await ids(id)).sort()).toEqual(before.sort());
-  expect((await api.execution(id)).status).toBe('running');
-  await eventually(async () => (await linesOf(before)).every((count) => count > 50));
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
-  for (const text of [await early, await late]) {
-    const lines = text.trimEnd().split('\n');
-    expect(lines.length).toBeGreaterThan(50);
-    expect(lines).toEqual(lines.map((_, at) => String(at)));
-  }
-});
-
 test('P5: an agent killed at any moment of a start starts the container once', {
   timeout: 60_000,
 }, async () => {
@@ -138,26 +103,6 @@ test('C10: a monitor whose container is removed by hand ends the execution as er
   const { error_message } = await api.waitFor(id, 'error');
   expect(error_message).toMatch(/main0/);
   expect(await api.logText(id)).toBe('life\n');
-});
-
-test('C11: another service whose container is removed by hand is started again', async () => {
-  const { api, docker } = berth;
-  const worker = service({ name: 'worker', monitor: false, command: 'sleep 1000' });
-  const id = await api.submit(application(service({ command: 'sleep 1000' }), worker));
-  await api.waitFor(id, 'running');
-  const of = async (name: string) =>
-    (await berth.containersOf(id)).filter(({ Names }) => Names[0]?.startsWith(`/${name}`));
-  const [container] = await of('worker0');
-  await docker.getContainer(String(container?.Id)).remove({ force: true });
-  await eventually(async () => {
-    const [again] = await of('worker0');
-    expect(again?.Labels['berth.generation']).toBe('2');
-    expect(again?.State).toBe('running');
-    return true;
-  });
-  expect((await api.execution(id)).status).toBe('running');
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
 });
 
 test('P6: an unassigned container of this deployment is removed, and a container of another deployment is not', async () => {

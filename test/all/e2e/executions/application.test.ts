@@ -1,89 +1,29 @@
-/** What an application receives: start order, names, ports, environment, limits. */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+/** What an application receives: environment and secrets. */
+import { mkdir, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   checkSecretEnvironment,
   checkSecretFiles,
   secretSettings,
 } from '../../../support/engines/secret-check.ts';
-import { application, script, service } from '../../../support/fixtures/descriptions.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
-const MIB = 2 ** 20;
 let berth: Berth;
-let volumes: string;
+let workspaces: string;
 const secrets = secretSettings();
 
 beforeAll(async () => {
-  volumes = await scratchFolder('berth-volumes-');
-  await mkdir(`${volumes}/admin`);
-  const folders = { BERTH_AGENT_VOLUME_ROOTS: volumes, BERTH_AGENT_WORKSPACE_ROOT: volumes };
-  const env = { ...folders, ...secrets };
+  workspaces = await scratchFolder('berth-workspaces-');
+  await mkdir(`${workspaces}/admin`);
+  const env = { ...secrets, BERTH_AGENT_WORKSPACE_ROOT: workspaces };
   berth = await startBerth({ deployment: 'e2e-application', env });
 });
-
 afterAll(async () => {
   await berth.close();
-  await rm(volumes, { recursive: true, force: true });
-});
-
-/** Reads a service's output once the service listens. Start orders only order the starts. */
-const reach = (address: string): string => `until nc ${address}; do sleep 0.1; done; `;
-
-test('C7, C9: three services start in order, reach each other by DNS name, and the monitor decides the end', async () => {
-  const { api } = berth;
-  const sinceMs = Date.now();
-  const id = await api.submit(
-    application(
-      script(reach('store0-{execution_id}-{deployment_name} 7000') + reach('{dns_name#relay0} 7001'), {
-        name: 'client',
-        startup_order: 2,
-      }),
-      script('nc -ll -p 7001 -e nc {dns_name#store0} 7000', {
-        name: 'relay',
-        monitor: false,
-        startup_order: 1,
-      }),
-      script('nc -ll -p 7000 -e echo greetings', { name: 'store', monitor: false, startup_order: 0 }),
-    ),
-  );
-  const { error_message, time_start, time_end } = await api.waitFor(id, 'terminated');
-  expect(error_message).toBeNull();
-  expect(time_end).toBeGreaterThanOrEqual(Number(time_start));
-  expect(await api.logText(id)).toBe('greetings\ngreetings\n');
-  const order = ['store0', 'relay0', 'client0'];
-  expect(await berth.startsOf(id, sinceMs)).toEqual(order.map((name) => `${name}-${id}-e2e-application`));
-  expect(await berth.containersOf(id)).toEqual([]);
-});
-
-test('H38, H41, P106: a published port is served at its endpoint and at no other address of the host, and discovery names the service only while it is active', async () => {
-  const { api } = berth;
-  const id = await api.submit(
-    application(
-      script(
-        'mkdir /www && echo hello from inside > /www/index.html && httpd -f -p 8080 -h /www & wait; sleep 100',
-        {
-          ports: [
-            { name: 'web', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/index.html' },
-          ],
-        },
-      ),
-    ),
-  );
-  await api.waitFor(id, 'running');
-  const endpoints = await api.endpoints(id);
-  expect(endpoints).toEqual([['web', expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/index\.html$/)]]);
-  const page = await eventually(async () => (await fetch(String(endpoints[0]?.[1]))).text());
-  expect(page).toBe('hello from inside\n');
-  const elsewhere = String(endpoints[0]?.[1]).replace('127.0.0.1', '127.0.0.2');
-  await expect(fetch(elsewhere)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
-  expect(await api.discover(id, 'main')).toEqual([`main0-${id}-e2e-application`]);
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
-  expect(await api.discover(id, 'main')).toEqual([]);
-  expect(await api.endpoints(id)).toEqual([]);
+  await rm(workspaces, { recursive: true, force: true });
 });
 
 test('C24: a container has the whole environment, with the variables of the description replaced', async () => {
@@ -118,59 +58,6 @@ test('C24: a container has the whole environment, with the variables of the desc
     ]),
   );
   expect(lines.slice(-3)).toEqual(['/tmp', `main0-${id}-e2e-application`, '']);
-});
-
-test('a container has the limits, labels and init process of the contract', async () => {
-  const { api, docker } = berth;
-  const id = await api.submit(
-    application(
-      service({
-        command: 'sleep 100',
-        resources: {
-          memory: { min: 16 * MIB, max: 32 * MIB },
-          cores: { min: 0.5, max: 1.5 },
-          shm: 8 * MIB,
-        },
-        volumes: [{ name: 'data', path: volumes, read_only: true }],
-      }),
-    ),
-  );
-  await api.waitFor(id, 'running');
-  const [info] = await berth.containersOf(id);
-  const { HostConfig, Config, Mounts } = await docker.getContainer(String(info?.Id)).inspect();
-  const { services } = await api.execution(id);
-  expect(HostConfig).toMatchObject({
-    Memory: 32 * MIB,
-    MemorySwap: 32 * MIB,
-    MemoryReservation: 16 * MIB,
-    CpuShares: 512,
-    NanoCpus: 1.5e9,
-    ShmSize: 8 * MIB,
-    PidsLimit: 4096,
-    Init: true,
-    Privileged: false,
-    SecurityOpt: ['no-new-privileges'],
-    RestartPolicy: { Name: 'no' },
-  });
-  expect(Config.Labels).toMatchObject({
-    'berth.deployment': 'e2e-application',
-    'berth.execution': String(id),
-    'berth.service': String(services[0]),
-    'berth.generation': '1',
-    'berth.owner': 'admin',
-  });
-  expect(Mounts.map(({ Destination, Type }) => [Destination, Type]).sort()).toEqual([
-    ['/mnt/data', 'volume'],
-    ['/workspace', 'volume'],
-  ]);
-  const written = await docker.getContainer(String(info?.Id)).exec({
-    Cmd: ['sh', '-c', '! touch /mnt/data/new && touch /workspace/new'],
-  });
-  await written.start({});
-  await eventually(async () => (await written.inspect()).ExitCode === 0);
-  expect(await readdir(`${volumes}/admin`)).toEqual(['new']);
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
 });
 
 test('P220, P221, H579: a container has the values of secrets in its environment, and nothing that Berth writes has them', () =>

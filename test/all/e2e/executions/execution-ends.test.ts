@@ -83,14 +83,6 @@ test.concurrent.each(cases)(
   },
 );
 
-test.concurrent('H39: a service that never starts has an empty log', async () => {
-  const id = await berth.api.submit(
-    application(service({ volumes: [{ name: 'data', path: '/etc', read_only: true }] })),
-  );
-  await berth.api.waitFor(id, 'error');
-  expect(await berth.api.logText(id)).toBe('');
-});
-
 test.concurrent('C11, C45: a service that is not a monitor is restarted when it dies, and its log continues', async () => {
   const { api } = berth;
   const id = await api.submit(

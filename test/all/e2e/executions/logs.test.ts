@@ -88,17 +88,6 @@ test.each([
   expect(sha(await berth.api.log(service))).toBe(sha(bytes));
 });
 
-test('H42: a log is unchanged after both processes are restarted', async () => {
-  const { id, service } = await run('seq 1 5000');
-  await berth.api.waitFor(id, 'terminated');
-  const before = await berth.api.log(service);
-  expect(before.toString()).toMatch(/^1\n2\n(.|\n)*\n5000\n$/);
-  await berth.program.stop();
-  await berth.start();
-  const after = await eventually(() => berth.api.log(service));
-  expect(after.equals(before)).toBe(true);
-});
-
 test('H44: a subscriber that stops reading costs bounded memory, delays no other request, and receives every byte in the end', async () => {
   const { api } = berth;
   const total = 200 * MIB;

@@ -77,13 +77,6 @@ test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', asyn
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test.concurrent('H35: the second termination of an execution that has ended is a conflict', async () => {
-  const { api } = berth;
-  const id = await api.submit(application(service({ command: 'true' })));
-  await api.waitFor(id, 'terminated');
-  expect((await api.request(`execution/${id}`, { method: 'DELETE' })).status).toBe(409);
-});
-
 test.concurrent('H37: a running execution that is deleted is hidden at once, and its containers and logs are removed soon', async () => {
   const { api } = berth;
   const id = await api.submit(application(script('echo secret; exec sleep 1000')));

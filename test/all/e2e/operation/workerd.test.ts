@@ -19,30 +19,6 @@ beforeAll(async () => {
 
 afterAll(() => berth.close());
 
-test('H42: an application runs, its log streams meanwhile, and it is terminated', async () => {
-  const { api } = berth;
-  const id = await api.submit(
-    application(script('trap "echo goodbye; exit" TERM; echo hello; while true; do sleep 0.1; done')),
-  );
-  await api.waitFor(id, 'running');
-  const [service = 0] = (await api.execution(id)).services;
-  const log = await api.openLog(service);
-  const reader = log.body?.pipeThrough(new TextDecoderStream()).getReader();
-  expect((await reader?.read())?.value).toBe('hello\n');
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
-  expect((await reader?.read())?.value).toBe('goodbye\n');
-  expect((await reader?.read())?.done).toBe(true);
-  expect(await api.logText(id)).toBe('hello\ngoodbye\n');
-  expect(await berth.containersOf(id)).toEqual([]);
-});
-
-test('H51: the error of a failing service is reported', async () => {
-  const id = await berth.api.submit(application(script('exit 3')));
-  const { error_message } = await berth.api.waitFor(id, 'error');
-  expect(error_message).toBe('service main0 ended with exit code 3');
-});
-
 test('P220, P221, H579: a container has the values of secrets in its environment, and nothing that Berth writes has them', () =>
   checkSecretEnvironment(berth));
 

@@ -9,8 +9,10 @@ export interface MortalHost extends Host {
 
 const ENTRY = 'test/support/hosts/workerd/mortal-worker/worker.ts';
 
-export async function startMortalHost(env: Record<string, string>): Promise<MortalHost> {
-  const deployment = 'mortal';
+export async function startMortalHost(
+  env: Record<string, string>,
+  deployment = 'mortal',
+): Promise<MortalHost> {
   const options = { variant: 'B', deployment, adminPassword: ADMIN_PASSWORD, env } as const;
   const host = await startWorkerdHost(options, ENTRY);
   return {

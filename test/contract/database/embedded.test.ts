@@ -5,8 +5,8 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Db } from '../../control-plane/store/db/db.ts';
-import { type EmbeddedOptions, openEmbedded } from '../../control-plane/store/db/embedded.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { type EmbeddedOptions, openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 
 let folder: string;
 let path: string;

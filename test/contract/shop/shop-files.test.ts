@@ -5,11 +5,11 @@
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readFolder, readShop } from '../../control-plane/operations/shop/shop-entries.ts';
-import { MAX_FILE_BYTES, type ShopFiles } from '../../control-plane/operations/shop/shop-files.ts';
-import { application, service } from '../support/fixtures/applications.ts';
-import { manifest, ScratchShop, shopKinds, zapp } from '../support/fixtures/shops.ts';
-import { sparkFolder } from '../support/fixtures/spark-shop.ts';
+import { readFolder, readShop } from '../../../control-plane/operations/shop/shop-entries.ts';
+import { MAX_FILE_BYTES, type ShopFiles } from '../../../control-plane/operations/shop/shop-files.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
+import { manifest, ScratchShop, shopKinds, zapp } from '../../support/fixtures/shops.ts';
+import { sparkFolder } from '../../support/fixtures/spark-shop.ts';
 
 const app = {
   'app/manifest.json': manifest(zapp()),

@@ -1,7 +1,12 @@
 /** Contract of the database port (control-plane/store/db/db.ts), for every adapter. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Argument, Db, Statement, Value } from '../../control-plane/store/db/db.ts';
-import { databaseKinds, emptyDatabase, lastingKinds, type TestDatabase } from '../support/hosts/databases.ts';
+import type { Argument, Db, Statement, Value } from '../../../control-plane/store/db/db.ts';
+import {
+  databaseKinds,
+  emptyDatabase,
+  lastingKinds,
+  type TestDatabase,
+} from '../../support/hosts/databases.ts';
 
 const sql = (text: string, ...args: Argument[]): Statement => ({ sql: text, args });
 
