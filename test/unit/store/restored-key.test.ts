@@ -35,3 +35,9 @@ test('C210: a backup from before the upgrade gets a key of its own if nothing be
   await prepareRestored(copy, await assignedIds(former));
   expect((await assignedIds(copy)).idKey).toMatch(/^[0-9a-f]{64}$/);
 });
+test('H253: new ids are above those of the replaced database, even if it has assigned more than are skipped', async () => {
+  const copy = await database();
+  const former = { epoch: 7, execution: 5_000_000, service: 9_000_000, idKey: undefined };
+  await prepareRestored(copy, former);
+  expect(await assignedIds(copy)).toMatchObject({ epoch: 8, execution: 5_000_000, service: 9_000_000 });
+});
