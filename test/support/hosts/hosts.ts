@@ -117,15 +117,17 @@ export const startedLongAgo = (host: Host, executionId: number): Promise<void> =
   writeRow(host, 'UPDATE executions SET time_start_ms = time_start_ms - 3000 WHERE id = ?', [executionId]);
 
 /**
- * Registers `suite` once for each setup, with one control plane for all its tests. `host` may be called only
- * within tests.
+ * Registers `suite` once for each setup, with one control plane for all its tests; without `TEST_ALL=on`, on
+ * Node alone. `host` may be called only within tests.
  */
 export function onHosts(
   setups: readonly Setup[],
   suite: (host: () => Host, setup: Setup) => void,
   env: Record<string, string> = {},
 ): void {
-  describe.each(setups)('$kind, group $variant', (setup) => {
+  const onNode = setups.filter(({ kind }) => kind === 'node');
+  const chosen = process.env.TEST_ALL === 'on' || onNode.length === 0 ? setups : onNode;
+  describe.each(chosen)('$kind, group $variant', (setup) => {
     let started: Host | undefined;
     beforeAll(async () => {
       started = await startHost(setup, env);
