@@ -21,7 +21,7 @@ onHosts(setups, (host) => {
   });
   afterAll(() => agent.close());
 
-  /** What completes the last word. Names that the control plane has not answered in time are left out (L54). */
+  /** What completes the last word, without the names that have not come in time (L54). */
   const offered = async (...words: string[]): Promise<string[]> => {
     const out = await berth.outOf(['complete', '--', ...words]);
     return out.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0] ?? '']));

@@ -2,7 +2,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
 import { CommandLine } from '../support/clients/command-line.ts';
-import type { Command } from '../support/clients/command-process.ts';
+import type { Command } from '../support/clients/commands/process.ts';
 import { EventClient } from '../support/clients/event-client.ts';
 import { FrailLine } from '../support/clients/frail-line.ts';
 import { ADMIN_PASSWORD, onHosts, restart, type Setup } from '../support/hosts/hosts.ts';

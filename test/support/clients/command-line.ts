@@ -12,7 +12,7 @@ import type { Host } from '../hosts/hosts.ts';
 import { atProcessEnd } from '../hosts/process.ts';
 import { eventually } from '../tools/eventually.ts';
 import { NODE_COMPILE_CACHE } from '../tools/tool.ts';
-import { startInProcess } from './command-in-process.ts';
+import { startInProcess } from './commands/in-process.ts';
 import {
   type Command,
   type Ended,
@@ -21,7 +21,7 @@ import {
   piped,
   startProcess,
   type WindowSize,
-} from './command-process.ts';
+} from './commands/process.ts';
 
 export interface TerminalOptions extends Partial<WindowSize> {
   answers?: readonly (readonly [prompt: string, answer: string])[];
@@ -101,7 +101,7 @@ export class CommandLine {
     return asText(await piped(words, this.#env, rest));
   }
 
-  /** Runs a real `berth` on a terminal until it has printed `prompt`, and then calls `end` with its process. */
+  /** Runs a real `berth` on a terminal until it has printed `prompt`. Then calls `end` with its process. */
   onTerminalUntil(
     words: readonly string[],
     prompt: string,

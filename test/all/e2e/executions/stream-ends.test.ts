@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { CommandLine } from '../../../support/clients/command-line.ts';
-import type { Command } from '../../../support/clients/command-process.ts';
+import type { Command } from '../../../support/clients/commands/process.ts';
 import { RestClient } from '../../../support/clients/rest-client.ts';
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import type { Program } from '../../../support/hosts/process.ts';

@@ -1,6 +1,6 @@
 /** Commands of `berth` as real processes, also in a line of bash and on a real terminal. */
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { programPath } from '../hosts/process.ts';
+import { programPath } from '../../hosts/process.ts';
 
 const MAIN = programPath('cli/main.ts');
 

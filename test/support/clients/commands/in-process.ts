@@ -2,15 +2,15 @@
 import { EventEmitter } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { run } from '../../../cli/program.ts';
-import { terminalOf } from '../../../cli/terminal/terminal.ts';
-import type { Command, WindowSize } from './command-process.ts';
+import { run } from '../../../../cli/program.ts';
+import { terminalOf } from '../../../../cli/terminal/terminal.ts';
+import type { Command, WindowSize } from './process.ts';
 
 const CTRL_C = '\u0003';
 /** The pauses of a command are that much shorter. */
 const HASTE = 100;
 
-/** With a size, the command runs on a terminal, which shows what is typed unless the command reads each key. */
+/** With a size, the command runs on a terminal. It shows what is typed, unless the command reads each key. */
 export function startInProcess(
   words: readonly string[],
   env: NodeJS.ProcessEnv,
