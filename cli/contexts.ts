@@ -47,7 +47,7 @@ export class ContextsFile {
   /** Replaces the file as a whole, so that a crash leaves the old one. */
   async write(contexts: Contexts): Promise<void> {
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
-    const draft = `${this.path}.${process.pid}`;
+    const draft = `${this.path}.${crypto.randomUUID()}`;
     await writeFile(draft, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
     await rename(draft, this.path);
   }

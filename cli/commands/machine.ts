@@ -59,7 +59,7 @@ export function addMachineCommands(program: Command, terminal: Terminal): void {
       .command(`${one.name} [words...]`)
       .description(`${one.description}; settings are in the environment (operator guide)`)
       .allowUnknownOption()
-      .action((words: string[]) => run(one, words, terminal.env));
+      .action((words: string[]) => run(one, words, terminal));
     if (one.name === 'server') addServerInstall(command, terminal);
   }
 }
@@ -68,7 +68,7 @@ export function addMachineCommands(program: Command, terminal: Terminal): void {
 async function run(
   { path, flags = [] }: MachineProgram,
   words: string[],
-  env: NodeJS.ProcessEnv,
+  { env, onSignal }: Terminal,
 ): Promise<void> {
   const { file, folder } = programAt(path);
   const child = spawn(node24(), [...flags, file, ...words], {
@@ -76,18 +76,15 @@ async function run(
     env: { MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: cacheFolder(env, folder), ...env },
   });
   // A terminal sends Ctrl-C to both; whoever stops this process means the program.
-  const pass = (signal: NodeJS.Signals) => child.kill(signal);
-  process
-    .on('SIGINT', () => {})
-    .on('SIGTERM', pass)
-    .on('SIGHUP', pass);
+  onSignal('SIGINT', () => {});
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) onSignal(signal, () => child.kill(signal));
   const code = await new Promise<number>((done, fail) => {
     child.on('error', fail).on('exit', (status) => done(status ?? FAILED));
   });
   if (code !== 0) throw new Exit(code);
 }
 
-const cacheFolder = ({ XDG_CACHE_HOME }: NodeJS.ProcessEnv, folder: string): string =>
+const cacheFolder = ({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv, folder: string): string =>
   folder.includes('node_modules')
-    ? join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'berth')
+    ? join(XDG_CACHE_HOME || join(HOME || homedir(), '.cache'), 'berth')
     : join(folder, 'node_modules/.cache/berth');

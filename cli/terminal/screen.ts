@@ -1,5 +1,4 @@
 /** The whole terminal, for a text that is drawn again in place until a person leaves. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { Exit, INTERRUPTED } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -52,7 +51,7 @@ export class Screen {
       const shown = await Promise.race([text(), isLeft]);
       if (shown === undefined) return;
       await this.#terminal.out(this.#drawn(shown));
-      await pause(periodMs, undefined, { signal }).catch(() => {});
+      await this.#terminal.pause(periodMs, signal).catch(() => {});
     }
   }
 

@@ -1,6 +1,25 @@
 /** What the commands use of the process: its streams, its environment and its terminal. */
 import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
+
+interface Window {
+  isTTY?: boolean;
+  columns?: number;
+  rows?: number;
+}
+
+/** The parts of a process that a terminal is made of. */
+export interface OwnProcess {
+  env: NodeJS.ProcessEnv;
+  stdin: Readable & { isTTY?: boolean; setRawMode?(isRaw: boolean): unknown; unref?(): unknown };
+  stdout: Writable & Window;
+  stderr: Writable & Window;
+  on(signal: NodeJS.Signals, received: () => void): unknown;
+  once(signal: NodeJS.Signals, received: () => void): unknown;
+  off(signal: NodeJS.Signals, received: () => void): unknown;
+}
 
 export interface Terminal {
   env: NodeJS.ProcessEnv;
@@ -39,13 +58,15 @@ export interface Terminal {
   inputBytes(): Promise<Uint8Array>;
   /** Asks for a line. What is typed is not shown if `isSecret`. */
   ask(question: string, isSecret?: boolean): Promise<string>;
+  /** Resolves after so long. Rejects if `signal` is aborted before. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 /** Some terminals do not tell their width, and have 0 columns. */
-const widthOf = ({ isTTY, columns }: NodeJS.WriteStream): number | undefined =>
+const widthOf = ({ isTTY, columns = 0 }: Window): number | undefined =>
   isTTY && columns > 0 ? columns : undefined;
 
-export function terminalOf(process: NodeJS.Process): Terminal {
+export function terminalOf(process: OwnProcess): Terminal {
   const { env, stdin, stdout, stderr } = process;
   return {
     env,
@@ -70,11 +91,15 @@ export function terminalOf(process: NodeJS.Process): Terminal {
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,
     onKey(pressed) {
       const listen = (data: Buffer) => pressed(data.toString());
-      stdin.setRawMode(true).on('data', listen).resume();
-      return () => void stdin.off('data', listen).setRawMode(false).pause();
+      stdin.setRawMode?.(true);
+      stdin.on('data', listen).resume();
+      return () => {
+        stdin.setRawMode?.(false);
+        stdin.off('data', listen).pause();
+      };
     },
     passInput(take, ended, isRaw) {
-      if (isRaw) stdin.setRawMode(true);
+      if (isRaw) stdin.setRawMode?.(true);
       let taken: Promise<void> = Promise.resolve();
       const listen = (bytes: Buffer) => {
         stdin.pause();
@@ -89,13 +114,13 @@ export function terminalOf(process: NodeJS.Process): Terminal {
       stdin.on('data', listen).once('end', end).on('error', failed);
       return () => {
         stdin.off('data', listen).off('end', end).pause();
-        if (isRaw) stdin.setRawMode(false);
+        if (isRaw) stdin.setRawMode?.(false);
         // A standard input that is still open would keep the process running.
         stdin.unref?.();
       };
     },
     onResize(changed) {
-      const listen = () => changed(stdout.columns, stdout.rows);
+      const listen = () => changed(stdout.columns ?? 0, stdout.rows ?? 0);
       stdout.on('resize', listen);
       return () => void stdout.off('resize', listen);
     },
@@ -120,5 +145,6 @@ export function terminalOf(process: NodeJS.Process): Terminal {
         if (isSecret) stderr.write('\n');
       }
     },
+    pause: (ms, signal) => pause(ms, undefined, { signal }),
   };
 }

@@ -1,10 +1,8 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AccountClient, plain, ROLE } from '../support/clients/account-client.ts';
-import { CommandLine } from '../support/clients/command-line.ts';
+import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { FrailLine } from '../support/clients/frail-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
-import { byTurns } from '../support/tools/turns.ts';
 
 /** Roles and quotas are fields of the API in group B, which is what the tests themselves use. */
 const setups: readonly Setup[] = [
@@ -15,24 +13,10 @@ const GIB = 1024 ** 3;
 const PASSWORD = 'a long: new one';
 let names = 0;
 
-onHosts(byTurns(setups), (host) => {
+onHosts(setups, (host) => {
   const accounts = new AccountClient(host);
-  let berth: CommandLine;
-  beforeAll(async () => {
-    berth = await logIn('admin', ADMIN_PASSWORD);
-  });
-
-  const logIn = async (username: string, password: string) => {
-    const line = new CommandLine(await scratchFolder('berth-home-'));
-    await line.logIn(host().url(), password, username);
-    return line;
-  };
-  /** Standard output of a command that succeeds and has nothing to say. */
-  const outOf = async (...words: string[]) => {
-    const { code, out, err } = await berth.run(words);
-    expect([code, err]).toEqual([0, '']);
-    return out;
-  };
+  const berth = adminLine(host);
+  const outOf = (...words: string[]) => berth.outOf(words);
   const newName = () => `line${++names}`;
   const statusFor = async (username: string, password: string) =>
     (await accounts.as(username, password).get('user/1')).status;
@@ -116,7 +100,7 @@ onHosts(byTurns(setups), (host) => {
   test('L40: what is created is there once although its answer gets lost', async () => {
     const name = newName();
     const line = await FrailLine.to(host().url());
-    const far = new CommandLine(await scratchFolder('berth-home-'), { BERTH_URL: line.url });
+    const far = new CommandLine(undefined, { BERTH_URL: line.url });
     await far.run(['login', '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
     line.answersToLose = 1;
     const { code, out } = await far.run(['role', 'create', '--name', name]);
@@ -163,7 +147,8 @@ onHosts(byTurns(setups), (host) => {
   test('L41: your own password changes with the current one, and your sessions end', async () => {
     const name = newName();
     const id = await accounts.addUser(name, { role_id: ROLE.superuser });
-    const own = await logIn(name, 'secret words');
+    const own = new CommandLine();
+    await own.logIn(host().url(), 'secret words', name);
     const words = ['user', 'update', String(id), '--password-stdin'];
     expect((await own.run(words, PASSWORD)).code).toBe(125);
     expect((await own.run([...words, '--current-password'], PASSWORD)).err).toContain('two lines');

@@ -1,24 +1,16 @@
-/** `berth audit`: one control plane and one home folder serve all tests. */
-import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CommandLine } from '../support/clients/command-line.ts';
-import { ADMIN_PASSWORD, onHosts } from '../support/hosts/hosts.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
+/** `berth audit`: one control plane serves all tests. */
+import { beforeAll, expect, test } from 'vitest';
+import { adminLine } from '../support/clients/command-line.ts';
+import { onHosts } from '../support/hosts/hosts.ts';
 
 onHosts([{ kind: 'node', variant: 'B' }], (host) => {
-  let home: string;
-  let berth: CommandLine;
+  const berth = adminLine(host);
   beforeAll(async () => {
-    home = await scratchFolder('berth-home-');
-    berth = new CommandLine(home);
-    await berth.logIn(host().url(), ADMIN_PASSWORD);
     for (const name of ['one', 'two', 'three']) await berth.run(['role', 'create', '--name', name]);
     await berth.run(['role', 'update', 'two', '--can-see-status', 'true']);
   });
-  afterAll(() => rm(home, { recursive: true, force: true }));
   const listed = async (...words: string[]) => {
-    const { code, out, err } = await berth.run(['audit', '--json', ...words]);
-    expect([code, err]).toEqual([0, '']);
+    const out = await berth.outOf(['audit', '--json', ...words]);
     return (JSON.parse(out) as { id: number; action: string; target_name: string }[]).map(
       ({ action, target_name }) => `${action} ${target_name}`,
     );

@@ -1,12 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Application } from '../../shared/application-schema.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
-import { CommandLine } from '../support/clients/command-line.ts';
+import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD, onHosts } from '../support/hosts/hosts.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
+import { onHosts } from '../support/hosts/hosts.ts';
 
 const FILE = `
 services:
@@ -22,19 +21,14 @@ const LEFT_OUT =
 
 onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   const api = new ApiClient(host);
-  let home: string;
-  let path: string;
-  let berth: CommandLine;
+  const berth = adminLine(host);
+  const folder = join(berth.home, 'shop');
+  const path = join(folder, 'compose.yaml');
   beforeAll(async () => {
-    home = await scratchFolder('berth-home-');
-    await mkdir(join(home, 'shop'));
-    path = join(home, 'shop', 'compose.yaml');
-    await writeFile(join(home, 'shop', '.env'), 'TAG=1\n');
-    await writeFile(join(home, 'shop', 'web.env'), 'COLOUR=red\n');
-    berth = new CommandLine(home);
-    await berth.logIn(host().url(), ADMIN_PASSWORD);
+    await mkdir(folder);
+    await writeFile(join(folder, '.env'), 'TAG=1\n');
+    await writeFile(join(folder, 'web.env'), 'COLOUR=red\n');
   });
-  afterAll(() => rm(home, { recursive: true, force: true }));
   beforeEach(() => writeFile(path, FILE));
   afterEach(async () => {
     for (const id of Object.keys(await api.list())) await api.remove(Number(id));
@@ -62,7 +56,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   });
 
   test('L70: run --print prints the description of a file, and needs no control plane', async () => {
-    const alone = new CommandLine(join(home, 'nobody'));
+    const alone = new CommandLine();
     const printed = await alone.run(['run', path, '--print']);
     expect([printed.code, printed.err]).toEqual([0, `${path}:6:13: ${LEFT_OUT}`]);
     expect(JSON.parse(printed.out)).toMatchObject({ name: 'shop', services: [{ name: 'web' }] });

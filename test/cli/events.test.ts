@@ -1,28 +1,26 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
-import { type Command, CommandLine } from '../support/clients/command-line.ts';
+import { CommandLine } from '../support/clients/command-line.ts';
+import type { Command } from '../support/clients/commands/process.ts';
 import { EventClient } from '../support/clients/event-client.ts';
 import { FrailLine } from '../support/clients/frail-line.ts';
 import { ADMIN_PASSWORD, onHosts, restart, type Setup } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
-import { byTurns } from '../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'B' },
   { kind: 'workerd', variant: 'B' },
 ];
 
-onHosts(byTurns(setups), (host) => {
+onHosts(setups, (host) => {
   const api = new ApiClient(host);
   let line: FrailLine;
   let berth: CommandLine;
   beforeAll(async () => {
     line = await FrailLine.to(host().url());
-    berth = new CommandLine(await scratchFolder('berth-home-'), { BERTH_URL: line.url });
-    const login = ['login', '--user', 'admin', '--password-stdin'];
-    expect((await berth.run(login, ADMIN_PASSWORD)).code).toBe(0);
+    berth = new CommandLine(undefined, { BERTH_URL: line.url });
+    await berth.logIn(line.url, ADMIN_PASSWORD);
     return () => line.close();
   });
 
@@ -90,10 +88,7 @@ onHosts(byTurns(setups), (host) => {
         ids.push(id);
       }
       const last = ids.at(-1);
-      await eventually(
-        () => events().some(({ id, status }) => id === last && status === 'terminated'),
-        20_000,
-      );
+      await eventually(() => events().some(({ id, status }) => id === last && status === 'terminated'));
     }
     const statusesOf = (wanted: number) =>
       events()
@@ -110,7 +105,7 @@ onHosts(byTurns(setups), (host) => {
     await restart(host());
     line.lead(host().url());
     line.break();
-    await eventually(() => events().some(({ event }) => event === 'reset'), 30_000);
+    await eventually(() => events().some(({ event }) => event === 'reset'));
     expect(err()).toContain('Some events were missed: list what you need again.\n');
     const id = await api.submit();
     await eventually(() => events().some((one) => one.event === 'execution' && one.id === id));
@@ -121,7 +116,7 @@ onHosts(byTurns(setups), (host) => {
     const { interrupt, ended } = await followingJson();
     interrupt();
     expect(await ended).toMatchObject({ code: 130, err: '' });
-    const stranger = new CommandLine(await scratchFolder('berth-home-'), { BERTH_URL: line.url });
+    const stranger = new CommandLine(undefined, { BERTH_URL: line.url });
     const { code, err } = await stranger.run(['events']);
     expect([code, err]).toEqual([125, expect.stringContaining('Log in: berth login')]);
   });

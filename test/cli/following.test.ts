@@ -1,35 +1,26 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Application } from '../../shared/application-schema.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
-import { CommandLine } from '../support/clients/command-line.ts';
+import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { FrailLine } from '../support/clients/frail-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
-import { byTurns } from '../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'A' },
-  { kind: 'workerd', variant: 'B' },
+  { kind: 'node', variant: 'B' },
+  { kind: 'workerd', variant: 'A' },
 ];
 const ONE = application(service());
 
-onHosts(byTurns(setups), (host) => {
+onHosts(setups, (host) => {
   const api = new ApiClient(host);
-  let home: string;
-  let berth: CommandLine;
+  const berth = adminLine(host);
   let agent: ScriptedAgent;
-  beforeAll(async () => {
-    home = await scratchFolder('berth-home-');
-    berth = new CommandLine(home);
-    await berth.logIn(host().url(), ADMIN_PASSWORD);
-  });
-  afterAll(() => rm(home, { recursive: true, force: true }));
   beforeEach(async () => {
     agent = await ScriptedAgent.join(host());
   });
@@ -50,8 +41,8 @@ onHosts(byTurns(setups), (host) => {
   };
   const throughLine = async () => {
     const line = await FrailLine.to(host().url());
-    const far = new CommandLine(join(home, 'far'), { BERTH_URL: line.url });
-    await far.run(['login', '--user', 'admin', '--password-stdin'], ADMIN_PASSWORD);
+    const far = new CommandLine(undefined, { BERTH_URL: line.url });
+    await far.logIn(line.url, ADMIN_PASSWORD);
     return { line, far };
   };
   /** A command that submits, and the id of its execution. */
@@ -223,13 +214,15 @@ onHosts(byTurns(setups), (host) => {
   test('L24: after the timeout or Ctrl-C the execution goes on, and it is said how to wait again', async () => {
     const id = await api.submit();
     await running(id);
-    const late = await berth.run(['wait', String(id), '--timeout', '0.5']);
-    expect([late.code, late.err]).toEqual([124, expect.stringContaining(`goes on; berth wait ${id} waits`)]);
+    const goesOn = expect.stringContaining(`goes on; berth wait ${id} waits`);
+    const late = await berth.run(['wait', String(id), '--timeout', '0.01']);
+    expect([late.code, late.err]).toEqual([124, goesOn]);
+    expect(late.err).toContain('It has not ended within 0.01 s.');
     const interrupted = berth.start(['wait', String(id)]);
     await eventually(() => interrupted.err().includes(`Execution ${id}: `));
     interrupted.interrupt();
     const { code, err } = await interrupted.ended;
-    expect([code, err]).toEqual([130, expect.stringContaining(`goes on; berth wait ${id} waits`)]);
+    expect([code, err]).toEqual([130, goesOn]);
     expect((await api.execution(id)).status).toBe('running');
     await api.terminate(id);
   });
@@ -237,14 +230,20 @@ onHosts(byTurns(setups), (host) => {
   test('L25: what an execution waits for is said once for each change, and on a terminal in a line that changes', async () => {
     const id = await api.submit(application(service({ labels: ['nowhere'] })));
     const { summary, waiting_for } = await api.explain(id);
-    const late = await berth.run(['wait', String(id), '--timeout', '1']);
-    expect(late.err.split('\n')[0]).toBe(`Execution ${id}: ${[summary, ...waiting_for].join(' ')}`);
-    expect(late.err.split('\n')).toHaveLength(3);
-    const { out } = await berth.onTerminal(['wait', String(id), '--timeout', '1'], { columns: 40 });
-    const [, shown = ''] = out.split('\r\u001b[K');
-    expect([shown.length, shown.endsWith('…')]).toEqual([39, true]);
-    expect(out).toContain('\r\u001b[KIt has not ended within 1 s.');
-    await api.remove(id);
+    const first = `Execution ${id}: ${[summary, ...waiting_for].join(' ')}`;
+    const narrow = berth.startOnTerminal(['wait', String(id)], { columns: 40 });
+    await eventually(() => narrow.out().includes('…'));
+    narrow.type('\u0003');
+    const { code, out } = await narrow.ended;
+    const [, shown = ''] = out.toString().split('\r\u001b[K');
+    expect([code, shown]).toEqual([130, expect.stringMatching(/^.{38}…(\^C)?$/)]);
+    expect(out.toString()).toContain(`\r\u001b[KExecution ${id} goes on`);
+    const wait = berth.start(['wait', String(id)]);
+    await eventually(() => wait.err() === `${first}\n`);
+    await api.terminate(id);
+    expect((await wait.ended).err.split('\n')).toEqual([
+      ...[first, expect.stringContaining('terminated'), expect.stringContaining('was terminated'), ''],
+    ]);
   });
 
   test('L25: run --follow prints the output of the monitor service, and exits with its exit code', async () => {
@@ -273,7 +272,7 @@ onHosts(byTurns(setups), (host) => {
   });
 
   test('L26: --set and --env-file change the description before it is submitted', async () => {
-    const file = join(home, 'variables');
+    const file = join(berth.home, 'variables');
     await writeFile(file, '# for all\nMODE=fast = yes\n\nEMPTY=\n');
     const set = [
       '--set',

@@ -1,12 +1,10 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { registeredHost, ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
-import { CommandLine } from '../support/clients/command-line.ts';
+import { adminLine } from '../support/clients/command-line.ts';
 import { HostClient } from '../support/clients/host-client.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
-import { byTurns } from '../support/tools/turns.ts';
+import { onHosts, type Setup } from '../support/hosts/hosts.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'B' },
@@ -15,21 +13,11 @@ const setups: readonly Setup[] = [
 const GIB = 1024 ** 3;
 let names = 0;
 
-onHosts(byTurns(setups), (host) => {
+onHosts(setups, (host) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
-  let berth: CommandLine;
-  beforeAll(async () => {
-    berth = new CommandLine(await scratchFolder('berth-home-'));
-    await berth.logIn(host().url(), ADMIN_PASSWORD);
-  });
-
-  /** Standard output of a command that succeeds and has nothing to say. */
-  const outOf = async (...words: string[]) => {
-    const { code, out, err } = await berth.run(words);
-    expect([code, err]).toEqual([0, '']);
-    return out;
-  };
+  const berth = adminLine(host);
+  const outOf = (...words: string[]) => berth.outOf(words);
   /** A connected host for this test only: only services with its name as a label go there. */
   const ownHost = async () => {
     const name = `line-${++names}`;

@@ -1,41 +1,33 @@
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
-import { CommandLine } from '../support/clients/command-line.ts';
+import { adminLine, newHome } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { onHosts, type Setup } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
-import { byTurns } from '../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'A' },
-  { kind: 'workerd', variant: 'B' },
+  { kind: 'node', variant: 'B' },
+  { kind: 'workerd', variant: 'A' },
 ];
 const port = (name: string, port_number: number, scheme = 'http') => ({
   ...{ name, port_number, protocol: 'tcp' as const, url_template: `${scheme}://{ip_port}/` },
 });
 
-onHosts(byTurns(setups), (host) => {
+onHosts(setups, (host) => {
   const api = new ApiClient(host);
-  let home: string;
-  let berth: CommandLine;
+  const home = newHome();
+  const berth = adminLine(host, { DISPLAY: ':0', PATH: `${home}/bin:${process.env.PATH}` }, home);
   let agent: ScriptedAgent;
   beforeAll(async () => {
-    home = await scratchFolder('berth-home-');
     await mkdir(join(home, 'bin'));
-    await writeFile(join(home, 'bin/xdg-open'), `#!/bin/sh\necho "$@" >> '${home}/opened'\n`);
-    await chmod(join(home, 'bin/xdg-open'), 0o755);
-    berth = new CommandLine(home, { DISPLAY: ':0', PATH: `${join(home, 'bin')}:${process.env.PATH}` });
-    await berth.logIn(host().url(), ADMIN_PASSWORD);
+    const opener = `#!/bin/sh\necho "$@" >> '${home}/opened'\n`;
+    await writeFile(join(home, 'bin/xdg-open'), opener, { mode: 0o755 });
     agent = await ScriptedAgent.join(host());
   });
-  afterAll(async () => {
-    await agent.close();
-    await rm(home, { recursive: true, force: true });
-  });
+  afterAll(() => agent.close());
 
   const running = async (...ports: ReturnType<typeof port>[][]): Promise<number> => {
     const services = ports.map((of, n) => service({ name: `svc${n}`, monitor: n === 0, ports: of }));
@@ -47,11 +39,7 @@ onHosts(byTurns(setups), (host) => {
 
   test('L103: open prints the URL of the only endpoint, or of the one that is named', async () => {
     const one = await running([port('Page', 80)]);
-    expect(await berth.run(['open', String(one)])).toEqual({
-      code: 0,
-      out: 'http://192.0.2.7:30080/\n',
-      err: '',
-    });
+    expect(await berth.outOf(['open', String(one)])).toBe('http://192.0.2.7:30080/\n');
     const several = await running([port('Page', 81), port('Admin', 82)], [port('Figures', 83)]);
     for (const [wanted, hostPort] of [
       ['Admin', 30082],

@@ -1,13 +1,9 @@
-/**
- * `berth token`, `berth login --token`, `berth secret` and `berth file`: one control plane and one home
- * folder for all tests.
- */
-import { readFile, rm, stat } from 'node:fs/promises';
+/** `berth token`, `berth login --token`, `berth secret` and `berth file`: one control plane for all tests. */
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CommandLine } from '../support/clients/command-line.ts';
+import { expect, test } from 'vitest';
+import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
 
 const setups: readonly Setup[] = [{ kind: 'node', variant: 'zoe-2018.12' }];
 const FORM = /^berth_pat_[\w-]{64}\n$/;
@@ -15,18 +11,7 @@ const FORM = /^berth_pat_[\w-]{64}\n$/;
 onHosts(
   setups,
   (host) => {
-    const homes: string[] = [];
-    let berth: CommandLine;
-    const newHome = async () => {
-      const home = await scratchFolder('berth-home-');
-      homes.push(home);
-      return home;
-    };
-    beforeAll(async () => {
-      berth = new CommandLine(await newHome());
-      await berth.logIn(host().url(), ADMIN_PASSWORD);
-    });
-    afterAll(() => Promise.all(homes.map((home) => rm(home, { recursive: true, force: true }))));
+    const berth = adminLine(host);
     const create = (...words: string[]) =>
       berth.run(['token', 'create', ...words, '--password-stdin'], `${ADMIN_PASSWORD}\n`);
 
@@ -124,15 +109,14 @@ onHosts(
       expect(out).not.toContain(ADMIN_PASSWORD);
     });
 
-    test('L68: login --token keeps a token from standard input for later commands, and logout forgets it', async () => {
+    test('L12, L68: login --token keeps a token from standard input for later commands, and logout forgets it', async () => {
       const token = (await create('program', '--scope', 'read', '-q')).out.trim();
-      const home = await newHome();
-      const program = new CommandLine(home);
+      const program = new CommandLine();
       const wrong = await program.run(['login', host().url(), '--token'], `${token}x\n`);
       expect([wrong.code, wrong.out]).toEqual([125, '']);
       const login = await program.run(['login', host().url(), '--token'], `${token}\n`);
       expect([login.code, login.out, login.err]).toEqual([0, '', expect.stringContaining('as admin.')]);
-      const file = join(home, '.config/berth/contexts.json');
+      const file = join(program.home, '.config/berth/contexts.json');
       expect((await stat(file)).mode & 0o777).toBe(0o600);
       expect(await program.run(['ps', '-q'])).toEqual({ code: 0, out: '', err: '' });
       const beyond = await program.run(['host', 'token', '-q']);
@@ -140,16 +124,17 @@ onHosts(
       expect((await program.run(['logout'])).err).toContain('still valid');
       expect(await readFile(file, 'utf8')).not.toContain(token);
       expect((await program.run(['ps'])).code).toBe(125);
-      const byVariable = new CommandLine(home, { BERTH_TOKEN: token, BERTH_URL: host().url() });
+      const byVariable = new CommandLine(program.home, { BERTH_TOKEN: token, BERTH_URL: host().url() });
       expect((await byVariable.run(['ps', '-q'])).code).toBe(0);
     });
 
     test('L11: of several contexts of one control plane, the current one is used', async () => {
       const token = (await create('second', '--scope', 'read', '-q')).out.trim();
       await berth.run(['login', host().url(), '--token', '--name', 'second'], token);
-      expect((await berth.run(['host', 'token', '-q'])).err).toContain('with the scope operate');
+      const words = ['host', 'resume', '999999'];
+      expect((await berth.run(words)).err).toContain('with the scope operate');
       await berth.run(['context', 'use', new URL(host().url()).host]);
-      expect((await berth.run(['host', 'token', '-q'])).code).toBe(0);
+      expect((await berth.run(words)).err).toContain('There is no such host.');
     });
   },
   { BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') },

@@ -1,10 +1,8 @@
-import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { CommandLine } from '../support/clients/command-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
-import { byTurns } from '../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
   { kind: 'node', variant: 'B' },
@@ -14,15 +12,12 @@ const LOGIN = ['--user', 'admin', '--password-stdin'];
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:9';
 
-onHosts(byTurns(setups), (host) => {
-  let home: string;
+onHosts(setups, (host) => {
   let berth: CommandLine;
-  beforeEach(async () => {
-    home = await scratchFolder('berth-home-');
-    berth = new CommandLine(home);
+  beforeEach(() => {
+    berth = new CommandLine();
   });
-  afterEach(() => rm(home, { recursive: true, force: true }));
-  const file = () => join(home, '.config/berth/contexts.json');
+  const file = () => join(berth.home, '.config/berth/contexts.json');
   const logIn = (...options: string[]) =>
     berth.run(['login', host().url(), ...LOGIN, ...options], `${ADMIN_PASSWORD}\n`);
 
@@ -102,11 +97,11 @@ onHosts(byTurns(setups), (host) => {
 
   test('L11, L195, L196: BERTH_URL and BERTH_TOKEN win, and a session is sent only to the control plane that has given it', async () => {
     await logIn();
-    const elsewhere = new CommandLine(home, { BERTH_URL: NOBODY });
+    const elsewhere = new CommandLine(berth.home, { BERTH_URL: NOBODY });
     expect((await elsewhere.run(['ps'])).err).toContain(`${NOBODY} can't be reached`);
-    const here = new CommandLine(home, { BERTH_URL: host().url() });
+    const here = new CommandLine(berth.home, { BERTH_URL: host().url() });
     expect(await here.run(['ps', '-q'])).toEqual({ code: 0, out: '', err: '' });
-    const token = new CommandLine(home, { BERTH_TOKEN: 'not a token' });
+    const token = new CommandLine(berth.home, { BERTH_TOKEN: 'not a token' });
     const refused = await token.run(['ps']);
     expect([refused.code, refused.err]).toEqual([
       125,

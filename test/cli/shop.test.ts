@@ -1,21 +1,12 @@
 /** `berth shop`: one control plane serves all tests. */
-import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CommandLine } from '../support/clients/command-line.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
+import { expect, test } from 'vitest';
+import { adminLine } from '../support/clients/command-line.ts';
+import { onHosts, type Setup } from '../support/hosts/hosts.ts';
 
 const setups: readonly Setup[] = [{ kind: 'node', variant: 'zoe-2018.12' }];
 
 onHosts(setups, (host) => {
-  let home: string;
-  let berth: CommandLine;
-  beforeAll(async () => {
-    home = await scratchFolder('berth-home-');
-    berth = new CommandLine(home);
-    await berth.logIn(host().url(), ADMIN_PASSWORD);
-  });
-  afterAll(() => rm(home, { recursive: true, force: true }));
+  const berth = adminLine(host);
 
   test('L56: shop ls and get show the applications and their parameters, also of a site with a zoe variant', async () => {
     expect(await berth.run(['shop', 'ls', '-q'])).toMatchObject({

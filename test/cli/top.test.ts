@@ -1,45 +1,31 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
-import { CommandLine } from '../support/clients/command-line.ts';
+import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
 import { addUser } from '../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
-import { programPath } from '../support/hosts/process.ts';
+import { onHosts, type Setup } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
-import { scratchFolder } from '../support/tools/folder.ts';
-import { ShellTerminal } from '../support/tools/shells.ts';
-import { byTurns } from '../support/tools/turns.ts';
 
 const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'A' },
-  { kind: 'workerd', variant: 'B' },
+  { kind: 'node', variant: 'B' },
+  { kind: 'workerd', variant: 'A' },
 ];
 const GIB = 2 ** 30;
-const MAIN = programPath('cli/main.ts');
 
-onHosts(byTurns(setups), (host) => {
+onHosts(setups, (host) => {
   const api = new ApiClient(host);
-  let home: string;
-  let berth: CommandLine;
+  const berth = adminLine(host);
   let agent: ScriptedAgent;
   let id: number;
   beforeAll(async () => {
-    home = await scratchFolder('berth-home-');
-    berth = new CommandLine(home);
-    await berth.logIn(host().url(), ADMIN_PASSWORD);
     agent = await ScriptedAgent.join(host());
     const resources = { memory: { min: GIB, max: 2 * GIB }, cores: { min: 0.5, max: null } };
     id = await api.submit(application(service({ resources })), 'of-the-test');
     await agent.report(...(await agent.assigned(id)).map(seen.running));
     await api.reached(id, 'running');
   });
-  afterAll(async () => {
-    await agent.close();
-    await rm(home, { recursive: true, force: true });
-  });
+  afterAll(() => agent.close());
 
   test('L105: top shows hosts with use and reservation, and the services that run', async () => {
     const { code, out, err } = await berth.run(['top']);
@@ -93,7 +79,7 @@ onHosts(byTurns(setups), (host) => {
 
   test('L105: a user who may not see the hosts gets the own services alone', async () => {
     await addUser(host(), 'alice', 'secret words', 'user');
-    const own = new CommandLine(join(home, 'alice'));
+    const own = new CommandLine();
     await own.logIn(host().url(), 'secret words', 'alice');
     expect(JSON.parse((await own.run(['top', '--json'])).out)).toEqual({ hosts: null, services: [] });
     expect((await own.run(['top'])).out).toMatch(/^EXECUTION +NAME/);
@@ -103,23 +89,17 @@ onHosts(byTurns(setups), (host) => {
     ['q', 0],
     ['\u0003', 130],
   ])('L106: at a terminal top draws again in place until the key %j, and ends with %i', async (key, code) => {
-    const program = `stty columns 100 rows 24; '${process.execPath}' '${MAIN}' top; echo "ended with $?"`;
-    const terminal = new ShellTerminal(program, { PATH: process.env.PATH, HOME: home });
-    try {
-      const draws = () => terminal.shown.split('\u001b[H').length - 1;
-      await eventually(() => draws() >= 2);
-      expect(terminal.shown).toContain('of-the-test');
-      terminal.type(key);
-      await eventually(() => terminal.shown.includes(`ended with ${code}`));
-      const [, after = ''] = terminal.shown.split('\u001b[?1049l');
-      expect(after.trim()).toBe(`ended with ${code}`);
-    } finally {
-      await terminal.close();
-    }
+    const top = berth.startOnTerminal(['top'], { columns: 100 });
+    const draws = () => top.out().split('\u001b[H').length - 1;
+    await eventually(() => draws() >= 2);
+    expect(top.out()).toContain('of-the-test');
+    top.type(key);
+    expect((await top.ended).code).toBe(code);
+    expect(top.out().split('\u001b[?1049l')[1]).toBe('');
   });
 
   test('L106: an error ends top with its cause', async () => {
-    const away = new CommandLine(home, { BERTH_URL: 'http://127.0.0.1:1' });
+    const away = new CommandLine(berth.home, { BERTH_URL: 'http://127.0.0.1:1' });
     const { code, out } = await away.onTerminal(['top']);
     expect(code).toBe(125);
     expect(out).toContain("\u001b[?1049lhttp://127.0.0.1:1 can't be reached");

@@ -11,7 +11,6 @@ import type { HostKind } from '../hosts/hosts.ts';
 import { freePort } from '../hosts/port.ts';
 import { type Berth, PASSWORD, startBerth } from '../rigs/berth.ts';
 import { scratchFolder } from '../tools/folder.ts';
-import { byTurns } from '../tools/turns.ts';
 import { ensureChromium } from './chromium.ts';
 import { QuietNetwork } from './quiet-network.ts';
 
@@ -63,7 +62,7 @@ interface Visit {
 export interface SiteOptions {
   /** Settings, which may depend on the port of the control plane. */
   env?: NodeJS.ProcessEnv | ((port: number) => NodeJS.ProcessEnv);
-  /** By default the one whose turn it is (TEST-10). */
+  /** By default Node alone. */
   kinds?: readonly HostKind[];
 }
 
@@ -71,7 +70,7 @@ export interface SiteOptions {
 export function onSites(
   name: string,
   suite: (site: () => Site) => void,
-  { env = {}, kinds = byTurns(['node', 'workerd'] as const) }: SiteOptions = {},
+  { env = {}, kinds = ['node'] }: SiteOptions = {},
 ): void {
   describe.each(kinds)('%s', (kind) => {
     let berth: Berth;

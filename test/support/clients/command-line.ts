@@ -1,53 +1,71 @@
-/** The command line as people and scripts use it: a process for each command, with its own home folder. */
-import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { programPath } from '../hosts/process.ts';
+/**
+ * The command line as people and scripts use it, with a home folder for its contexts. Each command runs in
+ * this process. On real hosts, or if a test asks for it, each is a real process.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect } from 'vitest';
+import type { Host } from '../hosts/hosts.ts';
+import { atProcessEnd } from '../hosts/process.ts';
+import { eventually } from '../tools/eventually.ts';
 import { NODE_COMPILE_CACHE } from '../tools/tool.ts';
+import { startInProcess } from './commands/in-process.ts';
+import {
+  type Command,
+  type Ended,
+  type LeftTerminal,
+  onTerminalUntil,
+  piped,
+  startProcess,
+  type WindowSize,
+} from './commands/process.ts';
 
-const MAIN = programPath('cli/main.ts');
-
-export interface Ended<Out = string> {
-  code: number | null;
-  out: Out;
-  err: string;
-}
-
-/** How a program left its terminal, whose modes are in the form of stty. */
-export interface LeftTerminal {
-  pid: number;
-  code: number;
-  before: string;
-  after: string;
-}
-
-/** A command that has not ended yet. */
-export interface Command {
-  /** Its output so far. */
-  out(): string;
-  err(): string;
-  /** As Ctrl-C does. */
-  interrupt(): void;
-  signal(signal: NodeJS.Signals): void;
-  ended: Promise<Ended<Buffer>>;
-}
-
-export interface TerminalOptions {
+export interface TerminalOptions extends Partial<WindowSize> {
   answers?: readonly (readonly [prompt: string, answer: string])[];
-  columns?: number;
+}
+
+const HOMES = join(tmpdir(), `berth-homes-${randomUUID()}`);
+atProcessEnd(() => rmSync(HOMES, { recursive: true, force: true }));
+
+/** The path of a home folder, which the first login makes. */
+export const newHome = (): string => join(HOMES, randomUUID());
+
+/** The command line of the administrator, logged in before the tests of a suite. */
+export function adminLine(host: () => Host, env?: NodeJS.ProcessEnv, home?: string): CommandLine {
+  const line = new CommandLine(home, env);
+  beforeAll(() => line.logIn(host().url(), host().adminPassword));
+  return line;
 }
 
 export class CommandLine {
+  readonly home: string;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #start: typeof startProcess;
 
   /** `home`: where its contexts are. */
-  constructor(home: string, env: NodeJS.ProcessEnv = {}) {
-    const { PATH } = process.env;
-    this.#env = { PATH, HOME: home, NODE_COMPILE_CACHE, ...env };
+  constructor(
+    home = newHome(),
+    env: NodeJS.ProcessEnv = {},
+    isProcess = process.env.BERTH_TEST_HOSTS === 'real',
+  ) {
+    this.home = home;
+    this.#env = { PATH: process.env.PATH, HOME: home, NODE_COMPILE_CACHE, ...env };
+    this.#start = isProcess ? startProcess : startInProcess;
   }
 
   /** Runs `berth` with these words, without a terminal. */
   async run(words: readonly string[], input = ''): Promise<Ended> {
-    const { out, ...ended } = await this.start(words, input).ended;
-    return { ...ended, out: out.toString() };
+    return asText(await this.start(words, input).ended);
+  }
+
+  /** The standard output of a command that succeeds and has nothing to say. */
+  async outOf(words: readonly string[], input = ''): Promise<string> {
+    const { code, out, err } = await this.run(words, input);
+    expect([code, err]).toEqual([0, '']);
+    return out;
   }
 
   /** Logs in by password, which must succeed. */
@@ -57,85 +75,44 @@ export class CommandLine {
   }
 
   start(words: readonly string[], input = ''): Command {
-    const child = spawn(process.execPath, [MAIN, ...words], { env: this.#env, stdio: 'pipe' });
-    child.stdin.on('error', () => {}).end(input);
-    return watched(child);
+    return this.#start(words, this.#env, input);
   }
 
-  /** Runs `berth` in a line of bash, followed by `rest`. The exit code is that of `berth`. */
+  /** On a terminal, at which keys are typed. */
+  startOnTerminal(words: readonly string[], { columns = 80, rows = 24 }: Partial<WindowSize> = {}): Command {
+    return this.#start(words, this.#env, undefined, { columns, rows });
+  }
+
+  /** Runs `berth` on a terminal. After each prompt, the answer is typed. */
+  async onTerminal(
+    words: readonly string[],
+    { answers = [], ...size }: TerminalOptions = {},
+  ): Promise<Ended> {
+    const command = this.startOnTerminal(words, size);
+    let hasEnded = false;
+    const ended = command.ended.finally(() => {
+      hasEnded = true;
+    });
+    for (const [prompt, answer] of answers) {
+      await eventually(() => hasEnded || command.out().includes(prompt));
+      if (!hasEnded) command.type(`${answer}\r`);
+    }
+    return asText(await ended);
+  }
+
+  /** Runs a real `berth` in a line of bash, followed by `rest`. The exit code is that of `berth`. */
   async piped(words: readonly string[], rest: string): Promise<Ended> {
-    const line = `${quoted([process.execPath, MAIN, ...words])} ${rest}; exit \${PIPESTATUS[0]}`;
-    const child = spawn('bash', ['-c', line], { env: this.#env, stdio: 'pipe' });
-    child.stdin.end();
-    const { out, ...ended } = await watched(child).ended;
-    return { ...ended, out: out.toString() };
+    return asText(await piped(words, this.#env, rest));
   }
 
-  /** Runs `berth` on a terminal until it has printed `prompt`, and then calls `end` with its process. */
-  async onTerminalUntil(
+  /** Runs a real `berth` on a terminal until it has printed `prompt`. Then calls `end` with its process. */
+  onTerminalUntil(
     words: readonly string[],
     prompt: string,
     end: (pid: number, terminal: ChildProcess) => void,
   ): Promise<LeftTerminal> {
-    const program = `sh -c 'echo pid=$$; exec "$@"' sh ${quoted([process.execPath, MAIN, ...words])}`;
-    const command = `echo before=$(stty -g); ${program}; echo code=$?; echo after=$(stty -g)`;
-    const args = ['--quiet', '--command', command, '/dev/null'];
-    const child = spawn('script', args, { env: { ...this.#env, SHELL: '/bin/sh' }, stdio: 'pipe' });
-    const running = watched(child);
-    const found = (name: string) => new RegExp(`^${name}=(\\S+)`, 'm').exec(running.out())?.[1] ?? '';
-    child.stdout.on('data', function send() {
-      if (!running.out().includes(prompt)) return;
-      child.stdout.off('data', send);
-      end(Number(found('pid')), child);
-    });
-    await running.ended;
-    return {
-      pid: Number(found('pid')),
-      code: Number(found('code')),
-      before: found('before'),
-      after: found('after'),
-    };
-  }
-
-  /**
-   * Runs `berth` on a terminal. After each prompt, the answer is typed. The output has all that the terminal
-   * shows.
-   */
-  async onTerminal(
-    words: readonly string[],
-    { answers = [], columns = 80 }: TerminalOptions = {},
-  ): Promise<Ended> {
-    const program = quoted([process.execPath, MAIN, ...words]);
-    const command = `stty columns ${columns}; exec ${program}`;
-    const args = ['--quiet', '--return', '--command', command, '/dev/null'];
-    const child = spawn('script', args, { env: this.#env, stdio: 'pipe' });
-    const running = watched(child);
-    const left = [...answers];
-    child.stdout.on('data', () => {
-      const [[prompt, answer] = ['', '']] = left;
-      if (prompt === '' || !running.out().includes(prompt)) return;
-      left.shift();
-      child.stdin.write(`${answer}\r`);
-    });
-    const { out, ...ended } = await running.ended;
-    return { ...ended, out: out.toString() };
+    return onTerminalUntil(words, this.#env, prompt, end);
   }
 }
 
-const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
-
-function watched(child: ChildProcessWithoutNullStreams): Command {
-  const [out, err]: [Buffer[], Buffer[]] = [[], []];
-  child.stdout.on('data', (data: Buffer) => out.push(data));
-  child.stderr.on('data', (data: Buffer) => err.push(data));
-  const ended = new Promise<number | null>((done, fail) => child.on('close', done).on('error', fail));
-  return {
-    out: () => Buffer.concat(out).toString(),
-    err: () => Buffer.concat(err).toString(),
-    interrupt: () => child.kill('SIGINT'),
-    signal: (signal) => child.kill(signal),
-    ended: ended.then((code) => ({
-      ...{ code, out: Buffer.concat(out), err: Buffer.concat(err).toString() },
-    })),
-  };
-}
+const asText = ({ out, ...ended }: Ended<Buffer>): Ended => ({ ...ended, out: out.toString() });

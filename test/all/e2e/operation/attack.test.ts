@@ -4,7 +4,6 @@ import type { Result } from '../../../../tools/attack/attack.ts';
 import { freePort } from '../../../support/hosts/port.ts';
 import { type Program, startProgram } from '../../../support/hosts/process.ts';
 import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
-import { byTurns } from '../../../support/tools/turns.ts';
 
 const WEAK = {
   BERTH_NETWORK_ISOLATION: 'none',
@@ -45,7 +44,7 @@ const hosts = [
   ['workerd', 'control-plane/local/dev.ts'],
 ] as const;
 
-describe.each(byTurns(hosts))('%s', (kind, entry) => {
+describe.each(hosts)('%s', (kind, entry) => {
   let berth: Berth;
   beforeAll(async () => {
     const port = await freePort();
