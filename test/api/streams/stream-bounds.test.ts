@@ -8,7 +8,7 @@ import { basic } from '../../support/clients/http-client.ts';
 import { StreamClient } from '../../support/clients/stream-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const ADMIN = basic('admin', ADMIN_PASSWORD);
 const LIMITS = {
@@ -95,9 +95,8 @@ onHosts(
       ])
         expect(text).toContain(`berth_limit_used{name="${name}",setting="${setting}"} ${used}\n`);
       first.close();
-      await eventually(
-        async () => (await metrics()).includes(`{name="streams",setting="BERTH_MAX_STREAMS"} 4\n`),
-        AT_ONCE_MS,
+      await eventually(async () =>
+        (await metrics()).includes(`{name="streams",setting="BERTH_MAX_STREAMS"} 4\n`),
       );
       await opened(one.agent, a);
     });
@@ -107,8 +106,8 @@ onHosts(
       const [idle, long] = [await opened(agent, to), await opened(agent, to)];
       const stream = await agent.stream(1);
       const say = setInterval(() => long.write('x'), 500);
-      expect(await reasonOf(idle)).toBe('The stream carried nothing for 5 s, which is the most.');
       await stream.write('\x01four');
+      expect(await reasonOf(idle)).toBe('The stream carried nothing for 5 s, which is the most.');
       expect(await reasonOf(long)).toBe('The stream has lasted for 7 s, which is the most.');
       clearInterval(say);
       // What passed a gateway is reported with its next message.
@@ -116,7 +115,7 @@ onHosts(
       await eventually(async () => {
         const text = await metrics();
         return /_bytes_total\{direction="in"\} [1-9]/.test(text) && text.includes('{direction="out"} 5\n');
-      }, AT_ONCE_MS);
+      });
     });
     test('H690: with the setting the audit log has the words of a command, in one line of ASCII', async () => {
       const { services } = await running(1);
@@ -126,7 +125,7 @@ onHosts(
         const reply = await api.http.get('/native/api/0.7/audit?action=exec-service&limit=1');
         const [row] = Object.values(reply.json<Record<string, { target: string; fields: string[] }>>());
         return row?.target === `service/${to.service}` ? row.fields : undefined;
-      }, AT_ONCE_MS);
+      });
       expect(fields).toHaveLength(3);
       expect(fields?.slice(0, 2)).toEqual(['MyProgram', 'words=4']);
       expect(fields?.[2]).toMatch(
