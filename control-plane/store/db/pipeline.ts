@@ -78,6 +78,16 @@ export function batchAnswer(answer: string, statements: readonly Statement[]): n
   return statements.map((_, at) => result.step_results[at + 1]?.affected_row_count ?? 0);
 }
 
+/** Whether the answer to a `batchRequest` reports that its transaction could not begin, since others write. */
+export function isTooBusy(answer: string): boolean {
+  // An answer is only parsed twice if it has this code.
+  if (!answer.includes('SQLITE_BUSY')) return false;
+  const [result] = resultsOf(answer);
+  if (result?.type !== 'ok') return false;
+  const [begun] = (result.response.result as BatchResult | undefined)?.step_errors ?? [];
+  return begun?.code?.startsWith('SQLITE_BUSY') ?? false;
+}
+
 const wireStatement = ({ sql, args }: Statement, want_rows: boolean) => ({
   sql,
   args: args.map(encoded),

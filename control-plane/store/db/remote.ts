@@ -3,7 +3,7 @@
  * anything from Node, or put the token into a message.
  */
 import { type Argument, closedError, DatabaseError, type Db, type Row, type Statement } from './db.ts';
-import { batchAnswer, batchRequest, readAnswer, readRequest } from './pipeline.ts';
+import { batchAnswer, batchRequest, isTooBusy, readAnswer, readRequest } from './pipeline.ts';
 
 export interface RemoteOptions {
   /** Limit for one call, from its request to the last byte of the response. */
@@ -78,7 +78,7 @@ const BUSY_PAUSES_MS = [15, 30, 60, 120, 240, 480];
 
 /**
  * Sends one request and reads the whole answer. Any failure on the way is `unavailable`. A server that has
- * too many requests at once (429) has not begun with this one, so it is sent again.
+ * too many requests (429) or writers at once has not begun with this one, so it is sent again (STORE-14).
  */
 async function exchange(url: string, init: RequestInit, host: string, timeoutMs: number): Promise<string> {
   const signal = AbortSignal.timeout(timeoutMs);
@@ -86,7 +86,7 @@ async function exchange(url: string, init: RequestInit, host: string, timeoutMs:
   const send = async ([pauseMs, ...later]: readonly number[]): Promise<[Response, string]> => {
     const response = await fetch(url, { ...init, signal });
     const body = await response.text();
-    const isBusy = response.status === 429;
+    const isBusy = response.status === 429 || isTooBusy(body);
     if (!isBusy || pauseMs === undefined || Date.now() + pauseMs > lastRepeatMs) return [response, body];
     await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
     return send(later);

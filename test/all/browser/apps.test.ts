@@ -11,7 +11,7 @@ import { onSites } from '../../support/browser/browser.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { HiddenHost, hiddenSettings } from '../../support/cluster/hidden-host.ts';
 import { PASSWORD } from '../../support/rigs/berth.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
 const LOST = 'The host has lost its connection.';
@@ -253,7 +253,8 @@ onSites(
       const startMs = performance.now();
       await berth.getByRole('button', { name: 'Log out' }).click();
       expect(await page.evaluate('window.over')).toEqual([1001, ACCESS_ENDED]);
-      expect(performance.now() - startMs).toBeLessThan(AT_ONCE_MS);
+      // Sessions are reviewed each minute; what ends one must not wait for that.
+      expect(performance.now() - startMs).toBeLessThan(30_000);
       await page.reload();
       expect(page.url()).toContain(berthAt('/login'));
     });

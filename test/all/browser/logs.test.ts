@@ -67,15 +67,17 @@ onSites('logs', (site) => {
       await page.setViewportSize({ width: 900, height });
       await eventually(async () => (await page.locator('.log-row').count()) !== shown);
       await eventually(async () => (await texts(page)).at(-1) === '300');
-      expect(await page.locator('#log-end').isDisabled()).toBe(true);
+      await eventually(() => page.locator('#log-end').isDisabled());
     }
     await touch(id, '/a');
     await eventually(async () => (await texts(page)).at(-1) === 'last');
   });
 
   test('W31: a log continues by itself where it stopped, after the control plane was away', async () => {
+    // Few enough lines for one screen: others would be outside of the virtual window.
+    const wait = `case $i in 4) ${until('/away')};; 8) ${until('/back')};; esac`;
     const id = await run(
-      script(`i=0; while [ ! -e /stop ]; do echo line $i; i=$((i+1)); sleep 0.2; done; echo stopped at $i`),
+      script(`i=0; while [ $i -lt 12 ]; do ${wait}; echo line $i; i=$((i+1)); done; echo stopped`),
     );
     const page = await site().visit(`/executions/${id}/logs`, { expected: /ERR_|Failed to load|50\d/ });
     await page.getByLabel('Wrap').check();
@@ -85,18 +87,13 @@ onSites('logs', (site) => {
       page,
       'No connection to Berth. The log continues where it stopped once the connection is back.',
     );
+    await touch(id, '/away');
     await site().berth.start();
+    await page.getByText('line 7', { exact: true }).waitFor();
     await says(page, 'Live.');
-    await page.getByText('line 12', { exact: true }).waitFor();
-    await touch(id, '/stop');
+    await touch(id, '/back');
     await says(page, 'The log has ended.');
-    await eventually(async () => (await texts(page)).at(-1)?.startsWith('stopped'));
-    const all = await texts(page);
-    expect(all.length).toBeGreaterThan(10);
-    expect(all).toEqual([
-      ...Array.from({ length: all.length - 1 }, (_, at) => `line ${at}`),
-      `stopped at ${all.length - 1}`,
-    ]);
+    await shows(page, [...Array.from({ length: 12 }, (_, at) => `line ${at}`), 'stopped']);
   });
 
   test('W34: nothing in a line is HTML, colours are shown, and terminal sequences have no effect', async () => {

@@ -21,7 +21,7 @@ afterAll(() => cluster?.close());
 
 /** Serves its own name and prints the page of the other service. */
 const PAGE = `
-  echo "I am $SERVICE_NAME" > /tmp/index.html; httpd -p 80 -h /tmp
+  echo "I am $SERVICE_NAME" > /tmp/index.html; httpd -f -p 80 -h /tmp & echo $! > /tmp/pid
   until wget -q -O - "http://$PEER/"; do sleep 0.1; done
   exec sleep 1000`;
 
@@ -66,7 +66,7 @@ test('C111, C24, H38, H41, P211, P213, C289: services on different hosts reach e
   expect(pages).toEqual(['I am left0\n', 'I am right0\n']);
 
   // What the killed agent has not found out, the next one finds, and the service starts once more.
-  await cluster.host('two').exec(right0?.id, 'killall', 'httpd');
+  await cluster.host('two').exec(right0?.id, 'sh', '-c', 'kill $(cat /tmp/pid)');
   await cluster.restartAgent('two', {}, 'kill');
   const again = await eventually(async () => {
     const { right0: now } = await cluster.containersOf(id);

@@ -7,6 +7,7 @@ import type { HttpClient } from '../../support/clients/http-client.ts';
 import type { Ended, Row, World } from '../../support/fixtures/authorisation-row.ts';
 import { endedOf, expectedOf, submit, TABLE } from '../../support/fixtures/authorisation-table.ts';
 import { eitherGroup, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { fewAtATime } from '../../support/tools/few-at-a-time.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
 /** The endpoints of the app, as rows name them. */
@@ -42,10 +43,10 @@ onHosts(
       };
       const owners = [stranger, ...actors].filter(({ userId }) => userId !== '');
       const makeHost = async (name: string) => (await registeredHost(host(), name)).id;
-      world = { admin, makeHost, stranger, ended: new Map(await Promise.all(owners.map(end))) };
+      world = { admin, makeHost, stranger, ended: new Map(await fewAtATime(owners, end)) };
       for (const row of rows) {
         const prepare = (actor: Actor) => row.prepare?.(world, actor) ?? 0;
-        objects.set(row, await Promise.all(actors.map(prepare)));
+        objects.set(row, await fewAtATime(actors, prepare));
       }
       await restrictActors(host());
     }, SETUP_MS);
@@ -68,17 +69,15 @@ onHosts(
       'H200: $endpoint ($what) answers each actor by its role, and a refusal leaves no trace',
       async (row) => {
         const method = row.endpoint.split(' ')[0] ?? '';
-        const answers = await Promise.all(
-          actors.map(async (actor, nth) => {
-            const id = objects.get(row)?.[nth] ?? 0;
-            const { path, body, headers = {} } = row.request(id, actor, world);
-            const client = actor.http.with(headers);
-            const { status } = row.endless
-              ? await headOf(client, method, path)
-              : await client.send(method, path, body && JSON.stringify(body));
-            return { actor: actor.name, status, happened: await row.happened?.(world, id, actor) };
-          }),
-        );
+        const answers = await fewAtATime(actors, async (actor, nth) => {
+          const id = objects.get(row)?.[nth] ?? 0;
+          const { path, body, headers = {} } = row.request(id, actor, world);
+          const client = actor.http.with(headers);
+          const { status } = row.endless
+            ? await headOf(client, method, path)
+            : await client.send(method, path, body && JSON.stringify(body));
+          return { actor: actor.name, status, happened: await row.happened?.(world, id, actor) };
+        });
         const expected = actors.map((actor) => {
           const status = expectedOf(row, actor);
           return { actor: actor.name, status, happened: row.happened && status === 200 };

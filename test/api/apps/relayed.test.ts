@@ -18,7 +18,7 @@ import { HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const PASSWORD = 'correct: horse';
 const PATHS = 'paths.example-apps.net';
@@ -93,7 +93,7 @@ onHosts(
     }
     /** The request of that number that waits at the application. */
     async function heldAt(nth: number) {
-      const held = await eventually(() => app.held[nth], AT_ONCE_MS);
+      const held = await eventually(() => app.held[nth]);
       if (!held) throw new Error('nothing waits');
       return held;
     }
@@ -180,7 +180,7 @@ onHosts(
       await by.post('/logout');
       expect(await closed).toEqual([1001, expect.stringContaining('Log in again.')]);
       expect(await ended).toBe(false);
-      await eventually(() => served.destroyed, AT_ONCE_MS);
+      await eventually(() => served.destroyed);
       expect((await visitor.send(one.name, '/head', PROGRAM)).status).toBe(401);
     });
     test('H716, H715: a user who is disabled is out at once, and requests of others go on', async () => {
@@ -219,10 +219,7 @@ onHosts(
       await new ApiClient(host, 'ada', PASSWORD).terminate(brief.execution);
       expect(await closed).toEqual([1001, expect.stringContaining('The execution ends')]);
       await agent.report(seen.gone(brief.assigned));
-      await eventually(
-        async () => (await visitor.send(brief.name, '/head', PROGRAM)).status === 410,
-        AT_ONCE_MS,
-      );
+      await eventually(async () => (await visitor.send(brief.name, '/head', PROGRAM)).status === 410);
     });
 
     test('H743: an application at a path gets the whole path, and its cookies are for that path alone', async () => {

@@ -203,9 +203,9 @@ onHosts(eitherGroup, (host, { variant }) => {
 
   test('P2: a close by the agent is answered at once', async () => {
     const agent = await join();
-    const beforeMs = performance.now();
     await agent.close();
-    expect(performance.now() - beforeMs).toBeLessThan(2_000);
+    // A close without an answer ends as 1006.
+    expect(agent.closeCode).toBe(1000);
   });
 
   test('P4: an agent that was away gets the starts that it missed with its next sync', async () => {

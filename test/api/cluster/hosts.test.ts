@@ -6,7 +6,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { HostClient } from '../../support/clients/host-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { eitherGroup, type Host, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const GIB = 1024 ** 3;
 let names = 0;
@@ -205,7 +205,7 @@ onHosts(eitherGroup, (host, { variant }) => {
       const execution = await run(one.agent, requiring(one.label), elastic(one.label));
       const two = await ownHost(one.label);
       await hosts.change(one.id, { schedulable: false });
-      const stop = await eventually(() => one.agent.all('stop')[0], AT_ONCE_MS);
+      const stop = await eventually(() => one.agent.all('stop')[0]);
       const { services } = await api.execution(execution);
       expect(stop).toMatchObject({ service: services[1] });
       await one.agent.report(seen.gone(stop as { service: number; generation: number }));

@@ -3,7 +3,7 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { bothGroups, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const web = service({
   name: 'web',
@@ -210,10 +210,7 @@ onHosts(bothGroups, (host, { variant }) => {
     await agent.released(id);
     expect(agent.all('forget')).toEqual([]);
     await agent.report(seen.gone(one));
-    await eventually(
-      () => agent.all('forget').some(({ services }) => services.includes(one.service)),
-      AT_ONCE_MS,
-    );
+    await eventually(() => agent.all('forget').some(({ services }) => services.includes(one.service)));
     const db = await host().openDb();
     const rows = () => db.query('SELECT id FROM executions WHERE id = ?', [id]);
     expect(await rows()).toHaveLength(1);

@@ -16,7 +16,7 @@ import { DatabaseError, type Db, type Row } from '../../../control-plane/store/d
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { bodyReader } from '../../support/rigs/body-reader.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 /** Events in the middle of a list, which no client can time: the routes alone, with a real database. */
 let db: Db;
@@ -110,11 +110,11 @@ test('H380: a user has two long descriptions read at a time, and short ones at o
   const reads: (() => void)[] = [];
   beforeRead = () => new Promise((resolve) => reads.push(resolve));
   const answers = ids.map((id) => app.request(`/execution/${id}`));
-  await eventually(() => reads.length === 2, AT_ONCE_MS);
+  await eventually(() => reads.length === 2);
   expect((await app.request('/execution/1')).status).toBe(200);
   expect(reads).toHaveLength(2);
   reads[0]?.();
-  await eventually(() => reads.length === 3, AT_ONCE_MS);
+  await eventually(() => reads.length === 3);
   for (const read of reads) read();
   for (const answer of await Promise.all(answers))
     expect(await answer.json()).toMatchObject({ description: JSON.parse(long) });

@@ -163,15 +163,11 @@ onHosts(eitherGroup, (host, { variant }) => {
     timeout: 60_000,
   }, async () => {
     const one = await running();
-    /** Time of another client's request, over a quarter of a second at least: buffers fill within less. */
-    const requestMs = async () => {
-      const beforeMs = performance.now();
-      const elapsedMs = () => performance.now() - beforeMs;
-      let n = 0;
-      for (; n < 20 || elapsedMs() < 250; n++) await api.execution(one.execution);
-      return elapsedMs() / n;
+    /** Requests of another client, over a second at least: buffers fill within less. */
+    const request = async () => {
+      const untilMs = performance.now() + 1_000;
+      for (let n = 0; n < 20 || performance.now() < untilMs; n++) await api.execution(one.execution);
     };
-    const calmMs = await requestMs();
     const all = Buffer.alloc(48 * MIB, 'the same sixteen');
     const { response, log } = await opened(one.service);
     const writing = log.write(all);
@@ -181,10 +177,9 @@ onHosts(eitherGroup, (host, { variant }) => {
     // Some MiB are in socket buffers of the kernel and of this test.
     const stalled = await eventually(async () => {
       const before = log.granted;
-      // Tolerates a machine that is busy with other work.
-      expect(await requestMs()).toBeLessThan(200 + 10 * calmMs);
+      await request();
       return log.granted === before && before;
-    }, 20_000);
+    });
     expect(stalled).toBeLessThan(24 * MIB);
     const other = await running();
     expect((await api.service(other.service)).status).toBe('active');

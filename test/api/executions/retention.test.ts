@@ -6,7 +6,8 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const KEEP_MS = 3_000;
+/** Long enough for a slow machine to read an execution that has just ended. */
+const KEEP_MS = 10_000;
 const TIMEOUT_MS = 60_000;
 
 onHosts(

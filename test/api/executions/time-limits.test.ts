@@ -7,7 +7,7 @@ import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const NATIVE = '/native/api/0.7';
 const one = application(service());
@@ -109,7 +109,7 @@ onHosts(hosts, (host) => {
     await agent.released(id);
     expect((await limit(id, 600)).status).toBe(409);
     await agent.report(seen.gone(assigned));
-    await eventually(async () => (await shown(id)).status === 'error', AT_ONCE_MS);
+    await eventually(async () => (await shown(id)).status === 'error');
     expect((await limit(id, 600)).status).toBe(409);
     await agent.close();
   });

@@ -6,7 +6,7 @@ import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 
 const MIB = 1024 * 1024;
 /** Far beyond any of them on a busy machine; before H306 the worst took two minutes. */
-const MAX_MS = 5_000;
+const MAX_MS = 30_000;
 /** 100 problems, each twice. */
 const MAX_ANSWER = 250_000;
 

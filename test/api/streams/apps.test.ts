@@ -9,7 +9,7 @@ import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
 import { type AppServer, startAppServer } from '../../support/apps/app-server.ts';
 import { startNodeAppRig } from '../../support/apps/node-app-rig.ts';
 import { startWorkerdAppRig } from '../../support/apps/workerd-app-rig.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 interface Rig {
   url: string;
@@ -92,7 +92,7 @@ describe.each(Object.keys(starts))('%s', (kind) => {
   });
   test('H710: an event stream is not held back', async () => {
     const answer = get('/events');
-    const held = await eventually(() => app.held[0], AT_ONCE_MS);
+    const held = await eventually(() => app.held[0]);
     held?.writeHead(200, { 'content-type': 'text/event-stream' });
     held?.write('data: 1\n\n');
     const reader = (await answer).body?.getReader();
@@ -104,7 +104,7 @@ describe.each(Object.keys(starts))('%s', (kind) => {
       // workerd notices a client that has gone when it writes.
       held?.write('data: 3\n\n');
       return app.aborted.includes('/events');
-    }, AT_ONCE_MS);
+    });
   });
   test('H710: HEAD, ranges, answers without a body and of unknown length are as the application gives them', async () => {
     const head = await get('/bytes?n=12345', { method: 'HEAD' });
@@ -126,28 +126,28 @@ describe.each(Object.keys(starts))('%s', (kind) => {
     let written = 0;
     const block = Buffer.alloc(MIB);
     while (written < 64 * MIB && request.write(block)) written += MIB;
-    const held = await eventually(() => app.requests[0], AT_ONCE_MS);
+    const held = await eventually(() => app.requests[0]);
     held?.pause();
     for (let n = 0; n < 64; n += 1) request.write(block);
-    await eventually(() => expect(held?.socket.bytesRead).toBeGreaterThan(0), AT_ONCE_MS);
-    await eventually(() => expect(request.writableLength).toBeGreaterThan(32 * MIB), AT_ONCE_MS);
+    await eventually(() => expect(held?.socket.bytesRead).toBeGreaterThan(0));
+    await eventually(() => expect(request.writableLength).toBeGreaterThan(32 * MIB));
     request.destroy();
     held?.resume();
-    await eventually(() => expect(app.aborted).toEqual(['/hold']), AT_ONCE_MS);
+    await eventually(() => expect(app.aborted).toEqual(['/hold']));
     const answer = await get(`/bytes?n=${256 * MIB}`);
-    const socket = await eventually(() => app.requests[1]?.socket, AT_ONCE_MS);
-    await eventually(() => expect(socket?.writableLength).toBeGreaterThan(0), AT_ONCE_MS);
+    const socket = await eventually(() => app.requests[1]?.socket);
+    await eventually(() => expect(socket?.writableLength).toBeGreaterThan(0));
     expect(socket?.bytesWritten).toBeLessThan(32 * MIB);
     await answer.body?.cancel();
-    await eventually(() => expect(app.aborted).toEqual(['/hold', '/bytes']), AT_ONCE_MS);
+    await eventually(() => expect(app.aborted).toEqual(['/hold', '/bytes']));
   });
   test('H711: a client that goes ends its request, before the answer and within it', async () => {
     const request = begin('/waits');
     request.end();
-    await eventually(() => app.held[0], AT_ONCE_MS);
+    await eventually(() => app.held[0]);
     // workerd does not notice that a client merely sends no more.
     request.socket?.resetAndDestroy();
-    await eventually(() => expect(app.aborted).toEqual(['/waits']), AT_ONCE_MS);
+    await eventually(() => expect(app.aborted).toEqual(['/waits']));
   });
   test('H711: an answer that breaks off is not taken for a whole one', async () => {
     await expect(get('/broken').then((answer) => answer.text())).rejects.toThrow();

@@ -19,7 +19,7 @@ describe('a database on a server', () => {
 
   beforeEach(async () => {
     server = await startSqld();
-    db = openRemote(server.url, SECRET, { timeoutMs: 10_000 });
+    db = openRemote(server.url, SECRET);
     await db.batch([{ sql: 'CREATE TABLE hosts (id INTEGER PRIMARY KEY)', args: [] }]);
   });
   afterEach(async () => {
@@ -117,6 +117,41 @@ describe('an answer that does not come from a database', () => {
   test('an answer that does not follow the protocol is an error of kind "other"', async () => {
     const db = await openAgainst((_, response) => response.end('<html>'));
     await expect(db.query('SELECT 1')).rejects.toMatchObject({ name: 'DatabaseError', kind: 'other' });
+  });
+
+  /** The answer to a batch of one statement of which the steps with these numbers found the database locked. */
+  const batchAnswer = (...locked: number[]) => {
+    const steps = [0, 1, 2, 3].map((step) => locked.includes(step));
+    const error = { message: 'SQLite error: database is locked', code: 'SQLITE_BUSY' };
+    const result = {
+      step_results: steps.map((isLocked) =>
+        isLocked ? null : { cols: [], rows: [], affected_row_count: 1 },
+      ),
+      step_errors: steps.map((isLocked) => (isLocked ? error : null)),
+    };
+    return JSON.stringify({ results: [{ type: 'ok', response: { type: 'batch', result } }] });
+  };
+  const add = { sql: 'INSERT INTO hosts DEFAULT VALUES', args: [] };
+
+  test('a batch is sent again while the database is too busy to begin its transaction', async () => {
+    const answers = [batchAnswer(0), batchAnswer(0), batchAnswer()];
+    const db = await openAgainst((_, response) => response.end(answers.shift()));
+    expect(await db.batch([add])).toEqual([1]);
+    expect(answers).toEqual([]);
+  });
+
+  test('a batch that has begun, or whose transaction never begins, is "unavailable"', async () => {
+    let requests = 0;
+    let answer = batchAnswer(2);
+    const db = await openAgainst((_, response) => {
+      requests += 1;
+      response.end(answer);
+    });
+    const error = { name: 'DatabaseError', kind: 'unavailable', message: 'database is locked' };
+    await expect(db.batch([add])).rejects.toMatchObject(error);
+    expect(requests).toBe(1);
+    answer = batchAnswer(0);
+    await expect(db.batch([add])).rejects.toMatchObject(error);
   });
 
   test('an answer that repeats the token does not put it into the message', async () => {

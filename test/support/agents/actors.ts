@@ -6,6 +6,7 @@
 import { basic, HttpClient } from '../clients/http-client.ts';
 import { enableUser, FLAGS, type Flag, insertUsers, setRole } from '../fixtures/users.ts';
 import type { Host } from '../hosts/hosts.ts';
+import { fewAtATime } from '../tools/few-at-a-time.ts';
 
 export interface Actor {
   name: string;
@@ -55,7 +56,7 @@ export async function makeActors(host: Host): Promise<{ stranger: Actor; actors:
     http: new HttpClient(() => host.url()),
     userId: '',
   };
-  const [stranger = anonymous, ...actors] = await Promise.all(users.map((one) => logIn(anonymous.http, one)));
+  const [stranger = anonymous, ...actors] = await fewAtATime(users, (one) => logIn(anonymous.http, one));
   return { stranger, actors: [anonymous, ...actors] };
 }
 

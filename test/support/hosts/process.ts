@@ -119,7 +119,7 @@ export class Program {
   }
 
   /** Sends SIGTERM and waits. Throws if the program does not end in time. */
-  async stop(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
+  async stop(timeoutMs = 60_000): Promise<number | NodeJS.Signals> {
     this.#child.kill('SIGTERM');
     return this.waitForEnd(timeoutMs);
   }

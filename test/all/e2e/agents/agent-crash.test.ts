@@ -129,7 +129,7 @@ test('P6: an unassigned container of this deployment is removed, and a container
     await Promise.all([stray.start(), foreign.start()]);
     await agent.kill();
     await restartAgent();
-    await eventually(async () => (await ids(ended)).length === 0, 20_000);
+    await eventually(async () => (await ids(ended)).length === 0);
     expect((await foreign.inspect()).State.Running).toBe(true);
   } finally {
     await foreign.remove({ force: true });

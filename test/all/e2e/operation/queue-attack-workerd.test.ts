@@ -19,7 +19,8 @@ import { type LimitedWorkerd, startLimitedWorkerd } from '../../../support/hosts
 const isFull = process.env.QUEUE_ATTACK === 'full';
 const SMALL = isFull ? 25_000 : 1_000;
 const LARGE = isFull ? 500 : 15;
-const MAX_P99_MS = 5_000;
+/** Requests of another user that are answered while the attack goes on, one after the other. */
+const MIN_SERVED = 20;
 const MAX_RESTART_MS = 10_000;
 /** A user may have 32 MiB of descriptions waiting: 36 of 910 KB, or 37. */
 const LARGE_USERS = isFull ? 12 : 1;
@@ -70,7 +71,7 @@ test('C174, C175, C177: with 128 MB of heap, workerd survives an attack on the q
   const restartMs = performance.now() - startMs;
   console.log({ ...served, residentMb, restartMs, residentAfterMb: await workerd.residentMb() });
   expect(served.failed).toBe(0);
-  expect(Math.max(served.infoMs, served.submitMs)).toBeLessThan(MAX_P99_MS);
+  expect(served.requests).toBeGreaterThan(MIN_SERVED);
   expect(await rest().execution(first)).toMatchObject({ status: 'queued' });
   expect((await rest().execution(last)).services).toHaveLength(1_000);
   expect(restartMs).toBeLessThan(MAX_RESTART_MS);
