@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_ALIASES, MAX_BYTES } from '../../../../cli/compose/document.ts';
 import { ComposeError } from '../../../../cli/compose/remarks.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 import { mainFile, problemsOf, translated } from './translated.ts';
 
 const service = mainFile('');
@@ -167,6 +167,6 @@ test('L72, L75: any text is translated, or refused with places', { timeout: 60_0
           expect([line > 0, column > 0, message !== '']).toEqual([true, true, true]);
       }
     }),
-    { numRuns: 1_000 },
+    cases(100),
   );
 });

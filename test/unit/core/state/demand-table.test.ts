@@ -11,7 +11,7 @@ import { DemandTable } from '../../../../control-plane/core/state/demand-table.t
 import { SortedTable } from '../../../../control-plane/core/state/sorted-table.ts';
 import type { Measurement } from '../../../../tools/bench/figure.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 const run = promisify(execFile);
 
@@ -80,7 +80,7 @@ test('C176: the sorted table finds what was added and not removed', () => {
       }
       for (const [value, one] of model) expect(table.find({ value })).toBe(one);
     }),
-    { numRuns: 30 },
+    cases(5),
   );
 });
 
