@@ -42,7 +42,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 180_000,
     projects: [
-      project('unit', { ...SHARED, testTimeout: 20_000 }),
+      project('unit', SHARED),
       // A restart of wrangler alone takes 25 s on a slow machine.
       project('browser', {
         include: ['test/all/browser/**/*.test.ts'],
@@ -68,6 +68,8 @@ export default defineConfig({
         exclude: ALONE,
       }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
+      // What heap, time or order is under load, without anything else that runs.
+      project('measured', { include: ['test/all/measured/**/*.test.ts'], ...oneByOne(7), testTimeout: 300_000 }),
       project('e2e-alone', {
         ...{ ...before(ENGINE), ...oneByOne(6), ...LONG, env: SOURCES },
         include: ALONE,

@@ -188,9 +188,9 @@ interface State {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error('the condition did not become true within 10 s');
+    if (performance.now() > deadline) throw new Error('the condition did not become true within 60 s');
     await nextTurn();
   }
 }
