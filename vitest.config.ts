@@ -69,7 +69,11 @@ export default defineConfig({
       }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2, sequence: { groupOrder: 5 } }),
       // What heap, time or order is under load, without anything else that runs.
-      project('measured', { include: ['test/all/measured/**/*.test.ts'], ...oneByOne(7), testTimeout: 300_000 }),
+      project('measured', {
+        include: ['test/all/measured/**/*.test.ts'],
+        ...oneByOne(7),
+        testTimeout: 300_000,
+      }),
       project('e2e-alone', {
         ...{ ...before(ENGINE), ...oneByOne(6), ...LONG, env: SOURCES },
         include: ALONE,

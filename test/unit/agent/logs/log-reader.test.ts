@@ -5,7 +5,7 @@ import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/age
 import { found, type PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
-import { AT_ONCE_MS, eventually } from '../../../support/tools/eventually.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const key = { service: 1, generation: 1 };
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
@@ -117,7 +117,7 @@ describe('a log stream', () => {
   test('P9: a stream without credit delays no other message', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
     open(1, 1000);
-    await eventually(() => connection.payload(1).length === 1000, AT_ONCE_MS);
+    await eventually(() => connection.payload(1).length === 1000);
     connection.start(assignment({ service: 2 }));
     await connection.reported(2, 'running');
   });
