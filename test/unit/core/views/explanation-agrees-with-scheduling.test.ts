@@ -259,7 +259,7 @@ test('H211: after every turn of any life a waiting execution has a reason, and o
       });
       simulation.run(operations);
     }),
-    cases(50),
+    cases(120),
   );
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
 });
