@@ -10,8 +10,6 @@ import { lastForwarded } from '../http/address.ts';
 import { type ConnectionLimits, ConnectionPlaces, type Excess } from './connection-places.ts';
 import { unreadBeyond } from './unread-answers.ts';
 
-const REPORT_MS = 10_000;
-
 /** While requests arrive, unread answers are counted this often. */
 const UNREAD_CHECK_MS = 100;
 /** What an unread answer takes at least: its stream, its compression, and the page of a list that is next. */
@@ -21,6 +19,8 @@ export interface ConnectionSettings {
   limits: ConnectionLimits;
   /** A body may take this long before another request may take the place of its request. */
   bodyGraceMs: number;
+  /** Refused connections and requests are reported this long after the first of them. */
+  reportMs: number;
   /** True if a proxy reports the client's address in X-Forwarded-For. */
   trustsProxy: boolean;
   log: Logger;
@@ -218,6 +218,6 @@ export class NodeConnections {
       this.#settings.log('connections.refused', { ...this.#refused, open: this.#places.size });
       Object.assign(this.#refused, { closed: 0, answered: 0 });
       this.#report = undefined;
-    }, REPORT_MS).unref();
+    }, this.#settings.reportMs).unref();
   }
 }

@@ -25,6 +25,8 @@ export interface ServerLimits {
   bodyGraceMs: number;
   /** How long a peer may read nothing of what it was sent. */
   stallMs: number;
+  /** Refused connections and requests are reported this long after the first of them. */
+  reportMs: number;
 }
 
 const LIMITS: ServerLimits = {
@@ -34,6 +36,7 @@ const LIMITS: ServerLimits = {
   quietMs: 60_000,
   bodyGraceMs: 5_000,
   stallMs: 60_000,
+  reportMs: 10_000,
 };
 
 type Fetch = Parameters<typeof getRequestListener>[0];
@@ -79,6 +82,7 @@ export function httpServer(
   const connections = new NodeConnections(server, {
     limits: connectionLimits,
     bodyGraceMs: limits.bodyGraceMs,
+    reportMs: limits.reportMs,
     trustsProxy,
     log,
     answer: (socket, error) => answerAlone(socket, errorResponse(error, variant)),

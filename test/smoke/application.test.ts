@@ -1,4 +1,4 @@
-/** One Berth as users run it: an application from its submission to the end of its log, and each part killed once. */
+/** One Berth as users run it: an application from submission to the end of its log, each part killed once. */
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -55,7 +55,7 @@ test('C232, P176, H42: after a sleep of gateway and coordinator the agent goes o
   const next = await eventually(async () => {
     const before = wakes();
     const greetings = countIn(agent.output, 'session.synced');
-    // Whether objects may sleep shows only by what becomes of them then, so a busy machine gets further tries.
+    // Whether objects may sleep shows only in what they do next, so a busy machine gets further tries.
     await pause(RESTS_MS);
     // The runtime takes the coordinator's memory some minutes after its last work: here at once.
     await host.killObject('coordinator');

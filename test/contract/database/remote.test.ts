@@ -119,7 +119,7 @@ describe('an answer that does not come from a database', () => {
     await expect(db.query('SELECT 1')).rejects.toMatchObject({ name: 'DatabaseError', kind: 'other' });
   });
 
-  /** The answer to a batch of one statement of which the steps with these numbers found the database locked. */
+  /** The answer to a batch of one statement whose steps with these numbers found the database locked. */
   const batchAnswer = (...locked: number[]) => {
     const steps = [0, 1, 2, 3].map((step) => locked.includes(step));
     const error = { message: 'SQLite error: database is locked', code: 'SQLITE_BUSY' };

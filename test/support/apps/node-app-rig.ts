@@ -103,6 +103,7 @@ export async function startNodeAppRig(requestMs = 600_000): Promise<NodeAppRig> 
         checkMs: 20,
         quietMs: 60_000,
         bodyGraceMs: 600_000,
+        reportMs: 600_000,
         stallMs: 60_000,
       },
     },

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports of outgoing connections, which could otherwise take one before its program starts again. */
+/** Below the ports of outgoing connections, which could take one before its program starts again. */
 const [FIRST, COUNT] = [10_000, 20_000];
 
 /** A loopback port that was free a moment ago. Another process may take the port before the caller does. */

@@ -2,11 +2,11 @@
 import type { Quota } from '../../../control-plane/core/accounts/account.ts';
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import { isBeyond, loadOf, plus, present } from '../fixtures/caps.ts';
-import { fc } from '../tools/random-cases.ts';
+import { cases, fc } from '../tools/random-cases.ts';
 import { type Check, ELASTIC, type Operation, operation, Simulation } from './core-simulation.ts';
 
 export const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
-export const RUNS = { numRuns: 150 };
+export const RUNS = cases(15);
 /** Checks rules after every turn of random lives, and a property after each life. */
 export const checkLives = (
   property: (simulation: Simulation) => void,

@@ -41,7 +41,15 @@ export class ServerRig {
       connectionLimits: { ...WIDE_LIMITS, ...connectionLimits },
       trustsProxy,
       log: (event, fields) => this.events.push([event, fields]),
-      limits: { headMs: 600_000, requestMs: 600_000, checkMs: 5, quietMs: 60_000, bodyGraceMs, stallMs },
+      limits: {
+        headMs: 600_000,
+        requestMs: 600_000,
+        checkMs: 5,
+        quietMs: 60_000,
+        bodyGraceMs,
+        stallMs,
+        reportMs: 100,
+      },
     }));
   }
 

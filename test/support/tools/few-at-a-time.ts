@@ -1,4 +1,4 @@
-/** Runs what writes to a libSQL server for a few items at a time: sqld fails under a long crowd (STORE-14). */
+/** Writes to a libSQL server for a few items at a time, since sqld fails under a long crowd (STORE-14). */
 
 const FEW = 4;
 

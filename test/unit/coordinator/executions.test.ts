@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { application } from '../../support/fixtures/applications.ts';
 import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
 import { gone, running } from '../../support/rigs/core-rig.ts';
-import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {
@@ -56,10 +56,7 @@ describe('requests of users', () => {
     await one.reportAndWait(seen(assignment, gone));
     expect(one.socket.all('forget')).toEqual([{ type: 'forget', services: [assignment.service] }]);
     one.report([], [assignment.service]);
-    await eventually(
-      async () => (await rig.memory.query('SELECT id FROM executions')).length === 0,
-      AT_ONCE_MS,
-    );
+    await eventually(async () => (await rig.memory.query('SELECT id FROM executions')).length === 0);
     expect(await rig.memory.query('SELECT id FROM services')).toEqual([]);
   });
   test('C15: deleting an execution that ended long ago purges it, once', async () => {

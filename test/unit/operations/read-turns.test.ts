@@ -13,7 +13,7 @@ function list(made: string[], name: string, length = 1) {
   })();
   const go = async () => {
     waiting.shift()?.();
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await settled();
   };
   return { texts, go };
 }

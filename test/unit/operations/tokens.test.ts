@@ -5,7 +5,7 @@ import { type Granted, Tokens } from '../../../control-plane/operations/accounts
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
-import { fc } from '../../support/tools/random-cases.ts';
+import { cases, fc } from '../../support/tools/random-cases.ts';
 
 const credential = { by: 'password' } as const;
 const RULES = { accessMs: 3_600_000, refreshMs: 30 * 24 * 3_600_000, maxPerKind: 5 };
@@ -156,6 +156,6 @@ test('H121: any text that is not a token is refused as one, and causes no other 
       fc.pre(text !== accessToken);
       expect(await alive([text], 'access')).toEqual([false]);
     }),
-    { numRuns: 300 },
+    cases(60),
   );
 });

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleCommand } from '../../../release/command.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { pathWithNode20 } from '../../support/tools/runnable.ts';
@@ -11,10 +11,16 @@ const STATIC_IMPORT = /^(?:import|\}) ?(?:from )?"\.\/([^"]+)";$/gm;
 /** Only YAML has it. */
 const OF_YAML = 'tag:yaml.org,2002:';
 
-test('L78: the command line loads the code for YAML only later', { timeout: 60_000 }, async () => {
-  const folder = await scratchFolder('berth-command-');
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await bundleCommand(join(folder, 'berth.js'));
+let folder: string;
+let command: string;
+beforeAll(async () => {
+  folder = await scratchFolder('berth-command-');
+  command = join(folder, 'berth.js');
+  await bundleCommand(command);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test('L78: the command line loads the code for YAML only later', async () => {
   const texts = new Map(
     await Promise.all(
       (await readdir(folder)).map(
@@ -32,13 +38,7 @@ test('L78: the command line loads the code for YAML only later', { timeout: 60_0
   expect(loaded).not.toContain(withYaml[0]);
 });
 
-test('L191: on Node 20, too, --env-file is an option of berth, and not of node', {
-  timeout: 60_000,
-}, async () => {
-  const folder = await scratchFolder('berth-command-');
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const command = join(folder, 'berth.js');
-  await bundleCommand(command);
+test('L191: on Node 20, too, --env-file is an option of berth, and not of node', async () => {
   const words = ['run', '--image', 'debian:13', '--env-file', 'missing', '--print'];
   const env = { PATH: await pathWithNode20(folder), HOME: folder };
   const { status, stderr } = spawnSync(command, words, { cwd: folder, encoding: 'utf8', env });

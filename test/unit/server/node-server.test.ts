@@ -17,6 +17,7 @@ const WIDE: ServerLimits = {
   quietMs: 60_000,
   bodyGraceMs: 600_000,
   stallMs: 600_000,
+  reportMs: 600_000,
 };
 const GET = 'GET / HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n';
 

@@ -17,7 +17,7 @@ import {
 import { insertRole, listRoles } from '../../../control-plane/store/accounts/roles.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
-import { fc } from '../../support/tools/random-cases.ts';
+import { cases, fc } from '../../support/tools/random-cases.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -114,6 +114,6 @@ test('C267: beyond the bound, the oldest rows of the account with the most go, a
         }
       },
     ),
-    { numRuns: 50 },
+    cases(15),
   );
 });

@@ -8,7 +8,7 @@ import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 import { CoreRig, hostFacts } from '../../support/rigs/core-rig.ts';
 import { operation, Simulation } from '../../support/rigs/core-simulation.ts';
-import { fc } from '../../support/tools/random-cases.ts';
+import { cases, fc } from '../../support/tools/random-cases.ts';
 
 const CLAIMANT = { name: 'one', hasHeld: false };
 
@@ -108,9 +108,9 @@ test('C41: state that is committed and read again equals the state in memory, af
         }
       },
     ),
-    { numRuns: 100 },
+    cases(15),
   );
-  expect(executions).toBeGreaterThan(50);
+  expect(executions).toBeGreaterThan(10);
 });
 
 test('C42: a coordinator cannot commit after a takeover', async () => {

@@ -16,9 +16,10 @@ import {
 } from '../../../control-plane/store/executions/execution-lines.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 import { pickOne, seededRandom } from '../../support/tools/random.ts';
+import { caseCount } from '../../support/tools/random-cases.ts';
 
 const ROWS = 30_000;
-const FILTERS = 400;
+const FILTERS = caseCount(60);
 const STATUSES: readonly ExecutionStatus[] = [
   'terminated',
   'terminated',
@@ -132,7 +133,7 @@ test('H100, H104, H105, H106, H168: any filter with a limit finds the newest of 
     expect(await foundIds(filter), JSON.stringify(filter)).toEqual(expected);
     kinds[expected.length === 0 ? 'none' : expected.length < (filter.limit ?? 0) ? 'some' : 'full'] += 1;
   }
-  expect(Math.min(...Object.values(kinds))).toBeGreaterThan(20);
+  expect(Math.min(...Object.values(kinds))).toBeGreaterThan(3);
 });
 
 test.each(['start', 'end'] as const)(

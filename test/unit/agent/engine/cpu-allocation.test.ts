@@ -6,7 +6,7 @@ import {
   levelsOf,
   limitOf,
 } from '../../../../agent/engine/cpu-allocation.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 const sharesOf = (claims: CpuClaim[], cores: number): number[] => {
   const level = levelOf(claims, cores);
@@ -196,7 +196,7 @@ describe('shares of users', () => {
             expect(limits[at]).toBeCloseTo(Math.max(claims[at]?.one.max ?? -1, floors[at] ?? 0), 5);
         }
       }),
-      { numRuns: 2_000 },
+      cases(200),
     );
   });
 });

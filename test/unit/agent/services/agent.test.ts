@@ -4,7 +4,7 @@ import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
-import { AT_ONCE_MS, eventually } from '../../../support/tools/eventually.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const key = { service: 1, generation: 1 };
 let machine: AgentMachine;
@@ -73,7 +73,7 @@ test('P5: a container that vanishes is reported as gone at once, and its output 
   const connection = await begin();
   connection.welcome([assignment()]);
   await connection.reported(1, 'running');
-  await eventually(() => machine.rig.output.stateOf('c1') !== 'unknown', AT_ONCE_MS);
+  await eventually(() => machine.rig.output.stateOf('c1') !== 'unknown');
   engine.vanish('c1');
   await connection.reported(1, 'gone');
   expect(machine.rig.output.stateOf('c1')).toBe('unknown');

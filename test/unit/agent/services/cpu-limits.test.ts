@@ -5,7 +5,7 @@ import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
-import { AT_ONCE_MS, eventually } from '../../../support/tools/eventually.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 let machine: AgentMachine;
 let engine: FakeEngine;
@@ -108,12 +108,12 @@ describe('failed updates', () => {
     const connection = await beginWith(2);
     connection.start(assignment({ service: 3 }));
     await connection.reported(3, 'running');
-    await eventually(() => limitOf('c2') === 0.66, AT_ONCE_MS);
+    await eventually(() => limitOf('c2') === 0.66);
     expect(machine.rig.log).toContainEqual(expect.stringContaining('"event":"cpu-limit.update-failed"'));
     expect(limitOf('c1')).toBe(1);
     engine.before = () => {};
     connection.stop(assignment({ service: 9 }));
-    await eventually(() => limitOf('c1') === 0.66, AT_ONCE_MS);
+    await eventually(() => limitOf('c1') === 0.66);
     expect(machine.rig.agent.inventory().map(({ state }) => state)).toEqual([
       'running',
       'running',

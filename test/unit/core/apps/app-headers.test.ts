@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { cookieForBrowser, cookieIn, cookiesOfApp } from '../../../../control-plane/core/apps/app-cookies.ts';
 import { headersForApp, headersForBrowser } from '../../../../control-plane/core/apps/app-headers.ts';
 import { pickOne, seededRandom } from '../../../support/tools/random.ts';
+import { caseCount } from '../../../support/tools/random-cases.ts';
 
 const TOKEN = `berth_pat_${'x'.repeat(64)}`;
 const FACTS = {
@@ -165,7 +166,7 @@ test('H728: whatever cookie an application sets, none has a domain or a name of 
     ],
   ];
   let passed = 0;
-  for (let n = 0; n < 20_000; n += 1) {
+  for (let n = 0; n < caseCount(1_000); n += 1) {
     const text = Array.from({ length: 1 + Math.floor(random() * 9) }, () => pickOne(random, pieces)).join('');
     const cookie = cookieForBrowser(text);
     if (cookie === undefined) continue;
@@ -178,5 +179,5 @@ test('H728: whatever cookie an application sets, none has a domain or a name of 
     for (const one of attributes) expect(one.split('=')[0]?.trim().toLowerCase(), text).not.toBe('domain');
     expect(cookie, text).not.toMatch(/[\r\n\0]/);
   }
-  expect(passed).toBeGreaterThan(1_000);
+  expect(passed).toBeGreaterThan(100);
 });

@@ -25,7 +25,7 @@ import {
   running,
   user,
 } from '../../../support/rigs/core-rig.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 const { backfillReserveAfterMs: RESERVE_AFTER_MS } = defaultSchedulerConfig;
 
@@ -305,7 +305,7 @@ describe('C72: no starvation', () => {
             expect(waited).toBeLessThanOrEqual((at + 1) * (RESERVE_AFTER_MS / MINUTE_MS + LONGEST + 2));
           }
         }),
-        { numRuns: 30 },
+        cases(5),
       );
       expect(longest).toBeGreaterThan(10);
     },

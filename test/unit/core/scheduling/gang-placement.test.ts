@@ -11,7 +11,7 @@ import { hostIndexOf, placeGang } from '../../../../control-plane/core/schedulin
 import { fits } from '../../../../control-plane/core/scheduling/host-filters.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { loadedExecution } from '../../../support/rigs/core-rig.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 /** Ids by name, in the order of first use. */
 const ids = new Map<string, number>();
@@ -191,9 +191,9 @@ describe('C61: placement policies', () => {
           }
           if (taken) found++;
         }),
-        { numRuns: 300 },
+        cases(60),
       );
-      expect(found).toBeGreaterThan(100);
+      expect(found).toBeGreaterThan(10);
     },
   );
 });

@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import {
@@ -9,11 +7,8 @@ import {
 } from '../../../../control-plane/core/scheduling/resource-demand.ts';
 import { DemandTable } from '../../../../control-plane/core/state/demand-table.ts';
 import { SortedTable } from '../../../../control-plane/core/state/sorted-table.ts';
-import type { Measurement } from '../../../../tools/bench/figure.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
-
-const run = promisify(execFile);
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 const demand = (cores: number, labels: string[] = []) =>
   gangDemandOf(application(service({ resources: needs(1_000, cores), labels })));
@@ -80,18 +75,6 @@ test('C176: the sorted table finds what was added and not removed', () => {
       }
       for (const [value, one] of model) expect(table.find({ value })).toBe(one);
     }),
-    { numRuns: 30 },
+    cases(5),
   );
-});
-
-test('C176: an execution that waits takes at most 500 bytes of heap, and 64 more if its need is its own', {
-  timeout: 120_000,
-}, async () => {
-  // In a process of its own, because other tests change how V8 lays out objects.
-  const program = `const { measureWaiting } = await import('./tools/bench/waiting.ts');
-    console.log(JSON.stringify(measureWaiting()));`;
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program]);
-  const figures = JSON.parse(stdout) as Measurement[];
-  expect(figures).not.toEqual([]);
-  for (const { name, figure, goal } of figures) expect(figure, name).toBeLessThanOrEqual(goal.amount);
 });

@@ -25,7 +25,7 @@ import {
   running,
 } from '../../../support/rigs/core-rig.ts';
 import { operation, Simulation } from '../../../support/rigs/core-simulation.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 /** Explanations are compared with what the scheduler then does, and with the hosts themselves. */
 const labels: fc.Arbitrary<string[]> = fc.subarray(['gpu', 'ssd']);
@@ -129,12 +129,7 @@ const placesOf = (rig: CoreRig, { services }: Execution) =>
     ([host, placed]) => ({ host, instances: placed.map(({ name }) => name) }),
   );
 
-// Takes several seconds of CPU time, on a machine that may be busy.
-const BUSY_MS = 120_000;
-
-test('H211: an execution without reasons is placed in the next turn on the predicted hosts, and one with reasons is not', {
-  timeout: BUSY_MS,
-}, () => {
+test('H211: an execution without reasons is placed in the next turn on the predicted hosts, and one with reasons is not', () => {
   const seen = { placed: 0, queued: 0, preempting: 0, reserved: 0 };
   fc.assert(
     fc.property(scene, (drawn) => {
@@ -157,12 +152,9 @@ test('H211: an execution without reasons is placed in the next turn on the predi
         if (preempts) seen.preempting++;
       }
     }),
-    { numRuns: 4_000 },
+    cases(500),
   );
-  expect(seen.placed).toBeGreaterThan(200);
-  expect(seen.preempting).toBeGreaterThan(30);
-  expect(seen.reserved).toBeGreaterThan(5);
-  expect(seen.queued).toBeGreaterThan(500);
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
 });
 
 test('H211: fits_when_idle is what happens on an idle cluster', () => {
@@ -179,9 +171,9 @@ test('H211: fits_when_idle is what happens on an idle cluster', () => {
       expect(execution.status === 'starting').toBe(fitsWhenIdle);
       answers[fitsWhenIdle ? 'true' : 'false']++;
     }),
-    { numRuns: 3_000 },
+    cases(300),
   );
-  expect(Math.min(answers.true, answers.false)).toBeGreaterThan(50);
+  expect(Math.min(answers.true, answers.false)).toBeGreaterThan(5);
 });
 
 /** Computes the expected reasons from the hosts alone: usable hosts, and those of them with the labels. */
@@ -242,10 +234,10 @@ test('H212: each reason is true of the hosts, and none is missing', () => {
         seen.set(reason.filter, (seen.get(reason.filter) ?? 0) + 1);
       }
     }),
-    { numRuns: 3_000 },
+    cases(300),
   );
   for (const filter of ['schedulable', 'labels', 'memory', 'cores'])
-    expect(seen.get(filter)).toBeGreaterThan(20);
+    expect(seen.get(filter)).toBeGreaterThan(5);
 });
 
 test('H211: after every turn of any life a waiting execution has a reason, and one without a reason does not wait', () => {
@@ -267,9 +259,7 @@ test('H211: after every turn of any life a waiting execution has a reason, and o
       });
       simulation.run(operations);
     }),
-    { numRuns: 400 },
+    cases(120),
   );
-  expect(seen.waiting).toBeGreaterThan(500);
-  expect(seen.retries).toBeGreaterThan(5);
-  expect(seen.others).toBeGreaterThan(500);
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
 });

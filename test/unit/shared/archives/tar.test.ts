@@ -208,7 +208,7 @@ test('P301: links with long paths are refused before they fill the memory, and m
   };
   const deep = (nth: number) => `d/${nth}/${'name/'.repeat(500)}link`;
   expect(() => read(1_000, deep)).toThrow('the archive has too many links');
-  expect(() => read(20_000, (nth) => `d/package-${nth}/.bin/some-command`)).not.toThrow();
+  expect(() => read(5_000, (nth) => `d/package-${nth}/.bin/some-command`)).not.toThrow();
 });
 
 test('P267: what a link names is judged without the file system', () => {

@@ -63,19 +63,24 @@ test('P211: a redirect passes and is not followed, headers and body of any lengt
 });
 
 test('P211: bytes that come slowly do not prolong a check beyond its timeout', async () => {
-  const beganMs = performance.now();
-  const { detail } = await probe((socket) => {
-    const timer = setInterval(() => socket.write('H'), 50);
+  let written = 0;
+  const drip = (socket: Socket) => {
+    const timer = setInterval(() => {
+      socket.write('H');
+      written += 1;
+    }, 1);
     socket.on('close', () => clearInterval(timer));
-  });
-  expect(detail).toMatch(/: no answer within 1 s$/);
-  expect(performance.now() - beganMs).toBeLessThan(1_500);
+  };
+  expect((await probe(drip, { timeoutMs: 100 })).detail).toMatch(/: no answer within 0.1 s$/);
+  expect(written).toBeGreaterThan(0);
 });
 
 test('P211: an agent that was stopped itself for the time of a check has found nothing', async () => {
-  const { result } = await probe(() => {
-    const untilMs = performance.now() + 1_600;
-    while (performance.now() < untilMs);
-  });
+  const { result } = await probe(
+    () => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+    },
+    { timeoutMs: 100 },
+  );
   expect(result).toBe('unknown');
 });

@@ -1,12 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { draft } from '../../../../control-plane/core/lifecycle/admission.ts';
-import type { ResourceDemand } from '../../../../control-plane/core/model/resources.ts';
-import { unloadWaiting } from '../../../../control-plane/core/state/loading.ts';
-import { explain, explainSubmission } from '../../../../control-plane/core/views/explanation.ts';
-import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, hostFacts } from '../../../support/rigs/core-rig.ts';
+import { draft } from '../../../control-plane/core/lifecycle/admission.ts';
+import type { ResourceDemand } from '../../../control-plane/core/model/resources.ts';
+import { unloadWaiting } from '../../../control-plane/core/state/loading.ts';
+import { explain, explainSubmission } from '../../../control-plane/core/views/explanation.ts';
+import { application, needs, service } from '../../support/fixtures/applications.ts';
+import { CoreRig, hostFacts } from '../../support/rigs/core-rig.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

@@ -1,0 +1,100 @@
+/** How long the agent collects the output of services before it sends it. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { encodeRecord } from '../../../agent/logs/record.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../support/engines/fake-engine.ts';
+import { assignment } from '../../support/fixtures/assignments.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+const key = { service: 1, generation: 1 };
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let rig: AgentRig;
+let connection: PeerConnection;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  connection = await rig.peer.connection();
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+});
+
+afterEach(async () => {
+  await rig.close();
+  await scratch.remove();
+});
+
+const open = (stream: number) =>
+  connection.send({ type: 'logs.open', ...key, stream, offset: 0, credit: 1e6, format: 'raw' });
+
+const lines = (...texts: string[]) =>
+  Buffer.concat(
+    texts.map((text) =>
+      encodeRecord({ source: 'stdout', timeNs: 0n, line: Buffer.from(text), partial: false }),
+    ),
+  );
+
+test('P156: output in many small pieces is collected for 20 ms at least before it is sent', async () => {
+  open(1);
+  const beginMs = performance.now();
+  let count = 0;
+  const elapsedMs = () => performance.now() - beginMs;
+  // On the fastest machine too, 20 ms bring far less than a read that finds much.
+  while (elapsedMs() < 300) {
+    if (count < 20 * elapsedMs()) engine.write('c1', lines(String(++count)));
+    await nextTurn();
+  }
+  engine.exit('c1', 0);
+  await connection.ended(1);
+  const chunks = connection.chunks.length;
+  expect(connection.payload(1).toString().split('\n')).toHaveLength(count + 1);
+  expect(chunks).toBeLessThan(elapsedMs() / 20 + 2);
+  expect(count).toBeGreaterThan(chunks);
+});
+
+test('P156: the more logs are open, the longer their output is collected', async () => {
+  const streams = Array.from({ length: 20 }, (_, index) => index + 1);
+  for (const stream of streams) open(stream);
+  engine.write('c1', lines('begin'));
+  await eventually(() => streams.every((stream) => connection.payload(stream).length > 0));
+  const before = connection.chunks.length;
+  const beginMs = performance.now();
+  while (performance.now() - beginMs < 300) {
+    engine.write('c1', lines('more'));
+    await nextTurn();
+  }
+  const chunks = connection.chunks.length - before;
+  expect(chunks).toBeLessThan(streams.length * ((performance.now() - beginMs) / 80 + 4));
+});
+
+test('P178: output is collected for as long as the last message about a log requires, until another one does', async () => {
+  const collectMs = 150;
+  const credit = (more: { collectMs?: number } = {}) =>
+    connection.send({ type: 'logs.credit', stream: 1, bytes: 1, ...more });
+  /** Whether output that a service prints for that time comes in no more chunks than the time allows. */
+  const isCollected = async (timeMs: number) => {
+    const before = connection.chunks.length;
+    const beginMs = performance.now();
+    const elapsedMs = () => performance.now() - beginMs;
+    // Far less than a read that finds much.
+    for (let count = 0; elapsedMs() < timeMs; await nextTurn())
+      if (count < elapsedMs()) engine.write('c1', lines(String(++count)));
+    return connection.chunks.length - before <= elapsedMs() / collectMs + 2;
+  };
+  const rest = { offset: 0, credit: 1e6, format: 'raw' as const };
+  connection.send({ type: 'logs.open', ...key, stream: 1, ...rest, collectMs });
+  expect(await isCollected(450)).toBe(true);
+  credit();
+  expect(await isCollected(450)).toBe(true);
+  credit({ collectMs: 0 });
+  await eventually(async () => !(await isCollected(300)));
+  credit({ collectMs });
+  await isCollected(300);
+  expect(await isCollected(450)).toBe(true);
+  open(2);
+  await eventually(async () => !(await isCollected(300)));
+});
