@@ -19,6 +19,8 @@ const oneByOne = (groupOrder: number) => ({ fileParallelism: false, sequence: { 
 const inPairs = (groupOrder: number) => ({ maxWorkers: 2, sequence: { groupOrder } });
 /** Control planes are processes of Node and workerd, and not objects in the process of the tests. */
 const REAL = { env: { BERTH_TEST_HOSTS: 'real' } };
+/** Programs run from their sources, as users start them, even where another project has made bundles. */
+const SOURCES = { env: { BERTH_TEST_PROGRAMS: '' } };
 
 export default defineConfig({
   test: {
@@ -41,6 +43,14 @@ export default defineConfig({
       project('e2e', 'test/all/e2e', { globalSetup: [ENGINE, PROGRAMS], ...inPairs(4) }),
       project('cluster', 'test/all/cluster', { globalSetup: [ENGINE, PROGRAMS], ...inPairs(4) }),
       project('install', 'test/all/install', { globalSetup: [ENGINE, PROGRAMS, RELEASE], ...inPairs(4) }),
+      // One file at a time, without anything else that runs.
+      project('measured', 'test/all/measured', { testTimeout: 300_000, ...oneByOne(6) }),
+      project('load', 'test/all/load', {
+        globalSetup: ENGINE,
+        testTimeout: 300_000,
+        ...SOURCES,
+        ...oneByOne(7),
+      }),
       project('browser', 'test/all/browser', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...oneByOne(5) }),
     ],
   },

@@ -18,7 +18,7 @@ import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
 const MAX_BUNDLE_KIB = 1024;
 const QUICK = ['unit', 'api', 'cli', 'contract', 'contract-engine', 'smoke', 'simulation'];
-const FURTHER = ['measured', 'hosts', 'engine', 'e2e', 'cluster', 'install', 'browser'];
+const FURTHER = ['hosts', 'engine', 'e2e', 'cluster', 'install', 'browser', 'measured', 'load'];
 /** The start of Node on the machine for which the limits of a whole run are meant. */
 const START_MS = 60;
 

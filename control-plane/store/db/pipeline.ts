@@ -78,7 +78,7 @@ export function batchAnswer(answer: string, statements: readonly Statement[]): n
   return statements.map((_, at) => result.step_results[at + 1]?.affected_row_count ?? 0);
 }
 
-/** Whether the answer to a `batchRequest` reports that others were writing, so its transaction never began. */
+/** Whether the answer to a `batchRequest` reports that its transaction never began, since others wrote. */
 export function isTooBusy(answer: string): boolean {
   // An answer is only parsed twice if it has this code.
   if (!answer.includes('SQLITE_BUSY')) return false;

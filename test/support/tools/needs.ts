@@ -29,7 +29,7 @@ export const needs: readonly Need[] = [
     name: 'a Docker engine',
     tests: [
       ...['test/contract/engine/**', 'test/smoke/**'],
-      'test/all/{browser,cluster,e2e,engine,install}/**',
+      'test/all/{browser,cluster,e2e,engine,install,load}/**',
     ],
     ensure: ensureOneEngine,
   },
@@ -42,7 +42,7 @@ export const needs: readonly Need[] = [
 
 /** Needed in `npm run test:all` only. */
 export const furtherNeeds: readonly Need[] = [
-  { name: 'Prometheus', tests: ['test/all/hosts/prometheus.test.ts'], ensure: found(ensurePrometheus) },
+  { name: 'Prometheus', tests: ['test/all/hosts/operation/prometheus.test.ts'], ensure: found(ensurePrometheus) },
   {
     name: 'zsh and fish',
     tests: ['test/all/hosts/command-line/completion.test.ts'],

@@ -2,12 +2,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CommandLine } from '../../../support/clients/command-line.ts';
-import { application, script } from '../../../support/fixtures/descriptions.ts';
-import { watchMemory } from '../../../support/hosts/memory.ts';
-import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
-import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { CommandLine } from '../../support/clients/command-line.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { watchMemory } from '../../support/hosts/memory.ts';
+import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const MIB = 2 ** 20;
 let berth: Berth;

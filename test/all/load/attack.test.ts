@@ -1,9 +1,9 @@
 /** `npm run attack` against a whole Berth, on both hosts: safe as it is, and found where it is not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Result } from '../../../../tools/attack/attack.ts';
-import { freePort } from '../../../support/hosts/port.ts';
-import { type Program, startProgram } from '../../../support/hosts/process.ts';
-import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
+import type { Result } from '../../../tools/attack/attack.ts';
+import { freePort } from '../../support/hosts/port.ts';
+import { type Program, startProgram } from '../../support/hosts/process.ts';
+import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
 
 const WEAK = {
   BERTH_NETWORK_ISOLATION: 'none',

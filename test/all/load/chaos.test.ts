@@ -2,10 +2,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
-import { openRemote } from '../../../../control-plane/store/db/remote.ts';
-import { accountFor, leftOn, startedTwice } from '../../../support/chaos/accounts.ts';
-import { type LoneEngine, startLoneEngine } from '../../../support/chaos/engine.ts';
-import { endAll, SteadyLoad } from '../../../support/chaos/load.ts';
+import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
+import { type LoneEngine, startLoneEngine } from '../../support/chaos/engine.ts';
+import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
 import {
   killAtRandom,
   nodeControlPlane,
@@ -13,12 +13,12 @@ import {
   type Settings,
   withFolder,
   workerdControlPlane,
-} from '../../../support/chaos/parts.ts';
-import { RestClient } from '../../../support/clients/rest-client.ts';
-import { freePort } from '../../../support/hosts/port.ts';
-import { startProgram } from '../../../support/hosts/process.ts';
-import { startSqld } from '../../../support/hosts/sqld.ts';
-import { seededRandom } from '../../../support/tools/random.ts';
+} from '../../support/chaos/parts.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
+import { freePort } from '../../support/hosts/port.ts';
+import { startProgram } from '../../support/hosts/process.ts';
+import { startSqld } from '../../support/hosts/sqld.ts';
+import { seededRandom } from '../../support/tools/random.ts';
 
 const CHAOS_MS = 60_000;
 const SETTLE_MS = 90_000;

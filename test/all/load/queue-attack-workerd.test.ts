@@ -10,11 +10,11 @@ import {
   longText,
   manyInstances,
   serviceDuring,
-} from '../../../support/attacks/queue-flood.ts';
-import { AccountClient } from '../../../support/clients/account-client.ts';
-import { RestClient } from '../../../support/clients/rest-client.ts';
-import { ADMIN_PASSWORD } from '../../../support/hosts/hosts.ts';
-import { type LimitedWorkerd, startLimitedWorkerd } from '../../../support/hosts/workerd/limited-workerd.ts';
+} from '../../support/attacks/queue-flood.ts';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
+import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
+import { type LimitedWorkerd, startLimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
 
 const isFull = process.env.QUEUE_ATTACK === 'full';
 const SMALL = isFull ? 25_000 : 1_000;

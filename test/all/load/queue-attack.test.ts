@@ -10,10 +10,10 @@ import {
   longText,
   manyInstances,
   serviceDuring,
-} from '../../../support/attacks/queue-flood.ts';
-import { ROLE } from '../../../support/clients/account-client.ts';
-import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
-import { eventually } from '../../../support/tools/eventually.ts';
+} from '../../support/attacks/queue-flood.ts';
+import { ROLE } from '../../support/clients/account-client.ts';
+import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const isFull = process.env.QUEUE_ATTACK === 'full';
 /** The default bound of a user admits 10,000. */
