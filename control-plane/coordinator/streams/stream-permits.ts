@@ -83,7 +83,8 @@ export class StreamPermits {
 
   /**
    * Throws OperationError if the service can't be reached now, or if a bound is reached. The entry of the
-   * audit log is committed before. `id` is for `left`.
+   * audit log is committed before. `id` is for `left`. A request that arrives twice has the same `id`, and
+   * its second arrival is refused.
    */
   async open(
     subscriber: StreamSubscriber,
@@ -93,7 +94,7 @@ export class StreamPermits {
   ): Promise<ReadableStream<Uint8Array>> {
     const place = await this.#turns.update((cluster, nowMs) => {
       const found = this.#locate(cluster, serviceId);
-      this.#assertRoom(subscriber, found, cluster);
+      this.#assertRoom(subscriber, found, cluster, id);
       cluster.changes.audited.push({ entry: { ...entry, targetId: serviceId }, timeMs: nowMs });
       return found;
     });
@@ -101,7 +102,7 @@ export class StreamPermits {
     const { cluster } = this.#turns;
     const end = cluster && streamEnd(cluster, place);
     if (end !== undefined) throw this.#refused('stopped', 'conflict', end);
-    this.#assertRoom(subscriber, place, cluster);
+    this.#assertRoom(subscriber, place, cluster, id);
     const permit: Permit = new Permit(id, subscriber, place, () => this.#permits.delete(permit));
     this.#permits.add(permit);
     this.counts.opened(entry.action);
@@ -168,7 +169,15 @@ export class StreamPermits {
   }
 
   /** Must be called directly before a permit is added. */
-  #assertRoom(subscriber: StreamSubscriber, { key, hostId }: Place, cluster: Cluster | undefined): void {
+  #assertRoom(
+    subscriber: StreamSubscriber,
+    { key, hostId }: Place,
+    cluster: Cluster | undefined,
+    id: string | undefined,
+  ): void {
+    const all = this.#permits.of(null);
+    if (id !== undefined && all.some((permit) => permit.id === id))
+      throw new OperationError('conflict', 'The stream has its permit already.');
     try {
       this.#permits.assertAllowed(subscriber, cluster);
     } catch (error) {
@@ -176,7 +185,6 @@ export class StreamPermits {
       throw error;
     }
     const { perService, perHost } = this.#rules;
-    const all = this.#permits.of(null);
     const atService = all.filter(({ place }) => place.key.service === key.service);
     if (atService.length >= perService) {
       for (const permit of atService) permit.heartbeat();

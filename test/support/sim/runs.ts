@@ -4,8 +4,12 @@ import { mutants } from './mutants/mutants.ts';
 import type { Outcome, Series } from './series.ts';
 
 const PROCESSES = 2;
-const MAX_DURATION_MS = 570_000;
+/** A process starts for no fewer seeds: its start takes as much processor time as ten of them. */
+const MIN_SHARE = 100;
 const TRACE_LINES = 200;
+
+/** What so many seeds take at most, on a machine that is busy otherwise. */
+export const maxDurationMs = (seeds: number): number => 60_000 + 3_000 * seeds;
 
 /** A process that runs one series after the other. */
 export class SimulationProcess {
@@ -14,7 +18,7 @@ export class SimulationProcess {
   /** Rejects if the process ends or the series takes too long. The process has ended then. */
   async run(series: Series): Promise<Outcome> {
     try {
-      return (await this.#program.request(series, MAX_DURATION_MS)) as Outcome;
+      return (await this.#program.request(series, maxDurationMs(series.seeds.length))) as Outcome;
     } catch (error) {
       await this.end();
       throw error;
@@ -61,9 +65,9 @@ export class MutantSearch {
   }
 }
 
-/** Runs the seeds in several processes at once. */
+/** Runs the seeds in several processes at once. The trace is that of the last seed. */
 export async function runManySeeds(first: number, count: number): Promise<Outcome> {
-  const share = Math.ceil(count / PROCESSES);
+  const share = Math.max(Math.ceil(count / PROCESSES), MIN_SHARE);
   const begins = Array.from({ length: PROCESSES }, (_, at) => at * share).filter((at) => at < count);
   const outcomes = await Promise.all(begins.map((at) => runSeeds(first + at, Math.min(share, count - at))));
   return outcomes.reduce(combined);
@@ -79,6 +83,7 @@ function combined(one: Outcome, other: Outcome): Outcome {
     virtualMs: one.virtualMs + other.virtualMs,
     cpuMs: one.cpuMs + other.cpuMs,
     failed: one.failed ?? other.failed,
+    traceHash: other.traceHash,
   };
 }
 
@@ -88,5 +93,5 @@ export const failureReport = ({ seed, failure, trace }: NonNullable<Outcome['fai
     `Seed ${seed}: ${failure}`,
     'Last events, in seconds of virtual time:',
     ...trace,
-    `Run this seed again: SEED=${seed} npm run test:sim`,
+    `Run this seed again: SEED=${seed} npm run test:sim -- seeds`,
   ].join('\n');

@@ -73,7 +73,7 @@ export class Simulation {
   controlPlanes: ControlPlane[] = [];
   /** Machines whose next container is removed right after its start, before any report arrives. */
   readonly removeOnStart = new Set<string>();
-  /** Times at which the clock of a control plane jumped. */
+  /** Times at which a clock of a control plane jumped, or one with a different clock took over. */
   readonly clockJumpsMs: number[] = [];
   store!: Store;
   readonly #starts = new ReportedStarts();
@@ -94,6 +94,8 @@ export class Simulation {
   readonly #standby: StandbyFaults | undefined;
   readonly #requests: Requests;
   #controlPlanes = 0;
+  /** The control plane that took over last. */
+  #active: ControlPlane | undefined;
   /** After a kill no control plane can start before. */
   #downUntilMs = 0;
   /** The most that the clock of a control plane was ahead so far. */
@@ -242,9 +244,9 @@ export class Simulation {
       retired: () => world.after(0, () => this.#restartRetired()),
       takesOver: () => this.#takeovers.began(),
       ready: (one: ControlPlane) => {
-        if (!this.#standby) return;
-        if (one.process.skewMs !== 0) this.clockJumpsMs.push(world.nowMs);
-        this.#takeovers.ready(one);
+        if (one.process.skewMs !== (this.#active?.process.skewMs ?? 0)) this.clockJumpsMs.push(world.nowMs);
+        this.#active = one;
+        if (this.#standby) this.#takeovers.ready(one);
       },
       killed: (one: ControlPlane) =>
         this.#takeovers.killed(
@@ -263,7 +265,6 @@ export class Simulation {
   ): void {
     // It resumes from what it has saved, as without the kill.
     if (controlPlane?.isAsleep) return;
-    if (controlPlane && controlPlane.process.skewMs !== 0) this.clockJumpsMs.push(this.world.nowMs);
     controlPlane?.kill(this.world.chance(0.2));
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
     this.#downUntilMs = this.world.nowMs + afterMs;

@@ -42,7 +42,11 @@ export const needs: readonly Need[] = [
 
 /** Needed in `npm run test:all` only. */
 export const furtherNeeds: readonly Need[] = [
-  { name: 'Prometheus', tests: ['test/all/hosts/operation/prometheus.test.ts'], ensure: found(ensurePrometheus) },
+  {
+    name: 'Prometheus',
+    tests: ['test/all/hosts/operation/prometheus.test.ts'],
+    ensure: found(ensurePrometheus),
+  },
   {
     name: 'zsh and fish',
     tests: ['test/all/hosts/command-line/completion.test.ts'],

@@ -23,7 +23,7 @@ import type { StreamCheck } from './streams.ts';
 
 interface LinkState {
   revision: number | null;
-  /** Reports that were not acknowledged yet, in the order of their arrival. A hostile agent repeats some. */
+  /** Reports that were not acknowledged yet, in the order of their arrival. */
   reports: Report[];
   streams: Map<number, { credit: number; ended: boolean }>;
   /** Keys in the inventory of its hello. */
@@ -208,17 +208,18 @@ export class ProtocolCheck implements Tap {
       );
   }
 
-  /** An acknowledgement covers all reports up to its sequence (P7). */
+  /**
+   * An acknowledgement is for the last report of a turn, and covers all that arrived before it (P7). The
+   * sequences of a hostile agent repeat and descend, so a later turn may acknowledge a lower sequence.
+   */
   #acknowledged(link: Link, state: LinkState, sequence: number): void {
-    if (!reportOf(state, sequence))
-      this.#world.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
+    const at = state.reports.findIndex((one) => one.sequence === sequence);
+    if (at < 0) this.#world.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
     this.#leases.acknowledged(link);
-    const covered = state.reports.filter((one) => one.sequence <= sequence);
-    for (const report of covered) this.#reportAcknowledged(link, state, report);
+    for (const report of state.reports.splice(0, at + 1)) this.#reportAcknowledged(link, state, report);
   }
 
   #reportAcknowledged(link: Link, state: LinkState, report: Report): void {
-    state.reports.splice(state.reports.indexOf(report), 1);
     this.#contact.acknowledged(link, report);
     assertAuthorised(this.#world, this.#ledger, link, state.listed, report);
     for (const observation of report.observations)

@@ -1,13 +1,16 @@
 /** Faults of hosts and of their engines. */
 import type { Machine } from '../machine/machine.ts';
 import type { Simulation } from '../simulation.ts';
+import { remote } from '../workload/applications.ts';
 import { atMachine, DAY_MS, type Fault, impairment, SECOND_MS, temporary } from './fault.ts';
 import type { FaultName } from './fault-names.ts';
 
+/** Few applications have an image that must be pulled, so the fault submits one. */
 const badPulls = (maxMs: number, pulls: 'stall' | 'fail'): Fault =>
-  temporary(1, maxMs, ({ engine }) => {
+  temporary(1, maxMs, ({ engine }, { users }) => {
     engine.forgetImages();
     engine.pulls = pulls;
+    void users.submit(remote);
     return () => {
       engine.pulls = 'normal';
     };

@@ -11,12 +11,14 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'keep services that a sync does not list',
+    inShortForm: true,
     file: 'agent/services/agent.ts',
     from: '    this.#registry.unassignAllExcept(wanted);',
     to: '',
   },
   {
     name: 'remove a container before its output is complete',
+    inShortForm: true,
     file: 'agent/services/plan.ts',
     from: "  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';",
     to: '  const unsaved = false;',
@@ -41,12 +43,14 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'do not resend reports after a reconnect',
+    inShortForm: true,
     file: 'agent/services/reporter.ts',
     from: '      pending.sequence = this.#sequence;',
     to: '      pending.sequence = this.#sequence; pending.acknowledged = true;',
   },
   {
     name: 'stop nothing when the lease expires',
+    inShortForm: true,
     file: 'agent/services/lease.ts',
     from: '    this.#options.onExpired(record.unknown);',
     to: '',
@@ -79,6 +83,7 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'accept a start that was given up',
+    inShortForm: true,
     file: 'agent/services/agent.ts',
     from: '    if (output.isLapsed(assignment)) {',
     to: '    if (false) {',

@@ -6,6 +6,7 @@ const gateways = 'control-plane/coordinator/gateways';
 export const gatewayMutants: readonly Mutant[] = [
   {
     name: 'relay a message twice whose batch was sent again',
+    inShortForm: true,
     file: `${gateways}/portion.ts`,
     from: 'return entries.slice(received - first);',
     to: 'return entries;',

@@ -12,6 +12,8 @@ export interface Mutant {
   standby?: boolean;
   /** The same for worlds with streams. */
   streams?: boolean;
+  /** True if `npm test` searches for it, and not only `npm run test:all`. */
+  inShortForm?: boolean;
 }
 
 /** Applies the mutant to the source. Throws if the line does not occur exactly once. */

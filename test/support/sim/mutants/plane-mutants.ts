@@ -9,12 +9,14 @@ const observe = 'control-plane/core/lifecycle/observations.ts';
 export const planeMutants: readonly Mutant[] = [
   {
     name: 'answer and send before committing',
+    inShortForm: true,
     file: turns,
     from: '      await commit(this.#db, state.epoch, state.cluster.takeChanges());',
     to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } await commit(this.#db, state.epoch, state.cluster.takeChanges());',
   },
   {
     name: 'commit what a request makes without its idempotency key',
+    inShortForm: true,
     file: 'control-plane/store/cluster/cluster-rows.ts',
     from: '    ...Array.from(changes.usedKeys.values(), insertKey),\n',
     to: '',
@@ -27,6 +29,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'give the secrets of a start to every host',
+    inShortForm: true,
     file: 'control-plane/store/executions/assigned-service.ts',
     from: 'AND s.host_id = ? AND s.generation = ?',
     to: 'AND ? > 0 AND s.generation = ?',
@@ -58,6 +61,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'retain the state after a failed commit',
+    inShortForm: true,
     file: turns,
     from: '    this.#state = undefined;\n    this.#hasUncommittedChanges',
     to: '    this.#hasUncommittedChanges',
@@ -71,6 +75,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'commit without fencing the epoch',
+    inShortForm: true,
     file: 'control-plane/store/cluster/cluster-rows.ts',
     from: '  await db.batch([fence(epoch), ...statements]);',
     to: '  await db.batch(statements);',
@@ -83,6 +88,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'acknowledge reports on arrival',
+    inShortForm: true,
     file: agents,
     from: '  report(session: AgentSession, report: Report): void {',
     to: '  report(session: AgentSession, report: Report): void { session.acknowledge(report.sequence, this.#clock.nowMs());',
@@ -102,6 +108,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'do not send stops',
+    inShortForm: true,
     file: agents,
     from: "if (decision.kind === 'stop') session.stop(",
     to: "if (decision.kind === 'stop') void (",
@@ -126,6 +133,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'reopen a log at offset 0 after a reconnect',
+    inShortForm: true,
     file: 'control-plane/coordinator/streams/log-relay.ts',
     from: 'server.openLog(key, this.#offset,',
     to: 'server.openLog(key, 0,',
@@ -144,6 +152,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'finish an execution before its containers are gone',
+    inShortForm: true,
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: "    const clean = execution.services.every(({ status }) => status === 'inactive');",
     to: '    const clean = true;',
@@ -192,6 +201,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'restart services elsewhere before the lease expires',
+    inShortForm: true,
     file: 'control-plane/core/hosts/host-liveness.ts',
     from: '  return silentSinceMs + leaseMs + LEASE_MARGIN_MS;',
     to: '  return silentSinceMs;',
@@ -266,6 +276,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'accept reports on starts that other hosts were given',
+    inShortForm: true,
     file: agents,
     from: 'if (unauthorised.length > 0) return this.#refuse(',
     to: 'if (unauthorised.length < 0) return this.#refuse(',

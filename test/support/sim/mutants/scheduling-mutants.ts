@@ -10,6 +10,7 @@ export const schedulingMutants: readonly Mutant[] = [
   },
   {
     name: 'do not subtract the capacity of a placed service',
+    inShortForm: true,
     file: 'control-plane/core/scheduling/gang-placement.ts',
     from: '    hostIndex.assume(host, service.requirement, -1);',
     to: '',

@@ -9,6 +9,7 @@ const epoch = 'control-plane/store/db/epoch.ts';
 const mutantsOfStandbys: readonly Mutant[] = [
   {
     name: 'take over although the counter moves',
+    inShortForm: true,
     file: watch,
     from: 'isSameSighting(before.seen, seen) &&',
     to: '',

@@ -22,6 +22,7 @@ const mutantsOfStreams: readonly Mutant[] = [
   },
   {
     name: 'let the streams of a session go on after its end',
+    inShortForm: true,
     file: 'control-plane/coordinator/streams/stream-permits.ts',
     from: '      if (refusal !== undefined) permit.end(refusal);\n',
     to: '',

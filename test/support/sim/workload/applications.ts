@@ -10,6 +10,9 @@ const health = { tcp: { port: 80 } };
 const restart = { attempts: 1, window: 60, delay: 5 };
 const side = { name: 'side', monitor: false } as const;
 
+/** An application whose image must be pulled. */
+export const remote: Application = application(service({ image: REMOTE_IMAGE, resources: needs(5, null) }));
+
 export const applications: readonly Application[] = [
   application(service({ resources: needs(10, 0.2) })),
   application(service({ resources: needs(30, 0.5) })),
@@ -22,7 +25,7 @@ export const applications: readonly Application[] = [
   application(service(), service({ ...side, essential_count: 0, total_count: 2, resources: needs(30, 0.4) })),
   application(service({ total_count: 7, essential_count: 1, resources: needs(15, 0.4) })),
   application(service({ resources: needs(5, 0.1, 45) })),
-  application(service({ image: REMOTE_IMAGE, resources: needs(5, null) })),
+  remote,
   application(service({ image: 'registry.test/nowhere:1' })),
   application(service({ resources: needs(1_000, 1) })),
   application(service({ resources: needs(70, 1.5) })),

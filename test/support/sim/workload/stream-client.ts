@@ -64,9 +64,9 @@ export class StreamClient implements KnownStream {
     this.userId = request.subscriber.userId;
     this.process = process;
     this.beganMs = world.nowMs;
-    this.#isGreedy = chances.chance(0.03);
+    this.#isGreedy = chances.chance(0.06);
     this.#stalls = chances.chance(0.1);
-    this.#wanted = chances.between(0, MAX_SENT_BYTES);
+    this.#wanted = this.#isGreedy ? MAX_SENT_BYTES : chances.between(0, MAX_SENT_BYTES);
     const socket = {
       send: (data: string | Uint8Array) => this.#later(() => this.#arrives(data)),
       close: (code: number) => {

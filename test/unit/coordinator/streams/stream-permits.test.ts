@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Doer } from '../../../../control-plane/core/accounts/audit.ts';
+import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import { CoordinatorRig, codeOf, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { running } from '../../../support/rigs/core-rig.ts';
+
+let rig: CoordinatorRig;
+let permit: (id: string) => Promise<ReadableStream<Uint8Array>>;
+
+beforeEach(async () => {
+  rig = await CoordinatorRig.open({ streams: { ...defaultStreamRules, perService: 2 } });
+  await rig.submit();
+  const agent = await rig.agent().join();
+  const web = await agent.started();
+  await agent.reportAndWait(seen(web, running));
+  const doer: Doer = {
+    ...{ userId: 1, username: 'zoe', tokenId: null, address: null, requestId: null },
+    credential: 'session',
+  };
+  permit = (id) =>
+    rig.coordinator.permitStream(
+      { ...owner, use: { kind: 'exec-service' } },
+      web.service,
+      { ...doer, action: 'forward-port' },
+      id,
+    );
+});
+afterEach(() => rig.memory.close());
+
+test('C304: a stream counts once, although its request arrives twice', async () => {
+  expect(await Promise.all(['a', 'a', 'b', 'c'].map((id) => codeOf(permit(id))))).toEqual([
+    ...['fulfilled', 'conflict', 'fulfilled', 'too-many'],
+  ]);
+  expect(await codeOf(permit('a'))).toBe('conflict');
+  await rig.coordinator.leaveStream('a');
+  expect(await codeOf(permit('a'))).toBe('fulfilled');
+});
