@@ -17,6 +17,7 @@ import { measureStartMs, processorSeconds } from './support/tools/processor.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
 const MAX_BUNDLE_KIB = 1024;
+const MAX_MESSAGE_LENGTH = 500;
 const QUICK = ['unit', 'api', 'cli', 'contract', 'contract-engine', 'smoke', 'simulation'];
 const FURTHER = ['hosts', 'engine', 'e2e', 'cluster', 'install', 'browser', 'measured', 'load'];
 /** The start of Node on the machine for which the limits of a whole run are meant. */
@@ -30,6 +31,7 @@ const limitMinutes = options.all ? 50 : 8;
 const startedMs = performance.now();
 const total: Counts = { passed: 0, failed: 0 };
 const unproved: string[] = [];
+const failures: string[] = [];
 let interrupted: NodeJS.Signals | undefined;
 let cancelTests = () => {};
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -95,6 +97,7 @@ async function runTests(): Promise<void> {
   await vitest.close();
   total.passed += reporter.total.passed;
   total.failed += reporter.total.failed;
+  failures.push(...reporter.failures);
   if (reporter.total.passed + reporter.total.failed === 0 && chosen.length === 0) total.failed += 1;
 }
 
@@ -108,7 +111,9 @@ async function step(name: string, run: () => Promise<void>): Promise<void> {
     print(`${((performance.now() - beganMs) / 1_000).toFixed(1).padStart(8)} s  ${name}`);
   } catch (error) {
     total.failed += 1;
-    print(`  FAILED  ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    const message = error instanceof Error ? error.message : String(error);
+    print(`  FAILED  ${name}: ${message}`);
+    failures.push(`${name}: ${message.slice(0, MAX_MESSAGE_LENGTH)}`);
   }
 }
 
@@ -121,6 +126,7 @@ async function report(): Promise<void> {
   const limit = (limitMinutes * Math.max(1, startMs / START_MS)).toFixed(0);
   print(`\n${minutes} minutes on ${availableParallelism()} processors; the limit here is ${limit}.`);
   print(`${(await processorSeconds())?.toFixed(0)} seconds of processor time.`);
+  for (const line of failures) print(`FAILED ${line.replaceAll(/\s+/g, ' ')}`);
   for (const line of unproved) print(line);
   if (process.env.REQUIRE === 'all') total.failed += unproved.length;
   if (interrupted) print(`Interrupted by ${interrupted}`);

@@ -3,6 +3,7 @@
  * end, and the slowest files.
  */
 import { relative, resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { DefaultReporter, type TestModule, type TestSpecification } from 'vitest/node';
 
 export interface Counts {
@@ -19,9 +20,12 @@ interface Folder extends Counts {
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const SLOWEST = 10;
+const MAX_MESSAGE_LENGTH = 200;
 
 export class FolderReporter extends DefaultReporter {
   readonly total: Counts = { passed: 0, failed: 0 };
+  /** A line for each failure: its file, its title, the beginning of its message. */
+  readonly failures: string[] = [];
   readonly #folders = new Map<string, Folder>();
   readonly #files: { path: string; ms: number }[] = [];
 
@@ -52,6 +56,7 @@ export class FolderReporter extends DefaultReporter {
     folder.ms += ms;
     folder.left -= 1;
     if (counts.failed > 0) this.log(`  FAILED  ${relative(ROOT, module.moduleId)}`);
+    this.failures.push(...failuresOf(module));
     if (folder.left > 0) return;
     const failed = folder.failed > 0 ? `, ${folder.failed} FAILED` : '';
     this.log(`${seconds(folder.ms)}  ${name.padEnd(32)} ${folder.passed} passed${failed}`);
@@ -59,7 +64,10 @@ export class FolderReporter extends DefaultReporter {
 
   /** Errors outside of tests, such as an unhandled rejection, count as one failure. */
   override reportSummary(files: Parameters<DefaultReporter['reportSummary']>[0], errors: unknown[]): void {
-    if (errors.length > 0) this.total.failed += 1;
+    if (errors.length > 0) {
+      this.total.failed += 1;
+      this.failures.push(`an error outside of tests: ${firstLine(errors)}`);
+    }
     super.reportSummary(files, errors);
   }
 
@@ -84,6 +92,19 @@ function countsOf(module: TestModule): Counts {
   const passed = states.filter((state) => state === 'passed').length;
   return { passed, failed: failed || Number(module.state() === 'failed') };
 }
+
+function failuresOf(module: TestModule): string[] {
+  const path = relative(ROOT, module.moduleId);
+  const failed = [...module.children.allTests()].filter((test) => test.result().state === 'failed');
+  if (failed.length > 0)
+    return failed.map((test) => `${path}: ${test.fullName}: ${firstLine(test.result().errors)}`);
+  if (module.state() !== 'failed') return [];
+  const suites = [...module.children.allSuites()].flatMap((suite) => suite.errors());
+  return [`${path}: the file itself: ${firstLine([...module.errors(), ...suites])}`];
+}
+
+const firstLine = (errors: readonly unknown[] | undefined): string =>
+  stripVTControlCharacters(String((errors?.[0] as Error | undefined)?.message)).slice(0, MAX_MESSAGE_LENGTH);
 
 /** Files of test/api run in two projects: in process, and on real hosts. */
 function folderName(moduleId: string, project: string): string {
