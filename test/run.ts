@@ -41,7 +41,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     cancelTests();
   });
 }
-if (options.all) process.env.TEST_ALL = 'on';
+if (options.all) Object.assign(process.env, { TEST_ALL: 'on', CASES: process.env.CASES ?? '10' });
 
 const startMs = measureStartMs();
 print(`A start of Node takes ${startMs.toFixed(0)} ms on this machine.`);
