@@ -10,7 +10,7 @@ const DEFAULT_RUNS = testsAll ? 500 : 60;
  */
 const FIRST = Number(process.env.SEED ?? 1);
 const RUNS = Number(process.env.RUNS ?? (process.env.SEED === undefined ? DEFAULT_RUNS : 1));
-/** Events of a quarter of the worlds or more. Some of 60 worlds have each of them. */
+/** Events of a quarter of the worlds or more: one set of 60 worlds in 10 million lacks a given one. */
 const COMMON_EVENTS = [
   'answer: submitted',
   'answer: repeated',
@@ -40,7 +40,7 @@ const COMMON_EVENTS = [
   'stream: ended with a reason',
   'fault: a session with streams is revoked',
 ];
-/** With the faults, events of at least one world in 30. Some of 500 worlds have each of them. */
+/** Events of at least one world in 30, as is each fault: one set of 500 in 10 million lacks a given one. */
 const RARE_EVENTS = [
   'execution: starting to queued',
   'execution: removed after its time',
