@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { startVitest } from 'vitest/node';
 import { type Counts, FolderReporter } from './support/reports/folder-reporter.ts';
 import { reachedByChanges } from './support/tools/changes.ts';
-import { furtherNeeds, needs } from './support/tools/needs.ts';
+import { furtherNeeds, mayNeed, needs } from './support/tools/needs.ts';
 import { measureStartMs, processorSeconds } from './support/tools/processor.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
@@ -63,8 +63,10 @@ async function checkSources(): Promise<void> {
 
 /** One after the other: only one program can install packages. */
 async function findPrograms(): Promise<void> {
-  for (const { name, tests, ensure } of [...needs, ...(options.all ? furtherNeeds : [])]) {
+  for (const need of [...needs, ...(options.all ? furtherNeeds : [])]) {
     if (isOver()) return;
+    const { name, tests, ensure } = need;
+    if (paths.length > 0 && !paths.some((path) => mayNeed(path, need))) continue;
     try {
       const end = await ensure(print);
       if (end) ends.push(end);

@@ -18,6 +18,12 @@ export interface Need {
   ensure(say: (line: string) => void): Promise<(() => Promise<void>) | undefined>;
 }
 
+/** Whether tests below `path` may need it. */
+export const mayNeed = (path: string, { tests }: Need): boolean =>
+  tests
+    .map((pattern) => pattern.replace(/[*{].*/, ''))
+    .some((base) => base.startsWith(path) || path.startsWith(base));
+
 const found =
   (ensure: (say: (line: string) => void) => Promise<unknown>) => async (say: (line: string) => void) => {
     await ensure(say);
