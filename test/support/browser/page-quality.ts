@@ -83,7 +83,7 @@ async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(PICTURES, shown), type: 'jpeg', quality: 70, animations: 'disabled' });
 }
 
-export const WIDE = { width: 1200, height: 760 };
+const WIDE = { width: 1200, height: 760 };
 export const NARROW = { width: 360, height: 740 };
 
 /** How a page must be opened that `windowProblems` looks at. */
@@ -93,8 +93,8 @@ export async function narrowAndDark(page: Page): Promise<void> {
 }
 
 /**
- * Problems of a page that was opened narrow and dark: there, then in a wide window, and then in light, in which
- * the page is left. Colours in light are left out.
+ * Problems of a page that was opened narrow and dark: there, then in a wide window, and then in light, in
+ * which the page is left. Colours in light are left out.
  */
 export async function windowProblems(page: Page, name: string): Promise<string[]> {
   const shift = await layoutShift(page);

@@ -61,8 +61,8 @@ export const hosts: readonly Setup[] = hostsOf('B');
 export const bothGroups: readonly Setup[] = [...hosts, ...hostsOf('A')];
 
 /**
- * The same for suites whose answers hardly differ. In process, where Node runs with group B, this one speaks for
- * both; as processes, each host has one of the groups.
+ * The same for suites whose answers hardly differ. In process, where Node runs with group B, this one speaks
+ * for both; as processes, each host has one of the groups.
  */
 export const eitherGroup: readonly Setup[] = REAL
   ? [
