@@ -1,15 +1,17 @@
 /**
  * Web applications on a host whose ports nobody can reach: one that attacks Berth and another application
- * from the browser of its user, and what ends while it is open.
+ * from the browser of its user, what ends while it is open, and Debian's Jupyter notebook.
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SEEN_FILE, SHELL_APP_PORT, shellApp } from '../../support/apps/shell-app.ts';
 import { onSites } from '../../support/browser/browser.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { HiddenHost, hiddenSettings } from '../../support/cluster/hidden-host.ts';
+import { ensureNotebookRoot } from '../../support/engines/notebook-image.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
 import { PASSWORD } from '../../support/rigs/berth.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
@@ -22,6 +24,26 @@ interface App {
   service: number;
   origin: string;
 }
+
+const NOTEBOOK_IMAGE = 'berth/notebook:1';
+const NOTEBOOK_PORT = 8888;
+const FOLDER = '/srv';
+/** Without a login of its own, since Berth has one. */
+const COMMAND = [
+  ...['jupyter-notebook', '--ip=0.0.0.0', `--port=${NOTEBOOK_PORT}`, '--no-browser', '--allow-root'],
+  ...[`--notebook-dir=${FOLDER}`, '--NotebookApp.token=', '--NotebookApp.password='],
+].join(' ');
+const NOTEBOOK = application(
+  service({
+    ...{ name: 'notebook', image: NOTEBOOK_IMAGE, command: COMMAND },
+    environment: [['HOME', '/root']],
+    ports: [
+      { name: 'web', port_number: NOTEBOOK_PORT, protocol: 'tcp', url_template: 'http://{ip_port}/tree' },
+    ],
+  }),
+);
+const IMAGE_MS = 240_000;
+const START_MS = 60_000;
 
 /** Opens the WebSocket of the application, and returns its first message. `window.over`: its end. */
 const OPEN_SOCKET = `new Promise((opened, failed) => {
@@ -297,6 +319,64 @@ onSites(
       const logs = ofBerth + host.output;
       for (const { value } of cookies) expect(logs).not.toContain(value);
       expect(logs).not.toMatch(/only-the-application-knows|ticket=/);
+    });
+
+    describe('a notebook', () => {
+      let execution: number;
+      let origin: string;
+      beforeAll(async () => {
+        const { api } = site().berth;
+        const instructions = ['ENV PATH=/usr/sbin:/usr/bin', `WORKDIR ${FOLDER}`];
+        await host.importImage(await ensureNotebookRoot(), NOTEBOOK_IMAGE, instructions);
+        execution = await api.submit(NOTEBOOK);
+        await api.waitFor(execution, 'running');
+        const [id] = (await api.execution(execution)).services;
+        origin = `http://${NOTEBOOK_PORT}-${id}.apps.localhost:${port()}`;
+      }, IMAGE_MS);
+
+      test('H724, H710, H713: a notebook opens in the browser, computes through its WebSocket, and takes and gives files', {
+        timeout: 180_000,
+      }, async () => {
+        // The page waits until the application answers, and goes on by itself.
+        const page = await site().visit(`${origin}/tree`, { baseURL: berthAt(), expected: /./ });
+        await page.locator('#new-dropdown-button').waitFor({ timeout: START_MS });
+
+        await writeFile(join(home, 'numbers.txt'), '40\n2\n');
+        await page.setInputFiles('input[type=file]', join(home, 'numbers.txt'));
+        await page.locator('.upload_button').click();
+        await page.getByRole('link', { name: 'numbers.txt' }).first().waitFor();
+
+        const created = await page.evaluate<{ path: string }>(
+          `fetch('/api/contents', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-xsrftoken': /_xsrf=([^;]+)/.exec(document.cookie)[1] },
+          body: JSON.stringify({ type: 'notebook' }),
+        }).then((answer) => answer.json())`,
+        );
+        await page.goto(`${origin}/notebooks/${created.path}?kernel_name=python3`);
+        await page.locator('.kernel_idle_icon').waitFor({ timeout: START_MS });
+        await page.locator('.CodeMirror').first().click();
+        await page.keyboard.insertText(
+          "print('sum', sum(map(int, open('numbers.txt'))), file=open('sum.txt', 'w'))\n6 * 7",
+        );
+        await page.keyboard.press('Shift+Enter');
+        await page.locator('.output_result').getByText('42', { exact: true }).waitFor({ timeout: START_MS });
+
+        const downloading = page.waitForEvent('download');
+        await page.evaluate(`Object.assign(document.createElement('a'), {
+        ...{ href: '/files/sum.txt?download=1', download: '' },
+      }).click()`);
+        expect(await readFile(await (await downloading).path(), 'utf8')).toBe('sum 42\n');
+
+        const terminal = await beside(page, berthAt(`/executions/${execution}`));
+        await terminal.getByRole('link', { name: 'Terminal of notebook0' }).click();
+        await terminal.locator('#shell-state').getByText('Connected.', { exact: true }).waitFor();
+        await terminal.keyboard.type(`cat ${FOLDER}/sum.txt`);
+        await terminal.keyboard.press('Enter');
+        const screen = terminal.locator('.xterm-rows');
+        await eventually(async () => /^sum.42/m.test(await screen.innerText()));
+        expect((await site().berth.api.execution(execution)).status).toBe('running');
+      });
     });
   },
   { env: hiddenSettings },

@@ -4,9 +4,10 @@ import { afterAll, expect, test } from 'vitest';
 import { onSites } from '../../support/browser/browser.ts';
 import {
   accessProblems,
-  layoutShift,
-  takePicture,
+  NARROW,
+  narrowAndDark,
   wideElements,
+  windowProblems,
 } from '../../support/browser/page-quality.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { PASSWORD } from '../../support/rigs/berth.ts';
@@ -33,48 +34,41 @@ async function reachByKeyboard(page: Page, text: string): Promise<void> {
 onSites(
   'sign-on',
   (site) => {
-    test.each([
-      ['light', { viewport: { width: 1200, height: 760 }, colorScheme: 'light' }],
-      ['dark', { viewport: { width: 1200, height: 760 }, colorScheme: 'dark' }],
-      ['narrow', { viewport: { width: 360, height: 740 }, colorScheme: 'light' }],
-    ] as const)(
-      'W195: the pages of a sign-on are accessible, fit their window and do not shift (%s)',
-      async (kind, options) => {
-        await site().reach(provider.issuer);
-        const found: Record<string, unknown[]> = {};
-        const look = async (page: Page, name: string) => {
-          await takePicture(page, `sign-on-${name}-${kind}`);
-          const shift = await layoutShift(page);
-          const problems = [...(await wideElements(page)), ...(await accessProblems(page))];
-          if (shift > 0.1) problems.push(`it moves by ${shift}`);
-          if (problems.length > 0) found[name] = problems;
-        };
-        const page = await site().visit('/login', { as: null, ...options, expected: /40[0139]|127/ });
-        await look(page, 'login');
-        await page.goto('/login/oidc/callback?code=a&state=b');
-        await page.getByRole('alert').filter({ hasText: 'was not begun in this browser' }).waitFor();
-        await look(page, 'error');
-        const admin = await site().visit('/admin/users', { ...options, expected: /40[09]/ });
-        const made = await new HttpClient(() => site().berth.url)
-          .with(basic('admin', PASSWORD))
-          .post('/native/api/0.7/user', { username: `linked ${kind}`, role_id: 3, quota_id: 1 });
-        const path = `/admin/users/${made.json<{ user_id: number }>().user_id}`;
-        await admin.goto(path);
-        await look(admin, 'link-form');
-        await admin.getByLabel('Subject').fill('x\u200by');
-        await admin.getByRole('button', { name: 'Link' }).click();
-        await admin.getByText('must consist of printable').waitFor();
-        await look(admin, 'link-problem');
-        await admin.getByLabel('Subject').fill(`${'a-long-subject-'.repeat(15)}${kind}`);
-        await admin.getByRole('button', { name: 'Link' }).click();
-        await admin.getByText('was linked').waitFor();
-        await look(admin, 'linked');
-        await reachByKeyboard(admin, `Unlink linked ${kind}`);
-        await admin.keyboard.press('Enter');
-        await admin.getByText('was unlinked').waitFor();
-        expect(found).toEqual({});
-      },
-    );
+    test('W195: the pages of a sign-on are accessible, fit their window, do not shift and work by keyboard, in light, dark and narrow windows', async () => {
+      await site().reach(provider.issuer);
+      const found: Record<string, string[]> = {};
+      const look = async (page: Page, name: string) => {
+        const problems = await windowProblems(page, `sign-on-${name}`);
+        problems.push(...(await accessProblems(page, 'colours')));
+        await narrowAndDark(page);
+        if (problems.length > 0) found[name] = problems;
+      };
+      const options = { viewport: NARROW, colorScheme: 'dark' } as const;
+      const page = await site().visit('/login', { as: null, ...options, expected: /40[0139]|127/ });
+      await look(page, 'login');
+      await page.goto('/login/oidc/callback?code=a&state=b');
+      await page.getByRole('alert').filter({ hasText: 'was not begun in this browser' }).waitFor();
+      await look(page, 'error');
+      const admin = await site().visit('/admin/users', { ...options, expected: /40[09]/ });
+      const made = await new HttpClient(() => site().berth.url)
+        .with(basic('admin', PASSWORD))
+        .post('/native/api/0.7/user', { username: 'linked', role_id: 3, quota_id: 1 });
+      const path = `/admin/users/${made.json<{ user_id: number }>().user_id}`;
+      await admin.goto(path);
+      await look(admin, 'link-form');
+      await admin.getByLabel('Subject').fill('x\u200by');
+      await admin.getByRole('button', { name: 'Link' }).click();
+      await admin.getByText('must consist of printable').waitFor();
+      await look(admin, 'link-problem');
+      await admin.getByLabel('Subject').fill('a-long-subject-'.repeat(15));
+      await admin.getByRole('button', { name: 'Link' }).click();
+      await admin.getByText('was linked').waitFor();
+      await look(admin, 'linked');
+      await reachByKeyboard(admin, 'Unlink linked');
+      await admin.keyboard.press('Enter');
+      await admin.getByText('was unlinked').waitFor();
+      expect(found).toEqual({});
+    });
 
     test('W140, W141, H538: a visitor signs on, comes to the wanted page, and logs out here and at the provider', async () => {
       await site().reach(provider.issuer);

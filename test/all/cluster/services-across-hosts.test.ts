@@ -116,7 +116,7 @@ test('C112, C114: a missing network is reported by a host that can detect it, wh
   const on = (label: string) => api.submit(application(script('exec sleep 1000', { labels: [label] })));
   const [manager, worker] = await Promise.all([on('ssd'), on('gpu')]);
   const reasonOf = async (id: number) => String((await api.explain(id)).waiting_for);
-  await eventually(async () => (await reasonOf(worker)).includes(missing), 30_000);
+  await eventually(async () => (await reasonOf(worker)).includes(missing));
   expect(await reasonOf(worker)).toContain('the next attempt');
   expect(await reasonOf(manager)).toContain(`1 without the service network (${missing}`);
   expect(await cluster.containersOf(manager)).toEqual({});

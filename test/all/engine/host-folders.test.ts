@@ -12,7 +12,7 @@ import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.
 const { docker, deployment, scratch, makeEngine, assignment, run, exitOf } = dockerRig('folders');
 
 /** More tries by SWAP_TRIES=1000. */
-const TRIES = Number(process.env.SWAP_TRIES ?? 60);
+const TRIES = Number(process.env.SWAP_TRIES ?? 20);
 
 async function attack(tries: number): Promise<FolderSwapOutcome> {
   const root = `${scratch()}/root`;

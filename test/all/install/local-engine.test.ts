@@ -48,7 +48,7 @@ afterEach(async () => {
   for (const program of ['dockerd', 'containerd'] as const) {
     // Not with process.kill, which throws if one has just ended.
     spawnSync('kill', (await running(program)).map(String));
-    await eventually(async () => (await running(program)).length === 0, 30_000);
+    await eventually(async () => (await running(program)).length === 0);
   }
   while (spawnSync('umount', [join(folder, 'data')]).status === 0);
   await rm(folder, { recursive: true, force: true });

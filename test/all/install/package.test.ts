@@ -63,7 +63,7 @@ function berth(version: 20 | 24, words: string[], env: NodeJS.ProcessEnv = {}): 
 async function startServer() {
   const settings = { BERTH_PORT: '0', BERTH_ADMIN_PASSWORD: PASSWORD, BERTH_DATA_DIR: join(folder, 'data') };
   const server = berth(24, ['server'], settings);
-  await server.waitFor(/agent\.connected/, 30_000);
+  await server.waitFor(/agent\.connected/, 60_000);
   const [, url = ''] = await server.waitFor(/listens on (http:\/\/[\w.:]+)/);
   const stop = async () => {
     process.kill(server.pid, 'SIGTERM');

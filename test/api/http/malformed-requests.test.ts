@@ -5,7 +5,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { answerOn, dial, type RawReply } from '../../support/clients/raw-http.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD, bothGroups, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 
 const BASE = '/api/0.7';
 const CLOSE = 'Host: berth\r\nConnection: close\r\n';
@@ -13,7 +13,7 @@ const head = (line: string, headers = CLOSE) => `${line} HTTP/1.1\r\n${headers}\
 const post = (headers: string, body = '') =>
   head(`POST ${BASE}/app_validate`, `${CLOSE}${headers}\r\n`) + body;
 
-onHosts(bothGroups, (host, { kind, variant }) => {
+onHosts(eitherGroup, (host, { kind, variant }) => {
   const api = new ApiClient(host);
 
   /** JSON texts, because some faults cannot be expressed as values. */

@@ -65,7 +65,7 @@ export const wideElements = (page: Page): Promise<string[]> =>
   })()`);
 
 /** The cumulative layout shift since the page was opened; up to 0.1 is acceptable. */
-export const layoutShift = (page: Page): Promise<number> =>
+const layoutShift = (page: Page): Promise<number> =>
   page.evaluate<number>(`new Promise((done) => {
     let sum = 0;
     new PerformanceObserver((list) => {
@@ -75,12 +75,38 @@ export const layoutShift = (page: Page): Promise<number> =>
   })`);
 
 /** Takes a picture of the window for the artefacts. */
-export async function takePicture(page: Page, name: string): Promise<void> {
+async function takePicture(page: Page, name: string): Promise<void> {
   await mkdir(ARTIFACTS, { recursive: true });
   await page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: 'disabled' });
   const shown = process.env.BERTH_PICTURES ? README_PICTURES[name] : undefined;
   if (shown === undefined) return;
   await page.screenshot({ path: join(PICTURES, shown), type: 'jpeg', quality: 70, animations: 'disabled' });
+}
+
+const WIDE = { width: 1200, height: 760 };
+export const NARROW = { width: 360, height: 740 };
+
+/** How a page must be opened that `windowProblems` looks at. */
+export async function narrowAndDark(page: Page): Promise<void> {
+  await page.setViewportSize(NARROW);
+  await page.emulateMedia({ colorScheme: 'dark' });
+}
+
+/**
+ * Problems of a page that was opened narrow and dark: there, then in a wide window, and then in light, in
+ * which the page is left. Colours in light are left out.
+ */
+export async function windowProblems(page: Page, name: string): Promise<string[]> {
+  const shift = await layoutShift(page);
+  const problems = shift > 0.1 ? [`it moves by ${shift}`] : [];
+  await takePicture(page, `${name}-narrow`);
+  problems.push(...(await wideElements(page)), ...(await accessProblems(page, 'structure')));
+  await page.setViewportSize(WIDE);
+  await takePicture(page, `${name}-dark`);
+  problems.push(...(await wideElements(page)), ...(await accessProblems(page, 'colours')));
+  await page.emulateMedia({ colorScheme: 'light' });
+  await takePicture(page, `${name}-light`);
+  return problems;
 }
 
 /** Buttons that do nothing without script, and parts that only a script can use. */

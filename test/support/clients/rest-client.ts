@@ -135,7 +135,7 @@ export class RestClient {
   /** Terminates every execution that has not ended, and waits until all have ended. */
   async endAll(): Promise<void> {
     for (const { id } of await this.#unended()) await this.request(`execution/${id}`, { method: 'DELETE' });
-    await eventually(async () => (await this.#unended()).length === 0, 30_000);
+    await eventually(async () => (await this.#unended()).length === 0, 120_000);
   }
 
   async #unended(): Promise<ExecutionJson[]> {

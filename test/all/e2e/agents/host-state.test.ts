@@ -29,7 +29,7 @@ async function host(): Promise<HostDetailJson | undefined> {
 
 test('P42, C83, C84: a host with less disk space than its minimum takes no services, and waiting executions show the reason until there is enough', async () => {
   agent = berth.startAgent({ BERTH_AGENT_MIN_DISK: '1000000GiB' });
-  await eventually(async () => (await host())?.state === 'paused', 30_000);
+  await eventually(async () => (await host())?.state === 'paused');
   const found = await host();
   expect(found).toMatchObject({ connected: true, schedulable: true, containers: 0 });
   expect(found?.conditions).toEqual([
@@ -62,5 +62,5 @@ test('P50, C86: the host shows the memory and cores that a container really uses
   await eventually(async () => {
     const now = await host();
     return now?.memory_used === 0 && now.cores_used === 0;
-  }, 30_000);
+  });
 });

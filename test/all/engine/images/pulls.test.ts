@@ -33,7 +33,7 @@ test('P43: an image is pulled with the credentials of its registry, and progress
   expect(progress.at(-1)).toBe(`pulling ${image} 100% of 8.0 MB`);
 });
 
-test('P43: without credentials, or with wrong ones, a pull fails permanently with the text of the engine', async () => {
+test('P43: without credentials, with wrong ones, or for an image that the registry lacks, a pull fails permanently with the text of the engine', async () => {
   const image = await registry.image('refused');
   const wrong = { auths: { [registry.host]: { auth: auth({ ...LOGIN, password: 'guess' }) } } };
   for (const [config, words] of [
@@ -44,13 +44,11 @@ test('P43: without credentials, or with wrong ones, a pull fails permanently wit
     expect(error).toMatchObject({ kind: 'permanent', message: expect.stringContaining(words) });
     expect(error.message).not.toContain('guess');
   }
-});
-
-test('P43: an image that the registry does not have fails permanently', async () => {
-  const error = await errorOf(
-    (await authorisedEngine()).pull(`${registry.host}/none:500`, () => {}, noAbort),
-  );
-  expect(error).toMatchObject({ kind: 'permanent', message: expect.stringContaining('not found') });
+  const missing = (await authorisedEngine()).pull(`${registry.host}/none:500`, () => {}, noAbort);
+  expect(await errorOf(missing)).toMatchObject({
+    kind: 'permanent',
+    message: expect.stringContaining('not found'),
+  });
 });
 
 test('P44: a pull that stalls in the middle of a layer fails temporarily', async () => {

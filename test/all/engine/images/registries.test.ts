@@ -35,17 +35,14 @@ const ownAddress = Object.values(networkInterfaces())
   .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
 const names = ['127.0.0.1', 'localhost', '127.1', '2130706433', 'LOCALHOST', ownAddress ?? '127.0.0.2'];
 
-test.each(names)(
-  'P139: an image on %s, which is inside, is refused before anything is requested',
-  async (name) => {
-    const error = await errorOf(engine().pull(`${name}:${port}/x`, () => {}, noAbort));
-    expect(error).toMatchObject({
+test('P139: an image on an address that is inside is refused before anything is requested', async () => {
+  for (const name of names)
+    expect(await errorOf(engine().pull(`${name}:${port}/x`, () => {}, noAbort)), name).toMatchObject({
       kind: 'permanent',
       message: expect.stringMatching(/is not on a public address \(.*BERTH_AGENT_REGISTRIES=\.\.\.,/),
     });
-    expect(requests).toEqual([]);
-  },
-);
+  expect(requests).toEqual([]);
+});
 
 test('P139: with a list of registries, no other registry is used, public or not', async () => {
   const only = makeEngine({
@@ -66,7 +63,7 @@ test('P139: with a list of registries, no other registry is used, public or not'
   expect(requests).not.toEqual([]);
 });
 
-test.each([
+const ANSWERS = [
   { status: 200, type: 'text/plain', body: SECRET },
   { status: 404, type: 'text/plain', body: SECRET },
   { status: 500, type: 'text/html', body: `<p>${SECRET}</p>` },
@@ -80,12 +77,18 @@ test.each([
     body: JSON.stringify({ errors: [{ code: 'ANY', message: SECRET, detail: SECRET }] }),
   },
   { status: 200, type: 'application/vnd.docker.distribution.manifest.v2+json', body: `{"a":"${SECRET}"` },
-])('P140: the error of a pull does not have the body of the answer %o', async (given) => {
-  answer = given;
+];
+
+test('P140: the error of a pull does not have the body of the answer', async () => {
   const host = `127.0.0.1:${port}`;
-  const error = await errorOf(makeEngine({ registries: [host] }).pull(`${host}/x`, () => {}, noAbort));
-  expect(requests).not.toEqual([]);
-  expect(error.message).toMatch(new RegExp(`^pulling ${host}/x: \\w`));
-  expect(error.message).not.toContain('secret');
-  expect(error.message.length).toBeLessThan(400);
+  const on = makeEngine({ registries: [host] });
+  for (const given of ANSWERS) {
+    answer = given;
+    requests.splice(0);
+    const { message } = await errorOf(on.pull(`${host}/x`, () => {}, noAbort));
+    expect(requests, JSON.stringify(given)).not.toEqual([]);
+    expect(message).toMatch(new RegExp(`^pulling ${host}/x: \\w`));
+    expect(message).not.toContain('secret');
+    expect(message.length).toBeLessThan(400);
+  }
 });

@@ -42,16 +42,13 @@ describe('the network that the settings name for all services', () => {
     return made;
   };
 
-  test('C111: the network in the settings is joined by containers, which reach each other by name', async () => {
-    await makeShared();
+  test('C111: the network in the settings is joined by containers, which reach each other by name, and left unchanged by an agent that ends', async () => {
+    const made = await makeShared();
     const { id: named } = await run({ service: 2 }, joining());
     expect((await docker.getContainer(named).inspect()).HostConfig.NetworkMode).toBe(shared);
     const { id } = await run({ command: ['nslookup', assignment({ service: 2 }).name] }, joining());
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
     await Promise.all([id, named].map((one) => engine().remove(one)));
-  });
-  test('C111: the network in the settings is left unchanged by an agent that ends', async () => {
-    const made = await makeShared();
     await joining().removeUnused(0);
     expect(await made.inspect()).toMatchObject({ Name: shared, Labels: {} });
   });

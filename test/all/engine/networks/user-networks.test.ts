@@ -1,14 +1,25 @@
-/** The networks of users and executions on a real Docker engine. */
+/**
+ * The networks of users and executions on a real Docker engine. NETWORK_CONTAINERS=1000 starts as many
+ * containers of one user on one host as a Linux bridge has ports for, NETWORK_USERS=300 as many users.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type Docker from 'dockerode';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectEngine, DEFAULT_SOCKET, unixHost } from '../../../../agent/engine/engine-address.ts';
+import { Lane } from '../../../../agent/engine/lane.ts';
 import { systemPath } from '../../../../agent/system-programs.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { CPU_LIMIT, dockerRig, errorOf } from '../../../support/engines/docker-rig.ts';
 import { runIn } from '../../../support/engines/run-in-container.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+
+/** More than the first network of a user has addresses: by default a small one, else the usual one. */
+const CONTAINERS = Number(process.env.NETWORK_CONTAINERS ?? 10);
+const USERS = Number(process.env.NETWORK_USERS ?? 3);
+const MS_PER_CONTAINER = 3_000;
+/** As many as an agent starts at once. */
+const AT_ONCE = 8;
 
 /** A client that notes the options of the networks that it makes. */
 function noting(made: Docker.NetworkCreateOptions[]): Docker {
@@ -30,9 +41,6 @@ const networks = (): Promise<Docker.NetworkInspectInfo[]> =>
   docker.listNetworks({ filters: { label: [`berth.deployment=${deployment}`] } });
 const networksOf = async (id: string): Promise<string[]> =>
   Object.keys((await docker.getContainer(id).inspect()).NetworkSettings.Networks);
-const prefixes = async (): Promise<string[]> =>
-  (await networks()).map(({ IPAM }) => String(IPAM?.Config?.[0]?.Subnet).split('/')[1] ?? '').sort();
-
 const ip = (...words: string[]) => promisify(execFile)('ip', words, { env: { PATH: systemPath() } });
 const devices = async (): Promise<string[]> =>
   JSON.parse((await ip('-json', 'link')).stdout).map(({ ifname }: { ifname: string }) => ifname);
@@ -69,15 +77,29 @@ describe('isolation', () => {
     expect(made.length).toBeGreaterThanOrEqual(2);
     expect(made.filter(({ EnableIPv6 }) => EnableIPv6 !== false)).toEqual([]);
   });
-  test('P91: a container reaches a port of another container of its user by name and by address, and no port of another user', {
-    timeout: 60_000,
+  test(`P91, P92: ${USERS} users have a network each on one host, reach their own containers by name and address, and no other's`, {
+    timeout: 60_000 + 2 * USERS * MS_PER_CONTAINER,
   }, async () => {
-    const address = await serve({ service: 2, owner: 'alice' });
-    const { name } = assignment({ service: 2 });
-    expect(await read({ service: 3, owner: 'alice', execution: 9 }, name)).toBe(0);
-    expect(await read({ service: 4, owner: 'alice', execution: 9 }, address)).toBe(0);
-    expect(await read({ service: 5, owner: 'bob', execution: 10 }, name)).toBe(1);
-    expect(await read({ service: 6, owner: 'bob', execution: 10 }, address)).toBe(1);
+    const lane = new Lane(AT_ONCE);
+    const of = (user: number) => ({ execution: user, owner: `user${user}` });
+    const addresses = await Promise.all(
+      Array.from({ length: USERS }, (_, at) => lane.run(() => serve({ service: at + 1, ...of(at + 1) }))),
+    );
+    const subnets = (await networks()).map(({ IPAM }) => IPAM?.Config?.[0]?.Subnet);
+    expect([subnets.length, new Set(subnets).size]).toEqual([USERS, USERS]);
+    // The last user's container, from another execution of that user and from another user.
+    const { name } = assignment({ service: USERS });
+    const address = String(addresses.at(-1));
+    const own = { owner: of(USERS).owner, execution: USERS + 1 };
+    expect(await read({ service: USERS + 1, ...own }, name)).toBe(0);
+    expect(await read({ service: USERS + 2, ...own }, address)).toBe(0);
+    expect(await read({ service: USERS + 3, ...of(1) }, name)).toBe(1);
+    expect(await read({ service: USERS + 4, ...of(1) }, address)).toBe(1);
+    const left = await engine().list();
+    await Promise.all(left.map(({ id }) => lane.run(() => engine().remove(id))));
+    await engine().removeUnused(0);
+    await engine().removeUnused(0);
+    expect(await networks()).toEqual([]);
   });
   test('P91: with isolation `execution`, executions of one user do not reach each other', async () => {
     const isolation = 'execution';
@@ -142,22 +164,31 @@ describe('a network that is full', () => {
   const start = (on: ReturnType<typeof small>, first: number, count: number) =>
     Promise.all(Array.from({ length: count }, (_, i) => run({ service: first + i, command: SECRET }, on)));
 
-  test('P93: a full network gets a larger one, and all containers of the user reach each other by name', async () => {
-    const on = small();
-    const early = await start(on, 1, 5);
-    const late = await start(on, 6, 5);
-    expect(await prefixes()).toEqual(['28', '29']);
-    expect(await networksOf(String(late[0]?.id))).toHaveLength(1);
-    for (const { id } of early) expect(await networksOf(id)).toHaveLength(2);
+  test(`P93: a full network gets a larger one, and all ${CONTAINERS} containers of the user reach each other by name`, {
+    timeout: 60_000 + CONTAINERS * MS_PER_CONTAINER,
+  }, async () => {
+    const on = process.env.NETWORK_CONTAINERS ? engine() : small();
+    const lane = new Lane(AT_ONCE);
+    const first = await run({ command: SECRET }, on);
+    const others = Array.from({ length: CONTAINERS - 1 }, (_, at) => at + 2);
+    const late = await Promise.all(
+      others.map((service) => lane.run(() => run({ service, command: SECRET }, on))),
+    );
+    expect(late.filter(({ state }) => state !== 'running')).toEqual([]);
+    expect(await networks()).toHaveLength(2);
+    expect(await networksOf(first.id)).toHaveLength(2);
     // The address at which a container is known does not change.
-    expect(await on.inspect(String(early[0]?.id))).toEqual(early[0]);
+    expect(await on.inspect(first.id)).toEqual(first);
     for (const [from, to] of [
-      [early[0]?.id, 10],
-      [late[0]?.id, 1],
+      [first.id, CONTAINERS],
+      [late.at(-1)?.id, 1],
+      [late.at(-1)?.id, Math.ceil(CONTAINERS / 2)],
     ] as const) {
-      const name = assignment({ service: to }).name;
-      await runIn(docker, String(from), 'wget', '-q', '-O', '-', `http://${name}:8080`);
+      const { name } = assignment({ service: to });
+      const page = () => runIn(docker, String(from), 'wget', '-q', '-O', '-', `http://${name}:8080`);
+      await eventually(async () => (await page()).includes('secret'));
     }
+    await Promise.all([first, ...late].map(({ id }) => lane.run(() => on.remove(id))));
   });
   test('P93: a start beyond the larger network fails temporarily, and names the bound', async () => {
     const on = small();

@@ -14,12 +14,12 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-dev-'));
   const env = { BERTH_DATA_DIR: folder, BERTH_PORT: String(await freePort()), BERTH_LOCAL_AGENT: 'off' };
   program = startProgram(['control-plane/local/dev.ts'], { env });
-  await program.waitFor(/Berth on workerd listens on/, 60_000);
+  await program.waitFor(/Berth on workerd listens on/, 120_000);
   const lines = (await readFile(join(folder, 'dev/vars'), 'utf8')).trim().split('\n');
   settings = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf('=')), JSON.parse(line.slice(line.indexOf('=') + 1))]),
   );
-}, 70_000);
+});
 
 afterAll(async () => {
   await program.stop();

@@ -7,7 +7,7 @@ import { ADMIN_PASSWORD } from '../../../support/hosts/hosts.ts';
 import { type LimitedWorkerd, startLimitedWorkerd } from '../../../support/hosts/workerd/limited-workerd.ts';
 
 const ISOLATES = 3;
-const ROUNDS = 5;
+const ROUNDS = 2;
 const submission = { name: 'x', application: application(service()) };
 
 let workerd: LimitedWorkerd;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { onSites } from '../../support/browser/browser.ts';
-import { application, script } from '../../support/fixtures/descriptions.ts';
-import { PASSWORD } from '../../support/rigs/berth.ts';
+import type { Site } from '../../../support/browser/browser.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
+import { PASSWORD } from '../../../support/rigs/berth.ts';
 
-onSites('live', (site) => {
+export function live(site: () => Site): void {
   test('W11: changes by another client appear as they happen, and selected executions stay selected', async () => {
     const { api } = site().berth;
     const first = await api.submit(application(script('exec sleep 1000')));
@@ -76,4 +76,4 @@ onSites('live', (site) => {
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     expect(sent).toEqual([]);
   });
-});
+}

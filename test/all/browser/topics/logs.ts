@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { onSites } from '../../support/browser/browser.ts';
-import { application, script } from '../../support/fixtures/descriptions.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import type { Site } from '../../../support/browser/browser.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
-onSites('logs', (site) => {
+export function logs(site: () => Site): void {
   const run = (...services: ReturnType<typeof script>[]): Promise<number> =>
     site().berth.api.submit(application(...services));
   const texts = (page: Page): Promise<string[]> => page.locator('.log-text').allTextContents();
@@ -193,7 +193,7 @@ onSites('logs', (site) => {
     expect(await page.locator('.log-row').count()).toBeLessThan(300);
     expect(await memoryBytes(page)).toBeLessThan(300e6);
   });
-});
+}
 
 /** The private memory of the largest renderer process. */
 async function memoryBytes(page: Page): Promise<number> {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { onSites } from '../../support/browser/browser.ts';
-import { accessProblems } from '../../support/browser/page-quality.ts';
-import { application, script, service } from '../../support/fixtures/descriptions.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import type { Site } from '../../../support/browser/browser.ts';
+import { application, script, service } from '../../../support/fixtures/descriptions.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const NASTY = '"><img src=x onerror="document.title=1"><script>document.title=1</script>';
 const GIB = 1024 ** 3;
@@ -23,7 +22,7 @@ const web = application(
   }),
 );
 
-onSites('exec', (site) => {
+export function executions(site: () => Site): void {
   test('W24: an execution is followed from start to end, and its endpoint is opened', async () => {
     const { api } = site().berth;
     const id = await api.submit(web);
@@ -80,7 +79,6 @@ onSites('exec', (site) => {
     const page = await site().visit('/executions?name=many');
     await page.getByRole('button', { name: 'Terminate all 102 that match' }).click();
     await page.getByText('102 executions match and can be terminated: name with "many".').waitFor();
-    expect(await accessProblems(page)).toEqual([]);
     const shown: string[] = [];
     page.on('response', async (response) => {
       if (response.request().method() === 'POST') shown.push(`${response.status()}`);
@@ -93,23 +91,6 @@ onSites('exec', (site) => {
     await page.getByRole('button', { name: 'Delete 102' }).click();
     await page.getByText('102 executions were deleted.').waitFor();
     await page.getByText('No matching executions').waitFor();
-  });
-
-  test('W9, W27: without script an execution is found, terminated, run again and, after confirmation, deleted', async () => {
-    const id = await site().berth.api.submit(waiting);
-    const page = await site().visit('/executions', { javaScriptEnabled: false });
-    await page.getByLabel('Name').fill('TEST-app');
-    await page.getByRole('button', { name: 'Filter' }).click();
-    await page.locator(`#execution-${id}`).getByRole('link').click();
-    await page.getByRole('button', { name: 'Terminate' }).click();
-    await page.getByText('It was terminated before it ran.').waitFor();
-    await page.getByRole('button', { name: 'Run again', exact: true }).click();
-    await page.getByText(/Submitted again as execution \d+/).waitFor();
-    await page.getByText('Why it is waiting').waitFor();
-    await page.getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('heading', { name: 'Delete test-application?' }).waitFor();
-    await page.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText(/^Execution \d+ was deleted/).waitFor();
   });
 
   test('W22: names of users never run as code', async () => {
@@ -154,4 +135,4 @@ onSites('exec', (site) => {
     await page.waitForURL('**/executions');
     await page.getByText(`Execution ${id} was deleted.`).waitFor();
   });
-});
+}

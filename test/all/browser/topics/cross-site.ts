@@ -1,10 +1,10 @@
 /** Other web sites in the browser of a user, who has given this browser Basic credentials before. */
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { logIn, onSites } from '../../support/browser/browser.ts';
-import { type ForeignSite, startForeignSite } from '../../support/browser/foreign-site.ts';
-import { application, script } from '../../support/fixtures/descriptions.ts';
-import { PASSWORD } from '../../support/rigs/berth.ts';
+import { logIn, type Site } from '../../../support/browser/browser.ts';
+import { type ForeignSite, startForeignSite } from '../../../support/browser/foreign-site.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
+import { PASSWORD } from '../../../support/rigs/berth.ts';
 
 const LOGIN = '/api/0.7/login';
 /** A form whose body is JSON but for its end, which the value of the field supplies. */
@@ -12,7 +12,7 @@ const USER_FORM = (url: string, name: string) => `
 <form method="post" action="${url}/api/0.7/user" enctype="text/plain">
 <input name='{"username":"${name}","role_id":1,"quota_id":1,"email":"' value='"}'><button>Win</button></form>`;
 
-onSites('csrf', (site) => {
+export function crossSite(site: () => Site): void {
   let foreign: ForeignSite;
   beforeAll(async () => {
     foreign = await startForeignSite();
@@ -45,64 +45,43 @@ onSites('csrf', (site) => {
   };
 
   test.each(places)(
-    'H21: a page of another site ($title) makes no user with the Basic credentials of the browser',
+    'H21, H320: a page of another site ($title) logs no browser in, and makes no user with its Basic credentials',
     async ({ title, berth, other }) => {
       const page = await visit();
+      const own = `http://${berth}:${port()}`;
+      const foreignPage = async (body: string) => {
+        foreign.show(body);
+        await page.goto(`http://${other}:${foreign.port}/`);
+      };
+      await foreignPage(`<form method="post" action="${own}/login"><input name="username" value="admin">
+        <input name="password" value="${PASSWORD}"><button>Win</button></form>`);
+      await page.getByRole('button').click();
+      await page.getByText('The request comes from another site.').waitFor();
+      expect(await sessions(page.context())).toEqual([]);
+      const withCredentials = `http://admin:${encodeURIComponent(PASSWORD)}@${berth}:${port()}`;
+      await foreignPage(`<a href="${withCredentials}${LOGIN}">Win</a>`);
+      await page.getByRole('link').click();
+      await page.getByText('"username":"admin"').waitFor();
+      expect(await sessions(page.context())).toEqual([]);
+      // The browser now remembers the credentials, and sends them with all that the other site includes.
+      await foreignPage(`<img src="${own}${LOGIN}?image"><script src="${own}${LOGIN}?script"></script>
+        <iframe src="${own}${LOGIN}?frame"></iframe>`);
+      const options = "{ mode: 'no-cors', credentials: 'include' }";
+      expect(
+        await page.evaluate(`fetch('${own}${LOGIN}?fetch', ${options}).then((answer) => answer.type)`),
+      ).toBe('opaque');
+      expect(await sessions(page.context())).toEqual([]);
+      await page.goto(`${own}/executions`);
+      expect(new URL(page.url()).pathname).toBe('/login');
       await remember(page, berth);
       const name = `eve-${title.replace(/\W+/g, '-')}`;
-      foreign.show(USER_FORM(`http://${berth}:${port()}`, name));
-      await page.goto(`http://${other}:${foreign.port}/`);
+      await foreignPage(USER_FORM(own, name));
       const answer = page.waitForResponse((response) => response.url().endsWith('/api/0.7/user'));
       await page.getByRole('button').click();
       expect((await answer).status()).toBe(403);
       expect(await usernames()).not.toContain(name);
     },
   );
-
-  test.each(places)('H320: a page of another site ($title) logs no browser in', async ({ berth, other }) => {
-    const page = await visit();
-    const withCredentials = `http://admin:${encodeURIComponent(PASSWORD)}@${berth}:${port()}`;
-    foreign.show(`<a href="${withCredentials}${LOGIN}">Win</a>`);
-    await page.goto(`http://${other}:${foreign.port}/`);
-    await page.getByRole('link').click();
-    await page.getByText('"username":"admin"').waitFor();
-    expect(await sessions(page.context())).toEqual([]);
-    // The browser now remembers the credentials, and sends them with all that the other site includes.
-    const own = `http://${berth}:${port()}`;
-    foreign.show(`<img src="${own}${LOGIN}?image"><script src="${own}${LOGIN}?script"></script>
-        <iframe src="${own}${LOGIN}?frame"></iframe>`);
-    await page.goto(`http://${other}:${foreign.port}/`);
-    const options = "{ mode: 'no-cors', credentials: 'include' }";
-    expect(
-      await page.evaluate(`fetch('${own}${LOGIN}?fetch', ${options}).then((answer) => answer.type)`),
-    ).toBe('opaque');
-    expect(await sessions(page.context())).toEqual([]);
-    await page.goto(`${own}/executions`);
-    expect(new URL(page.url()).pathname).toBe('/login');
-  });
-
-  test.each(places)(
-    'H21: the form of the login on another site ($title) logs no browser in',
-    async ({ berth, other }) => {
-      const page = await visit();
-      foreign.show(`<form method="post" action="http://${berth}:${port()}/login">
-        <input name="username" value="admin"><input name="password" value="${PASSWORD}"><button>Win</button></form>`);
-      await page.goto(`http://${other}:${foreign.port}/`);
-      await page.getByRole('button').click();
-      await page.getByText('The request comes from another site.').waitFor();
-      expect(await sessions(page.context())).toEqual([]);
-    },
-  );
-
-  test.each(['127.0.0.1', 'berth.test'])('H21: the pages of Berth itself work at %s', async (berth) => {
-    const page = await visit();
-    await page.goto(`http://${berth}:${port()}/login`);
-    await page.getByLabel('User name').fill('admin');
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('button', { name: 'Log out' }).click();
-    await page.getByText('You are logged out.').waitFor();
-  });
 
   test('W207, H685: no page of another site opens a terminal, shows one, or has one started', async () => {
     const { api } = site().berth;
@@ -129,4 +108,4 @@ onSites('csrf', (site) => {
       await page.getByText('Press Connect to open a shell.').waitFor();
     }
   });
-});
+}

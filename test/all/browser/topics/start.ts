@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { logIn, onSites } from '../../support/browser/browser.ts';
-import { application, script, service } from '../../support/fixtures/descriptions.ts';
-import { PASSWORD } from '../../support/rigs/berth.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { logIn, type Site } from '../../../support/browser/browser.ts';
+import { application, script, service } from '../../../support/fixtures/descriptions.ts';
+import { PASSWORD } from '../../../support/rigs/berth.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const BY_DESCRIPTION = '/start?by=description';
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
@@ -14,7 +14,7 @@ const selectedIn = (page: Page) =>
     `(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.querySelector('textarea'))`,
   );
 
-onSites('start', (site) => {
+export function start(site: () => Site): void {
   const ids = async () => Object.keys(await site().berth.api.executions()).length;
 
   test('W40, W43, W44, W157: the form reports its problems, checks the placement, and starts the execution there', async () => {
@@ -49,18 +49,6 @@ onSites('start', (site) => {
     await api.waitFor(id, 'running');
     expect(await api.endpoints(id)).toEqual([['Port 8081', expect.stringMatching(/^http:/)]]);
     await api.endAll();
-  });
-
-  test('W40, W9: a description is submitted without script, and its problems are reported at their lines', async () => {
-    const page = await site().visit(BY_DESCRIPTION, { javaScriptEnabled: false, expected: /400/ });
-    await editor(page).fill('{\n  "name": "x",\n}');
-    await press(page, 'Start');
-    await page.getByText('Line 3, column 1').waitFor();
-    const described = { ...application(service({ labels: ['nowhere'] })), name: 'without-script' };
-    await editor(page).fill(pretty(described));
-    await press(page, 'Start');
-    await page.waitForURL('**/executions/*');
-    await site().berth.api.endAll();
   });
 
   describe('the editor', () => {
@@ -181,4 +169,4 @@ onSites('start', (site) => {
     expect(await page.getByLabel('Environment').inputValue()).toBe('');
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0);
   });
-});
+}

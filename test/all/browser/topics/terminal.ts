@@ -1,9 +1,9 @@
 /** Terminals in real containers, in a real browser under the policy of the pages. */
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { onSites, type VisitOptions } from '../../support/browser/browser.ts';
-import { application, script } from '../../support/fixtures/descriptions.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import type { Site, VisitOptions } from '../../../support/browser/browser.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 /** What Ctrl-Shift-V would paste: text with the end of a bracketed paste and a command in it. */
 const PASTE = (text: string) => `{
@@ -12,7 +12,7 @@ const PASTE = (text: string) => `{
   document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
 }`;
 
-onSites('terminal', (site) => {
+export function terminal(site: () => Site): void {
   let shared: number;
   beforeAll(async () => {
     shared = await run();
@@ -150,4 +150,4 @@ onSites('terminal', (site) => {
     await shows(page, '/ # ');
     expect(await page.getByLabel('Read output aloud').isChecked()).toBe(true);
   });
-});
+}
