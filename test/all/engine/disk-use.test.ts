@@ -13,7 +13,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 const { docker, deployment, engine, makeEngine, run, scratch } = dockerRig('disk-use');
 
 const MIB = 2 ** 20;
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 60_000;
 const write = (path: string, count: number) => `dd if=/dev/zero of=${path} bs=1M count=${count}`;
 const wait = 'echo ready; exec sleep 1000';
 

@@ -104,10 +104,6 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     return output.toString('utf8', 0, written);
   }
 
-  test('the output is complete after the container is removed', async () => {
-    await finish(await run('seq 1 20000'));
-    expectCount(await stored(), 20_000);
-  });
   test('the output keeps empty lines, long lines and a last line without a newline exactly', async () => {
     await finish(await run('printf "\\n\\na\\n"; head -c 100000 /dev/zero | tr "\\0" x; printf "\\nlast"'));
     const [first, second, third, long, last, ...rest] = (await stored()).split('\n');
@@ -120,11 +116,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     });
     expect(long?.length).toBe(100_000);
   });
-  test('the output exists while the container is still running', async () => {
-    await run('echo early; sleep 1000');
-    await eventually(async () => (await stored()) === 'early\n');
-  });
-  test('the output has no gap or repetition when the agent is away for a while', async () => {
+  test('the output is complete after the container is removed, without gap or repetition when the agent was away for a while', async () => {
     const container = await run('seq 1 5000; sleep 0.5; seq 5001 10000');
     await eventually(async () => (await stored()).includes('\n5000\n'));
     await store.close();
@@ -144,7 +136,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await finish(container);
     expectCount(await stored(), 10_000);
   });
-  test('the output survives a removal of the container by hand', async () => {
+  test('the output exists while the container runs, and survives its removal by hand', async () => {
     const container = await run('echo early; sleep 1000');
     await eventually(async () => (await stored()) === 'early\n');
     await docker.getContainer(container.id).remove({ force: true });
@@ -155,7 +147,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await store.close();
     store = new OutputStore(`${scratch.path}/logs`, engine, () => {}, { ...limits, maxBytes: 2 ** 20 });
     const container = await run('seq 1000001 1200000; sleep 1000');
-    await eventually(async () => (await stored()).endsWith('1200000\n'), 30_000);
+    await eventually(async () => (await stored()).endsWith('1200000\n'));
     await store.limit();
     expect(await usedBytes()).toBeLessThan(2 ** 20 + 8192);
     await docker.getContainer(container.id).kill();

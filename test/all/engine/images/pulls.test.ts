@@ -46,13 +46,6 @@ test('P43: without credentials, or with wrong ones, a pull fails permanently wit
   }
 });
 
-test('P43: an image that the registry does not have fails permanently', async () => {
-  const error = await errorOf(
-    (await authorisedEngine()).pull(`${registry.host}/none:500`, () => {}, noAbort),
-  );
-  expect(error).toMatchObject({ kind: 'permanent', message: expect.stringContaining('not found') });
-});
-
 test('P44: a pull that stalls in the middle of a layer fails temporarily', async () => {
   const image = await registry.image('stalls');
   registry.door.hold();
@@ -79,15 +72,6 @@ test('P44: a pull is cancelled at the engine once its last caller gives up, and 
   two.abort();
   await eventually(() => registry.door.blobs.some(({ left }) => left));
   expect(await registry.has(image)).toBe(false);
-});
-
-test('P44: two simultaneous pulls of an image download it once', async () => {
-  const image = await registry.image('once');
-  const engine = await authorisedEngine();
-  await Promise.all([1, 2].map(() => engine.pull(image, () => {}, noAbort)));
-  const layers = registry.door.blobs.map(({ path }) => path);
-  expect(layers.length).toBeGreaterThan(0);
-  expect(new Set(layers).size).toBe(layers.length);
 });
 
 test('P45: credentials come from the helper that the config names for the registry', async () => {

@@ -14,7 +14,7 @@ import { eventually } from '../../../support/tools/eventually.ts';
 /** The first two share gateway 0, the others gateway 1. */
 const NAMES = ['one', 'two', 'three', 'four'] as const;
 type Name = (typeof NAMES)[number];
-const KILLS = 12;
+const KILLS = 6;
 /** Clients that submit meanwhile, and the name of what they submit. */
 const CLIENTS = 4;
 const CROWD = 'crowd';

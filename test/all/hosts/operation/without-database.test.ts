@@ -65,7 +65,7 @@ test('C131, W103: without the database a new Worker shows a page that states thi
     await host.crash();
     await host.database.kill();
     await host.start();
-    await eventually(async () => host.output().includes('"alarm.postponed"'), 30_000);
+    await eventually(async () => host.output().includes('"alarm.postponed"'));
     expect(host.output()).not.toContain('"coordinator.ready"');
     const page = await new HttpClient(() => host.url(), { accept: 'text/html' }).get('/executions');
     expect([page.status, page.headers['retry-after'], page.headers['content-type']]).toEqual([
@@ -75,7 +75,7 @@ test('C131, W103: without the database a new Worker shows a page that states thi
     ]);
     expect(page.text).toContain('The database does not answer; try again later.');
     await host.database.restart();
-    await eventually(async () => host.output().includes('"coordinator.ready"'), 30_000);
+    await eventually(async () => host.output().includes('"coordinator.ready"'));
   } finally {
     await host.stop();
   }

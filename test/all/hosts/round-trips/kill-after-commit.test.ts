@@ -6,14 +6,14 @@ import { HttpClient } from '../../../support/clients/http-client.ts';
 import { WebClient } from '../../../support/clients/web-client.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
 import { type DistantDatabase, startDistantDatabase } from '../../../support/hosts/distant-database.ts';
-import { bothGroups, type Host, startHost } from '../../../support/hosts/hosts.ts';
+import { type Host, hosts, startHost } from '../../../support/hosts/hosts.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const submission = { name: 'once', application: application(service()) };
 /** Within which a test finds that a commit took place, and kills the control plane. */
 const DELAY_MS = 2_000;
 
-describe.each(bothGroups)('$kind, group $variant, far from its database', (setup) => {
+describe.each(hosts)('$kind, far from its database', (setup) => {
   let database: DistantDatabase;
   let host: Host;
   const api = new ApiClient(() => host);
