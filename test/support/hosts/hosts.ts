@@ -60,8 +60,16 @@ export const hosts: readonly Setup[] = hostsOf('B');
 /** Both hosts with both groups, for suites whose answers differ between them. */
 export const bothGroups: readonly Setup[] = [...hosts, ...hostsOf('A')];
 
-/** The same for suites whose answers hardly differ: in process, group B speaks for both. */
-export const eitherGroup: readonly Setup[] = REAL ? bothGroups : hosts;
+/**
+ * The same for suites whose answers hardly differ. In process, group B speaks for both. On real hosts, each
+ * host has one group, since the groups do not depend on the host.
+ */
+export const eitherGroup: readonly Setup[] = REAL
+  ? [
+      { kind: 'node', variant: 'A' },
+      { kind: 'workerd', variant: 'B' },
+    ]
+  : hosts;
 
 /** Without real hosts, those that run in this process. */
 export const onlyHere = (setups: readonly Setup[]): readonly Setup[] =>
