@@ -42,7 +42,7 @@ export default defineConfig({
         ...{ globalSetup: [WORKER, PROGRAMS], ...SHARED, ...REAL, ...inPairs(3) },
       }),
       project('engine', 'test/all/engine', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...inPairs(3) }),
-      project('e2e', 'test/all/e2e', { globalSetup: [ENGINE, PROGRAMS], ...inPairs(4) }),
+      project('e2e', 'test/all/e2e', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...inPairs(4) }),
       project('cluster', 'test/all/cluster', { globalSetup: [ENGINE, PROGRAMS], ...inPairs(4) }),
       project('install', 'test/all/install', { globalSetup: [ENGINE, PROGRAMS, RELEASE], ...inPairs(4) }),
       // One file at a time, without anything else that runs.

@@ -138,7 +138,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await finish(container);
     expectCount(await stored(), 10_000);
   });
-  test('the output survives a removal of the container by hand', async () => {
+  test('the output exists while the container runs, and survives its removal by hand', async () => {
     const container = await run('echo early; sleep 1000');
     await eventually(async () => (await stored()) === 'early\n');
     await docker.getContainer(container.id).remove({ force: true });

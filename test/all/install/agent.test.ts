@@ -1,11 +1,10 @@
-/** The agent as hosts install it: by the script that a control plane serves, and as an image. */
+/** The agent as hosts install it: by the script that a control plane serves. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { agentContainer, buildAgentImage } from '../../support/engines/agent-image.ts';
 import { commandIn, Installation, startProxy, type Tampering } from '../../support/engines/installation.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
@@ -13,7 +12,6 @@ import { type Berth, startBerth } from '../../support/rigs/berth.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
 const run = promisify(execFile);
-const NAME = 'installed';
 const INSTALLED = [
   '/etc/berth/agent.env',
   '/etc/systemd/system/berth-agent.service',
@@ -25,17 +23,14 @@ const INSTALLED = [
 let berth: Berth;
 let machine: Installation;
 const agents: Program[] = [];
+let hosts = 0;
 
 beforeAll(async () => {
   berth = await startBerth({ deployment: 'e2e-install', env: { BERTH_LOCAL_AGENT: 'off' } });
 });
-beforeEach(async () => {
-  machine = await Installation.prepare(berth.url, { BERTH_AGENT_NAME: `${NAME}${hosts++}` });
-});
-afterEach(() => machine.remove());
 afterAll(() => berth.close(...agents));
-let hosts = 0;
 
+const newMachine = () => Installation.prepare(berth.url, { BERTH_AGENT_NAME: `installed${hosts++}` });
 const joinToken = () => berth.api.joinToken();
 
 /** Runs an installation that must succeed; resolves to the script's output. */
@@ -62,68 +57,124 @@ function startInstalled(output: string): Program {
   return agent;
 }
 
-test('H263: the script installs an agent that joins and runs services, and a second run updates it', async () => {
-  const output = await install({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_AGENT_LABELS: 'gpu,ssd' });
-  expect(output).toMatch(/ ok +Docker \d+.*\n/);
-  expect(output).toMatch(/This machine is now host \d+ \(installed\d+\) of deployment e2e-install\./);
-  expect(await machine.files()).toEqual(INSTALLED);
-  const first = startInstalled(output);
-  await runsSomething();
-  await endAgent(first);
-
-  const [key, settings] = await Promise.all([
-    machine.read(INSTALLED[4] ?? ''),
-    machine.read(INSTALLED[0] ?? ''),
-  ]);
-  const served = await (await fetch(`${berth.url}/agent/berth-agent.mjs`)).text();
-  await writeFile(join(machine.root, 'opt/berth/berth-agent.mjs'), 'throw new Error("an old one");');
-  const again = await install();
-  expect(again).toContain('This machine was already host');
-  expect(commandIn(again)).toEqual(commandIn(output));
-  expect(await machine.read('/opt/berth/berth-agent.mjs')).toBe(served);
-  expect(await machine.read(INSTALLED[4] ?? '')).toBe(key);
-  expect((await machine.read(INSTALLED[0] ?? '')).split('\n').sort()).toEqual(settings.split('\n').sort());
-  const second = startInstalled(again);
-  await runsSomething();
-  await endAgent(second);
-});
-
-test('H263: a second run replaces the settings in its environment and leaves the others', async () => {
-  await install({
-    BERTH_JOIN_TOKEN: await joinToken(),
-    BERTH_AGENT_LABELS: 'gpu',
-    BERTH_AGENT_LOG_DAYS: '3',
-    BERTH_AGENT_DATA_DIR: join(machine.root, 'srv'),
+describe('one machine, from the installation to the removal', () => {
+  let token: string;
+  let output: string;
+  beforeAll(async () => {
+    machine = await newMachine();
+    token = await joinToken();
   });
-  // A person may have left the file like this: without quotes, with a duplicate name, and without a newline
-  // at the end.
-  const written = await machine.read('/etc/berth/agent.env');
-  const edited = `${written.replace(/^(BERTH_AGENT_DATA_DIR)='(.*)'$/m, '$1=$2')}\n# ours\nBERTH_AGENT_MIN_DISK=2GiB\nBERTH_AGENT_MIN_DISK=0`;
-  await writeFile(join(machine.root, 'etc/berth/agent.env'), edited);
-  const again = await install({ BERTH_AGENT_LABELS: 'ssd, with a space "and" $more' });
-  expect(again).toContain('This machine was already host');
-  const settings = await machine.read('/etc/berth/agent.env');
-  expect(settings).toMatch(/\n# ours\n(.*\n)*BERTH_AGENT_MIN_DISK=0\n$/);
-  expect(settings).toContain(`\nBERTH_URL='${berth.url}'\n`);
-  expect(settings).toContain("\nBERTH_DEPLOYMENT_NAME='e2e-install'\n");
-  expect(settings).toContain('BERTH_AGENT_LABELS=\'ssd, with a space "and" $more\'\n');
-  expect(settings).toContain("BERTH_AGENT_LOG_DAYS='3'\n");
-  expect(settings.match(/LABELS/g)).toHaveLength(1);
-});
+  afterAll(() => machine.remove());
 
-test('P191: the script installs from the first control plane of a list that answers, and the agent gets the list', async () => {
-  const output = await install({
-    BERTH_JOIN_TOKEN: await joinToken(),
-    BERTH_URL: `http://127.0.0.1:1/, ${berth.url}/`,
+  const settingsFile = () => machine.read(INSTALLED[0] ?? '');
+  const key = () => machine.read(INSTALLED[4] ?? '');
+
+  test('H265: the join token is in no file and in no argument of a program, and only the owner can read the settings and the key', async () => {
+    // The shell traces its commands: only its builtins may contain the token.
+    const ended = await machine.run([], { BERTH_JOIN_TOKEN: token, BERTH_AGENT_LABELS: 'gpu,ssd' }, ['-x']);
+    ({ output } = ended);
+    expect([ended.code, output]).toEqual([0, output]);
+    const traced = output.split('\n').filter((line) => line.includes(token));
+    expect(traced.length).toBeGreaterThan(0);
+    for (const line of traced) expect(line).toMatch(/^\++ (token=|\[ -z |export BERTH_JOIN_TOKEN=)/);
+    for (const path of await machine.files()) expect(await machine.read(path)).not.toContain(token);
+    for (const path of [INSTALLED[0], INSTALLED[4]])
+      expect((await stat(join(machine.root, path ?? ''))).mode & 0o777, path).toBe(0o600);
+    expect((await stat(join(machine.root, 'var/lib/berth'))).mode & 0o777).toBe(0o700);
   });
-  expect(output).toContain(`Fetching the agent from ${berth.url}`);
-  expect(output).toMatch(/warning +http:\/\/127\.0\.0\.1:1\/healthz cannot be reached/);
-  expect(await machine.read('/etc/berth/agent.env')).toContain(
-    `BERTH_URL='http://127.0.0.1:1,${berth.url}'\n`,
-  );
+
+  test('H263: the script installs an agent that joins and runs services', async () => {
+    expect(output).toMatch(/ ok +Docker \d+.*\n/);
+    expect(output).toMatch(/This machine is now host \d+ \(installed\d+\) of deployment e2e-install\./);
+    expect(await machine.files()).toEqual(INSTALLED);
+    const agent = startInstalled(output);
+    await runsSomething();
+    await endAgent(agent);
+  });
+
+  test('H266, H604: the systemd unit runs the command that the script prints, and a folder to install beneath is named as why systemd was left alone', async () => {
+    expect(output).toContain(
+      `beneath ${machine.root}, and nothing was started, because BERTH_ROOT leaves systemd alone`,
+    );
+    expect(output).not.toContain('systemd does not run on this machine');
+    const unit = await machine.read('/etc/systemd/system/berth-agent.service');
+    expect(unit).toContain(`\nExecStart=${commandIn(output).join(' ')}\n`);
+    for (const line of [
+      'Restart=always',
+      'RestartPreventExitStatus=2',
+      'NoNewPrivileges=yes',
+      'ProtectSystem=full',
+      'WantedBy=multi-user.target',
+    ])
+      expect(unit).toContain(`\n${line}\n`);
+    // Only if systemd is installed. It prints nothing if the unit is valid.
+    const path = join(machine.root, 'etc/systemd/system/berth-agent.service');
+    const verdict = await run('systemd-analyze', ['verify', '--man=no', path]).catch((error) => error);
+    if (verdict.code !== 'ENOENT') expect(`${verdict.stdout}${verdict.stderr}`).not.toContain('berth-agent');
+  });
+
+  test('H264: an installation with a used token fails', async () => {
+    const other = await newMachine();
+    onTestFinished(() => other.remove());
+    const { code, output: reason } = await other.run([], { BERTH_JOIN_TOKEN: token });
+    expect([code, await other.files()]).toEqual([1, []]);
+    expect(reason).toMatch(/did not let this host join(.|\n)*a new token/);
+  });
+
+  test('H264: a failed update leaves the existing installation unchanged', async () => {
+    const all = () => Promise.all(INSTALLED.map((path) => machine.read(path)));
+    const before = await all();
+    expect((await machine.run([], { DOCKER_HOST: 'unix:///nowhere/docker.sock' })).code).toBe(1);
+    expect(await machine.files()).toEqual(INSTALLED);
+    expect(await all()).toEqual(before);
+  });
+
+  test('H263: a second run updates the agent, which keeps its key and settings', async () => {
+    const [keyBefore, settings] = [await key(), await settingsFile()];
+    const served = await (await fetch(`${berth.url}/agent/berth-agent.mjs`)).text();
+    await writeFile(join(machine.root, 'opt/berth/berth-agent.mjs'), 'throw new Error("an old one");');
+    const again = await install();
+    expect(again).toContain('This machine was already host');
+    expect(commandIn(again)).toEqual(commandIn(output));
+    expect(await machine.read('/opt/berth/berth-agent.mjs')).toBe(served);
+    expect(await key()).toBe(keyBefore);
+    expect((await settingsFile()).split('\n').sort()).toEqual(settings.split('\n').sort());
+    const agent = startInstalled(again);
+    await runsSomething();
+    await endAgent(agent);
+  });
+
+  test('H267: uninstall leaves the key, with which the host returns without a token', async () => {
+    // The name in the key takes precedence.
+    const settings = (await settingsFile()).replace(/^BERTH_AGENT_NAME=.*\n/m, '');
+    await writeFile(join(machine.root, INSTALLED[0] ?? ''), settings);
+    const removed = await machine.run(['uninstall']);
+    expect([removed.code, removed.output]).toEqual([0, removed.output]);
+    expect(await machine.files()).toEqual(INSTALLED.slice(4));
+    expect(removed.output).toContain(`deleted at ${berth.url}: DELETE /api/0.7/host/`);
+    expect(removed.output).toMatch(
+      /label=berth\.deployment=e2e-install --filter label=berth\.host=installed\d+/,
+    );
+    expect(await install()).toContain('This machine was already host');
+  });
+
+  test('H267: the copy of the script beside the agent removes with --purge everything of the agent and nothing of others', async () => {
+    await mkdir(join(machine.root, 'opt/another'));
+    await writeFile(join(machine.root, 'var/lib/berth/by hand'), '');
+    const copy = join(machine.root, 'opt/berth/install.sh');
+    expect(await readFile(copy, 'utf8')).toContain(`served_by='${berth.url}'`);
+    await run('sh', [copy, 'uninstall', '--purge'], { env: { ...process.env, BERTH_ROOT: machine.root } });
+    expect(await machine.files()).toEqual(['/opt/another', '/var/lib/berth/by hand']);
+    expect(await machine.run(['uninstall'])).toEqual({ code: 0, output: 'No agent is installed here.\n' });
+  });
 });
 
-describe('H264: a failed installation names the cause and the remedy, and changes nothing', () => {
+describe('a new machine', () => {
+  beforeEach(async () => {
+    machine = await newMachine();
+  });
+  afterEach(() => machine.remove());
+
   /** Runs the script, which must fail and leave nothing; resolves to its output. */
   async function failure(env: NodeJS.ProcessEnv): Promise<string> {
     const { code, output } = await machine.run([], env);
@@ -134,31 +185,75 @@ describe('H264: a failed installation names the cause and the remedy, and change
 
   const behindProxy = (tampering: Tampering) => startProxy(berth.url, tampering);
 
-  test('H264: the installation fails without a token', async () => {
-    const output = await failure({});
-    expect(output).toMatch(/BERTH_JOIN_TOKEN is not set(.|\n)*POST \/api\/0\.7\/host\/token/);
-  });
-
-  test('H264: the installation fails with a used token', async () => {
-    const token = await joinToken();
-    const other = await Installation.prepare(berth.url, { BERTH_AGENT_NAME: 'another' });
-    onTestFinished(() => other.remove());
-    expect((await other.run([], { BERTH_JOIN_TOKEN: token })).code).toBe(0);
-    const output = await failure({ BERTH_JOIN_TOKEN: token });
-    expect(output).toMatch(/did not let this host join(.|\n)*a new token/);
-  });
-
-  test('H264: the installation fails without an engine', async () => {
-    const output = await failure({
+  test('H263, H265: a second run replaces the settings in its environment and leaves the others, and an existing data folder keeps its mode', async () => {
+    const folder = join(machine.root, 'srv');
+    await mkdir(folder, { mode: 0o755 });
+    await install({
       BERTH_JOIN_TOKEN: await joinToken(),
-      DOCKER_HOST: 'unix:///nowhere/docker.sock',
+      BERTH_AGENT_LABELS: 'gpu',
+      BERTH_AGENT_LOG_DAYS: '3',
+      BERTH_AGENT_DATA_DIR: folder,
     });
-    expect(output).toMatch(/problem +No Docker engine answers at unix:\/\/\/nowhere(.|\n)*Install Docker/);
+    expect((await stat(folder)).mode & 0o777).toBe(0o755);
+    expect((await stat(join(folder, 'e2e-install'))).mode & 0o777).toBe(0o700);
+    // A person may have left the file like this: without quotes, with a duplicate name, and without a newline
+    // at the end.
+    const written = await machine.read('/etc/berth/agent.env');
+    const edited = `${written.replace(/^(BERTH_AGENT_DATA_DIR)='(.*)'$/m, '$1=$2')}\n# ours\nBERTH_AGENT_MIN_DISK=2GiB\nBERTH_AGENT_MIN_DISK=0`;
+    await writeFile(join(machine.root, 'etc/berth/agent.env'), edited);
+    const again = await install({ BERTH_AGENT_LABELS: 'ssd, with a space "and" $more' });
+    expect(again).toContain('This machine was already host');
+    const settings = await machine.read('/etc/berth/agent.env');
+    expect(settings).toMatch(/\n# ours\n(.*\n)*BERTH_AGENT_MIN_DISK=0\n$/);
+    expect(settings).toContain(`\nBERTH_URL='${berth.url}'\n`);
+    expect(settings).toContain("\nBERTH_DEPLOYMENT_NAME='e2e-install'\n");
+    expect(settings).toContain('BERTH_AGENT_LABELS=\'ssd, with a space "and" $more\'\n');
+    expect(settings).toContain("BERTH_AGENT_LOG_DAYS='3'\n");
+    expect(settings.match(/LABELS/g)).toHaveLength(1);
   });
 
-  test('H264: the installation fails if the control plane is unreachable or is another server', async () => {
-    const output = await failure({ BERTH_JOIN_TOKEN: 'unused', BERTH_URL: 'http://127.0.0.1:1/' });
-    expect(output).toMatch(/http:\/\/127\.0\.0\.1:1 cannot be reached(.|\n)*Check BERTH_URL/);
+  test('P191: the script installs from the first control plane of a list that answers, and the agent gets the list', async () => {
+    const output = await install({
+      BERTH_JOIN_TOKEN: await joinToken(),
+      BERTH_URL: `http://127.0.0.1:1/, ${berth.url}/`,
+    });
+    expect(output).toContain(`Fetching the agent from ${berth.url}`);
+    expect(output).toMatch(/warning +http:\/\/127\.0\.0\.1:1\/healthz cannot be reached/);
+    expect(await machine.read('/etc/berth/agent.env')).toContain(
+      `BERTH_URL='http://127.0.0.1:1,${berth.url}'\n`,
+    );
+  });
+
+  test.each<[string, NodeJS.ProcessEnv, RegExp]>([
+    ['without a token', {}, /BERTH_JOIN_TOKEN is not set(.|\n)*POST \/api\/0\.7\/host\/token/],
+    [
+      'without an engine',
+      { BERTH_JOIN_TOKEN: 'unused', DOCKER_HOST: 'unix:///nowhere/docker.sock' },
+      /problem +No Docker engine answers at unix:\/\/\/nowhere(.|\n)*Install Docker/,
+    ],
+    [
+      'if the control plane is unreachable',
+      { BERTH_JOIN_TOKEN: 'unused', BERTH_URL: 'http://127.0.0.1:1/' },
+      /http:\/\/127\.0\.0\.1:1 cannot be reached(.|\n)*Check BERTH_URL/,
+    ],
+    [
+      'with a setting that the settings file cannot contain',
+      { BERTH_JOIN_TOKEN: 'unused', BERTH_AGENT_LABELS: "it's" },
+      /BERTH_AGENT_LABELS has a single quote/,
+    ],
+    [
+      'with a folder that is a relative path',
+      { BERTH_JOIN_TOKEN: 'unused', BERTH_AGENT_DATA_DIR: 'data' },
+      /DATA_DIR=data does not begin/,
+    ],
+  ])(
+    'H264: the installation fails %s, names the cause and the remedy, and changes nothing',
+    async (_, env, words) => {
+      expect(await failure(env)).toMatch(words);
+    },
+  );
+
+  test('H264: the installation fails if the control plane is another server', async () => {
     const none = await behindProxy({
       body: (body, path) => (path.endsWith('info') ? Buffer.from('{}') : body),
     });
@@ -223,129 +318,10 @@ describe('H264: a failed installation names the cause and the remedy, and change
     expect(await failure({ PATH: folder })).toMatch(/Node is not installed(.|\n)*nodejs\.org/);
   });
 
-  test.each([
-    [
-      'that the settings file cannot contain',
-      'BERTH_AGENT_LABELS',
-      "it's",
-      /BERTH_AGENT_LABELS has a single quote/,
-    ],
-    ['that is a relative path', 'BERTH_AGENT_DATA_DIR', 'data', /DATA_DIR=data does not begin/],
-  ])('H264: the installation fails with a setting %s', async (_, name, value, words) => {
-    expect(await failure({ BERTH_JOIN_TOKEN: 'unused', [name]: value })).toMatch(words);
-  });
-
-  test('H264: a failed update leaves the existing installation unchanged', async () => {
-    await install({ BERTH_JOIN_TOKEN: await joinToken() });
-    const before = await Promise.all(INSTALLED.map((path) => machine.read(path)));
-    const { code } = await machine.run([], { DOCKER_HOST: 'unix:///nowhere/docker.sock' });
-    expect(code).toBe(1);
-    expect(await machine.files()).toEqual(INSTALLED);
-    expect(await Promise.all(INSTALLED.map((path) => machine.read(path)))).toEqual(before);
-  });
-});
-
-test('H265: the join token is in no file and in no argument of a program, and only the owner can read the settings and the key', async () => {
-  const token = await joinToken();
-  // The shell traces its commands: only its builtins may contain the token.
-  const { code, output } = await machine.run([], { BERTH_JOIN_TOKEN: token }, ['-x']);
-  expect([code, output]).toEqual([0, output]);
-  const traced = output.split('\n').filter((line) => line.includes(token));
-  expect(traced.length).toBeGreaterThan(0);
-  for (const line of traced) expect(line).toMatch(/^\++ (token=|\[ -z |export BERTH_JOIN_TOKEN=)/);
-  for (const path of await machine.files()) expect(await machine.read(path)).not.toContain(token);
-  for (const path of ['/etc/berth/agent.env', INSTALLED[4] ?? ''])
-    expect((await stat(join(machine.root, path))).mode & 0o777, path).toBe(0o600);
-  expect((await stat(join(machine.root, 'var/lib/berth'))).mode & 0o777).toBe(0o700);
-});
-
-test('H265: an existing data folder keeps its mode', async () => {
-  const folder = join(machine.root, 'srv');
-  await mkdir(folder, { mode: 0o755 });
-  await install({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_AGENT_DATA_DIR: folder });
-  expect((await stat(folder)).mode & 0o777).toBe(0o755);
-  expect((await stat(join(folder, 'e2e-install'))).mode & 0o777).toBe(0o700);
-});
-
-test('H266, H604: the systemd unit runs the command that the script prints, and a folder to install beneath is named as why systemd was left alone', async () => {
-  const output = await install({ BERTH_JOIN_TOKEN: await joinToken() });
-  expect(output).toContain(
-    `beneath ${machine.root}, and nothing was started, because BERTH_ROOT leaves systemd alone`,
-  );
-  expect(output).not.toContain('systemd does not run on this machine');
-  const unit = await machine.read('/etc/systemd/system/berth-agent.service');
-  expect(unit).toContain(`\nExecStart=${commandIn(output).join(' ')}\n`);
-  for (const line of [
-    'Restart=always',
-    'RestartPreventExitStatus=2',
-    'NoNewPrivileges=yes',
-    'ProtectSystem=full',
-    'WantedBy=multi-user.target',
-  ])
-    expect(unit).toContain(`\n${line}\n`);
-  // Only if systemd is installed. It prints nothing if the unit is valid.
-  const path = join(machine.root, 'etc/systemd/system/berth-agent.service');
-  const verdict = await run('systemd-analyze', ['verify', '--man=no', path]).catch((error) => error);
-  if (verdict.code !== 'ENOENT') expect(`${verdict.stdout}${verdict.stderr}`).not.toContain('berth-agent');
-});
-
-describe('uninstall', () => {
-  test('H267: uninstall leaves the key, with which the host returns without a token', async () => {
-    await install({ BERTH_JOIN_TOKEN: await joinToken() });
-    // The name in the key takes precedence.
-    const settings = await machine.read(INSTALLED[0] ?? '');
-    await writeFile(join(machine.root, INSTALLED[0] ?? ''), settings.replace(/^BERTH_AGENT_NAME=.*\n/m, ''));
-    const { code, output } = await machine.run(['uninstall']);
-    expect([code, output]).toEqual([0, output]);
-    expect(await machine.files()).toEqual(INSTALLED.slice(4));
-    expect(output).toContain(`deleted at ${berth.url}: DELETE /api/0.7/host/`);
-    expect(output).toMatch(/label=berth\.deployment=e2e-install --filter label=berth\.host=installed\d+/);
-    expect(await install()).toContain('This machine was already host');
-  });
-
-  test('H267: uninstall with --purge removes everything of the agent and nothing of others', async () => {
-    await install({ BERTH_JOIN_TOKEN: await joinToken() });
-    await mkdir(join(machine.root, 'opt/another'));
-    await writeFile(join(machine.root, 'var/lib/berth/by hand'), '');
-    expect((await machine.run(['uninstall', '--purge'])).code).toBe(0);
-    expect(await machine.files()).toEqual(['/opt/another', '/var/lib/berth/by hand']);
-  });
-
-  test('H267: uninstall leaves no file, and a second run reports that no agent is installed', async () => {
-    await install({ BERTH_JOIN_TOKEN: await joinToken() });
-    expect((await machine.run(['uninstall', '--purge'])).code).toBe(0);
-    expect(await machine.files()).toEqual([]);
-    expect(await machine.run(['uninstall'])).toEqual({ code: 0, output: 'No agent is installed here.\n' });
-  });
-
-  test('H267: the copy of the script beside the agent uninstalls without the control plane', async () => {
-    await install({ BERTH_JOIN_TOKEN: await joinToken() });
-    const copy = join(machine.root, 'opt/berth/install.sh');
-    expect(await readFile(copy, 'utf8')).toContain(`served_by='${berth.url}'`);
-    await run('sh', [copy, 'uninstall', '--purge'], { env: { ...process.env, BERTH_ROOT: machine.root } });
-    expect(await machine.files()).toEqual([]);
-  });
-
   test('H267: an unknown command or option changes nothing', async () => {
     for (const words of [['unistall'], ['uninstall', '--all']]) {
       const { code, output } = await machine.run(words);
       expect([code, output]).toEqual([1, expect.stringContaining(`'${words.at(-1)}'`)]);
     }
   });
-});
-
-test('H268: the image that agent/install/Dockerfile builds from the bundle joins and runs services', async () => {
-  const image = await buildAgentImage(berth.docker, berth.url);
-  onTestFinished(image.remove);
-  const container = await agentContainer(berth.docker, image, {
-    BERTH_URL: berth.url,
-    BERTH_JOIN_TOKEN: await joinToken(),
-    BERTH_DEPLOYMENT_NAME: berth.deployment,
-    BERTH_AGENT_NAME: 'contained',
-  });
-  onTestFinished(() => container.remove({ force: true, v: true }));
-  await container.start();
-  await runsSomething();
-  await container.stop();
-  expect((await container.inspect()).State.ExitCode).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** The deployment of release/deploy/compose.yaml: all images are made here, and run by Docker Compose. */
+/** The images of a release, and the deployment of release/deploy/compose.yaml, which Docker Compose runs. */
 import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
@@ -7,10 +7,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { extract } from 'tar-stream';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { VERSION } from '../../../control-plane/version.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
 import { ensureCompose, ensureProgram } from '../../support/engines/compose.ts';
-import { buildControlPlaneImage } from '../../support/engines/control-plane-image.ts';
+import {
+  buildControlPlaneImage,
+  type ControlPlaneImage,
+  controlPlaneContainer,
+} from '../../support/engines/control-plane-image.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { finished, importNodeBase, importProgram } from '../../support/engines/node-base.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -33,7 +38,7 @@ const docker = await testEngine();
 let folder: string;
 let env: NodeJS.ProcessEnv;
 let port: number;
-let removeControlPlane: () => Promise<void>;
+let image: ControlPlaneImage;
 
 beforeAll(async () => {
   folder = await scratchFolder('berth-compose-');
@@ -41,8 +46,7 @@ beforeAll(async () => {
   for (const name of ['compose.yaml', 'Caddyfile']) await copyFile(join(DIST, name), join(folder, name));
   const platform = `${process.platform}-${process.arch}`;
   const context = join(DIST, `berth-control-plane-image-${VERSION}-${platform}.tar.gz`);
-  const controlPlane = await buildControlPlaneImage(docker, context);
-  removeControlPlane = controlPlane.remove;
+  image = await buildControlPlaneImage(docker, context);
   await importNodeBase(docker, AGENT_BASE, await scratchIn('agent'));
   const agent = createReadStream(join(DIST, `berth-agent-image-${VERSION}.tar.gz`));
   await finished(docker, await docker.buildImage(agent, { t: AGENT, buildargs: { BASE: AGENT_BASE } }));
@@ -55,7 +59,7 @@ beforeAll(async () => {
   env = {
     PATH: process.env.PATH,
     ...(process.env.DOCKER_HOST && { DOCKER_HOST: process.env.DOCKER_HOST }),
-    ...{ BERTH_IMAGE: controlPlane.name, BERTH_AGENT_IMAGE: AGENT, CADDY_IMAGE: CADDY },
+    ...{ BERTH_IMAGE: image.name, BERTH_AGENT_IMAGE: AGENT, CADDY_IMAGE: CADDY },
     ...{ BERTH_HTTP_PORT: `${await freePort()}`, BERTH_HTTPS_PORT: `${port}`, BERTH_DOMAIN: 'localhost' },
     ...{ BERTH_DEPLOYMENT_NAME: `compose-${process.pid}`, BERTH_ADMIN_PASSWORD: PASSWORD },
   };
@@ -67,8 +71,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await compose('--profile', 'agent', 'down', '--volumes', '--timeout', '5');
-  for (const image of [AGENT, AGENT_BASE, CADDY]) await docker.getImage(image).remove();
-  await removeControlPlane();
+  for (const name of [AGENT, AGENT_BASE, CADDY]) await docker.getImage(name).remove();
+  await image.remove();
   await rm(folder, { recursive: true, force: true });
 }, 120_000);
 
@@ -114,6 +118,49 @@ async function ask(path: string, body?: unknown): Promise<Record<string, unknown
   });
   return JSON.parse(answer);
 }
+
+test('H505, H506: the image of the control plane is built without a network, runs without privileges and on a read-only root, and its data outlives the container', async () => {
+  const { Config } = await docker.getImage(image.name).inspect();
+  expect(Config).toMatchObject({ User: '10001:10001', Volumes: { '/data': {} } });
+  const volume = `berth-control-plane-test-${process.pid}`;
+  onTestFinished(() => docker.getVolume(volume).remove());
+
+  const ownPort = `${await freePort()}`;
+  const url = `http://127.0.0.1:${ownPort}`;
+  const admin = new RestClient(url, 'admin', PASSWORD);
+  const untilHealthy = async (settings: Record<string, string>) => {
+    const container = await controlPlaneContainer(docker, image, volume, {
+      BERTH_PORT: ownPort,
+      ...settings,
+    });
+    onTestFinished(() => container.remove({ force: true }).catch(() => {}));
+    await container.start();
+    await eventually(async () => {
+      const { Health, Running } = (await container.inspect()).State;
+      if (!Running) expect(`${await container.logs({ stdout: true, stderr: true })}`).toBe('');
+      return Health?.Status === 'healthy';
+    }, 60_000);
+    return container;
+  };
+  const first = await untilHealthy({ BERTH_ADMIN_PASSWORD: PASSWORD });
+  const { Titles, Processes } = await first.top();
+  expect(Processes.map((process: string[]) => process[Titles.indexOf('UID')])).toEqual(['10001']);
+  // Both are built at the first request, into the only folder that can be written to.
+  for (const file of ['/assets/berth.css', '/agent/berth-agent.mjs'])
+    expect((await fetch(url + file)).status, file).toBe(200);
+  const quota = { name: 'kept', concurrent_executions: 3, memory: 2 ** 30, cores: 1 };
+  const made = await admin.request('quota', { method: 'POST', body: JSON.stringify(quota) });
+  expect(made.status, await made.text()).toBe(200);
+  const backup = ['node', '/opt/berth/control-plane/backup.js', '/data/backup.db'];
+  const exec = await first.exec({ Cmd: backup, AttachStdout: true, AttachStderr: true });
+  expect(await text(await exec.start({}))).toContain('Backed up /data/berth.db to /data/backup.db');
+  await first.stop();
+  expect((await first.inspect()).State.ExitCode).toBe(0);
+  await first.remove();
+
+  await untilHealthy({});
+  expect(await (await admin.request('quota')).text()).toContain('"kept"');
+}, 240_000);
 
 test('L95, L96, L97: Compose runs Berth behind TLS, an agent joins through it, and a service runs to its end', async () => {
   await compose('up', '-d');

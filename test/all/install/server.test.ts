@@ -1,9 +1,12 @@
-/** `berth server install`, on a machine with a real systemd. */
+/**
+ * `berth server install`, on one machine with a real systemd. Each test continues where the one before it
+ * ended: refusals, an installation, its update, its removal, and another installation.
+ */
 import { execFile } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { testEngine } from '../../support/engines/engine.ts';
 import { SystemdMachine } from '../../support/engines/systemd-machine.ts';
 import { thisRelease } from '../../support/releases/this-release.ts';
@@ -33,17 +36,16 @@ beforeAll(async () => {
   const text = await readFile(manifest, 'utf8');
   await rm(manifest);
   await writeFile(manifest, JSON.stringify({ ...JSON.parse(text), version: NEWER }));
-}, 300_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-beforeEach(async () => {
   machine = await SystemdMachine.start(await testEngine(), {
     '/mnt/berth': prefix,
     '/mnt/newer': join(folder, 'newer'),
     '/mnt/node': process.execPath,
   });
+}, 300_000);
+afterAll(async () => {
+  await machine?.remove();
+  await rm(folder, { recursive: true, force: true });
 });
-afterEach(() => machine.remove());
 
 /** `berth server install`, of the package at `prefix`. */
 const install = (options: string[] = [], env: string[] = [], prefix = '/mnt/berth') =>
@@ -69,6 +71,31 @@ async function answer(path: string, port = 5001): Promise<Record<string, unknown
 const linesOf = async (...words: string[]) => (await machine.succeed(...words)).trim().split('\n');
 const modeOf = (path: string) => machine.succeed('stat', '--format=%a %U', path);
 
+/** Neither program nor data nor settings are on the machine. */
+const nothing = async () =>
+  expect(await linesOf('sh', '-c', `ls -d ${UNIT} ${DATA} /etc/berth /opt/berth 2>/dev/null; true`)).toEqual([
+    '',
+  ]);
+
+test.each([
+  ['that the control plane refuses', 'BERTH_PORT=many', /BERTH_PORT.*Nothing was changed/],
+  ['that the file can not have', "BERTH_SHOP=it's", /BERTH_SHOP has a single quote/],
+  ['that would move the data', 'BERTH_DATA_DIR=/srv', /BERTH_DATA_DIR is \/srv, but .*mount another disk/],
+  ['that needs root', 'BERTH_LOCAL_AGENT=on', /BERTH_LOCAL_AGENT is on, but .*berth host token/],
+])('L91: a setting %s changes nothing', async (_, setting, words) => {
+  const { code, output } = await install([], [setting]);
+  expect([code, output]).toEqual([125, expect.stringMatching(words)]);
+  await nothing();
+});
+
+test('L91: without root, or with --purge alone, nothing is changed', async () => {
+  const user = ['setpriv', '--reuid=1000', '--clear-groups', '/mnt/node', '/mnt/berth/bin/berth'];
+  const { code, output } = await machine.run(...user, 'server', 'install');
+  expect([code, output]).toEqual([125, 'This needs root: run it with sudo --preserve-env.\n']);
+  expect((await install(['--purge'])).output).toContain('--purge goes with --uninstall only.');
+  await nothing();
+});
+
 test('L88, L92: server install runs the control plane as a service with a user of its own, which can write to its data only', async () => {
   const output = await installed([`BERTH_ADMIN_PASSWORD=${PASSWORD}`, 'BERTH_DEPLOYMENT_NAME=site']);
   expect(output).toMatch(/^Berth \d+\.\d+\.\d+ is installed and listens on http:\/\/127\.0\.0\.1:5001\./);
@@ -93,26 +120,7 @@ test('L88, L92: server install runs the control plane as a service with a user o
   expect(security.code, security.output).toBe(0);
 });
 
-test('L89: a further run replaces the settings in its environment and keeps the others, readable for root only', async () => {
-  const others = ['BERTH_URL=x', 'BERTH_AGENT_NAME=x', 'BERTH_TOKEN=x'];
-  const output = await installed(['BERTH_DEPLOYMENT_NAME=site', 'BERTH_PORT=5002', ...others]);
-  expect(output).toContain("journalctl -u berth-server | grep 'First start'");
-  const log = await machine.succeed('journalctl', '--unit=berth-server', '--output=cat');
-  expect(log).toMatch(/First start: the administrator is admin, the password \S+ \(shown only now\)/);
-  const expected = ["BERTH_DEPLOYMENT_NAME='site'", "BERTH_DATA_DIR='/var/lib/berth-server'"];
-  const first = await linesOf('cat', SETTINGS);
-  expect(first.sort()).toEqual([...expected, "BERTH_LOCAL_AGENT='off'", "BERTH_PORT='5002'"].sort());
-  await machine.succeed('sh', '-c', `echo '# ours' >> ${SETTINGS}`);
-  await installed(['BERTH_PORT=5003']);
-  expect(await answer('info', 5003)).toMatchObject({ deployment_name: 'site' });
-  const second = await linesOf('cat', SETTINGS);
-  expect(second.filter((line) => line.startsWith('BERTH_PORT'))).toEqual(["BERTH_PORT='5003'"]);
-  expect(second).toEqual(expect.arrayContaining([...expected, '# ours']));
-  expect(await modeOf(SETTINGS)).toBe('600 root\n');
-});
-
 test('L90: a further run changes nothing, one of a newer package updates it, and the data stays', async () => {
-  await installed([`BERTH_ADMIN_PASSWORD=${PASSWORD}`]);
   const sum = ['sh', '-c', `find ${PROGRAM} ${UNIT} ${SETTINGS} -type f -exec sha256sum {} + | sort`];
   const before = await machine.succeed(...sum);
   expect(await installed()).toMatch(/is updated and listens/);
@@ -132,54 +140,16 @@ test('L90: a further run changes nothing, one of a newer package updates it, and
   expect(await linesOf('ls', '-A', '/opt/berth')).toEqual(['server']);
 });
 
-describe('L91: faults', () => {
-  const nothing = async () =>
-    expect(
-      await linesOf('sh', '-c', `ls -d ${UNIT} ${DATA} /etc/berth /opt/berth 2>/dev/null; true`),
-    ).toEqual(['']);
-
-  test.each([
-    ['that the control plane refuses', 'BERTH_PORT=many', /BERTH_PORT.*Nothing was changed/],
-    ['that the file can not have', "BERTH_SHOP=it's", /BERTH_SHOP has a single quote/],
-    ['that would move the data', 'BERTH_DATA_DIR=/srv', /BERTH_DATA_DIR is \/srv, but .*mount another disk/],
-    ['that needs root', 'BERTH_LOCAL_AGENT=on', /BERTH_LOCAL_AGENT is on, but .*berth host token/],
-  ])('L91: a setting %s changes nothing', async (_, setting, words) => {
-    const { code, output } = await install([], [setting]);
-    expect([code, output]).toEqual([125, expect.stringMatching(words)]);
-    await nothing();
-  });
-
-  test('L91: without root, or with --purge alone, nothing is changed', async () => {
-    const user = ['setpriv', '--reuid=1000', '--clear-groups', '/mnt/node', '/mnt/berth/bin/berth'];
-    const { code, output } = await machine.run(...user, 'server', 'install');
-    expect([code, output]).toEqual([125, 'This needs root: run it with sudo --preserve-env.\n']);
-    expect((await install(['--purge'])).output).toContain('--purge goes with --uninstall only.');
-    await nothing();
-  });
-
-  test('L91: a control plane that does not start is reported with the place of the reason', async () => {
-    await installed();
-    await machine.succeed('systemctl', 'stop', 'berth-server');
-    await machine.succeed('rm', '-rf', `${DATA}/berth.db`);
-    await machine.succeed('mkdir', `${DATA}/berth.db`);
-    const { code, output } = await install();
-    expect([code, output]).toEqual([
-      125,
-      expect.stringMatching(/does not start. See: journalctl -u berth-server/),
-    ]);
-  });
-});
-
 test('L93: --uninstall keeps data and settings for the next installation, and --purge removes them, but nothing of an agent', async () => {
   const agent = ['/etc/berth/agent.env', '/opt/berth/berth-agent.mjs', '/var/lib/berth/local/key'];
   for (const path of agent) await machine.succeed('sh', '-c', `mkdir -p $(dirname ${path}) && touch ${path}`);
-  await installed([`BERTH_ADMIN_PASSWORD=${PASSWORD}`, 'BERTH_PORT=5002']);
   const removed = await install(['--uninstall']);
   expect([removed.code, removed.output]).toEqual([0, expect.stringContaining(`Its data stays in ${DATA}`)]);
   expect((await machine.run('systemctl', 'is-active', 'berth-server')).output).toBe('inactive\n');
   expect((await machine.run('ls', UNIT, PROGRAM)).code).toBe(2);
   await installed();
-  expect(await answer('login', 5002)).toMatchObject({ user: { username: 'admin' } });
+  expect(await answer('info')).toMatchObject({ deployment_name: 'site' });
+  expect(await answer('login')).toMatchObject({ user: { username: 'admin' } });
 
   const { output: purged } = await install(['--uninstall', '--purge']);
   expect(purged).toBe('The control plane is removed, with its data and settings.\n');
@@ -188,4 +158,33 @@ test('L93: --uninstall keeps data and settings for the next installation, and --
   expect(await linesOf('ls', '-1', ...agent)).toEqual(agent);
   expect((await install(['--uninstall', '--purge'])).output).toBe('No control plane is installed here.\n');
   await eventually(async () => (await machine.run('pgrep', 'node')).code === 1);
+});
+
+test('L89: a further run replaces the settings in its environment and keeps the others, readable for root only', async () => {
+  const others = ['BERTH_URL=x', 'BERTH_AGENT_NAME=x', 'BERTH_TOKEN=x'];
+  const output = await installed(['BERTH_DEPLOYMENT_NAME=site', 'BERTH_PORT=5002', ...others]);
+  expect(output).toContain("journalctl -u berth-server | grep 'First start'");
+  const log = await machine.succeed('journalctl', '--unit=berth-server', '--output=cat');
+  expect(log).toMatch(/First start: the administrator is admin, the password \S+ \(shown only now\)/);
+  const expected = ["BERTH_DEPLOYMENT_NAME='site'", "BERTH_DATA_DIR='/var/lib/berth-server'"];
+  const first = await linesOf('cat', SETTINGS);
+  expect(first.sort()).toEqual([...expected, "BERTH_LOCAL_AGENT='off'", "BERTH_PORT='5002'"].sort());
+  await machine.succeed('sh', '-c', `echo '# ours' >> ${SETTINGS}`);
+  await installed(['BERTH_PORT=5003']);
+  expect(await answer('info', 5003)).toMatchObject({ deployment_name: 'site' });
+  const second = await linesOf('cat', SETTINGS);
+  expect(second.filter((line) => line.startsWith('BERTH_PORT'))).toEqual(["BERTH_PORT='5003'"]);
+  expect(second).toEqual(expect.arrayContaining([...expected, '# ours']));
+  expect(await modeOf(SETTINGS)).toBe('600 root\n');
+});
+
+test('L91: a control plane that does not start is reported with the place of the reason', async () => {
+  await machine.succeed('systemctl', 'stop', 'berth-server');
+  await machine.succeed('rm', '-rf', `${DATA}/berth.db`);
+  await machine.succeed('mkdir', `${DATA}/berth.db`);
+  const { code, output } = await install();
+  expect([code, output]).toEqual([
+    125,
+    expect.stringMatching(/does not start. See: journalctl -u berth-server/),
+  ]);
 });

@@ -11,7 +11,7 @@ const WEAK = {
   BERTH_AGENT_BIND: '0.0.0.0',
   BERTH_MIN_PASSWORD_LENGTH: '1',
 };
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
 /** These need options that make them long, or a folder of the operator's. */
 const SKIPPED = ['endless-output', 'folder-race'];
 

@@ -123,11 +123,6 @@ export class RestClient {
     return found;
   }
 
-  /** Accepts what the host's agent offers beyond what was agreed. */
-  async acceptOffer(host: number, accept: HostJson['pending']): Promise<void> {
-    await this.#ok(`host/${host}`, { method: 'POST', body: JSON.stringify({ accept }) });
-  }
-
   async terminate(execution: number): Promise<void> {
     await this.#ok(`execution/${execution}`, { method: 'DELETE' });
   }
@@ -162,7 +157,7 @@ export class RestClient {
   }
 
   /** Waits until the execution has this status. Throws at once if the execution ends with another status. */
-  async waitFor(id: number, status: string, timeoutMs = 30_000): Promise<ExecutionJson> {
+  async waitFor(id: number, status: string, timeoutMs = 60_000): Promise<ExecutionJson> {
     let last: ExecutionJson | undefined;
     const reached = await eventually(async () => {
       // Polls again if the control plane is unavailable for a moment.

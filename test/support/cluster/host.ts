@@ -117,12 +117,6 @@ export class ClusterHost {
     await runIn(this.docker, String(container), ...command);
   }
 
-  /** Names of the bridges in the host's kernel. */
-  async bridges(): Promise<string[]> {
-    const links = await this.#namespace.run('ip', '-json', 'link', 'show', 'type', 'bridge');
-    return JSON.parse(links).flatMap(({ ifname = [] }: { ifname?: string | string[] }) => ifname);
-  }
-
   /**
    * Drops all packets in both directions without an error. The port stays with the bridge: outside of it, the
    * kernel would answer for the gateway's address there and let packets through to the control plane.

@@ -84,7 +84,7 @@ export async function checkSecretFiles(
     const [again] = await api.services(id);
     if (again?.status !== 'active' || again.backend_id === containerId) throw new Error('not started again');
     return again;
-  }, 30_000);
+  });
   expect(await written(folder)).toEqual([value]);
   const { HostConfig } = await berth.docker.getContainer(second.backend_id).inspect();
   expect(JSON.stringify(HostConfig)).not.toContain(value);

@@ -112,7 +112,7 @@ export class Program {
     return this.#eventually('become ready', timeoutMs, probe);
   }
 
-  async waitForEnd(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
+  async waitForEnd(timeoutMs = 60_000): Promise<number | NodeJS.Signals> {
     const end = await this.#eventually('end', timeoutMs, () => this.ended);
     if (end === undefined) throw this.#error('has not ended');
     return end;

@@ -15,7 +15,7 @@ import { scratchFolder } from './folder.ts';
 
 const START_MS = 60_000;
 const BLOCK_MS = 60_000;
-const EVENTUALLY_MS = 30_000;
+const EVENTUALLY_MS = 60_000;
 const NODE = 'v20.';
 
 const run = promisify(execFile);

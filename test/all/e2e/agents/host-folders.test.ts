@@ -7,7 +7,7 @@ import { type AttackContainer, swapFolders } from '../../../support/attacks/fold
 import { agentContainer, buildAgentImage } from '../../../support/engines/agent-image.ts';
 import { commandIn, Installation } from '../../../support/engines/installation.ts';
 import { underUnit, withoutCapability } from '../../../support/engines/unit-sandbox.ts';
-import { application, script, service } from '../../../support/fixtures/descriptions.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { startCommand } from '../../../support/hosts/process.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -91,16 +91,33 @@ const attack = () =>
     },
   });
 
-test('P112: under the unit no container mounts a folder outside of the root', {
+test('P112: under the unit no container mounts a folder outside of the root, and what the host has mounted beneath a volume stays mounted', {
   timeout: ATTACK_MS,
 }, async () => {
-  await startUnit();
-  const { escaped, inside } = await attack();
-  expect(escaped).toBe(0);
-  expect(inside).toBeGreaterThanOrEqual(TRIES);
+  const below = `${root}/below`;
+  await mkdir(below);
+  await run('mount', ['-t', 'tmpfs', 'none', below]);
+  try {
+    await writeFile(`${below}/inside`, '');
+    await startUnit();
+    const { escaped, inside } = await attack();
+    expect(escaped).toBe(0);
+    expect(inside).toBeGreaterThanOrEqual(TRIES);
+
+    const volumes = [{ name: 'in', path: root, readOnly: false }];
+    const command = ['sh', '-c', 'test -e /mnt/in/below/inside'];
+    const id = await berth.api.submit(application(serviceOf({ command, volumes })));
+    await berth.api.waitFor(id, 'terminated', START_MS);
+    await run('mountpoint', ['-q', below]);
+    await berth.api.endAll();
+  } finally {
+    await run('umount', [below]);
+  }
+  const label = [`berth.deployment=${berth.deployment}`];
+  expect((await berth.docker.listVolumes({ filters: { label } })).Volumes ?? []).toEqual([]);
 });
 
-test('P112: as an image, without the folders in it, no container mounts a folder outside of the root', {
+test('H268, P112: the image that agent/install/Dockerfile builds joins and runs services, and without the folders in it no container mounts one outside of the root', {
   timeout: ATTACK_MS,
 }, async () => {
   const image = await buildAgentImage(berth.docker, berth.url);
@@ -119,6 +136,7 @@ test('P112: as an image, without the folders in it, no container mounts a folder
   expect(inside).toBeGreaterThanOrEqual(TRIES);
   await berth.api.endAll();
   await container.stop();
+  expect((await container.inspect()).State.ExitCode).toBe(0);
 });
 
 test('P113, P115: an agent that cannot pin folders refuses one whose parent a container can write, names it, and has a condition', async () => {
@@ -143,22 +161,4 @@ test('P113, P115: an agent that cannot pin folders refuses one whose parent a co
   await api.terminate(writer);
   await api.waitFor(writer, 'terminated');
   await api.waitFor(await api.submit(mounting(`${root}/swapped`)), 'terminated', START_MS);
-});
-
-test('P112: what the host has mounted beneath a volume stays mounted when the container ends, which leaves no volume', async () => {
-  const below = `${root}/swapped`;
-  await run('mount', ['-t', 'tmpfs', 'none', below]);
-  try {
-    await writeFile(`${below}/inside`, '');
-    await startUnit();
-    const volumes = [{ name: 'in', path: root, read_only: false }];
-    const command = 'test -e /mnt/in/swapped/inside';
-    const id = await berth.api.submit(application(service({ command, volumes })));
-    await berth.api.waitFor(id, 'terminated', START_MS);
-    await run('mountpoint', ['-q', below]);
-  } finally {
-    await run('umount', [below]);
-  }
-  const label = [`berth.deployment=${berth.deployment}`];
-  expect((await berth.docker.listVolumes({ filters: { label } })).Volumes ?? []).toEqual([]);
 });

@@ -1,15 +1,23 @@
-/** What an application receives: environment and secrets. */
-import { mkdir, rm } from 'node:fs/promises';
+/**
+ * Applications on the Berth of one machine: what they receive, how they end, and how they outlive a Berth
+ * that stops.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import {
   checkSecretEnvironment,
   checkSecretFiles,
   secretSettings,
 } from '../../../support/engines/secret-check.ts';
-import { application, script } from '../../../support/fixtures/descriptions.ts';
-import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
+import { application, script, service } from '../../../support/fixtures/descriptions.ts';
+import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
+
+/** Only what hangs takes as long. */
+const LIMIT_MS = 60_000;
 
 let berth: Berth;
 let workspaces: string;
@@ -20,6 +28,8 @@ beforeAll(async () => {
   await mkdir(`${workspaces}/admin`);
   const env = { ...secrets, BERTH_AGENT_WORKSPACE_ROOT: workspaces };
   berth = await startBerth({ deployment: 'e2e-application', env });
+  // Many tests run at once.
+  await berth.api.removeQuotaLimits();
 });
 afterAll(async () => {
   await berth.close();
@@ -69,3 +79,122 @@ test('P224, H582: a container reads files with secrets from memory, also after r
     process.kill(pid, 'SIGKILL');
     await eventually(async () => expect(await berth.agentPid()).not.toBe(pid));
   }));
+
+const endings: { rule: string; what: string; end: () => ServiceDescription; message: string | RegExp }[] = [
+  {
+    rule: 'C10',
+    what: 'an exit code other than 0',
+    end: () => script('exit 7'),
+    message: 'service main0 ended with exit code 7',
+  },
+  {
+    rule: 'C10',
+    what: 'a process killed by a signal',
+    end: () => script('kill -SEGV $$'),
+    message: 'service main0 ended with exit code 139 (killed by SIGSEGV)',
+  },
+  {
+    rule: 'C12',
+    what: 'a command that does not exist',
+    end: () => service({ command: 'no-such-program --flag' }),
+    message: /^service main0: .*no-such-program.*[Nn]o such file/,
+  },
+  {
+    rule: 'C12',
+    what: 'a volume outside of the allowed folders',
+    end: () => service({ volumes: [{ name: 'data', path: '/etc', read_only: true }] }),
+    message: /^service main0: volume data: path not allowed: \/etc \(.*BERTH_AGENT_VOLUME_ROOTS/,
+  },
+];
+
+test.concurrent.each(endings)(
+  '$rule: $what ends the execution as error, with a message that names the cause',
+  async (ending) => {
+    const bystander = service({ name: 'other', monitor: false, command: 'sleep 1000' });
+    const id = await berth.api.submit(application(ending.end(), bystander));
+    const { error_message, time_end } = await berth.api.waitFor(id, 'error');
+    expect(error_message).toMatch(ending.message);
+    expect(time_end).toBeGreaterThan(0);
+    expect(await berth.containersOf(id)).toEqual([]);
+  },
+);
+
+test.concurrent('C14: a running process receives SIGTERM and can write output before it ends', async () => {
+  const { api } = berth;
+  const text = 'trap "echo goodbye; exit 0" TERM; echo ready; while true; do sleep 0.1; done';
+  const id = await api.submit(application(script(text)));
+  const [service = 0] = (await api.execution(id)).services;
+  const log = (await api.openLog(service)).text();
+  await api.waitFor(id, 'running');
+  await eventually(async () => {
+    const [container] = await berth.containersOf(id);
+    const { Processes } = await berth.docker.getContainer(String(container?.Id)).top();
+    return Processes.some((process: string[]) => process.includes('sleep 0.1'));
+  }, LIMIT_MS);
+  await api.terminate(id);
+  expect(await log).toBe('ready\ngoodbye\n');
+  const { error_message, time_end } = await api.waitFor(id, 'terminated');
+  expect(error_message).toBeNull();
+  expect(time_end).not.toBeNull();
+});
+
+test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', async () => {
+  const { api } = berth;
+  const id = await api.submit(application(script('trap "" TERM; while true; do sleep 1; done')));
+  await api.waitFor(id, 'running');
+  const sinceS = Date.now() / 1_000;
+  await api.terminate(id);
+  expect((await api.execution(id)).status).toBe('cleaning up');
+  const { time_end } = await api.waitFor(id, 'terminated');
+  // Compared with the control plane's time, since a busy engine takes seconds to remove a container.
+  expect(Number(time_end) - sinceS).toBeGreaterThan(9.5);
+  expect(await berth.containersOf(id)).toEqual([]);
+});
+
+test.concurrent('H37, P14: a running execution that is deleted is hidden at once, and its containers and logs are removed soon', async () => {
+  const { api } = berth;
+  const id = await api.submit(application(script('echo secret; exec sleep 1000')));
+  await api.waitFor(id, 'running');
+  const [service] = (await api.execution(id)).services;
+  const logs = `${berth.dataDir}/agent/e2e-application/logs/${service}`;
+  expect(existsSync(logs)).toBe(true);
+  await api.remove(id);
+  for (const path of [`execution/${id}`, `service/${service}`, `service/logs/${service}`]) {
+    expect((await api.request(path)).status, path).toBe(404);
+  }
+  expect(Object.keys(await api.executions())).not.toContain(String(id));
+  await eventually(async () => (await berth.containersOf(id)).length === 0 && !existsSync(logs), LIMIT_MS);
+});
+
+test('H272: the environment of the local agent has no credentials of the control plane', async () => {
+  const environmentOf = async (pid: number) => (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+  expect(await environmentOf(berth.program.pid)).toContain(`BERTH_ADMIN_PASSWORD=${PASSWORD}`);
+  const agents = await environmentOf(await berth.agentPid());
+  expect(agents).toContain('BERTH_DEPLOYMENT_NAME=e2e-application');
+  expect(
+    agents.filter((line) =>
+      /^BERTH_(ADMIN|DATABASE|METRICS_TOKEN|OIDC_CLIENT_SECRET|SECRET_KEYS)/.test(line),
+    ),
+  ).toEqual([]);
+});
+
+test('H270: SIGTERM ends the control plane and its agent although a client follows a log, and leaves containers running', async () => {
+  const id = await berth.api.submit(application(script('echo output; exec sleep 1000')));
+  await berth.api.waitFor(id, 'running');
+  const [before] = await berth.containersOf(id);
+  const [serviceId = 0] = (await berth.api.execution(id)).services;
+  // A connected subscriber must not delay the end.
+  const reader = (await berth.api.openLog(serviceId)).text().catch(() => 'cut');
+  const agentPid = await berth.agentPid();
+  expect(await berth.program.stop()).toBe(0);
+  expect(() => process.kill(agentPid, 0)).toThrow('ESRCH');
+  await reader;
+  const [after] = await berth.containersOf(id);
+  expect(after).toMatchObject({ Id: before?.Id, State: 'running' });
+  await berth.start();
+  await berth.api.waitFor(id, 'running');
+  expect(await berth.containersOf(id)).toMatchObject([{ Id: before?.Id, State: 'running' }]);
+  await berth.api.terminate(id);
+  await berth.api.waitFor(id, 'terminated');
+  expect(await berth.api.logText(id)).toBe('output\n');
+});

@@ -1,6 +1,5 @@
 /** Berth on workerd: `npm run dev` with its own agent, database and Durable Object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkSecretEnvironment, secretSettings } from '../../../support/engines/secret-check.ts';
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { freePort } from '../../../support/hosts/port.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
@@ -9,21 +8,13 @@ let berth: Berth;
 
 beforeAll(async () => {
   const entry = 'control-plane/local/dev.ts';
-  berth = await startBerth({
-    deployment: 'e2e-workerd',
-    entry,
-    port: await freePort(),
-    env: secretSettings(),
-  });
+  berth = await startBerth({ deployment: 'e2e-workerd', entry, port: await freePort() });
 });
 
 afterAll(() => berth.close());
 
-test('P220, P221, H579: a container has the values of secrets in its environment, and nothing that Berth writes has them', () =>
-  checkSecretEnvironment(berth));
-
 test('C41: a Berth that is killed with all its processes continues running executions after its restart', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async () => {
   const id = await berth.api.submit(application(script('echo output; exec sleep 1000')));
   await berth.api.waitFor(id, 'running');

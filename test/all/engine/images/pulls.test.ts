@@ -79,15 +79,6 @@ test('P44: a pull is cancelled at the engine once its last caller gives up, and 
   expect(await registry.has(image)).toBe(false);
 });
 
-test('P44: two simultaneous pulls of an image download it once', async () => {
-  const image = await registry.image('once');
-  const engine = await authorisedEngine();
-  await Promise.all([1, 2].map(() => engine.pull(image, () => {}, noAbort)));
-  const layers = registry.door.blobs.map(({ path }) => path);
-  expect(layers.length).toBeGreaterThan(0);
-  expect(new Set(layers).size).toBe(layers.length);
-});
-
 test('P45: credentials come from the helper that the config names for the registry', async () => {
   const image = await registry.image('helped');
   const helper = `${scratch()}/docker-credential-test`;

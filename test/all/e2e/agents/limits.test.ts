@@ -1,0 +1,153 @@
+/** Cores and memory of containers: their shares and limits, and what happens where there is not enough. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RestClient } from '../../../support/clients/rest-client.ts';
+import { testEngine } from '../../../support/engines/engine.ts';
+import { application, script, service } from '../../../support/fixtures/descriptions.ts';
+import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const DEPLOYMENT = 'e2e-limits';
+const MIB = 2 ** 20;
+/** The cores that the host offers, whatever machine this is. */
+const OFFERED = 1.5;
+const LIMIT_MS = 60_000;
+
+let berth: Berth;
+
+beforeAll(async () => {
+  const { NCPU } = await (await testEngine()).info();
+  const env = { BERTH_AGENT_RESERVE: `cores=${NCPU - OFFERED}`, BERTH_DEFAULT_MEMORY: '16MiB' };
+  berth = await startBerth({ deployment: DEPLOYMENT, env });
+});
+afterAll(() => berth.close());
+
+type Range = [min: number | null, max: number | null];
+
+/** Runs one service that requests these cores and this memory. */
+async function run([min, max]: Range, memory: Range = [null, null], api = berth.api): Promise<number> {
+  const resources = { memory: { min: memory[0], max: memory[1] }, cores: { min, max } };
+  const id = await api.submit(application(service({ command: 'sleep 1000', resources })));
+  await berth.api.waitFor(id, 'running');
+  return id;
+}
+
+async function end(...ids: number[]): Promise<void> {
+  for (const id of ids) await berth.api.terminate(id);
+  for (const id of ids) await berth.api.waitFor(id, 'terminated');
+}
+
+/** What the engine has set for the container of an execution. */
+async function settingsOf(id: number) {
+  const [container] = await berth.containersOf(id);
+  return (await berth.docker.getContainer(String(container?.Id)).inspect()).HostConfig;
+}
+
+const limitOf = async (id: number): Promise<number> => ((await settingsOf(id)).NanoCpus ?? 0) / 1e9;
+
+const reaches = (id: number, cores: number) =>
+  eventually(async () => {
+    expect(await limitOf(id)).toBeCloseTo(cores, 5);
+    return true as const;
+  }, LIMIT_MS);
+
+test('C80, C81: shares shrink as services come and grow as they go, up to their max', async () => {
+  const first = await run([0.2, null]);
+  expect(await limitOf(first)).toBeCloseTo(OFFERED, 5);
+  const second = await run([null, null]);
+  const part = (OFFERED - 0.3) / 2;
+  expect(await limitOf(second)).toBeCloseTo(0.1 + part, 5);
+  await reaches(first, 0.2 + part);
+  const third = await run([0.1, 0.2]);
+  expect(await limitOf(third)).toBeCloseTo(0.2, 5);
+  await reaches(first, 0.2 + (OFFERED - 0.5) / 2);
+  await end(second);
+  await reaches(first, OFFERED - 0.2);
+  expect(await limitOf(third)).toBeCloseTo(0.2, 5);
+  await end(first, third);
+});
+
+test('C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
+  const post = async (path: string, fields: Record<string, unknown>) => {
+    const response = await berth.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
+    const text = await response.text();
+    expect(response.status, text).toBe(200);
+    return text || '{}';
+  };
+  const caps = { concurrent_executions: 0, memory: 0, cores: 1 };
+  const { quota_id } = JSON.parse(await post('quota', { name: 'one core', ...caps }));
+  const password = 'secret words';
+  const { user_id } = JSON.parse(await post('user', { username: 'capped', role_id: 3, quota_id }));
+  await post(`user/${user_id}`, { password });
+  const capped = new RestClient(berth.url, 'capped', password);
+  const mine = [];
+  for (let count = 0; count < 3; count++) mine.push(await run([0.1, null], [null, null], capped));
+  const alone = Math.floor((100 * OFFERED) / 3) / 100;
+  for (const id of mine) await reaches(id, alone);
+  const other = await run([0.1, null]);
+  for (const id of mine) await reaches(id, 0.33);
+  await reaches(other, OFFERED - 1);
+  await end(other);
+  for (const id of mine) await reaches(id, alone);
+  await end(...mine);
+});
+
+test('C199: the memory of a container is limited to the default, its minimum or its maximum, without swap beyond it', async () => {
+  const kinds: [Range, number][] = [
+    [[null, null], 16 * MIB],
+    [[32 * MIB, null], 32 * MIB],
+    [[8 * MIB, 24 * MIB], 24 * MIB],
+  ];
+  for (const [range, limit] of kinds) {
+    const id = await run([0.1, null], range);
+    const { Memory, MemorySwap } = await settingsOf(id);
+    expect([Memory, MemorySwap]).toEqual([limit, limit]);
+    await end(id);
+  }
+});
+
+test('C10, C199: a container that takes more memory than its limit ends, with a message that names the cause', async () => {
+  const id = await berth.api.submit(application(script('x=a; while true; do x=$x$x; done')));
+  // The engine may have lost the reason (CONT-18).
+  expect((await berth.api.waitFor(id, 'error')).error_message).toMatch(
+    /^service main0 ended with exit code 137 \((killed by SIGKILL, perhaps )?out of memory\)$/,
+  );
+});
+
+test('C16, C66, C67, C68: elastic instances start, die, restart, are preempted, and restart after that', async () => {
+  const { api, docker } = berth;
+  const share = (min: number) => ({
+    resources: { memory: { min: null, max: null }, cores: { min, max: null } },
+  });
+  const work = { name: 'work', monitor: false, total_count: 2, essential_count: 0, ...share(0.6) };
+  const id = await api.submit(application(script('sleep 1000'), script('sleep 1000', work)));
+  const container = (name: string) => `${name}-${id}-${DEPLOYMENT}`;
+  const statuses = async () => (await api.services(id)).map(({ status }) => status);
+  const reached = (...wanted: string[]) =>
+    eventually(async () => JSON.stringify(await statuses()) === JSON.stringify(wanted), LIMIT_MS);
+  await reached('active', 'active', 'active');
+  expect((await api.discover(id, 'work')).toSorted()).toEqual([container('work0'), container('work1')]);
+  expect((await api.execution(id)).status).toBe('running');
+
+  const [, first] = await api.services(id);
+  await docker.getContainer(String(first?.backend_id)).kill();
+  await eventually(async () => {
+    const [, now] = await api.services(id);
+    return now?.status === 'active' && now.backend_id !== first?.backend_id;
+  }, LIMIT_MS);
+  await reached('active', 'active', 'active');
+
+  const rigid = await api.submit(application(script('sleep 1000', share(0.75))));
+  await api.waitFor(rigid, 'running', LIMIT_MS);
+  expect(await statuses()).toEqual(['active', 'active', 'inactive']);
+  expect(await api.discover(id, 'work')).toEqual([container('work0')]);
+  expect(await berth.containersOf(id)).toHaveLength(2);
+
+  await end(rigid);
+  await reached('active', 'active', 'active');
+  const [main, work0, work1] = await api.services(id);
+  expect([main?.error_message, work1?.error_message]).toEqual([null, null]);
+  expect(work0?.status).toBe('active');
+  expect(await api.execution(id)).toMatchObject({ status: 'running', error_message: null });
+  await end(id);
+  expect(await berth.containersOf(id)).toEqual([]);
+});
