@@ -27,8 +27,6 @@ export default defineConfig({
     // Only what hangs reaches these.
     testTimeout: 120_000,
     hookTimeout: 300_000,
-    // What a passing test prints helps nobody.
-    silent: 'passed-only',
     projects: [
       project('unit', 'test/unit', { ...SHARED, ...inPairs(1) }),
       project('api', 'test/api', { ...SHARED, ...inPairs(1) }),

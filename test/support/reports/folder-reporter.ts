@@ -35,6 +35,7 @@ export class FolderReporter extends DefaultReporter {
 
   override onInit(vitest: Parameters<DefaultReporter['onInit']>[0]): void {
     this.ctx = vitest;
+    this.silent = 'passed-only';
   }
 
   override onTestRunStart(specifications: readonly TestSpecification[]): void {

@@ -71,7 +71,12 @@ async function ensureOneEngine(say: (line: string) => void): Promise<(() => Prom
   process.env.DOCKER_HOST = engine.host;
   const docker = connectEngine(engine.host);
   await ensureImage(docker);
-  const left = await removeKilledRuns(docker);
-  if (left.length > 0) say(`Removed ${left.length} containers and networks of a run that was killed`);
+  try {
+    const left = await removeKilledRuns(docker);
+    if (left.length > 0) say(`Removed ${left.length} containers and networks of a run that was killed`);
+  } catch (error) {
+    // An engine may keep a network of a killed run until it restarts, which hinders no test.
+    say(`The engine does not remove what a killed run has left: ${error}`);
+  }
   return engine.started ? engine.stop : undefined;
 }
