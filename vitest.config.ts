@@ -20,7 +20,7 @@ const inPairs = (groupOrder: number) => ({ maxWorkers: 2, sequence: { groupOrder
 /** Control planes are processes of Node and workerd, and not objects in the process of the tests. */
 const REAL = { env: { BERTH_TEST_HOSTS: 'real' } };
 /** Programs run from their sources, as users start them, even where another project has made bundles. */
-const SOURCES = { env: { BERTH_TEST_PROGRAMS: '' } };
+const SOURCES = { env: { ...REAL.env, BERTH_TEST_PROGRAMS: '' } };
 
 export default defineConfig({
   test: {
@@ -40,9 +40,13 @@ export default defineConfig({
         ...{ globalSetup: [WORKER, PROGRAMS], ...SHARED, ...REAL, ...inPairs(3) },
       }),
       project('engine', 'test/all/engine', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...inPairs(3) }),
-      project('e2e', 'test/all/e2e', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...inPairs(4) }),
-      project('cluster', 'test/all/cluster', { globalSetup: [ENGINE, PROGRAMS], ...inPairs(4) }),
-      project('install', 'test/all/install', { globalSetup: [ENGINE, PROGRAMS, RELEASE], ...inPairs(4) }),
+      project('e2e', 'test/all/e2e', { ...REAL, globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...inPairs(4) }),
+      project('cluster', 'test/all/cluster', { ...REAL, globalSetup: [ENGINE, PROGRAMS], ...inPairs(4) }),
+      project('install', 'test/all/install', {
+        ...REAL,
+        globalSetup: [ENGINE, PROGRAMS, RELEASE],
+        ...inPairs(4),
+      }),
       // One file at a time, without anything else that runs.
       project('measured', 'test/all/measured', { testTimeout: 300_000, ...oneByOne(6) }),
       project('load', 'test/all/load', {
@@ -51,7 +55,12 @@ export default defineConfig({
         ...SOURCES,
         ...oneByOne(7),
       }),
-      project('browser', 'test/all/browser', { globalSetup: [ENGINE, PROGRAMS], ...SHARED, ...oneByOne(5) }),
+      project('browser', 'test/all/browser', {
+        ...REAL,
+        globalSetup: [ENGINE, PROGRAMS],
+        ...SHARED,
+        ...oneByOne(5),
+      }),
     ],
   },
 });
