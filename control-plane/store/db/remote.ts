@@ -27,16 +27,20 @@ export function openRemote(url: string, token?: string, { timeoutMs = 30_000 }: 
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   };
   const pipeline = new URL('v2/pipeline', `${url.replace(/^libsql:/, 'https:').replace(/\/$/, '')}/`).href;
-  return new RemoteDb((body) => exchange(pipeline, { method: 'POST', headers, body }, host, timeoutMs));
+  return new RemoteDb((body, isBusy) =>
+    exchange(pipeline, { method: 'POST', headers, body }, { host, timeoutMs, isBusy }),
+  );
 }
 
+/** Resolves to the answer to a body, which is sent again if `isBusy` is true of its answer. */
+type Send = (body: string, isBusy?: (answer: string) => boolean) => Promise<string>;
+
 class RemoteDb implements Db {
-  readonly #send: (body: string) => Promise<string>;
+  readonly #send: Send;
   readonly #pending = new Set<Promise<unknown>>();
   #closed = false;
 
-  /** `send` resolves to the answer to a body. */
-  constructor(send: (body: string) => Promise<string>) {
+  constructor(send: Send) {
     this.#send = send;
   }
 
@@ -52,7 +56,7 @@ class RemoteDb implements Db {
   batch(statements: readonly Statement[]): Promise<number[]> {
     return this.#guarded(async () => {
       if (statements.length === 0) return [];
-      return batchAnswer(await this.#send(batchRequest(statements)), statements);
+      return batchAnswer(await this.#send(batchRequest(statements), isTooBusy), statements);
     });
   }
 
@@ -76,18 +80,29 @@ class RemoteDb implements Db {
 /** Pauses before a request is sent again that the server had no room for. Each varies by half. */
 const BUSY_PAUSES_MS = [15, 30, 60, 120, 240, 480];
 
+interface ExchangeRules {
+  host: string;
+  timeoutMs: number;
+  /** Never called for reads: their answers have texts of users. */
+  isBusy: ((answer: string) => boolean) | undefined;
+}
+
 /**
  * Sends one request and reads the whole answer. Any failure on the way is `unavailable`. A server that has
  * too many requests (429) or writers at once has not begun with this one, so it is sent again (STORE-14).
  */
-async function exchange(url: string, init: RequestInit, host: string, timeoutMs: number): Promise<string> {
+async function exchange(
+  url: string,
+  init: RequestInit,
+  { host, timeoutMs, isBusy = () => false }: ExchangeRules,
+): Promise<string> {
   const signal = AbortSignal.timeout(timeoutMs);
   const lastRepeatMs = Date.now() + timeoutMs / 2;
   const send = async ([pauseMs, ...later]: readonly number[]): Promise<[Response, string]> => {
     const response = await fetch(url, { ...init, signal });
     const body = await response.text();
-    const isBusy = response.status === 429 || isTooBusy(body);
-    if (!isBusy || pauseMs === undefined || Date.now() + pauseMs > lastRepeatMs) return [response, body];
+    const hasNotBegun = response.status === 429 || (response.ok && isBusy(body));
+    if (!hasNotBegun || pauseMs === undefined || Date.now() + pauseMs > lastRepeatMs) return [response, body];
     await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
     return send(later);
   };
