@@ -47,12 +47,13 @@ const startMs = measureStartMs();
 print(`A start of Node takes ${startMs.toFixed(0)} ms on this machine.`);
 const chosen = options.changed ? await reachedByChanges(QUICK.map((kind) => `test/${kind}`)) : paths;
 if (options.changed) print(`${chosen.length} test files are reached by the changes of the working tree.`);
+const isPart = options.changed === true || paths.length > 0;
 const left = new Set<string>();
 const ends: (() => Promise<void>)[] = [];
 // Sources keep the processors busy, installations mostly the network.
 await Promise.all([checkSources(), findPrograms()]);
-if (!isOver() && !(options.changed && chosen.length === 0)) await runTests();
-for (const end of ends) await end();
+if (!isOver() && (!isPart || chosen.length > 0)) await runTests();
+for (const end of ends) await end().catch((error) => fail('the end of the engine', error));
 await report();
 
 async function checkSources(): Promise<void> {
@@ -66,7 +67,7 @@ async function findPrograms(): Promise<void> {
   for (const need of [...needs, ...(options.all ? furtherNeeds : [])]) {
     if (isOver()) return;
     const { name, tests, ensure } = need;
-    if (paths.length > 0 && !paths.some((path) => mayNeed(path, need))) continue;
+    if (isPart && !chosen.some((path) => mayNeed(path, need))) continue;
     try {
       const end = await ensure(print);
       if (end) ends.push(end);

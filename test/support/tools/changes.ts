@@ -1,5 +1,4 @@
 /** The test files that changes of the working tree can reach. */
-import { posix } from 'node:path';
 import { sourcesIn } from './sources.ts';
 import { readTool } from './tool.ts';
 
@@ -42,10 +41,7 @@ export function testsReaching(
   for (const path of reached) for (const importer of importers.get(path) ?? []) reached.add(importer);
   const isChanged = files.length > 0;
   const changesProgram = files.some((path) => PROGRAM.test(path));
-  // A file beside its readers, such as a style sheet, is read by what lies in the folders that use it.
   const isReached = (path: string) =>
     reached.has(path) || (isChanged && READERS.test(path)) || (changesProgram && STARTERS.test(path));
-  return sources
-    .map(({ path }) => path)
-    .filter((path) => path.endsWith('.test.ts') && isReached(posix.normalize(path)));
+  return sources.map(({ path }) => path).filter((path) => path.endsWith('.test.ts') && isReached(path));
 }

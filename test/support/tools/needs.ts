@@ -60,10 +60,10 @@ export const furtherNeeds: readonly Need[] = [
   },
   {
     name: 'slapd',
-    tests: ['test/all/hosts/directory/**', 'test/all/browser/sign-on.test.ts'],
+    tests: ['test/all/hosts/directory/**'],
     ensure: found(ensureSlapd),
   },
-  { name: 'Jupyter', tests: ['test/all/browser/notebook.test.ts'], ensure: found(ensureNotebookRoot) },
+  { name: 'Jupyter', tests: ['test/all/browser/apps.test.ts'], ensure: found(ensureNotebookRoot) },
 ];
 
 async function ensureOneEngine(say: (line: string) => void): Promise<(() => Promise<void>) | undefined> {
