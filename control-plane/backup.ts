@@ -2,11 +2,12 @@
  * Entry of `npm run backup FILE`: writes a consistent copy of the embedded database while the control plane
  * runs.
  */
-import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { writeCopy } from './local/database-copy.ts';
 import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import { openEmbedded } from './store/db/embedded.ts';
-import { copyTo, inspect } from './store/schema/backup.ts';
+import { inspect } from './store/schema/backup.ts';
 
 await command(async () => {
   const usage = 'npm run backup FILE (for programs: npm run --silent backup -- FILE --json)';
@@ -16,32 +17,14 @@ await command(async () => {
   mustExist(source, 'The database');
   if (existsSync(file))
     throw new UsageError(`${file} already exists. Name another file, or remove this one.`);
-  const unfinished = `${file}.${process.pid}.unfinished`;
+  const db = await openEmbedded(urlOf(source));
   try {
-    const found = await copy(source, unfinished);
-    // Unlike a rename, this fails if the file was created meanwhile.
-    linkSync(unfinished, file);
+    await writeCopy(db, file);
+    const found = await inspect(db);
     const bytes = statSync(file).size;
     const text = `Backed up ${source} to ${file}: ${found.executions} executions, ${bytes} bytes, schema ${found.schema}.`;
     return { text, file, bytes, ...found };
   } finally {
-    for (const path of [unfinished, `${unfinished}-wal`, `${unfinished}-shm`]) rmSync(path, { force: true });
-  }
-});
-
-/** The copy is on disk, and readable by this user only, before it gets its final name. */
-async function copy(source: string, target: string): Promise<{ schema: number; executions: number }> {
-  // The engine writes into an existing empty file, so the file gets its restrictive mode first.
-  closeSync(openSync(target, 'wx', 0o600));
-  const db = await openEmbedded(urlOf(source));
-  try {
-    await copyTo(db, target);
-    chmodSync(target, 0o600);
-    const file = openSync(target, 'r+');
-    fsyncSync(file);
-    closeSync(file);
-    return await inspect(db);
-  } finally {
     await db.close();
   }
-}
+});

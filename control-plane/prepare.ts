@@ -5,9 +5,12 @@ import type { Db } from './store/db/db.ts';
 import { migrate } from './store/schema/migrate.ts';
 import { migrations } from './store/schema/migrations.ts';
 
-/** Resolves to true if this call changed the schema. */
-export async function migrateDatabase(db: Db, log: Logger): Promise<boolean> {
-  const applied = await migrate(db, migrations);
+/**
+ * Resolves to true if this call changed the schema. `backUp` makes a copy of a database from before the
+ * baseline; on a libSQL server copies are the operator's.
+ */
+export async function migrateDatabase(db: Db, log: Logger, backUp?: () => Promise<void>): Promise<boolean> {
+  const applied = await migrate(db, migrations, backUp);
   for (const { version, name } of applied) log('database.migrated', { version, name });
   return applied.length > 0;
 }

@@ -13,6 +13,7 @@ import {
   rmSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { timeStamp } from './local/database-copy.ts';
 import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import type { Db } from './store/db/db.ts';
 import { openEmbedded } from './store/db/embedded.ts';
@@ -95,7 +96,7 @@ async function prepareCopy(file: string, unfinished: string, former: AssignedIds
 
 /** Adds a second name, so that there is a database at every moment. */
 function setAside(target: string): string {
-  const path = `${target}.before-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
+  const path = `${target}.before-${timeStamp()}`;
   linkSync(target, path);
   // A damaged database may leave these files, which the engine would apply to the new one.
   for (const part of ['-wal', '-shm'])

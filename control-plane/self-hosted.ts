@@ -40,7 +40,8 @@ import type { Variant } from './http/variants/variant.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
 import { generatedFiles } from './local/assets/generated-files.ts';
 import { swaggerFile } from './local/assets/swagger-files.ts';
-import { openDatabase } from './local/open-database.ts';
+import { timeStamp, writeCopy } from './local/database-copy.ts';
+import { fileOf, openDatabase } from './local/open-database.ts';
 import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
@@ -166,10 +167,19 @@ async function openDb(
 ): Promise<{ db: Db; isUpgrade: boolean }> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
   const db = groupAllReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
-  const isUpgrade = await migrateDatabase(db, log);
+  const isUpgrade = await migrateDatabase(db, log, () => backUpFile(db, url, log));
   const compaction = await compact(db);
   if (compaction) log('database.compaction', { ...compaction });
   return { db, isUpgrade };
+}
+
+/** Copies an embedded file beside itself, before a baseline takes its schema over. */
+async function backUpFile(db: Db, url: string, log: Logger): Promise<void> {
+  const source = fileOf(url);
+  if (source === undefined) return;
+  const file = `${source}.before-${timeStamp()}`;
+  await writeCopy(db, file);
+  log('database.backed-up', { file });
 }
 
 /** Its library is loaded only if there is a directory. */

@@ -1,8 +1,9 @@
 /** Common parts of backup, restore and reset-password: the database, the arguments, and the output. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { readNodeConfig } from '../config.ts';
+import { fileOf } from './open-database.ts';
 
 /** An error that a person can act on. */
 export class UsageError extends Error {
@@ -28,8 +29,8 @@ export function databaseFile(env: NodeJS.ProcessEnv): string {
   const config = readNodeConfig(env);
   const url = config.BERTH_DATABASE_URL;
   if (url === undefined) return resolve(join(config.BERTH_DATA_DIR, 'berth.db'));
-  if (url.startsWith('file:') && url !== 'file::memory:')
-    return fileURLToPath(new URL(url, pathToFileURL('./')).href);
+  const file = fileOf(url);
+  if (file !== undefined) return file;
   throw new UsageError(
     url === ':memory:' || url === 'file::memory:'
       ? 'The database is in the memory of the control plane, and is lost when the control plane ends.'

@@ -64,7 +64,7 @@ export async function resume(
 async function readState(db: Db, epoch: Epoch, scheduling: SchedulerConfig): Promise<ReadState> {
   const reads = readsOfOneStep(db);
   const [cluster, idKey, [row]] = await Promise.all([
-    loadCluster(db, reads, epoch, scheduling),
+    loadCluster(db, reads, scheduling),
     loadIdKey(reads),
     reads.query('SELECT unproven_ids, keep_ended_days, reviewed_ms FROM coordinator LIMIT 1'),
   ]);
@@ -133,7 +133,7 @@ const DELETED_USERS = 'SELECT id FROM users WHERE deleted = 1';
 const LIVE = `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id IN (${DELETED_USERS})) AND NOT (${WAITS})`;
 
 /** `reads`: the same database, with reads that run together. */
-async function loadCluster(db: Db, reads: Db, epoch: Epoch, scheduling: SchedulerConfig): Promise<Cluster> {
+async function loadCluster(db: Db, reads: Db, scheduling: SchedulerConfig): Promise<Cluster> {
   const [sequence, unknown, quotas, users, credentials, hosts, deleted, live, waiting] = await Promise.all([
     reads.query('SELECT name, seq FROM sqlite_sequence'),
     loadUnknown(reads),
@@ -162,7 +162,7 @@ async function loadCluster(db: Db, reads: Db, epoch: Epoch, scheduling: Schedule
     cluster.touch(execution);
   };
   for (const ids of live) for (const execution of await loadExecutions(db, ids)) add(execution);
-  await loadWaiting(db, epoch, waiting, add);
+  await loadWaiting(db, waiting, add);
   return cluster;
 }
 

@@ -5,48 +5,28 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { instancesOf, newServices } from '../../core/lifecycle/submission.ts';
 import type { Execution } from '../../core/model/execution.ts';
-import { utf8Bytes } from '../../core/model/json-bytes.ts';
 import type { Service } from '../../core/model/service.ts';
-import { demandFromText, demandText, gangDemandOf } from '../../core/scheduling/resource-demand.ts';
-import type { Db, Row, Statement } from '../db/db.ts';
-import { type Epoch, fence } from '../db/epoch.ts';
+import { demandFromText, demandText } from '../../core/scheduling/resource-demand.ts';
+import type { Db, Row } from '../db/db.ts';
 import { pagesOf } from '../db/pages.ts';
 import { serviceOf } from './service-rows.ts';
 
 /** Condition on rows that are read without their services. */
 export const WAITS = `status = 'queued' AND ending IS NULL AND deleted = 0`;
 
-/**
- * The executions that wait, by rows with `id` and `bytes`, and those of them that an earlier version has
- * written.
- */
-export interface WaitingRows {
-  all: Row[];
-  incomplete: Row[];
-}
-
-export async function listWaiting(db: Db): Promise<WaitingRows> {
-  const [all, incomplete] = await Promise.all([
-    db.query(
-      `SELECT id, length(demand) + length(name) AS bytes FROM executions INDEXED BY executions_waiting
-        WHERE ${WAITS} ORDER BY id`,
-    ),
-    db.query(
-      `SELECT id, octet_length(description) AS bytes FROM executions WHERE ${WAITS} AND demand IS NULL ORDER BY id`,
-    ),
-  ]);
-  return { all, incomplete };
-}
+/** The executions that wait, by rows with `id` and `bytes`. */
+export const listWaiting = (db: Db): Promise<Row[]> =>
+  db.query(
+    `SELECT id, length(demand) + length(name) AS bytes FROM executions INDEXED BY executions_waiting
+      WHERE ${WAITS} ORDER BY id`,
+  );
 
 /** Calls `add` with each execution that waits, in ascending order of ids. Pages are bounded in bytes. */
 export async function loadWaiting(
   db: Db,
-  epoch: Epoch,
-  { all, incomplete }: WaitingRows,
+  rows: readonly Row[],
   add: (execution: Execution) => void,
 ): Promise<void> {
-  await completeRows(db, epoch, incomplete);
-  const rows = incomplete.length > 0 ? (await listWaiting(db)).all : all;
   for (const ids of pagesOf(rows)) {
     const page = await db.query(
       `SELECT id, name, user_id, size, time_submit_ms, attempts, retry_at_ms, first_service_id, service_count,
@@ -87,37 +67,6 @@ const waitingOf = (row: Row): Execution => ({
 });
 
 const NO_SERVICES: readonly never[] = [];
-
-/** Completes rows that an earlier version has written, page by page. */
-async function completeRows(db: Db, epoch: Epoch, rows: readonly Row[]): Promise<void> {
-  for (const ids of pagesOf(rows)) {
-    const page = await db.query(
-      `SELECT id, description,
-        (SELECT min(s.id) FROM services s WHERE s.execution_id = executions.id) AS first_service_id,
-        (SELECT count(*) FROM services s WHERE s.execution_id = executions.id) AS service_count
-        FROM executions WHERE id IN (SELECT value FROM json_each(?))`,
-      [JSON.stringify(ids)],
-    );
-    await db.batch([fence(epoch), ...page.map(completeRow)]);
-  }
-}
-
-function completeRow(row: Row): Statement {
-  const description = String(row.description);
-  const application = JSON.parse(description) as Application;
-  return {
-    sql: `UPDATE executions SET first_service_id = ?, service_count = ?, size = ?, demand = ?, description_bytes = ?
-      WHERE id = ?`,
-    args: [
-      row.first_service_id ?? null,
-      row.service_count ?? null,
-      application.size,
-      demandText(gangDemandOf(application)),
-      utf8Bytes(description),
-      row.id ?? null,
-    ],
-  };
-}
 
 /** The fields of `executions` that the coordinator needs while an execution waits. */
 export const waitingValues = ({

@@ -1,9 +1,6 @@
-/**
- * Backup and restore of a database: consistent copies, checks, and the preparation of a copy for use
- * (STORE-8, STORE-9).
- */
+/** Checks of a database, and the preparation of a copy for use (STORE-8, STORE-9). */
 import { DatabaseError, type Db } from '../db/db.ts';
-import { findIdKey, raiseIds, writeIdKey, writeUnknown } from './id-sequences.ts';
+import { raiseIds, writeUnknown } from './id-sequences.ts';
 import { migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 
@@ -12,11 +9,6 @@ import { migrations } from './migrations.ts';
  * that have not reconnected may have containers with these ids (SPEC.md H253).
  */
 export const SKIPPED_IDS = 100_000;
-
-/** Writes a consistent copy to `path`, a file that is missing or empty. Writers are not blocked. */
-export async function copyTo(db: Db, path: string): Promise<void> {
-  await db.query('VACUUM INTO ?', [path]);
-}
 
 /** Contents of a copy. Rejects if the database is damaged, or is not a Berth database. */
 export async function inspect(db: Db): Promise<{ schema: number; executions: number }> {
@@ -49,16 +41,14 @@ interface AssignedIds {
   epoch: number;
   execution: number;
   service: number;
-  idKey: string | undefined;
 }
 
-/** The highest epoch and ids that a database has assigned, and the key of the proofs of ids. */
+/** The highest epoch and ids that a database has assigned. */
 export async function assignedIds(db: Db): Promise<AssignedIds> {
   const [coordinator] = await db.query('SELECT epoch FROM coordinator LIMIT 1');
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
   const last = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0);
-  const ids = { execution: last('executions'), service: last('services') };
-  return { epoch: Number(coordinator?.epoch), ...ids, idKey: await findIdKey(db) };
+  return { epoch: Number(coordinator?.epoch), execution: last('executions'), service: last('services') };
 }
 
 /**
@@ -66,7 +56,6 @@ export async function assignedIds(db: Db): Promise<AssignedIds> {
  * backup are not assigned again. All sessions and tokens end.
  */
 export async function prepareRestored(db: Db, former: AssignedIds | undefined): Promise<void> {
-  const isWithoutKey = (await findIdKey(db)) === undefined;
   await migrate(db, migrations);
   const own = await assignedIds(db);
   const last = (of: 'execution' | 'service') => Math.max(own[of] + SKIPPED_IDS, former?.[of] ?? 0);
@@ -75,8 +64,6 @@ export async function prepareRestored(db: Db, former: AssignedIds | undefined): 
     { sql: 'UPDATE coordinator SET epoch = ?, writer = ?, holder = NULL', args: [epoch, epoch] },
     writeUnknown({ first: own.service + 1, last: last('service') }),
     ...raiseIds({ execution: last('execution') + 1, service: last('service') + 1 }),
-    // Proofs that were given since the copy was made stay valid, even if it is from before their upgrade.
-    ...(isWithoutKey && former?.idKey !== undefined ? [writeIdKey(former.idKey)] : []),
     { sql: 'DELETE FROM sessions', args: [] },
     { sql: 'DELETE FROM tokens', args: [] },
     // One that was revoked since the backup would be valid again.

@@ -25,14 +25,6 @@ export async function loadIdKey(db: Db): Promise<string> {
   return String(row.value);
 }
 
-/** Undefined for a database of a version without proofs. */
-export const findIdKey = (db: Db): Promise<string | undefined> => loadIdKey(db).catch(() => undefined);
-
-export const writeIdKey = (key: string): Statement => ({
-  sql: `UPDATE secrets SET value = ? WHERE name = 'id-proofs'`,
-  args: [key],
-});
-
 export const writeUnprovenIds = (count: number): Statement => ({
   sql: 'UPDATE coordinator SET unproven_ids = ?',
   args: [count],

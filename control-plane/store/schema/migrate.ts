@@ -12,7 +12,15 @@ export interface Migration {
   statements: readonly string[];
   /** New floor: programs whose newest migration is below it must not use the schema. */
   oldestCode?: number;
+  /**
+   * The last migration of the history before a baseline. A database that ends there has the schema already,
+   * and is taken over; an older one is refused.
+   */
+  replaces?: { version: number; name: string };
 }
+
+/** The last sources with the migrations that the baseline replaces. */
+const LAST_BEFORE_BASELINE = '39ede693';
 
 /** The schema version of a program with these migrations. */
 export const schemaVersionOf = (migrations: readonly Migration[]): number => migrations.at(-1)?.version ?? 0;
@@ -26,18 +34,25 @@ export class SchemaError extends Error {
  * Applies the migrations that the database lacks, and resolves to those that this call applied. Several
  * processes may migrate at once. A newer database is accepted down to its floor. Rejects with SchemaError if
  * database and program do not match. Rejects with DatabaseError if a migration fails; nothing of it is then
- * applied.
+ * applied. `backUp` is called before a database of the history before the baseline is taken over.
  */
-export async function migrate(db: Db, migrations: readonly Migration[]): Promise<Migration[]> {
+export async function migrate(
+  db: Db,
+  migrations: readonly Migration[],
+  backUp: () => Promise<void> = async () => {},
+): Promise<Migration[]> {
   checkOrder(migrations);
   await db.batch([{ sql: CREATE_TABLE, args: [] }]);
   const applied: Migration[] = [];
   for (;;) {
     // Read again each time: another process may have migrated further, even past this program's floor.
     const rows = await readApplied(db);
-    const next = nextMigration(rows, migrations);
+    const replaced = replacedBy(migrations, rows);
+    const next = replaced ?? nextMigration(rows, migrations);
     if (next === undefined) return applied;
-    if (await apply(db, next)) applied.push(next);
+    if (replaced) await backUp();
+    if (await apply(db, next, replaced ? [forgetBefore(next)] : next.statements.map(plain)))
+      applied.push(next);
   }
 }
 
@@ -54,6 +69,22 @@ async function readApplied(db: Db): Promise<Applied[]> {
     name: String(row.name),
     oldestCode: Number(row.oldest_code),
   }));
+}
+
+/**
+ * The baseline, if the database ends where it begins. Throws SchemaError for an older database.
+ */
+function replacedBy(migrations: readonly Migration[], applied: readonly Applied[]): Migration | undefined {
+  const [baseline] = migrations;
+  const newest = applied.at(-1);
+  if (!baseline?.replaces || !newest || newest.version >= baseline.version) return undefined;
+  const { version, name } = baseline.replaces;
+  if (newest.version === version && newest.name === name) return baseline;
+  throw new SchemaError(
+    `the database has schema ${newest.version} "${newest.name}", and this Berth takes over schema ${version} ` +
+      `"${name}" and later ones. Start the database once with the last Berth of schema ${version} (commit ` +
+      `${LAST_BEFORE_BASELINE} of its sources), which brings it there, then with this one.`,
+  );
 }
 
 /**
@@ -90,10 +121,14 @@ function nextMigration(applied: readonly Applied[], migrations: readonly Migrati
  * Resolves to false if another process was first: its row exists, so the batch fails before it changes
  * anything.
  */
-async function apply(db: Db, { version, name, statements, oldestCode = 0 }: Migration): Promise<boolean> {
+async function apply(
+  db: Db,
+  { version, name, oldestCode = 0 }: Migration,
+  statements: readonly Statement[],
+): Promise<boolean> {
   const record: Statement = { sql: INSERT_ROW, args: [version, name, oldestCode] };
   try {
-    await db.batch([record, ...statements.map((sql) => ({ sql, args: [] }))]);
+    await db.batch([record, ...statements]);
     return true;
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.kind !== 'constraint') throw error;
@@ -120,3 +155,8 @@ const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   oldest_code INTEGER NOT NULL
 )`;
 const INSERT_ROW = 'INSERT INTO schema_migrations (version, name, oldest_code) VALUES (?, ?, ?)';
+const forgetBefore = ({ version }: Migration): Statement => ({
+  sql: 'DELETE FROM schema_migrations WHERE version < ?',
+  args: [version],
+});
+const plain = (sql: string): Statement => ({ sql, args: [] });

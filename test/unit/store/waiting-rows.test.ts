@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { newServices } from '../../../control-plane/core/lifecycle/submission.ts';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import { takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
-import { insertService } from '../../../control-plane/store/cluster/service-rows.ts';
+import { insertExecution } from '../../../control-plane/store/cluster/execution-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
@@ -12,9 +11,6 @@ import { application, needs, service } from '../../support/fixtures/applications
 import { loadedExecution } from '../../support/rigs/core-rig.ts';
 
 const CLAIMANT = { name: 'one', hasHeld: false };
-/** The last schema whose executions had rows of services from their submission on. */
-const EARLIER = 11;
-
 const described = application(
   service({ total_count: 3, essential_count: 2, resources: needs(100, 1) }),
   service({ name: 'side', resources: needs(200, 0.5), labels: ['gpu'] }),
@@ -24,10 +20,7 @@ const submission = { userId: 1, name: 'run', application: described, description
 let db: Db;
 beforeEach(async () => {
   db = await openEmbedded(':memory:');
-  await migrate(
-    db,
-    migrations.filter(({ version }) => version <= EARLIER),
-  );
+  await migrate(db, migrations);
   await db.query(
     `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
       VALUES (1, 'alice', '', 1, 1, 'internal', 1000, 0, 1)`,
@@ -35,31 +28,20 @@ beforeEach(async () => {
 });
 afterEach(() => db.close());
 
-/** Inserts executions as earlier versions did, with a row for each service. */
-async function insertEarlier(count: number): Promise<void> {
+async function insertWaiting(count: number): Promise<void> {
   const ids = { execution: 1, service: 1, host: 1 };
-  for (let at = 0; at < count; at++) {
-    const execution = loadedExecution(ids, submission, 1_000);
-    await db.batch([
-      {
-        sql: `INSERT INTO executions (id, name, user_id, description, status, deleted, time_submit_ms, attempts)
-          VALUES (?, 'run', 1, ?, 'queued', 0, 1000, 0)`,
-        args: [execution.id, submission.description],
-      },
-      ...newServices(execution, described).map(insertService),
-    ]);
-  }
+  for (let at = 0; at < count; at++)
+    await db.batch([insertExecution(loadedExecution(ids, submission, 1_000), submission.description)]);
 }
 
 const waiting = ({ executions }: Cluster) => [...executions.values()];
 
-test('C175: rows of an earlier version are completed when the control plane starts, and nothing else is read of them', async () => {
-  await insertEarlier(3);
-  await migrate(db, migrations);
+test('C175: what waits is read without descriptions and services when the control plane starts', async () => {
+  await insertWaiting(3);
   const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   expect(waiting(cluster)).toMatchObject(
     [1, 5, 9].map((firstServiceId) => ({
-      ...{ firstServiceId, serviceCount: 4, hasServiceRows: true, description: null, services: [] },
+      ...{ firstServiceId, serviceCount: 4, hasServiceRows: false, description: null, services: [] },
       demand: {
         weight: 3,
         needs: [
@@ -72,13 +54,10 @@ test('C175: rows of an earlier version are completed when the control plane star
     })),
   );
   expect(cluster.services.size).toBe(0);
-  const rows = await db.query('SELECT id FROM executions WHERE demand IS NULL');
-  expect(rows).toEqual([]);
 });
 
 test('C175: a database beyond the bounds is read all the same, and then admits nothing', async () => {
-  await insertEarlier(4);
-  await migrate(db, migrations);
+  await insertWaiting(4);
   const bounds = { ...defaultSchedulerConfig.bounds, waiting: 2, waitingPerUser: 1 };
   const { cluster } = await takeOver(db, { ...defaultSchedulerConfig, bounds }, CLAIMANT);
   expect(cluster.counts.waiting).toBe(4);
@@ -89,8 +68,7 @@ test('C175: a database beyond the bounds is read all the same, and then admits n
 });
 
 test('C174: equal demands of executions that wait are one object', async () => {
-  await insertEarlier(2);
-  await migrate(db, migrations);
+  await insertWaiting(2);
   const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   const [one, other] = waiting(cluster);
   expect(one?.demand).toBe(other?.demand);

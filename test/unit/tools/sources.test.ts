@@ -31,14 +31,6 @@ describe('the reader of sources', () => {
 });
 
 describe('files', () => {
-  const MAX_LINES = 300;
-  test(`none of the program is longer than ${MAX_LINES} lines`, () => {
-    const long = [...program, ...sourcesIn('examples')].flatMap(({ path, text }) => {
-      const lines = text.split('\n').length - 1;
-      return lines > MAX_LINES ? [`${path} has ${lines} lines: divide it`] : [];
-    });
-    expect(long).toEqual([]);
-  });
   test('names are kebab-case', () => {
     const odd = [...program, ...sourcesIn('examples', 'test')].filter(
       ({ path }) => !/^([a-z0-9-]+\/)*[a-z0-9-]+(\.test|\.d)?\.ts$/.test(path),

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { assignedIds, prepareRestored } from '../../../control-plane/store/schema/backup.ts';
+import { loadIdKey } from '../../../control-plane/store/schema/id-sequences.ts';
+import { migrate } from '../../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../../control-plane/store/schema/migrations.ts';
+
+async function database(): Promise<Db> {
+  const db = await openEmbedded(':memory:');
+  await migrate(db, migrations);
+  return db;
+}
+
+test('C210: a restored copy keeps its key of the proofs of ids', async () => {
+  const [copy, former] = [await database(), await database()];
+  const key = await loadIdKey(copy);
+  await prepareRestored(copy, await assignedIds(former));
+  expect(key).toMatch(/^[0-9a-f]{64}$/);
+  expect(await loadIdKey(copy)).toBe(key);
+});
+test('H253: new ids are above those of the replaced database, even if it has assigned more than are skipped', async () => {
+  const copy = await database();
+  await prepareRestored(copy, { epoch: 7, execution: 5_000_000, service: 9_000_000 });
+  expect(await assignedIds(copy)).toEqual({ epoch: 8, execution: 5_000_000, service: 9_000_000 });
+});
