@@ -64,7 +64,7 @@ export interface AgentParts {
 /** The parts of an agent that its process uses. */
 export interface Assembly {
   /** Begins a session on a new connection. */
-  begin(socket: SessionSocket, version: number): ControlPlaneSession;
+  begin(socket: SessionSocket): ControlPlaneSession;
   output: OutputStore;
   conditions: Conditions;
   agent: Agent;
@@ -173,9 +173,8 @@ function sessionFactory(
 ): Assembly['begin'] {
   const host = hostFacts(config, facts);
   const copies = copyLimits(config, facts, probeDisk);
-  return (socket, version) =>
+  return (socket) =>
     new ControlPlaneSession(socket, {
-      version,
       agent,
       reporter,
       output,

@@ -48,14 +48,17 @@ export interface ExecutionContext {
 export const dnsNameOf = (instance: string, executionId: number, deploymentName: string): string =>
   `${instance}-${executionId}-${deploymentName}`;
 
-/** The assignment for one start of `instance`; `definition` describes its group. */
+/**
+ * The part of the assignment for one start of `instance` that its description determines. `definition`
+ * describes its group.
+ */
 export function assignmentOf(
   key: { service: number; generation: number },
   instance: string,
   definition: ServiceDescription,
   memoryLimitBytes: number,
   context: ExecutionContext,
-): Assignment {
+): Omit<Assignment, 'idProof' | 'isolation'> {
   const name = dnsNameOf(instance, context.executionId, context.deploymentName);
   const variables = variablesOf(instance, context);
   const hasSecrets = needsSecrets(definition);

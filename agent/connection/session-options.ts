@@ -24,8 +24,6 @@ export interface SessionOptions {
   reporter: Reporter;
   output: OutputStore;
   deployment: string;
-  /** The version of the protocol that the hello states. */
-  version: number;
   host: HostFacts;
   log: Logger;
   nowMs(): number;

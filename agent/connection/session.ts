@@ -8,6 +8,7 @@ import { decodeChunk, decodeDown, encode, ProtocolError } from '../../shared/pro
 import type { Down } from '../../shared/protocol/down.ts';
 import { PULSE } from '../../shared/protocol/pulse.ts';
 import type { Up } from '../../shared/protocol/up.ts';
+import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import type { Moment } from '../services/lease.ts';
 import { Streams } from '../streams/streams.ts';
 import { LogStreams } from './log-streams.ts';
@@ -42,7 +43,7 @@ export class ControlPlaneSession {
   constructor(socket: SessionSocket, options: SessionOptions) {
     this.#socket = socket;
     this.#options = options;
-    const { agent, output, deployment, version, host, reporter } = options;
+    const { agent, output, deployment, host, reporter } = options;
     this.#logs = new LogStreams({
       open: (key) => output.open(key),
       retention: output.retention,
@@ -60,7 +61,8 @@ export class ControlPlaneSession {
     this.#unanswered.push({ sequence: 0, sent: options.lease.now() });
     this.#send({
       type: 'hello',
-      version,
+      version: PROTOCOL_VERSION,
+      hash: PROTOCOL_HASH,
       deployment,
       host,
       inventory: agent.inventory(),

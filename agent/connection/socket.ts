@@ -7,8 +7,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { closeCodes, retryAfter } from '../../shared/protocol/close.ts';
-import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
-import { OLDEST_SPOKEN_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
+import { CONNECT_PATH, INSTALL_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
 import { maskOptions } from '../../shared/streams/masks.ts';
 import { backoffMs } from '../backoff.ts';
 import { type Logger, messageOf } from '../logger.ts';
@@ -30,8 +29,7 @@ export interface Receiver {
 export interface ConnectionOptions {
   addresses: Addresses;
   identity: Identity;
-  /** Begins a session with this version of the protocol. */
-  begin(socket: SessionSocket, version: number): Receiver;
+  begin(socket: SessionSocket): Receiver;
   log: Logger;
   nowMs(): number;
   random(): number;
@@ -60,17 +58,10 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
   const { signal, log, random, addresses } = options;
   let attempt = 0;
   let spreadMs = 0;
-  let version = PROTOCOL_VERSION;
   while (!signal.aborted) {
     const url = addresses.current.origin;
-    const { code, reason, lastedMs, ...rest } = await connectOnce(options, version);
+    const { code, reason, lastedMs, ...rest } = await connectOnce(options);
     if (signal.aborted) return;
-    if (code === closeCodes.version.code && version > OLDEST_SPOKEN_VERSION) {
-      version -= 1;
-      log('connection.closed', { url, code, reason, waitMs: 0 });
-      continue;
-    }
-    version = PROTOCOL_VERSION;
     const retry = retryAfter(code);
     if (retry === 'never') {
       const revoked = code === closeCodes.revoked.code;
@@ -100,7 +91,7 @@ export function connectUrl(url: URL): string {
   return connect.href;
 }
 
-async function connectOnce(options: ConnectionOptions, version: number): Promise<Ending> {
+async function connectOnce(options: ConnectionOptions): Promise<Ending> {
   const { addresses, identity, signal } = options;
   let headers: Record<string, string>;
   try {
@@ -118,12 +109,12 @@ async function connectOnce(options: ConnectionOptions, version: number): Promise
     perMessageDeflate: false,
     ...maskOptions(addresses.current),
   });
-  return converse(ws, options, version);
+  return converse(ws, options);
 }
 
 /** From the dial to the close. */
-function converse(ws: WebSocket, options: ConnectionOptions, version: number): Promise<Ending> {
-  const { identity, begin, nowMs, pingMs, signal, log } = options;
+function converse(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
+  const { addresses, identity, begin, nowMs, pingMs, signal, log } = options;
   return new Promise((resolve) => {
     let receiver: Receiver | undefined;
     let stream: Duplex | undefined;
@@ -138,7 +129,7 @@ function converse(ws: WebSocket, options: ConnectionOptions, version: number): P
     ws.on('open', () => {
       openedMs = nowMs();
       log('connection.open');
-      receiver = begin(sessionSocket(ws, stream), version);
+      receiver = begin(sessionSocket(ws, stream));
     });
     ws.on('message', (data, isBinary) => {
       receiver?.receive(isBinary ? (data as Buffer) : data.toString());
@@ -152,13 +143,17 @@ function converse(ws: WebSocket, options: ConnectionOptions, version: number): P
       receiver?.closed();
       resolve({
         code: refusal.code ?? code,
-        reason: reason.toString() || refusal.message || failure,
+        reason: `${reason.toString() || refusal.message || failure}${remedyFor(code, addresses)}`,
         lastedMs: openedMs === undefined ? 0 : nowMs() - openedMs,
         spreadMs: receiver?.spreadMs,
       });
     });
   });
 }
+
+/** How an administrator gives this machine the agent that the control plane expects; otherwise nothing. */
+const remedyFor = (code: number, { current }: Addresses): string =>
+  code === closeCodes.version.code ? `: curl -fsSL ${endpoint(current, INSTALL_PATH).href} | sh` : '';
 
 /**
  * Closes the socket when `signal` aborts, and waits only briefly for the answer. Returns a function that

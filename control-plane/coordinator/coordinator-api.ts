@@ -60,12 +60,7 @@ export interface CoordinatorApi {
    * Streams where the log of a service is, as lines of JSON (streams/log-watch.ts), for a subscriber that
    * reads it from gateways. It is aborted as `openLog` is.
    */
-  watchLog(
-    subscriber: LogSubscriber,
-    serviceId: number,
-    part?: LogPart,
-    format?: LogFormat,
-  ): Promise<ReadableStream<Uint8Array>>;
+  watchLog(subscriber: LogSubscriber, serviceId: number, part?: LogPart): Promise<ReadableStream<Uint8Array>>;
   /** Permits a stream to a service, and ends the permit when access ends (streams/stream-permits.ts). */
   permitStream(
     subscriber: StreamSubscriber,

@@ -48,8 +48,8 @@ export type Isolation = (typeof isolations)[number];
 
 export const assignmentSchema = serviceKeySchema.extend({
   execution: id,
-  /** Proof of the ids of execution and service (P143). Versions before 5 do not send it. */
-  idProof: idProofSchema.optional(),
+  /** Proof of the ids of execution and service (P143). */
+  idProof: idProofSchema,
   /** Container, host and DNS name: `<instance>-<execution>-<deployment>`. */
   name: z.string().min(1).max(MAX_NAME_LENGTH),
   /** Instance name within the execution, for example `worker0`. */
@@ -66,23 +66,23 @@ export const assignmentSchema = serviceKeySchema.extend({
   environment: z.array(z.tuple([plainText, expandedText])).max(MAX_ENVIRONMENT),
   /**
    * The agent must fetch the environment before each start, because it has values of secrets (P220). Then
-   * `environment` is empty. Versions before 8 are never sent such an assignment.
+   * `environment` is empty.
    */
   secrets: z.boolean().optional(),
   /**
    * Fingerprint of the owner's credentials for the image's registry, which the agent must fetch for a pull
-   * (P232). It reveals nothing of them. Versions before 9 are never sent such an assignment.
+   * (P232). It reveals nothing of them.
    */
   credentials: credentialsIdSchema.optional(),
   workDir: plainText.nullable(),
-  /** `uid` or `uid:gid`; null for the image's own. Versions before 4 do not send it. */
-  user: z.string().max(32).nullable().optional(),
-  /** The owner's `fs_uid`. Versions before 4 do not send it. */
-  ownerUid: z.int().positive().optional(),
+  /** `uid` or `uid:gid`; null for the image's own. */
+  user: z.string().max(32).nullable(),
+  /** The owner's `fs_uid`. */
+  ownerUid: z.int().positive(),
   /** A network that the host's settings must allow; null for the one of the owner (P91). */
   network: plainText.nullable(),
-  /** What shares networks: all containers of the owner (the default), of the execution, or all. */
-  isolation: z.enum(isolations).optional(),
+  /** What shares networks: all containers of the owner, of the execution, or all. */
+  isolation: z.enum(isolations),
   /**
    * In a swarm: the container also joins the overlay network of its owner or execution (P98). `now`: an agent
    * on a manager has been asked to make it; `later`: none is connected. Absent: no overlay network.
@@ -93,15 +93,12 @@ export const assignmentSchema = serviceKeySchema.extend({
   coresMin: z.number().nonnegative().nullable(),
   coresMax: z.number().nonnegative().nullable(),
   shmBytes: z.int().nonnegative().nullable(),
-  /**
-   * `publish`: false for a port that the host must not publish (P290). Versions before 9 are never sent such
-   * an assignment.
-   */
+  /** `publish`: false for a port that the host must not publish (P290). */
   ports: z
     .array(z.object({ port: z.int(), protocol: portProtocolSchema, publish: z.literal(false).optional() }))
     .max(MAX_PUBLISHED_PORTS),
   volumes: z.array(z.object({ name: plainText, path: plainText, readOnly: z.boolean() })).max(MAX_VOLUMES),
-  /** Absent: none. Versions before 8 do not send it. */
+  /** Absent: none. */
   health: healthCheckSchema.optional(),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;

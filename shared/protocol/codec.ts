@@ -4,9 +4,10 @@
  * A log chunk is `stream: uint32`, `next: uint64` (both big-endian), then the payload. `next` is the offset
  * from which to resume after this chunk.
  */
-import type * as z from 'zod';
+import * as z from 'zod';
 import { type Down, downSchema } from './down.ts';
 import { type Up, upSchema } from './up.ts';
+import { protocolText } from './version.ts';
 
 /** The most bytes that an agent may send on a log stream without further credit (PROTOCOL.md P9). */
 export const LOG_WINDOW_BYTES = 256 * 1024;
@@ -25,9 +26,16 @@ export interface LogChunk {
 
 export const encode = (message: Up | Down): string => JSON.stringify(message);
 
-/** Parses a text frame. Throws ProtocolError, whose message never repeats values of the frame. */
-export const decodeUp = (text: string): Up => parse(upSchema, text);
-export const decodeDown = (text: string): Down => parse(downSchema, text);
+/**
+ * Parses a text frame. Throws ProtocolError, whose message never repeats values of the frame, or VersionError
+ * for the hello of an agent with another protocol.
+ */
+export function decodeUp(text: string): Up {
+  const value = parseJson(text);
+  assertProtocol(value);
+  return parse(upSchema, value);
+}
+export const decodeDown = (text: string): Down => parse(downSchema, parseJson(text));
 
 export function encodeChunk({ stream, next, payload }: LogChunk): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(CHUNK_HEADER_BYTES + payload.byteLength);
@@ -58,13 +66,36 @@ export class ProtocolError extends Error {
   override name = 'ProtocolError';
 }
 
-function parse<T>(schema: z.ZodType<T>, text: string): T {
-  let value: unknown;
+/** A hello of another protocol. Nothing else of it can be read. */
+export class VersionError extends Error {
+  override name = 'VersionError';
+}
+
+const helloSchema = z.object({
+  type: z.literal('hello'),
+  version: z.int(),
+  hash: z.string().max(64).optional().catch(undefined),
+});
+
+function assertProtocol(value: unknown): void {
+  const { data: hello } = helloSchema.safeParse(value);
+  if (!hello) return;
+  const [theirs, ours] = [protocolText(hello.version, hello.hash), protocolText()];
+  if (theirs !== ours)
+    throw new VersionError(
+      `the agent speaks protocol ${theirs.replaceAll(/[^\w-]/g, '?')}, the control plane ${ours}: install its agent`,
+    );
+}
+
+function parseJson(text: string): unknown {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     throw new ProtocolError('a text frame is not JSON');
   }
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const problems = result.error.issues.slice(0, 5).map((issue) => `${issue.path.join('/')}: ${issue.code}`);

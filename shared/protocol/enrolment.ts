@@ -7,6 +7,7 @@ import { messageText } from './bounds.ts';
 import { deploymentNameSchema, hostNameSchema } from './up.ts';
 
 export const CONNECT_PATH = '/agent/v1/connect';
+export const INSTALL_PATH = '/agent/install.sh';
 export const REGISTER_PATH = '/agent/v1/register';
 
 /**

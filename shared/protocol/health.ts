@@ -1,7 +1,4 @@
-/**
- * Health checks of containers: what an agent checks, and what it reports (PROTOCOL.md P210 to P214). Versions
- * before 8 have neither.
- */
+/** Health checks of containers: what an agent checks, and what it reports (PROTOCOL.md P210 to P214). */
 import * as z from 'zod';
 import {
   MAX_DETAIL_LENGTH,

@@ -40,7 +40,7 @@ export const observationSchema = z.discriminatedUnion('state', [
     /** Published ports: the container port, and the host port that the engine chose. */
     ports: z.array(z.object({ port, protocol: portProtocolSchema, hostPort: port })).max(MAX_PUBLISHED_PORTS),
     startedAtMs: timeMs,
-    /** Absent if it is not checked, and from agents before version 8 (P210). */
+    /** Absent if it is not checked (P210). */
     health: healthSchema.optional(),
   }),
   serviceKeySchema.extend({
@@ -104,6 +104,8 @@ export const upSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('hello'),
     version: z.int32(),
+    /** The agent's PROTOCOL_HASH. */
+    hash: z.string().max(64),
     /** The deployment whose containers the agent runs. The control plane refuses any other than its own. */
     deployment: deploymentNameSchema,
     host: hostFactsSchema,
@@ -159,3 +161,4 @@ export const upSchema = z.discriminatedUnion('type', [
 export type Up = z.infer<typeof upSchema>;
 export type StreamUp = Extract<Up, { type: `stream.${string}` }>;
 export type Report = Extract<Up, { type: 'report' }>;
+export type Hello = Extract<Up, { type: 'hello' }>;

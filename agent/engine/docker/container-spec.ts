@@ -165,7 +165,7 @@ function labels(assignment: Assignment, { deployment, host, overlay }: Surroundi
     [label.service]: String(assignment.service),
     [label.generation]: String(assignment.generation),
     // Always set, since an image may have a label of this name.
-    [label.idProof]: assignment.idProof ?? '',
+    [label.idProof]: assignment.idProof,
     [label.owner]: assignment.owner,
     [label.health]: assignment.health ? JSON.stringify(assignment.health) : '',
     ...(overlay === undefined ? {} : { [label.overlay]: overlay }),

@@ -15,14 +15,9 @@ export function containerUser(
   runAs: RunAs,
 ): string | undefined {
   if (runAs === 'image' || !hasFolders) return user ?? undefined;
-  if (ownerUid === undefined || ownerUid === null)
-    throw new EngineError(
-      'temporary',
-      "the control plane does not send the owner's fs_uid, which BERTH_AGENT_RUN_AS=fs_uid of the host requires: update the control plane",
-    );
   // The group of the same number: otherwise the image could choose root's group.
   const own = `${ownerUid}:${ownerUid}`;
-  if (user === undefined || user === null || user === String(ownerUid) || user === own) return own;
+  if (user === null || user === String(ownerUid) || user === own) return own;
   throw new EngineError(
     'permanent',
     `user ${user} not allowed with folders of this host: its agent runs such containers as ${own}, the fs_uid of their owner (leave user out, or set it to ${own})`,

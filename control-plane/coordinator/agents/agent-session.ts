@@ -9,7 +9,7 @@ import { encode } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../../shared/protocol/release.ts';
 import type { Overlay } from '../../../shared/protocol/swarm.ts';
-import type { Up } from '../../../shared/protocol/up.ts';
+import type { Hello, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { CoreShare } from '../../core/state/core-shares.ts';
 import { closeArguments, type SessionMessage } from '../connections/agent-connection.ts';
@@ -19,7 +19,7 @@ import { syncParts } from './sync-parts.ts';
 
 /** Receives the events of a session. `bye` is called exactly once. */
 export interface SessionEvents {
-  hello(session: AgentSession, hello: Extract<Up, { type: 'hello' }>): void;
+  hello(session: AgentSession, hello: Hello): void;
   report(session: AgentSession, report: Extract<Up, { type: 'report' }>): void;
   bye(session: AgentSession): void;
 }
@@ -43,8 +43,6 @@ export class AgentSession {
   silentMs: number | undefined;
   /** True once its hello is committed. */
   isJoined = false;
-  /** The protocol version of its hello; 0 before. */
-  version = 0;
   /** Keys of the services in the inventory of its hello. */
   listed: ReadonlySet<string> = new Set();
   /** The agent's end. */
@@ -65,7 +63,6 @@ export class AgentSession {
     this.isJoined = true;
     this.isWatched = true;
     this.listed = new Set(state.listed);
-    this.version = state.version;
     this.#receivedHello = true;
     this.#revision = state.revision;
     this.#coreShares = state.coreShares;
@@ -77,7 +74,6 @@ export class AgentSession {
       revision: this.#revision,
       coreShares: this.#coreShares,
       listed: [...this.listed],
-      version: this.version,
     };
   }
 
@@ -94,7 +90,6 @@ export class AgentSession {
     } else if (this.#receivedHello) this.close('badMessage', 'second hello on one connection');
     else {
       this.#receivedHello = true;
-      this.version = message.version;
       this.#events.hello(this, message);
     }
   }
@@ -150,7 +145,7 @@ export class AgentSession {
     this.#send({ type: 'network.make', isolation, of });
   }
 
-  /** Requests that the agent updates itself. Only for agents of UPDATE_VERSION and later. */
+  /** Requests that the agent updates itself. */
   update({ version, sha256, signature }: AgentRelease): void {
     this.#send({ type: 'update', version, sha256, signature });
   }

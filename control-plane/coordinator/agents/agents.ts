@@ -3,7 +3,7 @@
  * receive. All changes of the cluster state go through turns.
  */
 import { keyOf } from '../../../shared/protocol/assignment.ts';
-import type { Condition, Report } from '../../../shared/protocol/up.ts';
+import type { Condition, Hello, Report } from '../../../shared/protocol/up.ts';
 import {
   confirmedLeaseMs,
   confirmLease,
@@ -37,9 +37,8 @@ import type { SessionState } from '../sleep/saved-state.ts';
 import type { Turns } from '../turns.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
-import { assigner, assignmentsAt, startable } from './assignments.ts';
+import { assigner, assignmentsAt } from './assignments.ts';
 import { type DeploymentDeps, type DeploymentParts, deploymentParts } from './deployment-parts.ts';
-import { type Hello, helloProblem } from './hello-problem.ts';
 import { HostConnections } from './host-connections.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { ReplayGuard } from './replay-guard.ts';
@@ -128,9 +127,8 @@ export class Agents implements SessionEvents {
   }
 
   hello(session: AgentSession, hello: Hello): void {
-    const problem = helloProblem(hello, this.#deploymentName);
-    if (problem) {
-      session.close(...problem);
+    if (hello.deployment !== this.#deploymentName) {
+      session.close('wrongDeployment', `this control plane serves deployment ${this.#deploymentName}`);
       return;
     }
     let host: Host | undefined;
@@ -148,8 +146,8 @@ export class Agents implements SessionEvents {
         if (!found || !this.#acceptIds(cluster, session, hello)) return;
         host = found;
         this.#conditions(cluster, host, hello.conditions ?? []);
-        session.leaseMs = leaseFor(cluster, hello.version);
-        session.isWatched = isWatched(session, hello);
+        session.leaseMs = leaseFor(cluster);
+        session.isWatched = isWatched(session);
         host.leaseMs = confirmedLeaseMs(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
         host.isWatched = session.isWatched;
@@ -177,7 +175,7 @@ export class Agents implements SessionEvents {
     }
     this.#welcomed.add(session);
     session.listed = new Set(hello.inventory.map(keyOf));
-    const assignments = assignmentsAt(session, cluster, this.#deploymentParts(), this.#turns);
+    const assignments = assignmentsAt(host.id, cluster, this.#deploymentParts());
     const unknown = this.#unknownContainers === 'keep' ? cluster.unknown : [];
     session.welcome(welcomeOf(cluster, host, session, nowMs), assignments, unknown);
     this.#overlays.changed(cluster, host);
@@ -282,8 +280,7 @@ export class Agents implements SessionEvents {
       if (decision.kind === 'forget') forget.set(session, [...(forget.get(session) ?? []), service.id]);
       // A service may be started and stopped in the same turn. Its state shows which of the two still holds.
       const isNew = isAssigned(service) && !this.#welcomed.has(session);
-      if (decision.kind === 'start' && isNew)
-        for (const start of startable(this.#turns, session, [assignment(service)])) session.start(start);
+      if (decision.kind === 'start' && isNew) session.start(assignment(service));
       // Sent even if the sync omitted the service: the agent must report it gone, and may never have received
       // the start (COORD-4).
       if (decision.kind === 'stop') session.stop({ service: service.id, generation: service.generation });

@@ -2,91 +2,23 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { imageRegistry } from '../../../shared/protocol/secrets.ts';
-import {
-  CREDENTIALS_VERSION,
-  HEALTH_VERSION,
-  SECRET_VERSION,
-  UNPUBLISHED_VERSION,
-} from '../../../shared/protocol/version.ts';
 import { type Port, proxyPath } from '../../core/apps/app-address.ts';
 import { swarmManagers } from '../../core/hosts/swarms.ts';
-import { cannotCheck, observe } from '../../core/lifecycle/observations.ts';
 import type { Execution } from '../../core/model/execution.ts';
 import { memoryLimitOf } from '../../core/model/resources.ts';
 import { isAssigned, type Service } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { definitionOf } from '../../core/views/execution-views.ts';
-import type { Turns } from '../turns.ts';
 import type { DeploymentParts } from './deployment-parts.ts';
 
-/** A session, as far as it determines what its agent can start. */
-type AgentOf = Readonly<{ hostId: number; version: number }>;
-
-/** What the session's agent can start, made one by one, as it is needed. */
+/** Those of a host, made one by one, as they are needed. */
 export function* assignmentsAt(
-  session: AgentOf,
+  hostId: number,
   cluster: Cluster,
   deployment: DeploymentParts,
-  turns: Pick<Turns, 'enqueue'>,
 ): Generator<Assignment> {
   const assignment = assigner(cluster, deployment);
-  for (const service of cluster.servicesAt(session.hostId))
-    if (isAssigned(service)) yield* startable(turns, session, [assignment(service)]);
-}
-
-/**
- * The assignments that the agent of a session can start. An agent of an earlier version can use neither
- * secrets nor credentials, nor check health, and publishes every port: such a start has failed for the time
- * being (P223, P239, C292, P291).
- */
-export function* startable(
-  turns: Pick<Turns, 'enqueue'>,
-  { hostId, version }: AgentOf,
-  assignments: Iterable<Assignment>,
-): Generator<Assignment> {
-  for (const assignment of assignments) {
-    const problem = problemAt(version, assignment);
-    if (!problem) {
-      yield assignment;
-      continue;
-    }
-    const { service, generation } = assignment;
-    turns.enqueue({
-      run: (cluster, nowMs) => {
-        const host = cluster.hosts.get(hostId);
-        if (!host) return;
-        const message = TOO_OLD[problem](host.name, assignment.image);
-        observe(cluster, host, { service, generation, state: 'failed', temporary: true, message }, nowMs);
-      },
-      fail: () => {},
-    });
-  }
-}
-
-const TOO_OLD: Readonly<
-  Record<'secrets' | 'credentials' | 'health' | 'ports', (host: string, image: string) => string>
-> = {
-  secrets: (host) =>
-    `the agent of host ${host} is too old to use secrets: update it (berth host update ${host})`,
-  credentials: (host, image) =>
-    `the agent of host ${host} is too old to pull with the credentials for ${imageRegistry(image)}: update it ` +
-    `(berth host update ${host})`,
-  health: cannotCheck,
-  ports: (host) =>
-    `the agent of host ${host} is too old to leave a port unpublished, as "publish": false demands: update it ` +
-    `(berth host update ${host})`,
-};
-
-/** What an agent of a version can't do for a start; undefined if it can do everything. */
-function problemAt(
-  version: number,
-  { secrets, credentials, health, ports }: Assignment,
-): keyof typeof TOO_OLD | undefined {
-  if (secrets && version < SECRET_VERSION) return 'secrets';
-  if (credentials !== undefined && version < CREDENTIALS_VERSION) return 'credentials';
-  if (version < UNPUBLISHED_VERSION && ports.some(({ publish }) => publish === false)) return 'ports';
-  return health !== undefined && version < HEALTH_VERSION ? 'health' : undefined;
+  for (const service of cluster.servicesAt(hostId)) if (isAssigned(service)) yield assignment(service);
 }
 
 /** The description was validated at submission. */

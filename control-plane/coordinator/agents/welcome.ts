@@ -1,6 +1,5 @@
 /** The welcome of a host whose hello was accepted, and the log lines about it. */
 import type { Observation } from '../../../shared/protocol/up.ts';
-import { PULSE_VERSION } from '../../../shared/protocol/version.ts';
 import { offerText } from '../../core/hosts/agreement.ts';
 import { duplicateStarts } from '../../core/hosts/report-authorisation.ts';
 import { unknownIn } from '../../core/lifecycle/restored-database.ts';
@@ -8,7 +7,6 @@ import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Logger } from '../ports.ts';
 import type { AgentSession, Welcome } from './agent-session.ts';
-import type { Hello } from './hello-problem.ts';
 
 /** What agents do with containers whose services are not in the database (P30). */
 export type UnknownContainers = 'keep' | 'remove';
@@ -20,10 +18,8 @@ const MAX_NAMED = 20;
  * Whether the agent sends pulses, which its gateway watches (P179, P180). Only a report renews a lease, so an
  * agent with a lease reports.
  */
-export const isWatched = (
-  { peer, leaseMs }: Pick<AgentSession, 'peer' | 'leaseMs'>,
-  { version }: Pick<Hello, 'version'>,
-): boolean => peer.isWatching === true && leaseMs === null && version >= PULSE_VERSION;
+export const isWatched = ({ peer, leaseMs }: Pick<AgentSession, 'peer' | 'leaseMs'>): boolean =>
+  peer.isWatching === true && leaseMs === null;
 
 export function welcomeOf(cluster: Cluster, host: Host, session: AgentSession, nowMs: number): Welcome {
   const { lostAfterMs } = cluster.schedulerConfig;

@@ -1,7 +1,6 @@
 /** Changes of hosts: registration by an agent, and what administrators do. */
 import type { CloseReason } from '../../../shared/protocol/close.ts';
 import type { AgentRelease } from '../../../shared/protocol/release.ts';
-import { UPDATE_VERSION } from '../../../shared/protocol/version.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import { changeHost, type HostChanges } from '../../core/hosts/drain.ts';
 import { type HostRemoval, removalBlocker, removeHost } from '../../core/hosts/host-removal.ts';
@@ -20,7 +19,6 @@ interface Agents {
 }
 
 interface Session {
-  readonly version: number;
   update(release: AgentRelease): void;
   close(reason: CloseReason, detail: string): void;
 }
@@ -83,11 +81,6 @@ export class HostRegister {
       const { name } = host;
       const session = this.#agents.session(hostId);
       if (!session) throw new OperationError('conflict', `The agent of host ${name} is not connected.`);
-      if (session.version < UPDATE_VERSION)
-        throw new OperationError(
-          'conflict',
-          `The agent of host ${name} is too old to update itself: run install.sh on that machine.`,
-        );
       // The condition is of an earlier update, and must not be taken for one of this.
       host.conditions = host.conditions.filter(({ kind }) => kind !== 'update-failed');
       cluster.changes.conditions.add(host);

@@ -10,6 +10,7 @@ import {
   encode,
   type LogChunk,
   ProtocolError,
+  VersionError,
 } from '../../../shared/protocol/codec.ts';
 import type { StreamUp, Up } from '../../../shared/protocol/up.ts';
 import { STREAM_NUMBERS } from '../../../shared/streams/targets.ts';
@@ -114,8 +115,9 @@ export class AgentConnection {
       if (chunk) this.#ownerOf(chunk).chunk(chunk);
       else this.#message(short ?? decodeText(data as string), data.length);
     } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.close(...closeArguments('badMessage', error.message));
+      if (error instanceof VersionError) this.close(...closeArguments('version', error.message));
+      else if (error instanceof ProtocolError) this.close(...closeArguments('badMessage', error.message));
+      else throw error;
     }
   }
 

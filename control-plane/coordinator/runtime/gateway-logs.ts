@@ -31,7 +31,7 @@ export const openLogsFrom =
     windows = new LogWindows(),
   ): CoordinatorApi['openLog'] =>
   async (subscriber, serviceId, format, from, part) => {
-    const watch = (await coordinator.watchLog(subscriber, serviceId, part, format)).getReader();
+    const watch = (await coordinator.watchLog(subscriber, serviceId, part)).getReader();
     let state: WatchedLog | undefined;
     let server: GatewayServer | undefined;
     const window = windows.take();

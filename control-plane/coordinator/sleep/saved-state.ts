@@ -42,8 +42,6 @@ export interface SessionState {
   coreShares: string | undefined;
   /** Keys of the services in the inventory of its hello. */
   listed: string[];
-  /** The protocol version of its hello. */
-  version: number;
 }
 
 export interface SavedSession extends SessionState {

@@ -1,7 +1,6 @@
 /** Log streams: who may read which log, for how long, and which host has the output of a service. */
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
-import { LOG_PART_VERSION, USAGE_VERSION } from '../../../shared/protocol/version.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isOver } from '../../core/model/execution.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
@@ -68,11 +67,10 @@ export class Logs {
     const state = this.#stateOf(serviceId, await this.#locate(serviceId));
     this.#readers.assertAllowed(subscriber, this.#turns.cluster);
     assertFreeStream(state().session, this.#turns.cluster);
-    assertPartThere(state(), part, format, this.#turns.cluster);
+    assertPartThere(state(), part);
     const source = () => {
       const { session, final, ...rest } = state();
-      // A host that has gone back to an older agent meanwhile would refuse the format.
-      const logs = session && speaks(session, format) ? session.peer.logs : undefined;
+      const logs = session?.peer.logs;
       const isOver = part.follow === false && !this.#turns.hasUncommittedChanges;
       return { ...rest, final: final || isOver, server: logs && 'openLog' in logs ? logs : undefined };
     };
@@ -95,13 +93,12 @@ export class Logs {
     subscriber: LogSubscriber,
     serviceId: number,
     part: LogPart = {},
-    format: LogFormat = 'raw',
   ): Promise<ReadableStream<Uint8Array>> {
     const state = this.#stateOf(serviceId, await this.#locate(serviceId));
     this.#readers.assertAllowed(subscriber, this.#turns.cluster);
-    assertPartThere(state(), part, format, this.#turns.cluster);
+    assertPartThere(state(), part);
     const committed = () => (this.#turns.hasUncommittedChanges ? undefined : state());
-    const addressOf = (session: AgentSession) => (speaks(session, format) ? this.#addressOf(session) : null);
+    const addressOf = (session: AgentSession) => this.#addressOf(session);
     const watch: LogWatch = new LogWatch(subscriber, committed, addressOf, () => this.#readers.delete(watch));
     this.#begin(watch);
     return watch.stream;
@@ -220,9 +217,6 @@ export class Logs {
   }
 }
 
-const speaks = ({ version }: AgentSession, format: LogFormat): boolean =>
-  format !== 'usage' || version >= USAGE_VERSION;
-
 const nameOf = ({ hostId }: AgentSession, cluster: Cluster | undefined): string | number =>
   cluster?.hosts.get(hostId)?.name ?? hostId;
 
@@ -234,23 +228,8 @@ function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | 
 }
 
 /** Throws if the host can't serve the part, which a reader who follows would wait for. */
-function assertPartThere(
-  { generation, removed, session }: LogState,
-  { follow = true, tail }: LogPart,
-  format: LogFormat,
-  cluster: Cluster | undefined,
-): void {
+function assertPartThere({ generation, removed, session }: LogState, { follow = true, tail }: LogPart): void {
   if (generation === 0 || removed || (follow && tail === undefined)) return;
-  if (session && !speaks(session, format))
-    throw new OperationError(
-      'unavailable',
-      `The agent of host ${nameOf(session, cluster)} is too old to keep what services use (protocol version ${session.version}, required ${USAGE_VERSION}). Update the agent.`,
-    );
-  if (session && session.version < LOG_PART_VERSION)
-    throw new OperationError(
-      'unavailable',
-      `The agent of host ${nameOf(session, cluster)} is too old to read a part of a log. Update it, or follow the whole log.`,
-    );
   if (!session && !follow)
     throw new OperationError(
       'unavailable',

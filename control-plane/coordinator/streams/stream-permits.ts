@@ -2,7 +2,6 @@
  * Permits of streams: who may open a stream to which service, how many at once, and when each must end. A
  * permit is itself a stream (permit.ts). No bytes of the stream pass here.
  */
-import { STREAM_VERSION } from '../../../shared/protocol/version.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import { StreamCounts, type StreamRefusal } from '../../core/metrics/stream-counts.ts';
@@ -157,12 +156,6 @@ export class StreamPermits {
         'unreachable',
         'unavailable',
         `Host ${host} is not connected. Try again when it is.`,
-      );
-    if (session.version < STREAM_VERSION)
-      throw this.#refused(
-        'unreachable',
-        'unavailable',
-        `The agent of host ${host} is too old for streams (protocol version ${session.version}, required ${STREAM_VERSION}). Update the agent.`,
       );
     const { logs } = session.peer;
     return { key, hostId, gateway: 'gateway' in logs ? logs : null };

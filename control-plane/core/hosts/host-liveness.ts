@@ -58,14 +58,9 @@ export function restartTimeout(cluster: Cluster, host: Host, nowMs: number): voi
   cluster.changes.hosts.add(host);
 }
 
-/** The first version of the protocol with leases. */
-const LEASE_VERSION = 2;
-
 /** The lease that the coordinator grants to an agent; null means no lease. */
-export const leaseFor = ({ schedulerConfig }: Cluster, version: number): number | null =>
-  schedulerConfig.hostLossPolicy === 'requeue' && version >= LEASE_VERSION
-    ? schedulerConfig.lostAfterMs
-    : null;
+export const leaseFor = ({ schedulerConfig }: Cluster): number | null =>
+  schedulerConfig.hostLossPolicy === 'requeue' ? schedulerConfig.lostAfterMs : null;
 
 /**
  * The lease that is certain when an agent sends its hello. The answer may be lost, so that is the longer of

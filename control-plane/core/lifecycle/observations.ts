@@ -162,11 +162,7 @@ function observeHealth(
   if (service.isChecked && health?.state === 'unhealthy')
     return recordUnhealthy(service, health.detail, nowMs);
   if (!isStarting) return false;
-  if (service.isChecked && !health) {
-    const host = cluster.hosts.get(service.hostId ?? 0)?.name;
-    recordFailure(service, { temporary: true, message: cannotCheck(host) }, nowMs);
-    return true;
-  }
+  if (service.isChecked && !health) return false;
   if (service.isChecked && health?.state === 'starting') {
     service.preparing = cutText(health.detail, MAX_DETAIL_LENGTH);
     cluster.changes.progressed.add(service);
@@ -175,10 +171,6 @@ function observeHealth(
   service.status = 'active';
   return true;
 }
-
-/** Agents report the health of every container that is checked, from version 8 of the protocol on. */
-export const cannotCheck = (host: string | undefined): string =>
-  `the agent of host ${host} is too old to check the health of services: update it (berth host update ${host})`;
 
 /** The container still runs. It counts as ended all the same, and is stopped. */
 function recordUnhealthy(service: Service, detail: string, nowMs: number): boolean {

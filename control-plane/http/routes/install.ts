@@ -4,6 +4,7 @@
  */
 import { Hono, type Context as HonoContext } from 'hono';
 import { etag } from 'hono/etag';
+import { INSTALL_PATH } from '../../../shared/protocol/enrolment.ts';
 import {
   AGENT_RELEASE,
   AGENT_BUNDLE as BUNDLE,
@@ -23,9 +24,9 @@ const ADDRESS_LINE = "served_by=''";
 export function installRoutes(agentFile: ReadFile): Hono<Env> {
   const routes = new Hono<Env>();
   const bundle = `/agent/${BUNDLE}`;
-  const script = '/agent/install.sh';
-  for (const path of [script, bundle, `${bundle}.sha256`]) routes.use(path, etag({ generateDigest: sha256 }));
-  routes.get(script, async (c) => {
+  for (const path of [INSTALL_PATH, bundle, `${bundle}.sha256`])
+    routes.use(path, etag({ generateDigest: sha256 }));
+  routes.get(INSTALL_PATH, async (c) => {
     const text = new TextDecoder().decode(await agentFile('install.sh'));
     return file(text.replace(ADDRESS_LINE, `served_by='${originOf(c)}'`), SCRIPT);
   });
@@ -83,7 +84,7 @@ export async function installInstructions(
   const origin = publicUrl ?? originOf(c);
   const checksum = await checksumOf(agentFile);
   const settings = `BERTH_BUNDLE_SHA256=${checksum} BERTH_JOIN_TOKEN=${token}`;
-  const line = origin ? `curl -fsSL ${origin}/agent/install.sh | ${settings} sh` : undefined;
+  const line = origin ? `curl -fsSL ${origin}${INSTALL_PATH} | ${settings} sh` : undefined;
   return { checksum, line, warning: isLoopback(origin) ? onlyHere(origin) : undefined };
 }
 

@@ -56,10 +56,17 @@ onHosts(eitherGroup, (host, { variant }) => {
     await expect(ScriptedAgent.dial(host(), authorization)).rejects.toThrow('401');
   });
 
-  test('P2: a hello with an unsupported version closes with 4426', async () => {
+  test.each<[string, object]>([
+    ['another version', { version: PROTOCOL_VERSION + 1 }],
+    ['another hash', { hash: 'another' }],
+    ['no hash, and nothing else that this version would read', { version: 9, hash: undefined, host: 'one' }],
+  ])('P2: a hello with %s closes with 4426, and states both protocols and the remedy', async (_, changes) => {
     const agent = await dial();
-    agent.send({ ...hello(host()), version: PROTOCOL_VERSION + 1 });
+    agent.send({ ...hello(host()), ...changes } as Up);
     expect(await agent.closed()).toBe(4426);
+    expect(agent.closeReason).toMatch(
+      /the agent speaks protocol .*, the control plane 1-[0-9a-f]{16}: install its agent/,
+    );
   });
 
   test("P2: a hello of another deployment's agent closes with 4404", async () => {

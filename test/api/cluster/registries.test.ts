@@ -235,26 +235,6 @@ onHosts(
       expect(rows).toEqual([]);
     });
 
-    test('P239: an agent of an earlier version is not sent such a start, whose reason names the registry', async () => {
-      const user = await newUser();
-      await set(user, REGISTRY, 'x');
-      const old = await ScriptedAgent.join(host(), { version: 8, facts: { name: 'old', labels: ['old'] } });
-      const plain = await submit(user, 'other.example.org/a', 'old');
-      const sent = () => old.all('start').map(({ assignment }) => assignment.execution);
-      await eventually(() => expect(sent()).toEqual([plain]));
-      const id = await submit(user, `${REGISTRY}/a`, 'old');
-      const text = await eventually(async () => {
-        const explained = await user.get(`${NATIVE}/execution/${id}/explain`);
-        if (!explained.text.includes('too old')) throw new Error(explained.text);
-        return explained.text;
-      });
-      expect(text).toContain(
-        `too old to pull with the credentials for ${REGISTRY}: update it (berth host update old)`,
-      );
-      expect(sent()).toEqual([plain]);
-      await old.close();
-    });
-
     test('W190: the page sets, lists and removes credentials, and never shows a password', async () => {
       const name = `puller${++users}`;
       await addUser(host(), name, PASSWORD, 'user');

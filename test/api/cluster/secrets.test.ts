@@ -377,25 +377,6 @@ onHosts(
       expect(metrics.text).toMatch(/berth_secret_fetches_total\{outcome="excess"\} [1-9]/);
       await greedy.close();
     });
-
-    test("P223: an agent that can't use secrets is not sent the service, whose start has failed for the time being", async () => {
-      const user = await newUser();
-      await set(user, 'A', 'x');
-      const old = await ScriptedAgent.join(host(), { version: 7, facts: { name: 'old', labels: ['old'] } });
-      const labelled = application(service({ environment: [['A', '{secret#A}']], labels: ['old'] }));
-      const reply = await user.post(`${NATIVE}/execution`, { name: 'on an old host', application: labelled });
-      const { execution_id } = reply.json<{ execution_id: number }>();
-      const message = await eventually(async () => {
-        const { text } = await user.get(`${NATIVE}/execution/${execution_id}/explain`);
-        if (!text.includes('too old')) throw new Error(text);
-        return text;
-      });
-      expect(message).toContain(
-        'the agent of host old is too old to use secrets: update it (berth host update old)',
-      );
-      expect(old.all('start')).toEqual([]);
-      await old.close();
-    });
   },
   SETTINGS,
 );

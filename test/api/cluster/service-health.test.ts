@@ -105,31 +105,4 @@ onHosts(hosts, (host) => {
     expect(await refused({ restart: { attempts: 1, window: 9 } })).toContain('at least 10');
     expect(await refused({ restart: {} })).toContain('is missing');
   });
-
-  test('C292: an agent that cannot check health is not sent the service, one that reports none gives it back, and the explanation has the remedy', async () => {
-    const explained = async (id: number) =>
-      (await admin.get(`execution/${id}/explain`)).json<{ waiting_for: string[] }>().waiting_for.join(' ');
-    const tooOld = (name: string) =>
-      `the agent of host ${name} is too old to check the health of services: update it (berth host update ${name})`;
-    const old = await ScriptedAgent.join(host(), { version: 7, facts: { name: 'old', labels: ['old'] } });
-    const id = await api.submit(application({ ...web, labels: ['old'] }));
-    // As agents answer for what they have never started.
-    const stop = await eventually(() => old.all('stop')[0]);
-    if (stop) await old.report(seen.gone(stop));
-    expect(await explained(id)).toContain(tooOld('old'));
-    expect(old.all('start')).toEqual([]);
-    await api.terminate(id);
-    await old.close();
-
-    const agent = await ScriptedAgent.join(host());
-    const other = await api.submit(application(web));
-    const [assigned] = await agent.assigned(other, 1);
-    if (!assigned) throw new Error('no assignment');
-    await agent.report(seen.running(assigned));
-    await agent.released(other);
-    await agent.report(seen.gone(assigned));
-    expect(await explained(other)).toContain('too old to check the health of services: update it');
-    await api.terminate(other);
-    await agent.close();
-  });
 });

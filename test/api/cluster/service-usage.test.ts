@@ -70,14 +70,6 @@ onHosts(hosts, (host) => {
     expect((await read(waiting)).json()).toMatchObject({ start: null, samples: [] });
   });
 
-  test('H610: an agent before version 8 is never asked, and the answer names it and the remedy', async () => {
-    agent = await join({ version: 7 });
-    const reply = await read((await running()).service);
-    expect(reply.status).toBe(503);
-    expect(reply.text).toMatch(/agent of host host\d+ is too old .*Update the agent/);
-    expect(agent.logs).toEqual([]);
-  });
-
   test('H610: a host that is not connected, or that sends something else, is unavailable', async () => {
     agent = await join();
     const one = await running();

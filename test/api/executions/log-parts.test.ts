@@ -116,17 +116,6 @@ onHosts(hosts, (host) => {
     expect(refused.text).toContain('from 1 to 10000');
   });
 
-  test('H502: an agent before version 7 is never asked for a part, and the reader learns why', async () => {
-    agent = await join({ version: 6 });
-    const one = await running();
-    const { text, notes } = await read(open(one, 'follow=false'));
-    expect([text, notes]).toEqual(['', [{ trouble: expect.stringContaining('too old') }]]);
-    expect((await read(open(one, 'tail=3'))).notes).toEqual([
-      { trouble: expect.stringContaining('too old') },
-    ]);
-    expect(agent.logs).toEqual([]);
-  });
-
   test('H502: with follow=false the log of a host that is not connected is not waited for', async () => {
     agent = await join();
     const one = await running();

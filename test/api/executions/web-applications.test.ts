@@ -202,19 +202,6 @@ onHosts(
         expect((await berth.run(['run', file, '--share', 'all'])).err).toContain('users');
         await agent.report(...[one, two].flatMap((of) => [seen.exited(of, 0), seen.gone(of)]));
       });
-
-    test('P291: an agent of an earlier version is not sent what the host must not publish, and the explanation has the remedy', async () => {
-      const old = await ScriptedAgent.join(host(), { version: 8, facts: { name: 'old', labels: ['old'] } });
-      const on = (publish: boolean) =>
-        application(service({ labels: ['old'], ports: [port('Page', 80)], publish }));
-      const plain = await submit(on(true));
-      const id = await submit(on(false));
-      const waits = async () => (await admin.get(`${NATIVE}execution/${id}/explain`)).text;
-      await expect.poll(waits).toContain('too old to leave a port unpublished');
-      expect(await waits()).toContain('update it (berth host update old)');
-      expect(old.all('start').map(({ assignment }) => assignment.execution)).toEqual([plain]);
-      await old.close();
-    });
   },
   {
     ...{ BERTH_APPS_URL: 'https://*.apps.example.org', BERTH_APPS_PATHS: PATHS },

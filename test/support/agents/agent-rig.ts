@@ -135,9 +135,8 @@ export async function agentRig(
   const connected = stayConnected({
     addresses: new Addresses([peer.url]),
     identity,
-    begin: (socket, version) =>
+    begin: (socket) =>
       new ControlPlaneSession(socket, {
-        version,
         agent,
         reporter,
         output,

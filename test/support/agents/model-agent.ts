@@ -10,7 +10,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { decodeDown, encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { HostFacts, Observation, Up } from '../../../shared/protocol/up.ts';
-import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { hostFacts } from '../rigs/core-rig.ts';
 import { eventually } from '../tools/eventually.ts';
 
@@ -53,8 +53,11 @@ export class ModelAgent {
   }
 
   hello(inventory: Observation[] = [], changes: Partial<Extract<Up, { type: 'hello' }>> = {}): void {
-    const version = PROTOCOL_VERSION;
-    this.sendMessage({ type: 'hello', version, deployment: 'test', host: this.facts, inventory, ...changes });
+    const protocol = { version: PROTOCOL_VERSION, hash: PROTOCOL_HASH };
+    this.sendMessage({
+      ...{ type: 'hello', ...protocol, deployment: 'test', host: this.facts, inventory },
+      ...changes,
+    });
   }
 
   /** Sends hello and waits for the sync. */

@@ -13,7 +13,7 @@ import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../../shared/protocol/up.ts';
-import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { Host } from '../hosts/hosts.ts';
 import { eventually } from '../tools/eventually.ts';
 import { type AgentKey, type Claims, enrol, enrolWith, newAgentKey, proofOf } from './enrolment.ts';
@@ -48,6 +48,7 @@ export class ScriptedAgent {
   /** Carries all streams in place of the test, as an agent does. */
   carrier: Pick<Streams, 'receive' | 'chunk'> | undefined;
   closeCode: number | undefined;
+  closeReason = '';
   readonly #socket: WebSocket;
   readonly #allAssignments = new Map<string, Assignment>();
   #sequence = 0;
@@ -60,8 +61,9 @@ export class ScriptedAgent {
       else if (data.toString() === PULSE) this.#answeredPulses += 1;
       else this.#take(decodeDown(data.toString()));
     });
-    socket.on('close', (code) => {
+    socket.on('close', (code, reason) => {
       this.closeCode = code;
+      this.closeReason = reason.toString();
       for (const log of this.logs) log.closed = true;
     });
   }
@@ -269,6 +271,7 @@ export function hello(
   return {
     type: 'hello',
     version: PROTOCOL_VERSION,
+    hash: PROTOCOL_HASH,
     deployment: host.deployment,
     inventory,
     ...rest,

@@ -33,7 +33,6 @@ import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Argument, Db, Row, Statement } from '../../../control-plane/store/db/db.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
-import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { FakeEngine } from '../engines/fake-engine.ts';
 import { noCredentials, noSecrets } from '../fixtures/assignments.ts';
 
@@ -262,7 +261,7 @@ export class MeteredBerth {
       server.receive(data);
     };
     const agentSocket = { send: receive, sendBytes: async (bytes: Uint8Array) => receive(bytes), close };
-    const session = begin(agentSocket, PROTOCOL_VERSION);
+    const session = begin(agentSocket);
     this.#watch();
   }
 

@@ -1,12 +1,15 @@
-/** A control plane and agents of an earlier release, from its package (test/support/releases). */
+/**
+ * A control plane and agents of the release before, from its package. Nothing has been released yet: the
+ * package of this checkout stands for it, with its own protocol or with another.
+ */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { PROTOCOL_HASH } from '../../../shared/protocol/version.ts';
 import { type Program, startProgram } from '../hosts/process.ts';
-
-const ROOT = resolve(import.meta.dirname, '../../..');
+import { scratchFolder } from '../tools/folder.ts';
+import { DIST, TARBALL, thisRelease } from './this-release.ts';
 
 export class EarlierRelease {
   readonly #folder: string;
@@ -15,11 +18,15 @@ export class EarlierRelease {
     this.#folder = folder;
   }
 
-  static async unpack(name: string): Promise<EarlierRelease> {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-earlier-'));
-    const file = join(ROOT, 'test/support/releases', `${name}.tgz`);
-    await promisify(execFile)('tar', ['-xzf', file, '-C', folder, '--strip-components', '1']);
-    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  /** `hash`: of its protocol. */
+  static async unpack(hash = PROTOCOL_HASH): Promise<EarlierRelease> {
+    await thisRelease();
+    const folder = await scratchFolder('berth-earlier-');
+    const args = ['-xzf', join(DIST, TARBALL), '-C', folder, '--strip-components', '1'];
+    await promisify(execFile)('tar', args);
+    const version = join(folder, 'shared/protocol/version.js');
+    const text = await readFile(version, 'utf8');
+    await writeFile(version, text.replaceAll(PROTOCOL_HASH, hash));
     return new EarlierRelease(folder);
   }
 

@@ -8,7 +8,7 @@ import { LogWindows } from '../../../control-plane/core/streams/log-windows.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
-import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { MemorySocket } from '../agents/model-agent.ts';
 import { eventually } from '../tools/eventually.ts';
 import { CoordinatorRig, HOST_ID } from './coordinator-rig.ts';
@@ -160,9 +160,9 @@ export class GatewayAgent {
     this.connection.receive(encode(message));
   }
 
-  hello(name = 'one', inventory: Observation[] = [], { version = PROTOCOL_VERSION } = {}): void {
-    const host = hostFacts(name);
-    this.send({ type: 'hello', version, deployment: 'test', host, inventory });
+  hello(name = 'one', inventory: Observation[] = []): void {
+    const protocol = { version: PROTOCOL_VERSION, hash: PROTOCOL_HASH };
+    this.send({ type: 'hello', ...protocol, deployment: 'test', host: hostFacts(name), inventory });
   }
 
   /** Answers the first open log with output, and ends it. */

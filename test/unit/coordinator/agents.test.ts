@@ -46,8 +46,9 @@ describe('an agent that connects', () => {
     ]);
   });
   test.each([
-    [{ version: 99 }, 4426],
+    [{ version: PROTOCOL_VERSION + 1 }, 4426],
     [{ version: 0 }, 4426],
+    [{ hash: 'another' }, 4426],
     [{ deployment: 'other' }, 4404],
   ])('P2: a hello with %j is refused with %d, and changes nothing', async (changes, code) => {
     const one = rig.agent();

@@ -32,20 +32,11 @@ test('C104: a lease that the agent reports in its hello counts from that hello',
   expect((await row())?.lease_ms).toBe(120_000);
 });
 
-test('C104, P32: an agent of version 1 is granted no lease, and has none', async () => {
-  const agent = rig.agent();
-  agent.hello([], { version: 1 });
-  await eventually(() => agent.socket.all('sync').length > 0);
-  await agent.reportAndWait();
-  expect(agent.socket.all('welcome')[0]).not.toHaveProperty('leaseMs');
-  expect((await row())?.lease_ms).toBeNull();
-});
-
 test('P11, C104: a report of an agent counts no longer after the hello of its successor, even in the same turn', async () => {
   const older = await rig.agent().join();
   await older.reportAndWait();
   const newer = rig.agent();
-  newer.hello([], { version: 1 });
+  newer.hello();
   older.report([]);
   await eventually(() => newer.socket.all('sync').length > 0);
   expect((await row())?.lease_ms).toBeNull();

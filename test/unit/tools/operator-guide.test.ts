@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { readNodeConfig } from '../../../control-plane/config.ts';
-import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { sourceOf, sourcesIn } from '../../support/tools/sources.ts';
 
 const guide = sourceOf('docs/operator-guide.md').text;
@@ -100,9 +99,4 @@ describe('quoted messages', () => {
     });
     expect(missing).toEqual([]);
   });
-});
-
-test('the guide names the versions of the agent protocol that the control plane accepts', () => {
-  const text = guide.replace(/\s+/g, ' ');
-  expect(text).toContain(`agents of protocol versions ${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`);
 });

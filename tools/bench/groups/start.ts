@@ -120,7 +120,8 @@ async function containerOptionsFor(docker: Docker): Promise<Docker.ContainerCrea
     userId: 1,
     fsUid: 1000,
   };
-  const assignment = assignmentOf({ service: 1, generation: 1 }, 'plain0', definition, MemTotal, context);
+  const described = assignmentOf({ service: 1, generation: 1 }, 'plain0', definition, MemTotal, context);
+  const assignment = { ...described, idProof: 'proof', isolation: 'user' as const };
   return containerOptions(assignment, {
     deployment: `${NAME}-plain`,
     host: 'plain',

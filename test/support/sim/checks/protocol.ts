@@ -75,12 +75,13 @@ export class ProtocolCheck implements Tap {
     if (direction !== 'up' || typeof frame !== 'string') return;
     const message = validMessage(frame);
     if (message?.type === 'hello') {
-      this.#leases.greeted(link);
+      this.#leases.greeted(link, message.leaseMs !== undefined);
       this.#starts.greeted(link.hostId, message.inventory, this.#ledger.servicesAt(link.hostId));
-      if (!link.hasLeases) this.#starts.leasesUnknown(link.hostId);
+      if (message.leaseMs === undefined) this.#starts.leasesUnknown(link.hostId);
       this.#stateOf(link).listed = new Set(message.inventory.map(keyOf));
     }
     if (message?.type !== 'report') return;
+    this.#leases.reported(link);
     this.#stateOf(link).reports.push(message);
     this.#contact.arrived(link, message);
     this.#starts.arrived(link.hostId, message.observations);

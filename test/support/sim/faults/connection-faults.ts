@@ -1,5 +1,4 @@
 /** Faults of connections, and of the agents at their ends. */
-import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
 import { atMachine, DAY_MS, type Fault, HOUR_MS, impairment, jump, SECOND_MS, temporary } from './fault.ts';
 import type { FaultName } from './fault-names.ts';
 import { sendForgeries } from './hostile-agent.ts';
@@ -82,19 +81,12 @@ export const connectionFaults = {
   'agent stopped': atMachine((machine) => machine.stopAgent()),
   'second agent on a machine': atMachine((machine) => machine.startAgent()),
   // The earlier agent reports while the hello of its successor is being committed.
-  'agent superseded by another protocol version': impairment(
-    SECOND_MS,
-    60 * SECOND_MS,
-    (machine, simulation) => {
-      simulation.faults.slowDatabase(10 * SECOND_MS, 3 * SECOND_MS);
-      machine.versionOffset = OLDEST_PROTOCOL_VERSION - PROTOCOL_VERSION;
-      machine.startAgent();
-      return () => {
-        machine.versionOffset = 0;
-        machine.killAgents();
-      };
-    },
-  ),
+  'agent superseded during a slow commit': impairment(SECOND_MS, 60 * SECOND_MS, (machine, { faults }) => {
+    faults.slowDatabase(10 * SECOND_MS, 3 * SECOND_MS);
+    machine.loseLease();
+    machine.startAgent();
+    return () => machine.killAgents();
+  }),
   // Such a start often ends between the agent's hello and the sync.
   'start fails during a reconnect': atMachine((machine, simulation) => {
     machine.engine.onNextStart = () => {
@@ -106,13 +98,17 @@ export const connectionFaults = {
       return { afterMs, kind: world.pick(['temporary', 'permanent']) };
     };
   }),
-  'agent with another protocol version': impairment(1, 60 * SECOND_MS, (machine, { world }) => {
-    machine.versionOffset = world.pick([OLDEST_PROTOCOL_VERSION - PROTOCOL_VERSION, 1]);
+  'agent with another protocol': impairment(1, 60 * SECOND_MS, (machine) => {
+    machine.isForeign = true;
     machine.killAgents();
     return () => {
-      machine.versionOffset = 0;
+      machine.isForeign = false;
       machine.killAgents();
     };
+  }),
+  'agent without the record of its lease': atMachine((machine) => {
+    machine.loseLease();
+    machine.killAgents();
   }),
   'clock of an agent jumps': (simulation) => {
     const { agent } = simulation.world.pick(simulation.machines);

@@ -54,8 +54,8 @@ export class Machine {
   readonly engine: SimEngine;
   readonly disk: Disk;
   readonly route = new Route();
-  /** Protocol version of the next agent to start, relative to the current version. */
-  versionOffset = 0;
+  /** Whether the next agent to start speaks another protocol. */
+  isForeign = false;
   powered = true;
   /** When the lease of its agent expired, until a control plane welcomes the agent. */
   lapsedMs: number | null = null;
@@ -112,7 +112,7 @@ export class Machine {
     this.#restartLater();
   }
 
-  /** Records that the engine or disk was impaired, or that an agent without leases ran. */
+  /** Records that the engine or disk was impaired. */
   markImpaired(): void {
     this.#impairedUntilMs = this.#world.nowMs + IMPAIRMENT_MS;
   }
@@ -120,9 +120,14 @@ export class Machine {
   /** True if the agent may have been unable to stop its containers when its lease expired. */
   get isImpaired(): boolean {
     const { nowMs } = this.#world;
-    const { engine, disk, versionOffset } = this;
-    const isImpaired = !engine.isHealthy || disk.full || versionOffset !== 0;
+    const { engine, disk } = this;
+    const isImpaired = !engine.isHealthy || disk.full;
     return isImpaired || nowMs < Math.max(this.#impairedUntilMs, this.twoAgentsUntilMs);
+  }
+
+  /** An agent that starts from now on knows of no lease. */
+  loseLease(): void {
+    this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
   }
 
   startAgent(): void {
@@ -135,9 +140,8 @@ export class Machine {
     const running = { process, hostId, stop };
     if (this.#agents.length > 0) this.#options.duplicated(this);
     this.#agents.push(running);
-    const version = this.versionOffset;
-    if (version < 0) this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
-    dialling.set(process, (socket) => network.dial(socket, this.#dialler(process, version, hostId)));
+    const { isForeign } = this;
+    dialling.set(process, (socket) => network.dial(socket, this.#dialler(process, isForeign, hostId)));
     world.note(`${process.name} starts`);
     const ended = world.enter(process, () =>
       serveAgent(this.#config, {
@@ -175,7 +179,7 @@ export class Machine {
     const { network } = this.#options;
     const process = new Process(`${this.name}/second-connection`);
     const socket = this.#world.enter(process, () => {
-      dialling.set(process, (dialled) => network.dial(dialled, this.#dialler(process, 0, this.hostId)));
+      dialling.set(process, (dialled) => network.dial(dialled, this.#dialler(process, false, this.hostId)));
       return new WebSocket('ws://control-plane', {});
     });
     socket.on('error', () => {});
@@ -238,8 +242,8 @@ export class Machine {
     else this.#restartLater();
   }
 
-  #dialler(process: Process, version: number, hostId: number): Dialler {
-    return { machine: this.name, hostId, process, route: this.route, version };
+  #dialler(process: Process, isForeign: boolean, hostId: number): Dialler {
+    return { machine: this.name, hostId, process, route: this.route, isForeign };
   }
 
   #gone(running: Running, silently: boolean): void {

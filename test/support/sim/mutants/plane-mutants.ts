@@ -98,7 +98,7 @@ export const planeMutants: readonly Mutant[] = [
     file: agents,
     from: 'if (!host || this.#sessions.get(host.id) !== session || this.#joining.has(host.id)) return;',
     to: 'if (!host) return;',
-    faults: ['agent superseded by another protocol version'],
+    faults: ['agent superseded during a slow commit'],
   },
   {
     name: 'never clear the sessions that received a sync',
@@ -320,7 +320,7 @@ export const planeMutants: readonly Mutant[] = [
     file: agents,
     from: '        host.leaseMs = confirmedLeaseMs(session.leaseMs, hello.leaseMs);\n',
     to: '',
-    faults: ['agent with another protocol version'],
+    faults: ['agent without the record of its lease'],
   },
   {
     name: 'count the silence of a host from before the state was read',

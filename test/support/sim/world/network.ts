@@ -5,7 +5,7 @@
 import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { decodeUp, encode } from '../../../../shared/protocol/codec.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
-import { downAs, upAs } from '../machine/version-skew.ts';
+import type { Up } from '../../../../shared/protocol/up.ts';
 import type { WebSocket } from '../machine/ws.ts';
 import type { RelayCheck } from '../plane/relay-check.ts';
 import { Pipe, type Route } from './pipe.ts';
@@ -41,8 +41,8 @@ export interface Dialler {
   hostId: number;
   process: Process;
   route: Route;
-  /** Protocol version that the agent uses, relative to the control plane's. */
-  version: number;
+  /** Whether the agent speaks another protocol. */
+  isForeign: boolean;
 }
 
 /** Observes frames and never changes them. */
@@ -143,7 +143,7 @@ export class Link {
   pulsedMs: number | null = null;
   readonly #network: Network;
   readonly #socket: WebSocket;
-  readonly #version: number;
+  readonly #isForeign: boolean;
   readonly #accept: (accepted: Accepted) => void;
   #connection: AgentConnection | undefined;
   #framesToCut: number | null;
@@ -155,7 +155,7 @@ export class Link {
   #isDropping = false;
   readonly #pipes: Record<Direction, Pipe>;
 
-  constructor(network: Network, { socket, machine, hostId, process, route, server, version }: Ends) {
+  constructor(network: Network, { socket, machine, hostId, process, route, server, isForeign }: Ends) {
     this.machine = machine;
     this.hostId = hostId;
     this.process = process;
@@ -168,7 +168,7 @@ export class Link {
       down: new Pipe(network.world, route, process),
     };
     this.#socket = socket;
-    this.#version = version;
+    this.#isForeign = isForeign;
     this.number = network.world.counts.get('connection') ?? 0;
     network.world.count('connection');
     this.#framesToCut = route.framesToCut;
@@ -182,11 +182,6 @@ export class Link {
   /** True if there is another control plane. */
   get hasRival(): boolean {
     return Math.max(this.#network.servers.length, this.#network.coordinators) > 1;
-  }
-
-  /** True if the agent's version of the protocol has leases. */
-  get hasLeases(): boolean {
-    return this.#version >= 0;
   }
 
   open(): void {
@@ -350,10 +345,10 @@ export class Link {
     if (this.#isDropping) return;
     if (direction === 'up') {
       if (!this.#connection || this.#connection.isClosed) return;
-      this.#receive(this.#falsified(upAs(this.#version, frame)), frame);
+      this.#receive(this.#falsified(this.#isForeign ? foreign(frame) : frame), frame);
     } else if (this.#socket.readyState > 0 && this.#socket.readyState < 3) {
       tap.arrived(this, direction, frame);
-      this.#socket.emit('message', Buffer.from(downAs(this.#version, frame)), typeof frame !== 'string');
+      this.#socket.emit('message', Buffer.from(frame), typeof frame !== 'string');
     }
   }
 
@@ -412,4 +407,11 @@ function sessionMessageIn(frame: Frame): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A hello as an agent of another checkout sends it. */
+function foreign(frame: Frame): Frame {
+  if (typeof frame !== 'string') return frame;
+  const message = JSON.parse(frame) as Up;
+  return message.type === 'hello' ? JSON.stringify({ ...message, hash: 'another' }) : frame;
 }

@@ -5,7 +5,7 @@ import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
-import { OLDEST_SPOKEN_VERSION, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
+import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
@@ -23,35 +23,27 @@ describe('connecting', () => {
     const connection = await machine.rig.peer.connection();
     expect(connection).toMatchObject({ path: '/agent/v1/connect', authorization: 'Bearer secret' });
   });
-  test('P2: hello is the first message, with version, deployment and host', async () => {
+  test('P2: hello is the first message, with version, hash, deployment and host', async () => {
     const connection = await machine.rig.peer.connection();
     expect(await connection.hello()).toMatchObject({
       version: PROTOCOL_VERSION,
+      hash: PROTOCOL_HASH,
       deployment: 'test',
       host: { name: 'node1' },
       inventory: [],
     });
   });
-  test('P204: a hello that is refused for its version is followed by one of the version before', async () => {
+  test('P2: an agent of another protocol is told how to install that of the control plane, and tries again while its containers run', async () => {
     const first = await machine.rig.peer.connection();
-    expect((await first.hello()).version).toBe(PROTOCOL_VERSION);
-    first.close(closeCodes.version.code);
+    first.welcome([assignment()]);
+    await first.reported(1, 'running');
+    first.close(closeCodes.version.code, 'another protocol');
     const second = await machine.rig.peer.connection(2);
-    expect((await second.hello()).version).toBe(PROTOCOL_VERSION - 1);
-    second.welcome([assignment()]);
-    await second.reported(1, 'running');
-    second.close(closeCodes.resync.code);
+    second.close(closeCodes.version.code, 'another protocol');
     const third = await machine.rig.peer.connection(3);
-    expect((await third.hello()).version).toBe(PROTOCOL_VERSION);
-  });
-  test('P204: an agent that no version fits pauses, and goes on trying', async () => {
-    for (let nth = 1; nth <= PROTOCOL_VERSION - OLDEST_SPOKEN_VERSION + 2; nth += 1) {
-      const connection = await machine.rig.peer.connection(nth);
-      await connection.hello();
-      connection.close(closeCodes.version.code);
-    }
-    const waits = machine.rig.log.flatMap((line) => /"waitMs":(\d+)/.exec(line)?.[1] ?? []);
-    expect(waits.map((wait) => wait === '0')).toContain(false);
+    expect((await third.hello()).inventory).toMatchObject([{ service: 1, state: 'running' }]);
+    const lines = machine.rig.log.filter((line) => line.includes('connection.closed'));
+    expect(lines[0]).toMatch(/another protocol: curl -fsSL http:.*\/agent\/install\.sh \| sh/);
   });
   test('P2: hello lists every container of the deployment', async () => {
     const first = await machine.rig.peer.connection();

@@ -63,16 +63,6 @@ test('P144: a proof is read from the label if the data folder was lost', async (
   rmSync(`${machine.folder}/data`, { recursive: true });
   expect((await (await begin()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
 });
-test('P144: a container from before gets its proof with the next sync', async () => {
-  const first = await begin();
-  first.welcome([assignment({ service: 9, execution: 5 })]);
-  await first.reported(9, 'running');
-  const second = await restart();
-  expect((await second.hello()).idProofs).toEqual([]);
-  second.welcome([assignment(ids(9, 5, 'nine'))]);
-  await second.reported(9, 'running');
-  expect((await (await restart()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
-});
 test('P144: a container without a proof counts as seen, and has none in hello', () => {
   const containers = [
     { service: 3, execution: 2, idProof: 'three' },

@@ -30,7 +30,7 @@ const REQUEUED_MS = LOST_MS + LEASE_MARGIN_MS;
 function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
   const rig = new CoreRig({ hostLossPolicy });
   const hosts = ['one', 'two', 'three'].map((name) => rig.hello(hostFacts(name, { cores: 0.2 })));
-  for (const host of hosts) confirmLease(rig.cluster, host, leaseFor(rig.cluster, 2));
+  for (const host of hosts) confirmLease(rig.cluster, host, leaseFor(rig.cluster));
   const execution = rig.submit(
     application(service({ total_count: 3, essential_count: 2, startup_order: 0 })),
   );
@@ -149,8 +149,7 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
   });
   test('C104: a lease counts once it is confirmed; until then the longer of two leases counts', () => {
     const { cluster } = new CoreRig({ hostLossPolicy: 'requeue' });
-    expect(leaseFor(cluster, 1)).toBeNull();
-    expect(leaseFor(cluster, 2)).toBe(LOST_MS);
+    expect(leaseFor(cluster)).toBe(LOST_MS);
     expect(confirmedLeaseMs(LOST_MS, undefined)).toBeNull();
     expect(confirmedLeaseMs(LOST_MS, 300_000)).toBe(300_000);
     expect(confirmedLeaseMs(null, 300_000)).toBeNull();

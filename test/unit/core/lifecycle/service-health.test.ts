@@ -131,16 +131,6 @@ test('C291: an explanation has what the last check found, and why a service is r
   );
 });
 
-test('C292: a host whose agent cannot check health gives the execution back, and the explanation names the remedy', () => {
-  const { rig, execution } = startingRig(pair);
-  rig.see(named(execution, 'side0'), running);
-  rig.see(named(execution, 'side0'), gone);
-  expect(execution.status).toBe('queued');
-  expect(explain(rig.cluster, execution, rig.nowMs).waitingFor).toContain(
-    '1 start failed (service side0: the agent of host one is too old to check the health of services: update it (berth host update one)); the next attempt is in 1 s.',
-  );
-});
-
 test('C288: a service that is never healthy ends with its execution, when a user terminates that or its time is over', () => {
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');

@@ -8,7 +8,7 @@ export class LeaseCheck {
   readonly #ledger: Ledger;
   /**
    * By host: the connection that was welcomed last, and those with a hello that arrived later. Value: whether
-   * the agent supports leases.
+   * the agent keeps a lease.
    */
   readonly #greeted = new Map<number, Map<Link, boolean>>();
   /** The lease of each welcome. */
@@ -19,8 +19,15 @@ export class LeaseCheck {
     this.#ledger = ledger;
   }
 
-  greeted(link: Link): void {
-    this.#greetedAt(link.hostId).set(link, link.hasLeases);
+  /** `keeps`: by the hello. */
+  greeted(link: Link, keeps: boolean): void {
+    this.#greetedAt(link.hostId).set(link, keeps);
+  }
+
+  /** An agent that reports has received its welcome. */
+  reported(link: Link): void {
+    const greeted = this.#greetedAt(link.hostId);
+    if (greeted.has(link) && this.#granted.get(link) !== undefined) greeted.set(link, true);
   }
 
   /** A welcome supersedes every hello that arrived before that of its connection. */
@@ -41,7 +48,7 @@ export class LeaseCheck {
   hostChanged(id: number, leaseMs: unknown): void {
     const greeted = this.#greeted.get(id);
     if ((leaseMs ?? null) === null || !greeted || [...greeted.values()].includes(true)) return;
-    this.#world.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent does not support leases`);
+    this.#world.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent keeps none`);
   }
 
   /** A report after the welcome confirms its lease. Another control plane may have changed the row since. */
@@ -49,7 +56,7 @@ export class LeaseCheck {
     const host = this.#ledger.hosts.get(link.hostId);
     const granted = this.#granted.get(link) ?? null;
     const isLatest = [...this.#greetedAt(link.hostId).keys()].at(-1) === link;
-    if (!isLatest || link.hasRival || !link.hasLeases || !host || host.removed_ms !== null) return;
+    if (!isLatest || link.hasRival || !host || host.removed_ms !== null) return;
     if (host.lease_ms !== granted)
       this.#world.violate(
         `${link.name}: a report is acknowledged, but host ${link.hostId} has the lease ${host.lease_ms}, not ${granted}`,
