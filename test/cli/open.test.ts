@@ -60,7 +60,8 @@ onHosts(setups, (host) => {
     const files = await berth.onTerminal(['open', String(id), 'Files']);
     expect(files.out).toContain('Only URLs of HTTP are opened.');
     expect((await berth.onTerminal(['open', String(id), 'Page'])).out).toBe('http://192.0.2.7:30084/\r\n');
-    const opened = () => readFile(join(home, 'opened'), 'utf8');
+    // The file is there before its line is.
+    const opened = async () => (await readFile(join(home, 'opened'), 'utf8')) || undefined;
     expect(await eventually(opened)).toBe('http://192.0.2.7:30084/\n');
   });
 

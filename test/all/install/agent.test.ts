@@ -122,10 +122,12 @@ describe('one machine, from the installation to the removal', () => {
   });
 
   test('H264: a failed update leaves the existing installation unchanged', async () => {
-    const all = () => Promise.all(INSTALLED.map((path) => machine.read(path)));
+    const all = async () => [
+      await machine.files(),
+      await Promise.all(INSTALLED.map((path) => machine.read(path))),
+    ];
     const before = await all();
     expect((await machine.run([], { DOCKER_HOST: 'unix:///nowhere/docker.sock' })).code).toBe(1);
-    expect(await machine.files()).toEqual(INSTALLED);
     expect(await all()).toEqual(before);
   });
 
@@ -144,13 +146,16 @@ describe('one machine, from the installation to the removal', () => {
     await endAgent(agent);
   });
 
-  test('H267: uninstall leaves the key, with which the host returns without a token', async () => {
+  test('H267: uninstall leaves the key, with which the host returns without a token, and the output of containers', async () => {
     // The name in the key takes precedence.
     const settings = (await settingsFile()).replace(/^BERTH_AGENT_NAME=.*\n/m, '');
     await writeFile(join(machine.root, INSTALLED[0] ?? ''), settings);
+    const kept = (await machine.files()).filter((path) => path.startsWith('/var/lib/'));
+    expect(kept).toContain(INSTALLED[4]);
+    expect(kept.some((path) => path.endsWith('.log'))).toBe(true);
     const removed = await machine.run(['uninstall']);
     expect([removed.code, removed.output]).toEqual([0, removed.output]);
-    expect(await machine.files()).toEqual(INSTALLED.slice(4));
+    expect(await machine.files()).toEqual(kept);
     expect(removed.output).toContain(`deleted at ${berth.url}: DELETE /api/0.7/host/`);
     expect(removed.output).toMatch(
       /label=berth\.deployment=e2e-install --filter label=berth\.host=installed\d+/,
@@ -165,6 +170,7 @@ describe('one machine, from the installation to the removal', () => {
     expect(await readFile(copy, 'utf8')).toContain(`served_by='${berth.url}'`);
     await run('sh', [copy, 'uninstall', '--purge'], { env: { ...process.env, BERTH_ROOT: machine.root } });
     expect(await machine.files()).toEqual(['/opt/another', '/var/lib/berth/by hand']);
+    await rm(join(machine.root, 'var/lib/berth'), { recursive: true });
     expect(await machine.run(['uninstall'])).toEqual({ code: 0, output: 'No agent is installed here.\n' });
   });
 });

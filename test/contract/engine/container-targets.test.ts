@@ -107,7 +107,9 @@ describe('a command', () => {
     const words = ['sh', '-c', '(trap "" HUP; setsid sleep 501) & (sleep 502; true) & echo up; wait'];
     const target = await connect(container, exec(words));
     for await (const _ of target.output) break;
-    expect((await commandsIn(container)).join()).toMatch(/sleep 501.*sleep 502|sleep 502.*sleep 501/);
+    await eventually(async () =>
+      expect((await commandsIn(container)).join()).toMatch(/sleep 501.*sleep 502|sleep 502.*sleep 501/),
+    );
     target.destroy();
     await eventually(async () => expect((await commandsIn(container)).join()).not.toMatch(/sleep 50/));
     expect(await engine().inspect(container.id)).toMatchObject({ state: 'running' });
@@ -145,10 +147,13 @@ describe('a command', () => {
     const refused = expect(iterator.next().then(() => target.exitCode())).rejects.toThrow(
       'the service has ended',
     );
-    const lines = await commandsIn(container);
     const { State } = await docker.getContainer(container.id).inspect();
-    const pids = await processesOf({ id: container.id, pid: State.Pid });
-    process.kill(Number(pids[lines.indexOf('sleep 505')]), 'SIGKILL');
+    // The shell becomes the command after its line.
+    const pid = await eventually(async () => {
+      const lines = await commandsIn(container);
+      return (await processesOf({ id: container.id, pid: State.Pid }))[lines.indexOf('sleep 505')];
+    });
+    process.kill(Number(pid), 'SIGKILL');
     await docker.getContainer(container.id).kill();
     await refused;
   });

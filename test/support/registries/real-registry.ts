@@ -163,6 +163,11 @@ export class Door {
     return new Door(server, port);
   }
 
+  /** Whether an answer has stopped. Descriptions of images are too short for that. */
+  get holds(): boolean {
+    return this.#waiting.size > 0;
+  }
+
   hold(): void {
     this.held = true;
   }

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
 import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
 import { seenIds } from '../../../../agent/services/seen-ids.ts';
@@ -7,6 +7,7 @@ import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 let machine: AgentMachine;
 
@@ -107,4 +108,13 @@ test('P143: a proof that cannot be stored does not prevent the start', () => {
   const store = new StoredIds('/dev/null/logs', []);
   store.keep(ids(1, 1, 'one'));
   expect(store.proven).toEqual([proven(1, 1, 'one')]);
+});
+test('P144: a proof that is given again stays, and one of another database takes its place', async () => {
+  const folder = await scratchFolder('berth-ids-');
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const stored = new StoredIds(folder, []);
+  for (const { idProof, execution } of [ids(9, 5, 'nine'), ids(9, 5, 'nine'), ids(9, 6, 'other')]) {
+    stored.keep({ service: 9, execution, idProof });
+    expect(readdirSync(`${folder}/9`)).toEqual([`${execution}.${idProof}.ids`]);
+  }
 });
