@@ -1,5 +1,4 @@
 /** Databases of schema 28, the last before the baseline, and older ones. */
-import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
@@ -8,8 +7,8 @@ import { loadIdKey } from '../../../control-plane/store/schema/id-sequences.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
 import { databaseKinds, emptyDatabase } from '../../support/hosts/databases.ts';
+import { fillAsSchema28 } from '../../support/hosts/schema-28.ts';
 
-const FIXTURE = new URL('../../support/fixtures/schema-28.sql', import.meta.url);
 const LAST = migrations.at(-1)?.version;
 
 const namesOf = (rows: readonly { name?: unknown }[]) => rows.map(({ name }) => String(name));
@@ -61,9 +60,7 @@ describe.each(databaseKinds)('on %s', (kind) => {
   beforeEach(async () => {
     backups = 0;
     db = await database(kind);
-    const lines = (await readFile(FIXTURE, 'utf8')).split('\n');
-    const statements = lines.filter((line) => line !== '' && !line.startsWith('--'));
-    await db.batch(statements.map((sql) => ({ sql, args: [] })));
+    await fillAsSchema28(db);
   });
 
   test('H507: a database of schema 28 gets the schema of a new one, once, after a copy, and keeps its rows', async () => {
