@@ -1,7 +1,7 @@
 /** A Berth of the release before, which is upgraded while its containers run. */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { RestClient } from '../../support/clients/rest-client.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { removeDeployment } from '../../support/engines/leftovers.ts';
@@ -9,11 +9,16 @@ import { application, script } from '../../support/fixtures/descriptions.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
 import { EarlierRelease } from '../../support/releases/earlier-release.ts';
+import { thisRelease } from '../../support/releases/this-release.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
 const PASSWORD = 'secret words';
 const HOST = 'upgraded';
 const COUNTING = 'i=0; while true; do echo $i; i=$((i+1)); sleep 0.02; done';
+
+beforeAll(async () => {
+  await thisRelease();
+});
 
 test('P205: control plane and agents of a release with the same protocol are upgraded one after the other, the containers run on, and logs have no gap', {
   timeout: 120_000,
@@ -30,7 +35,7 @@ test('P2, P205: an agent of another protocol is refused with the install command
   const berth = await upgradeControlPlane('e2e-upgrade-protocol', await earlierRelease('0123456789abcdef'));
   const url = berth.env.BERTH_URL;
   await berth.agent.waitFor(
-    new RegExp(`connection\\.closed .*4426.*protocol 1-0123456789abcdef.*${url}/agent/install\\.sh`),
+    new RegExp(`connection\\.closed.*4426.*protocol 1-0123456789abcdef.*${url}/agent/install\\.sh`),
   );
   expect(await containersOf(berth.deployment, berth.counting.id)).toEqual(berth.counting.containers);
   await upgradeAgent(berth);
