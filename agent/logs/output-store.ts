@@ -190,12 +190,14 @@ export class OutputStore {
     const stored = await files.openIfThere(this.#path(key, 'log'));
     if (stored) return stored;
     for (const preservation of this.#preservations.values()) {
-      if (keyOf(preservation.key) === keyOf(key) && preservation.by === 'handle' && !preservation.copied) {
-        // Its name may be gone by now. If it was copied and closed meanwhile, the log is there.
-        return (await files.reopen(preservation.source)) ?? files.openIfThere(this.#path(key, 'log'));
-      }
+      if (keyOf(preservation.key) !== keyOf(key) || preservation.by !== 'handle' || preservation.copied)
+        continue;
+      // Its name may be gone by now.
+      const source = await files.reopen(preservation.source);
+      if (source) return source;
     }
-    return undefined;
+    // If the source was copied and closed meanwhile, the log is there.
+    return files.openIfThere(this.#path(key, 'log'));
   }
 
   /** Removes the oldest output of each service that exceeds its limit, one service at a time (P121). */

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { Exec, StreamSignal, TerminalSize } from '../../../shared/streams/targets.ts';
-import { wrapErrors } from '../docker-error.ts';
+import { statusOf, wrapErrors } from '../docker-error.ts';
 import { endCommand, isAlive, signalCommand } from '../processes/command-processes.ts';
 import type { Running } from '../processes/container-processes.ts';
 import type { BegunCommands } from './begun-commands.ts';
@@ -83,7 +83,7 @@ class Command implements Target {
   /** Throws if the command has ended with its container. */
   async exitCode(): Promise<number> {
     for (let look = 0; look < EXIT_LOOKS; look += 1) {
-      const { Running, ExitCode } = await wrapErrors(this.#exec.inspect());
+      const { Running, ExitCode } = await this.#inspect();
       if (!Running && ExitCode !== null) {
         this.#hasEnded = true;
         this.#ended();
@@ -93,6 +93,15 @@ class Command implements Target {
       await delay(LOOK_MS);
     }
     throw new Error('the engine lost its connection to the command');
+  }
+
+  /** The engine forgets the commands of a container that has ended: they were killed with it. */
+  #inspect(): Promise<Pick<Docker.ExecInspectInfo, 'Running' | 'ExitCode'>> {
+    const inspected = this.#exec.inspect().catch(async (error: unknown) => {
+      if (statusOf(error) !== 404 || !(await this.#hasContainerEnded(KILLED))) throw error;
+      return { Running: false, ExitCode: KILLED };
+    });
+    return wrapErrors(inspected);
   }
 
   /**

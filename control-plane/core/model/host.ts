@@ -160,7 +160,8 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   lastContactMs: nowMs,
   heardMs: nowMs,
   lost: false,
-  silentSinceMs: null,
+  // Recorded, since a coordinator that does not know of it would begin the silence anew.
+  silentSinceMs: nowMs,
   leaseMs: null,
   ...unknownFacts,
   ...unreserved,

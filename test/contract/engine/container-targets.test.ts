@@ -139,6 +139,13 @@ describe('a command', () => {
     await docker.getContainer(container.id).kill();
     await refused;
   });
+  test('P257: a command whose container is gone has ended with it', async () => {
+    const container = await service();
+    const target = await connect(container, exec(['sleep', '506']));
+    await docker.getContainer(container.id).remove({ force: true });
+    await outputOf(target);
+    await expect(target.exitCode()).rejects.toThrow('the service has ended');
+  });
   test('P257: a command that is killed shortly before its container ends with it', async () => {
     const container = await service();
     const target = await connect(container, exec(['sh', '-c', 'echo up; exec sleep 505']));

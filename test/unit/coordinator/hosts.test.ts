@@ -129,3 +129,13 @@ test('P19: a proof admits one connection, and a host may make a thousand in two 
   rig.clock.pass(91_000);
   expect([admitted('a'), admitted('c')]).toEqual([true, true]);
 });
+
+test('C105: the silence of a host that has never connected is recorded from its registration on', async () => {
+  rig.clock.pass(7);
+  const registeredMs = rig.clock.nowMs();
+  const id = await rig.coordinator.registerHost(registration({ tokenHash: 't2' }));
+  rig.clock.pass(1_000);
+  expect(await rig.memory.query('SELECT silent_since_ms FROM hosts WHERE id = ?', [id])).toEqual([
+    { silent_since_ms: registeredMs },
+  ]);
+});

@@ -92,6 +92,21 @@ describe('the timestamps format', () => {
   });
 });
 
+describe('the room in an output', () => {
+  const decoded = (one: OutputRecord, bytes: number, format: LogFormat) => {
+    const { written, full } = new RecordDecoder(format, NO_SOURCE).decode(stored(one), Buffer.alloc(bytes));
+    return { written, full };
+  };
+  test.each<[string, OutputRecord, LogFormat, number]>([
+    ['a line and its newline', record('abc'), 'raw', 4],
+    ['a piece of a line', record('abc', { partial: true }), 'raw', 3],
+    ['a line with its time', record('abc'), 'timestamps', 24],
+  ])('P10: %s is decoded if it just fits, and nothing of it with one byte less', (_, one, format, bytes) => {
+    expect(decoded(one, bytes, format)).toEqual({ written: bytes, full: false });
+    expect(decoded(one, bytes - 1, format)).toEqual({ written: 0, full: true });
+  });
+});
+
 describe('a file that grows', () => {
   const records = fc.array(
     fc.record({
