@@ -577,7 +577,8 @@ export type Service = {
 /** A service definition: one or more containers of the same kind. */
 export type ServiceDescription = {
   /**
-   * Letters, digits and inner "-". Unique in the application. Instances are named <name>0, <name>1 and so on.
+   * Letters, digits and inner "-". Unique in the application, upper and lower case being the same. Instances
+   * are named <name>0, <name>1 and so on.
    */
   name: string;
   /** The container image, as the engine of the host knows it or can pull it. Without spaces. */

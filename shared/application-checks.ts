@@ -76,10 +76,11 @@ const ANY_INSTANCE: Instances = { has: () => true };
 
 /**
  * Names of services must be unique, and so must the names of all instances: 11 instances of `web` include
- * `web10`, which is also an instance of `web1` (API-12). Returns the instances.
+ * `web10`, which is also an instance of `web1` (API-12). DNS ignores the case of letters. Returns the
+ * instances.
  */
 function nameProblems(services: readonly CheckedService[], found: Findings): Instances {
-  const groups = new Map<string, number>();
+  const groups = new Map<string, { name: string; at: number }>();
   const instances = new InstanceNames();
   let complete = true;
   for (const { at, fields } of services) {
@@ -87,12 +88,14 @@ function nameProblems(services: readonly CheckedService[], found: Findings): Ins
     complete &&= name !== undefined && count !== undefined && essential <= count;
     if (name === undefined) continue;
     const path = ['services', at, 'name'];
-    const earlier = groups.get(name);
-    if (earlier !== undefined) {
-      found.add(path, `is also the name of service ${earlier}`);
+    const folded = name.toLowerCase();
+    const earlier = groups.get(folded);
+    if (earlier) {
+      const reason = earlier.name === name ? '' : ': DNS does not tell upper and lower case apart';
+      found.add(path, `is also the name of service ${earlier.at}${reason}`);
       continue;
     }
-    groups.set(name, at);
+    groups.set(folded, { name, at });
     if (count === undefined) continue;
     const taken = instances.collisionOf(name, count);
     if (taken) {

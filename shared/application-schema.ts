@@ -126,7 +126,7 @@ const environmentSchema = described(
 export const serviceSchema = z.strictObject({
   name: described(
     z.string().min(3).max(16).regex(DNS_LABEL, 'must be letters, digits and inner "-" (a DNS label)'),
-    'Letters, digits and inner "-". Unique in the application. Instances are named <name>0, <name>1 and so on.',
+    'Letters, digits and inner "-". Unique in the application, upper and lower case being the same. Instances are named <name>0, <name>1 and so on.',
   ),
   image: described(
     text.regex(/^\S+$/, 'must be an image name without spaces'),
