@@ -581,7 +581,10 @@ export type ServiceDescription = {
    * are named <name>0, <name>1 and so on.
    */
   name: string;
-  /** The container image, as the engine of the host knows it or can pull it. Without spaces. */
+  /**
+   * The container image, as the engine of the host knows it or can pull it: a name in lower case, perhaps
+   * with a registry before it and a tag or digest after it.
+   */
   image: string;
   /**
    * Whether the execution ends when an instance of this service exits. At least one service must be a

@@ -4,6 +4,7 @@
  * change.
  */
 import * as z from 'zod';
+import { IMAGE_REFERENCE, IMAGE_REFERENCE_PROBLEM } from './image-reference.ts';
 import { described, healthSchema, portSchema, restartSchema, text } from './schema-parts.ts';
 
 export const APPLICATION_FORMAT_VERSION = 3;
@@ -129,8 +130,9 @@ export const serviceSchema = z.strictObject({
     'Letters, digits and inner "-". Unique in the application, upper and lower case being the same. Instances are named <name>0, <name>1 and so on.',
   ),
   image: described(
-    text.regex(/^\S+$/, 'must be an image name without spaces'),
-    'The container image, as the engine of the host knows it or can pull it. Without spaces.',
+    z.string().regex(IMAGE_REFERENCE, IMAGE_REFERENCE_PROBLEM),
+    'The container image, as the engine of the host knows it or can pull it: a name in lower case, ' +
+      'perhaps with a registry before it and a tag or digest after it.',
   ),
   monitor: described(
     z.boolean(),

@@ -127,6 +127,17 @@ test('L77: without essential_count of its own, all instances of x-berth are esse
   expect(mainOf('x-berth: {total_count: 4}')).toMatchObject({ total_count: 4, essential_count: 4 });
 });
 
+test('L72, H736, H737: names that differ only in case, and a wrong image, have their places', () => {
+  expect(problemsOf('services: {web: {image: i}, Web: {image: "http://x/y"}}')).toEqual([
+    expect.stringMatching(
+      /^1:35 services.Web.image is \/services\/1\/image of the description, which must be an image name/,
+    ),
+    expect.stringMatching(
+      /^1:29 services.Web is \/services\/1\/name of the description, which is also the name of service 0/,
+    ),
+  ]);
+});
+
 describe('L79: references', () => {
   const known: Variables = {
     ...{ user_name: 'u', execution_id: '1', execution_name: 'n', deployment_name: 'd' },
