@@ -627,6 +627,8 @@ export type ServiceDescription = {
     };
     /** Size of /dev/shm in bytes. Null or absent: the engine's default. */
     shm?: number | null | undefined;
+    /** The same in descriptions of other platforms. "shm" wins; 0 has no effect. */
+    shm_size?: number | undefined;
   };
   /** Environment variables, each as ["NAME", "value"]. A value may refer to variables such as {user_name}. */
   environment: Array<[string, string]>;
@@ -661,8 +663,8 @@ export type ServiceDescription = {
     /** The transport protocol. */
     protocol: 'tcp' | 'udp';
     /**
-     * The URL of the endpoint, with the scheme of a network service. {ip_port} becomes the address and port
-     * on the host, {proxy_path} the path of the port, else "/".
+     * The URL of the endpoint, with any scheme but those that browsers run. {ip_port} becomes the address and
+     * port on the host, {proxy_path} the path of the port, else "/".
      */
     url_template: string;
     /**

@@ -145,14 +145,16 @@ function fileProblems(
     const above = foldersAbove(path);
     const file = above.find((folder) => all.has(folder));
     if (file !== undefined) add(`is beneath ${shown(file)}, which is another file`);
-    const folder = [...above, path].find((one) => folders.has(one) || one === WORKSPACE);
+    const folder = [...above, path].find((one) => folders.has(one) || WORKSPACES.includes(one));
     if (folder !== undefined) add(`is in ${shown(folder)}, where a folder of the host is mounted`);
     if (path === VOLUMES && folders.size > 0) add('is above the volumes');
   }
 }
 
-/** Where containers have the folders of their volumes, and the workspace of their user. */
-const [VOLUMES, WORKSPACE] = ['/mnt', '/workspace'];
+/** Where containers have the folders of their volumes. */
+const VOLUMES = '/mnt';
+/** Where they may have the workspace of their user (H738). */
+const WORKSPACES = ['/workspace', '/mnt/workspace'];
 
 function foldersAbove(path: string): string[] {
   const folders = [];

@@ -105,6 +105,10 @@ const resourcesSchema = described(
       bytes.nullable().optional(),
       "Size of /dev/shm in bytes. Null or absent: the engine's default.",
     ),
+    shm_size: described(
+      bytes.optional(),
+      'The same in descriptions of other platforms. "shm" wins; 0 has no effect.',
+    ),
   }),
   'What each instance of the service reserves, and what it may use.',
 );

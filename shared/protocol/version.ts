@@ -20,7 +20,7 @@
  *   health of containers in observations; secrets in assignments, which the agent fetches.
  * - 9 (2026-11-28): credentials of registries in assignments, which the agent fetches before a pull; streams
  *   between clients and containers, in both directions: `stream.open` and what follows it; ports that the
- *   host does not publish, in assignments.
+ *   host does not publish, in assignments; in them also labels of containers and the place of the workspace.
  */
 export const PROTOCOL_VERSION = 9;
 

@@ -10,11 +10,13 @@ import {
   type ServiceView,
 } from '../../core/views/execution-views.ts';
 import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
+import type { ListedExecution } from '../../operations/executions/waiting.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
+import { readDescription, showDescription, showService } from './zoe-description.ts';
 import { openLines } from './zoe-log.ts';
 import { platformJson } from './zoe-platform.ts';
 
@@ -30,6 +32,7 @@ const zoe = {
   workSessionMs: WORK_SESSION_MS,
   revealsOthers: true,
   superuserKeepsExecutions: true,
+  zoeContainers: true,
   hidesEarlyEnds: true,
   strictEnds: true,
   lenientFilters: true,
@@ -37,6 +40,7 @@ const zoe = {
   everyGroup: 'all',
   validated: { validation: 'ok' },
   openLog: openLines,
+  readDescription,
   validatePath: '/zapp_validate',
   explains: false,
   secrets: false,
@@ -48,8 +52,13 @@ const zoe = {
   queueFull: 'conflict',
 } as const;
 
+const shown = (execution: ListedExecution): ListedExecution => ({
+  ...execution,
+  description: showDescription(execution.description),
+});
+
 const zoeServiceJson = (service: ServiceView, apps: AppAddresses) => ({
-  ...serviceJson(service),
+  ...serviceJson({ ...service, description: showService(service.description) }),
   essential: isEssential(service),
   backend_host: service.hostName,
   // The first start is not a restart.
@@ -77,7 +86,7 @@ export const zoe2018: Variant = {
   privateDiscovery: true,
   executionText(execution) {
     const { size } = JSON.parse(execution.description) as { size: number };
-    return `${executionText(execution, groupB).slice(0, -1)},"size":${size}}`;
+    return `${executionText(shown(execution), groupB).slice(0, -1)},"size":${size}}`;
   },
   serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
@@ -103,6 +112,7 @@ export const zoe2017: Variant = {
   ...zoe,
   version: '2017.12',
   userInfo: true,
+  executionText: (execution) => executionText(shown(execution), groupA),
   serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints: endpointPairs(endpoints) }),
   async statistics(context) {

@@ -59,7 +59,7 @@ test('H161, H217: executions are counted by status, and what has ceased to be li
     (['queued', 'starting', 'running', 'cleaning up', 'terminated'] as const).map((status) =>
       counts.of(status),
     );
-  const { userId } = starting.execution;
+  const { userId } = starting;
   expect(counted()).toEqual([1, 1, 1, 0, 0]);
   expect(counts.unendedOf(userId)).toBe(3);
   rig.terminate(starting);
