@@ -3,15 +3,10 @@
  * work unchanged (SPEC.md H150 to H167).
  */
 import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
-import {
-  type Endpoint,
-  endpointPairs,
-  isEssential,
-  type ServiceView,
-} from '../../core/views/execution-views.ts';
+import { type Endpoint, isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
-import { executionText, serviceJson } from '../json/render.ts';
+import { executionText, hasContainer, serviceJson } from '../json/render.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
@@ -35,7 +30,6 @@ const zoe = {
   zoeContainers: true,
   hidesEarlyEnds: true,
   strictEnds: true,
-  lenientFilters: true,
   longNames: true,
   everyGroup: 'all',
   validated: { validation: 'ok' },
@@ -59,6 +53,7 @@ const shown = (execution: ListedExecution): ListedExecution => ({
 
 const zoeServiceJson = (service: ServiceView, apps: AppAddresses) => ({
   ...serviceJson({ ...service, description: showService(service.description) }),
+  ...(!hasContainer(service) && { ip_address: null, backend_id: null }),
   essential: isEssential(service),
   backend_host: service.hostName,
   // The first start is not a restart.
@@ -81,6 +76,7 @@ const proxied = ({ name, published, path, app }: Endpoint) => {
 export const zoe2018: Variant = {
   ...groupB,
   ...zoe,
+  lenientFilters: 'own',
   version: '2018.12',
   errorBody: false,
   privateDiscovery: true,
@@ -110,11 +106,12 @@ export const zoe2018: Variant = {
 export const zoe2017: Variant = {
   ...groupA,
   ...zoe,
+  lenientFilters: 'none',
   version: '2017.12',
   userInfo: true,
   executionText: (execution) => executionText(shown(execution), groupA),
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints: endpointPairs(endpoints) }),
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
   async statistics(context) {
     const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
     return {

@@ -143,18 +143,21 @@ async function withSecretProblem(
     : { ...explanation, waitingFor: [...explanation.waitingFor, `Its start would fail. ${problem}`] };
 }
 
+/** What a filter for another user lists for those who may not operate others'. Undefined: it is `forbidden`. */
+type OthersList = 'own' | 'none' | undefined;
+
 /**
  * Pages of the executions that pass the filter, oldest first: those of the user who asks, or all if the role
- * operates others. `isLenient`: a filter for another user is one for the user who asks.
+ * operates others.
  */
 export function listExecutions(
   context: Context,
   actor: Actor,
   filter: ExecutionFilter = {},
-  isLenient = false,
+  others?: OthersList,
 ): { user: User; pages: AsyncGenerator<ExecutionView[]> } {
   const account = authorise(actor, { kind: 'list-executions' });
-  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter, isLenient)) };
+  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter, others)) };
 }
 
 /** One page of the list, newest first. */
@@ -212,20 +215,21 @@ export async function findExecutions(
   return { lines, searchEnd };
 }
 
-/**
- * Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user,
- * unless `isLenient`.
- */
-function visibleTo({ user, role }: Account, filter: ExecutionFilter, isLenient = false): ExecutionFilter {
+/** Restricts the filter to what the account may read. */
+function visibleTo({ user, role }: Account, filter: ExecutionFilter, others?: OthersList): ExecutionFilter {
   if (role.canOperateOthers) return filter;
-  if (!isLenient && filter.owner && !isOwner(filter.owner, user)) {
+  const isForOthers = filter.owner !== undefined && !isOwner(filter.owner, user);
+  if (isForOthers && others === undefined) {
     throw new OperationError(
       'forbidden',
       `The role ${role.name} lacks "Operate others' executions" (can_operate_others).`,
     );
   }
-  return { ...filter, owner: { id: user.id } };
+  return { ...filter, owner: isForOthers && others === 'none' ? NOBODY : { id: user.id } };
 }
+
+/** Ids of users begin at 1. */
+const NOBODY = { id: 0 };
 
 /**
  * The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass.

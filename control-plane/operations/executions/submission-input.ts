@@ -16,12 +16,12 @@ export const timeLimit = z
   .max(MAX_TIME_LIMIT_S)
   .describe('Seconds from its placement on, after which it is stopped; by default as its quota states');
 
-const nameOf = (maxLength: number) =>
+const nameOf = (maxLength: number, characters = /^[^\p{Cc}\p{Cs}]*$/u) =>
   z
     .string()
     .min(1)
     .max(maxLength)
-    .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair')
+    .regex(characters, 'must not contain control characters or half a surrogate pair')
     .meta({ examples: ['my hello'] });
 
 /** `application` is validated separately, because its problems carry JSON pointers. */
@@ -33,7 +33,7 @@ export const submissionSchema = z.object({
 });
 
 /** The same with the names of the earlier platform (H167). */
-export const longNamedSchema = submissionSchema.extend({ name: nameOf(1_000) });
+export const longNamedSchema = submissionSchema.extend({ name: nameOf(1_000, /^(?:\t|[^\p{Cc}\p{Cs}])*$/u) });
 
 /** A change of the time limit; null removes it. */
 export const timeLimitSchema = z.strictObject({ time_limit: timeLimit.nullable() });

@@ -144,7 +144,8 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       ...{ ...user, role_id: 3, quota_id: 1 },
     });
     expect((await login('carol', 'secret words')).userId).toBe(String(id));
-    await client.updateAccount('user', id, { enabled: 0 });
+    for (const enabled of [1, 'false', 'True', '1', 'False', true, 0])
+      await client.updateAccount('user', id, { enabled });
     expect(await client.accounts('user', { username: 'carol', enabled: 'False' })).toHaveLength(1);
     await expect(login('carol', 'secret words')).rejects.toThrow('Wrong user name or password.');
 
