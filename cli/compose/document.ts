@@ -99,13 +99,13 @@ class Places {
 
 const offsetOf = (node: unknown): number | undefined => (node as Node | null | undefined)?.range?.[0];
 
-/** A value, and its size as part of `MAX_EXPANDED`. Aliases share it, and its size counts for each of them. */
+/** A value, and its size as part of `MAX_EXPANDED`. Aliases share it; its size counts for each of them. */
 interface Sized {
   value: unknown;
   size: number;
-  /** Of a mapping, by key. */
+  /** What a mapping has, by key. */
   entries?: ReadonlyMap<string, Sized>;
-  /** Of a list. */
+  /** What a list has. */
   items?: readonly Sized[];
 }
 
@@ -192,7 +192,7 @@ class Values {
     return [];
   }
 
-  /** Adds the entries whose keys are not there. Each that is looked at counts, so that the work is bounded. */
+  /** Adds the entries whose keys are not there. Each that is looked at counts, which bounds the work. */
   #merge(source: Sized, entries: Map<string, Sized>): void {
     for (const [key, made] of source.entries ?? []) {
       this.#merged += key.length + 1;

@@ -67,7 +67,7 @@ function long(entry: Exclude<ComposePort, string>, path: Path, remarks: Remarks)
   return [{ number: Number(target), protocol, scheme, name: name ?? undefined }];
 }
 
-/** Of a URL. Descriptions refuse those that browsers run. */
+/** A scheme of URLs. Descriptions refuse those that browsers run. */
 const SCHEME = /^[a-z][a-z0-9+.-]{0,31}$/i;
 
 const isKnown = (protocol: string): protocol is Found['protocol'] => protocol === 'tcp' || protocol === 'udp';

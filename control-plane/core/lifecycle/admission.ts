@@ -51,8 +51,8 @@ function assertWithinBounds(cluster: Cluster, execution: Execution, requirements
 }
 
 /**
- * Throws `conflict` if the user has as many executions as the quota allows, or if the memory or the cores of the
- * quota are less than all that the user has placed, what its waiting executions need to start, and all
+ * Throws `conflict` if the user has as many executions as the quota allows, or if the memory or the cores of
+ * the quota are less than all that the user has placed, what its waiting executions need to start, and all
  * instances of the application. The messages are word for word those of the earlier platform.
  */
 function assertWithinQuota(cluster: Cluster, userId: number, requirements: Requirements): void {

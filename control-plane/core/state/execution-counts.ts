@@ -1,6 +1,6 @@
 /**
- * Counts of the live executions: by status, and by user those that wait, for the bounds of the queue, and those
- * that have not ended. Pure.
+ * Counts of the live executions: by status, and by user those that wait, for the bounds of the queue, and
+ * those that have not ended. Pure.
  */
 import { type Execution, type ExecutionStatus, waitingBytesOf } from '../model/execution.ts';
 

@@ -25,7 +25,10 @@ const mapFields =
       ? Object.fromEntries(Object.entries(body).map(([name, value]) => read(name, value)))
       : body;
 
-/** Ids may be text, `enabled` may be a number or the text of one or of a boolean, and an `email` of null is none. */
+/**
+ * Ids may be text, `enabled` may be 0, 1, or the text of either or of a boolean, and an `email` of null is
+ * none.
+ */
 function readUserField(name: string, value: unknown): [string, unknown] {
   const isId = name === 'role_id' || name === 'quota_id';
   if (isId && typeof value === 'string' && /^\d{1,15}$/.test(value)) return [name, Number(value)];

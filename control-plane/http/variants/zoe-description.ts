@@ -1,6 +1,6 @@
 /**
- * Descriptions as the earlier platform reads them, in the words of Berth and back (SPEC H739). What is wrong stays
- * as it is, for the checks of descriptions.
+ * Descriptions as the earlier platform reads them, in the words of Berth and back (SPEC H739). What is wrong
+ * stays as it is, for the checks of descriptions.
  */
 import { joinCommand, splitCommand } from '../../../shared/command.ts';
 import { escapeReferences, unescapeReferences } from '../../../shared/variables.ts';

@@ -143,7 +143,7 @@ async function withSecretProblem(
     : { ...explanation, waitingFor: [...explanation.waitingFor, `Its start would fail. ${problem}`] };
 }
 
-/** What a filter for another user lists for those who may not operate others'. Undefined: it is `forbidden`. */
+/** What a filter for another user lists if the caller may not operate others'. Undefined: `forbidden`. */
 type OthersList = 'own' | 'none' | undefined;
 
 /**
