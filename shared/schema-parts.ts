@@ -21,11 +21,13 @@ export const text = z
 /** URL schemes whose text a browser runs as a program, or shows as a page with scripts. */
 const RUN_SCHEMES = ['javascript', 'vbscript', 'data', 'blob', 'filesystem'];
 
-/** In any case, as a pattern of JSON Schema has no flag for that. URL parsers skip tabs and line ends within. */
+/** Matches any case, for which JSON Schema has no flag. URL parsers skip tabs and line ends within. */
 const asParsed = (scheme: string): string =>
   [...scheme].map((letter) => `[${letter}${letter.toUpperCase()}][\\t\\n\\r]*`).join('');
 
-/** Matches texts that no URL parser takes for one of these. Parsers skip leading spaces and control characters. */
+/**
+ * Matches texts that no URL parser takes for one of these. Parsers skip leading spaces and control characters.
+ */
 const ENDPOINT_URL = new RegExp(`^(?![\\x00-\\x20]*(?:${RUN_SCHEMES.map(asParsed).join('|')}):)`);
 
 const ENDPOINT_URL_PROBLEM = `must not begin with a scheme that browsers run: ${RUN_SCHEMES.join(', ')}`;

@@ -91,8 +91,8 @@ export function substitute(text: string, variables: Variables): string {
 }
 
 /**
- * The text that `substitute` turns into `text`, except for the references to which `isKept` applies: these stay
- * references.
+ * The text that `substitute` turns into `text`, except for the references to which `isKept` applies: these
+ * stay references.
  */
 export function escapeReferences(text: string, isKept: (name: string) => boolean): string {
   let result = '';
