@@ -26,7 +26,7 @@ const asParsed = (scheme: string): string =>
   [...scheme].map((letter) => `[${letter}${letter.toUpperCase()}][\\t\\n\\r]*`).join('');
 
 /**
- * Matches texts that no URL parser takes for one of these. Parsers skip leading spaces and control characters.
+ * Matches texts that no URL parser takes for one of these. Parsers skip leading spaces and control codes.
  */
 const ENDPOINT_URL = new RegExp(`^(?![\\x00-\\x20]*(?:${RUN_SCHEMES.map(asParsed).join('|')}):)`);
 
