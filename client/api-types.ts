@@ -577,10 +577,14 @@ export type Service = {
 /** A service definition: one or more containers of the same kind. */
 export type ServiceDescription = {
   /**
-   * Letters, digits and inner "-". Unique in the application. Instances are named <name>0, <name>1 and so on.
+   * Letters, digits and inner "-". Unique in the application, upper and lower case being the same. Instances
+   * are named <name>0, <name>1 and so on.
    */
   name: string;
-  /** The container image, as the engine of the host knows it or can pull it. Without spaces. */
+  /**
+   * The container image, as the engine of the host knows it or can pull it: a name in lower case, perhaps
+   * with a registry before it and a tag or digest after it.
+   */
   image: string;
   /**
    * Whether the execution ends when an instance of this service exits. At least one service must be a
@@ -623,6 +627,8 @@ export type ServiceDescription = {
     };
     /** Size of /dev/shm in bytes. Null or absent: the engine's default. */
     shm?: number | null | undefined;
+    /** The same in descriptions of other platforms. "shm" wins; 0 has no effect. */
+    shm_size?: number | undefined;
   };
   /** Environment variables, each as ["NAME", "value"]. A value may refer to variables such as {user_name}. */
   environment: Array<[string, string]>;
@@ -657,8 +663,8 @@ export type ServiceDescription = {
     /** The transport protocol. */
     protocol: 'tcp' | 'udp';
     /**
-     * The URL of the endpoint, with the scheme of a network service. {ip_port} becomes the address and port
-     * on the host, {proxy_path} the path of the port, else "/".
+     * The URL of the endpoint, with any scheme but those that browsers run. {ip_port} becomes the address and
+     * port on the host, {proxy_path} the path of the port, else "/".
      */
     url_template: string;
     /**

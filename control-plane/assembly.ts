@@ -4,7 +4,7 @@
 import { type Config, ConfigError, firstPasswordOf, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
-import { chooseVariant } from './http/variants/choose.ts';
+import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
 import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
@@ -16,6 +16,7 @@ import { VERSION } from './version.ts';
 export interface Assembly {
   config: Config;
   scheduling: SchedulerConfig;
+  zoeGid: number | undefined;
   db: Db;
   log: Logger;
   /** The version of this program and its schema. */
@@ -47,5 +48,13 @@ export function assemble(env: Record<string, unknown>): Assembly {
     prepared = true;
   };
   const release = `${VERSION} with schema ${schemaVersionOf(migrations)}`;
-  return { config, scheduling: schedulerConfigOf(config), db, log, release, prepare };
+  return {
+    config,
+    scheduling: schedulerConfigOf(config),
+    zoeGid: zoeGidOf(config),
+    db,
+    log,
+    release,
+    prepare,
+  };
 }

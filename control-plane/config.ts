@@ -51,6 +51,13 @@ const settings = z.object({
     .default('local'),
   BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
   BERTH_EXECUTION_ENDPOINTS: z.enum(['on', 'off']).default('on'),
+  /** The default is that of the earlier platform. */
+  BERTH_ZOE_GID: z.coerce
+    .number('must be the id of a group')
+    .int('must be the id of a group')
+    .min(0, 'must be the id of a group')
+    .max(2 ** 31 - 1, 'must be the id of a group')
+    .default(5001),
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
   BERTH_MAX_WAITING_LOGINS: bound(512, 'logins', 100_000),
   BERTH_MAX_SESSIONS_PER_USER: bound(100, 'sessions', 10_000),

@@ -11,6 +11,7 @@ import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { Standby } from './coordinator/standby.ts';
 import { MIB } from './core/model/bounds.ts';
+import { zoeGidOf } from './http/variants/choose.ts';
 import { migrateDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
 import type { ClaimTerms } from './store/db/epoch.ts';
@@ -79,6 +80,7 @@ const coordinatorSettings = (config: NodeConfig) => ({
   unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
   isolation: config.BERTH_NETWORK_ISOLATION,
   appPaths: config.BERTH_APPS_PATHS,
+  zoeGid: zoeGidOf(config),
   ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
   messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB },
 });

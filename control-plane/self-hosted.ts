@@ -35,7 +35,7 @@ import type { ReadFile } from './http/files.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import type { MetricsSettings } from './http/routes/metrics.ts';
-import { chooseVariant } from './http/variants/choose.ts';
+import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
 import type { Variant } from './http/variants/variant.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
 import { generatedFiles } from './local/assets/generated-files.ts';
@@ -232,6 +232,7 @@ function appDeps(
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
+    zoeGid: zoeGidOf(config),
     ...secretSettingsOf(config),
     variant,
     acceptStream,

@@ -23,7 +23,7 @@ import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
 import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
-import { chooseVariant } from './http/variants/choose.ts';
+import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
 import { appPlacesOf, appsOf, sharedSite } from './operations/apps/settings.ts';
 import { HostKeys } from './operations/cluster/agent-proof.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
@@ -129,6 +129,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
+    zoeGid: zoeGidOf(config),
     ...secretSettingsOf(config),
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),

@@ -76,10 +76,11 @@ const ANY_INSTANCE: Instances = { has: () => true };
 
 /**
  * Names of services must be unique, and so must the names of all instances: 11 instances of `web` include
- * `web10`, which is also an instance of `web1` (API-12). Returns the instances.
+ * `web10`, which is also an instance of `web1` (API-12). DNS ignores the case of letters. Returns the
+ * instances.
  */
 function nameProblems(services: readonly CheckedService[], found: Findings): Instances {
-  const groups = new Map<string, number>();
+  const groups = new Map<string, { name: string; at: number }>();
   const instances = new InstanceNames();
   let complete = true;
   for (const { at, fields } of services) {
@@ -87,12 +88,14 @@ function nameProblems(services: readonly CheckedService[], found: Findings): Ins
     complete &&= name !== undefined && count !== undefined && essential <= count;
     if (name === undefined) continue;
     const path = ['services', at, 'name'];
-    const earlier = groups.get(name);
-    if (earlier !== undefined) {
-      found.add(path, `is also the name of service ${earlier}`);
+    const folded = name.toLowerCase();
+    const earlier = groups.get(folded);
+    if (earlier) {
+      const reason = earlier.name === name ? '' : ': DNS does not tell upper and lower case apart';
+      found.add(path, `is also the name of service ${earlier.at}${reason}`);
       continue;
     }
-    groups.set(name, at);
+    groups.set(folded, { name, at });
     if (count === undefined) continue;
     const taken = instances.collisionOf(name, count);
     if (taken) {
@@ -142,14 +145,16 @@ function fileProblems(
     const above = foldersAbove(path);
     const file = above.find((folder) => all.has(folder));
     if (file !== undefined) add(`is beneath ${shown(file)}, which is another file`);
-    const folder = [...above, path].find((one) => folders.has(one) || one === WORKSPACE);
+    const folder = [...above, path].find((one) => folders.has(one) || WORKSPACES.includes(one));
     if (folder !== undefined) add(`is in ${shown(folder)}, where a folder of the host is mounted`);
     if (path === VOLUMES && folders.size > 0) add('is above the volumes');
   }
 }
 
-/** Where containers have the folders of their volumes, and the workspace of their user. */
-const [VOLUMES, WORKSPACE] = ['/mnt', '/workspace'];
+/** Where containers have the folders of their volumes. */
+const VOLUMES = '/mnt';
+/** Where they may have the workspace of their user (H738). */
+const WORKSPACES = ['/workspace', '/mnt/workspace'];
 
 function foldersAbove(path: string): string[] {
   const folders = [];

@@ -14,7 +14,7 @@ export type JsonSchema = z.core.JSONSchema.BaseSchema;
  */
 export const CHECKS_ACROSS_FIELDS: readonly string[] = [
   'At least one service has "monitor": true',
-  'Names of services are unique, and so are the names of all instances: 11 instances of "web" include "web10", which is also an instance of "web1"',
+  'Names of services are unique, upper and lower case being the same, and so are the names of all instances: 11 instances of "web" include "web10", which is also an instance of "web1"',
   'An application has at most 1000 instances in all',
   'The services of an application have at most 10,000 variables, volumes, ports and labels in all',
   'essential_count is at most total_count, and a "max" is at least its "min"',

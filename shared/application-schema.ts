@@ -4,6 +4,7 @@
  * change.
  */
 import * as z from 'zod';
+import { IMAGE_REFERENCE, IMAGE_REFERENCE_PROBLEM } from './image-reference.ts';
 import { described, healthSchema, portSchema, restartSchema, text } from './schema-parts.ts';
 
 export const APPLICATION_FORMAT_VERSION = 3;
@@ -104,6 +105,10 @@ const resourcesSchema = described(
       bytes.nullable().optional(),
       "Size of /dev/shm in bytes. Null or absent: the engine's default.",
     ),
+    shm_size: described(
+      bytes.optional(),
+      'The same in descriptions of other platforms. "shm" wins; 0 has no effect.',
+    ),
   }),
   'What each instance of the service reserves, and what it may use.',
 );
@@ -126,11 +131,12 @@ const environmentSchema = described(
 export const serviceSchema = z.strictObject({
   name: described(
     z.string().min(3).max(16).regex(DNS_LABEL, 'must be letters, digits and inner "-" (a DNS label)'),
-    'Letters, digits and inner "-". Unique in the application. Instances are named <name>0, <name>1 and so on.',
+    'Letters, digits and inner "-". Unique in the application, upper and lower case being the same. Instances are named <name>0, <name>1 and so on.',
   ),
   image: described(
-    text.regex(/^\S+$/, 'must be an image name without spaces'),
-    'The container image, as the engine of the host knows it or can pull it. Without spaces.',
+    z.string().regex(IMAGE_REFERENCE, IMAGE_REFERENCE_PROBLEM),
+    'The container image, as the engine of the host knows it or can pull it: a name in lower case, ' +
+      'perhaps with a registry before it and a tag or digest after it.',
   ),
   monitor: described(
     z.boolean(),

@@ -40,6 +40,8 @@ export interface ExecutionContext {
   userId: number;
   /** The user's id in file systems. */
   fsUid: number;
+  /** The group of all users, where containers look as on the earlier platform (SPEC H738). */
+  zoeGid?: number | undefined;
   /** The path under which the web application at a port serves; undefined if the port has none. */
   proxyPathOf?: ((port: ServiceDescription['ports'][number]) => string | undefined) | undefined;
 }
@@ -81,12 +83,33 @@ export function assignmentOf(
     memoryMaxBytes: memoryLimitBytes,
     coresMin: definition.resources.cores.min,
     coresMax: definition.resources.cores.max,
-    shmBytes: definition.resources.shm ?? null,
+    shmBytes: definition.resources.shm ?? (definition.resources.shm_size || null),
     ports: portsOf(definition),
     volumes: definition.volumes.map(({ name, path, read_only }) => ({ name, path, readOnly: read_only })),
     ...(definition.health && { health: healthCheckOf(definition.health, variables) }),
+    ...(context.zoeGid !== undefined && {
+      workspace: ZOE_WORKSPACE,
+      labels: zoeLabels(key.service, instance, context),
+    }),
   };
 }
+
+const ZOE_WORKSPACE = '/mnt/workspace';
+
+/** By which the tools of the earlier platform find its containers. */
+const zoeLabels = (
+  service: number,
+  instance: string,
+  { executionName, executionId, userName, deploymentName }: ExecutionContext,
+): Record<string, string> => ({
+  zoe_execution_name: executionName,
+  zoe_execution_id: String(executionId),
+  zoe_service_name: instance,
+  zoe_service_id: String(service),
+  zoe_owner: userName,
+  zoe_deployment_name: deploymentName,
+  zoe_type: 'app_service',
+});
 
 const portsOf = (definition: ServiceDescription): Assignment['ports'] =>
   definition.ports.map((port) => ({
@@ -163,6 +186,7 @@ function ownEnvironment(instance: string, context: ExecutionContext): [string, s
     ['BERTH_USER', context.userName],
     ['BERTH_UID', String(context.userId)],
     ['ZOE_USER', context.userName],
-    ['ZOE_UID', String(context.userId)],
+    ['ZOE_UID', String(context.fsUid)],
+    ...(context.zoeGid === undefined ? [] : [['ZOE_GID', String(context.zoeGid)] as [string, string]]),
   ];
 }

@@ -18,26 +18,19 @@ export const text = z
   .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
   .refine((value) => value.isWellFormed(), 'must not contain half a surrogate pair');
 
-/** URL schemes that an endpoint may have: those of network services. No browser runs them as a program. */
-export const ENDPOINT_SCHEMES = [
-  ...['amqp', 'amqps', 'dns', 'ftp', 'ftps', 'grpc', 'grpcs', 'hdfs', 'http', 'https', 'kafka', 'ldap'],
-  ...['ldaps', 'mongodb', 'mqtt', 'mqtts', 'mysql', 'nats', 'nfs', 'postgres', 'postgresql', 'rdp', 'redis'],
-  ...['rediss', 'rtmp', 'rtsp', 'sftp', 'spark', 'ssh', 'tcp', 'tls', 'udp', 'vnc', 'ws', 'wss'],
-] as const;
+/** URL schemes whose text a browser runs as a program, or shows as a page with scripts. */
+const RUN_SCHEMES = ['javascript', 'vbscript', 'data', 'blob', 'filesystem'];
 
-/** A pattern of JSON Schema has no flag that ignores case. */
-const inAnyCase = (word: string): string =>
-  [...word].map((letter) => `[${letter}${letter.toUpperCase()}]`).join('');
+/** Matches any case, for which JSON Schema has no flag. URL parsers skip tabs and line ends within. */
+const asParsed = (scheme: string): string =>
+  [...scheme].map((letter) => `[${letter}${letter.toUpperCase()}][\\t\\n\\r]*`).join('');
 
-/** What URL parsers take for a scheme: they skip leading spaces, and tabs and line ends anywhere. */
-const SCHEME = '[\\x00-\\x20]*[a-zA-Z][a-zA-Z0-9+.\\t\\n\\r-]*:';
+/**
+ * Matches texts that no URL parser takes for one of these. Parsers skip leading spaces and control codes.
+ */
+const ENDPOINT_URL = new RegExp(`^(?![\\x00-\\x20]*(?:${RUN_SCHEMES.map(asParsed).join('|')}):)`);
 
-/** Matches texts that begin with one of the schemes, or with no scheme at all. */
-export const ENDPOINT_URL = new RegExp(
-  `^(?:(?:${ENDPOINT_SCHEMES.map(inAnyCase).join('|')}):|(?!${SCHEME}))`,
-);
-
-export const ENDPOINT_URL_PROBLEM = `must begin with one of these schemes, or with none: ${ENDPOINT_SCHEMES.join(', ')}`;
+const ENDPOINT_URL_PROBLEM = `must not begin with a scheme that browsers run: ${RUN_SCHEMES.join(', ')}`;
 
 export const portSchema = described(
   z.strictObject({
@@ -49,7 +42,7 @@ export const portSchema = described(
     protocol: described(z.enum(['tcp', 'udp']), 'The transport protocol.'),
     url_template: text.regex(ENDPOINT_URL, ENDPOINT_URL_PROBLEM).meta({
       description:
-        'The URL of the endpoint, with the scheme of a network service. ' +
+        'The URL of the endpoint, with any scheme but those that browsers run. ' +
         '{ip_port} becomes the address and port on the host, {proxy_path} the path of the port, else "/".',
     }),
     proxy: described(

@@ -91,6 +91,30 @@ export function substitute(text: string, variables: Variables): string {
 }
 
 /**
+ * The text that `substitute` turns into `text`, except for the references to which `isKept` applies: these
+ * stay references.
+ */
+export function escapeReferences(text: string, isKept: (name: string) => boolean): string {
+  let result = '';
+  let end = 0;
+  for (const one = new References(text); one.next(); end = one.end) {
+    const found = text.slice(one.start, one.end);
+    const [open, close] = one.isLiteral || !isKept(one.name) ? ['{', '}'] : ['', ''];
+    result += text.slice(end, one.start) + open + found + close;
+  }
+  return result + text.slice(end);
+}
+
+/** The inverse of `escapeReferences`: `{{name}}` becomes `{name}`, and nothing is filled in. */
+export function unescapeReferences(text: string): string {
+  let result = '';
+  let end = 0;
+  for (const one = new References(text); one.next(); end = one.end)
+    result += text.slice(end, one.start) + (one.isLiteral ? `{${one.name}}` : text.slice(one.start, one.end));
+  return result + text.slice(end);
+}
+
+/**
  * The references in a text, one after the other, as the expression `{{name}}|(?<!\$){name}` would find them,
  * but in a fraction of its time: a megabyte has 200,000 references. Makes no object for each of them.
  */

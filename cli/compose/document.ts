@@ -21,10 +21,7 @@ import { interpolate, type LookUp } from './variables/interpolation.ts';
 
 /** The size of the text. Real files have a few KiB. */
 export const MAX_BYTES = 256 * 1024;
-export const MAX_ALIASES = 200;
-/** Uses of a value, with those of the values within it: itself, and its aliases. */
-const MAX_USES = MAX_ALIASES + 1;
-/** Characters of all texts and keys, and one for each value, with aliases and variables. */
+/** Characters of all texts and keys, and one for each value, with aliases, merge keys and variables. */
 export const MAX_EXPANDED = 1 << 20;
 
 /** Its values are as they are: neither filled in nor turned into texts. */
@@ -51,12 +48,13 @@ export function readDocument(text: string, lookUp: LookUp): ComposeDocument {
     const { line, col } = lines.linePos(problem.pos[0]);
     throw new ComposeError([{ path: '', line, column: col, message: wordsOf(problem) }]);
   }
-  const preparation = new Preparation(lines, lookUp);
-  const { remarks } = preparation;
-  preparation.placeOf.root = document.contents;
-  preparation.prepare(document.contents, []);
+  const values = new Values(lines, lookUp);
+  const { remarks } = values;
+  values.placeOf.root = document.contents;
+  const { value, size } = values.of(document.contents, []);
   remarks.assertNone();
-  return { value: expanded(() => document.toJS({ maxAliasCount: MAX_USES })), remarks };
+  assertSize(size);
+  return { value, remarks };
 }
 
 function wordsOf({ code, message }: { code: string; message: string }): string {
@@ -70,33 +68,8 @@ function assertBound(holds: boolean, message: string): asserts holds {
   if (!holds) throw new ComposeError([{ path: '', line: 1, column: 1, message }]);
 }
 
-/** Throws ComposeError if the values are too many with their aliases, however few lines the file has. */
-function expanded(make: () => unknown): unknown {
-  let value: unknown;
-  let size = 0;
-  try {
-    value = make();
-    size = sizeOf(value, new Map());
-  } catch (error) {
-    assertBound(false, `has aliases that can't be followed: ${(error as Error).message}`);
-  }
+const assertSize = (size: number): void =>
   assertBound(size <= MAX_EXPANDED, `has more than ${MAX_EXPANDED} characters with its aliases`);
-  return value;
-}
-
-/** Values that several aliases share are visited once, and counted each time. */
-function sizeOf(value: unknown, known: Map<object, number>): number {
-  if (typeof value === 'string') return value.length + 1;
-  if (typeof value !== 'object' || value === null) return 1;
-  const before = known.get(value);
-  if (before !== undefined) return before;
-  // A value within itself.
-  known.set(value, Number.POSITIVE_INFINITY);
-  let size = 1;
-  for (const [key, one] of Object.entries(value)) size += key.length + sizeOf(one, known);
-  known.set(value, size);
-  return size;
-}
 
 /** Finds the place of a path, or of the nearest value above it. */
 class Places {
@@ -126,15 +99,28 @@ class Places {
 
 const offsetOf = (node: unknown): number | undefined => (node as Node | null | undefined)?.range?.[0];
 
-/** One walk through the nodes, in which each anchor is visited once. */
-class Preparation {
+/** A value, and its size as part of `MAX_EXPANDED`. Aliases share it; its size counts for each of them. */
+interface Sized {
+  value: unknown;
+  size: number;
+  /** What a mapping has, by key. */
+  entries?: ReadonlyMap<string, Sized>;
+  /** What a list has. */
+  items?: readonly Sized[];
+}
+
+const one = (value: unknown): Sized => ({ value, size: typeof value === 'string' ? value.length + 1 : 1 });
+
+/** Makes the values in one walk through the nodes, which visits each anchor once. */
+class Values {
   readonly remarks: Remarks;
   readonly placeOf: Places;
   readonly #lookUp: LookUp;
   readonly #pairs = new Map<YAMLMap, Map<string, Pair>>();
-  readonly #anchors = new Set<string>();
-  #aliases = 0;
+  /** Undefined while the walk is within the value. */
+  readonly #anchors = new Map<string, Sized | undefined>();
   #filledIn = 0;
+  #merged = 0;
 
   constructor(lines: LineCounter, lookUp: LookUp) {
     this.#lookUp = lookUp;
@@ -142,29 +128,41 @@ class Preparation {
     this.remarks = new Remarks((path) => this.placeOf.of(path));
   }
 
-  prepare(node: unknown, path: Path, isLiteral = false): void {
-    if (isNode(node) && !isAlias(node) && node.anchor !== undefined) this.#anchors.add(node.anchor);
-    if (isMap(node)) this.#map(node, path, isLiteral);
-    else if (isSeq(node))
-      for (const [at, item] of node.items.entries()) this.prepare(item, [...path, at], isLiteral);
-    else if (isAlias(node)) this.#alias(node, path);
-    else if (isScalar(node) && !isLiteral) this.#scalar(node, path);
+  of(node: unknown, path: Path, isLiteral = false): Sized {
+    if (isAlias(node)) return this.#alias(node, path);
+    const anchor = isNode(node) ? node.anchor : undefined;
+    if (anchor !== undefined) this.#anchors.set(anchor, undefined);
+    const made = this.#made(node, path, isLiteral);
+    if (anchor !== undefined) this.#anchors.set(anchor, made);
+    return made;
   }
 
-  #alias({ source }: Alias, path: Path): void {
-    this.#aliases += 1;
-    if (this.#aliases === MAX_ALIASES + 1)
-      this.remarks.problem(path, `is alias ${MAX_ALIASES + 1}: use fewer`);
-    if (!this.#anchors.has(source))
-      this.remarks.problem(
-        path,
-        `has the alias ${source}, whose anchor is not above it: write &${source} there`,
-      );
+  #made(node: unknown, path: Path, isLiteral: boolean): Sized {
+    if (isMap(node)) return this.#map(node, path, isLiteral);
+    if (isSeq(node)) {
+      const items = node.items.map((item, at) => this.of(item, [...path, at], isLiteral));
+      const size = items.reduce((sum, { size }) => sum + size, 1);
+      return { value: items.map(({ value }) => value), size, items };
+    }
+    return one(isScalar(node) ? this.#scalar(node, path, isLiteral) : null);
   }
 
-  #map(node: YAMLMap, path: Path, isLiteral: boolean): void {
+  #alias({ source }: Alias, path: Path): Sized {
+    const found = this.#anchors.get(source);
+    if (found) return found;
+    this.remarks.problem(
+      path,
+      this.#anchors.has(source)
+        ? `has the alias ${source} within the value of that name: remove it`
+        : `has the alias ${source}, whose anchor is not above it: write &${source} there`,
+    );
+    return one(null);
+  }
+
+  #map(node: YAMLMap, path: Path, isLiteral: boolean): Sized {
     const pairs = new Map<string, Pair>();
     this.#pairs.set(node, pairs);
+    const entries = new Map<string, Sized>();
     for (const pair of node.items) {
       const key = isScalar(pair.key) ? String((pair.key as Scalar).source ?? pair.key.value) : undefined;
       if (key === undefined) {
@@ -175,27 +173,57 @@ class Preparation {
       const isRepeated = pairs.has(key);
       pairs.set(key, pair);
       if (isRepeated) this.remarks.problem(inner, 'is there twice: remove one');
-      this.prepare(pair.value, inner, isLiteral || key === EXTENSION);
+      const made = this.of(pair.value, inner, isLiteral || key === EXTENSION);
+      // The library marks the key `<<` by a symbol, unless it is quoted.
+      if (typeof (pair.key as Scalar).value === 'symbol')
+        for (const source of this.#sources(made, inner)) this.#merge(source, entries);
+      else entries.set(key, made);
+    }
+    let size = 1;
+    for (const [key, made] of entries) size += key.length + made.size;
+    return { value: Object.fromEntries([...entries].map(([key, { value }]) => [key, value])), size, entries };
+  }
+
+  /** The mappings that a merge key names, one or several. */
+  #sources(made: Sized, path: Path): readonly Sized[] {
+    const sources = made.items ?? [made];
+    if (sources.every(({ entries }) => entries)) return sources;
+    this.remarks.problem(path, 'must be a mapping, or a list of mappings');
+    return [];
+  }
+
+  /** Adds the entries whose keys are not there. Each that is looked at counts, which bounds the work. */
+  #merge(source: Sized, entries: Map<string, Sized>): void {
+    for (const [key, made] of source.entries ?? []) {
+      this.#merged += key.length + 1;
+      assertSize(this.#merged);
+      if (!entries.has(key)) entries.set(key, made);
     }
   }
 
-  #scalar(node: Scalar, path: Path): void {
-    if (typeof node.value === 'number' || typeof node.value === 'bigint')
-      node.value = node.source ?? String(node.value);
-    if (typeof node.value !== 'string') return;
+  #scalar(node: Scalar, path: Path, isLiteral: boolean): unknown {
+    const { value, source } = node;
+    if (isLiteral) return value;
+    if (typeof value === 'number' || typeof value === 'bigint')
+      return this.#filled(source ?? String(value), path);
+    return typeof value === 'string' ? this.#filled(value, path) : value;
+  }
+
+  #filled(given: string, path: Path): string {
     try {
-      const { text, unset } = interpolate(node.value, this.#lookUp);
+      const { text, unset } = interpolate(given, this.#lookUp);
       for (const name of unset)
         this.remarks.note(path, `has ${name}, which is not set: it became an empty text`);
-      this.#filledIn += text === node.value ? 0 : text.length;
+      this.#filledIn += text === given ? 0 : text.length;
       assertBound(
         this.#filledIn <= MAX_EXPANDED,
         `has more than ${MAX_EXPANDED} characters with its variables`,
       );
-      node.value = text;
+      return text;
     } catch (error) {
       if (error instanceof ComposeError) throw error;
       this.remarks.problem(path, (error as Error).message);
+      return given;
     }
   }
 }

@@ -1,10 +1,9 @@
 /** Makes the health check of a description out of that of a Compose service. Pure. */
 import type { ServiceDescription } from '../../shared/application-schema.ts';
-import { joinCommand } from '../../shared/command.ts';
 import { MAX_PERIOD_S, MAX_TIMEOUT_S, MIN_COMMAND_INTERVAL_S } from '../../shared/schema-parts.ts';
 import type { Path, Remarks } from './remarks.ts';
 import type { ComposeHealthcheck, ComposeService } from './schema.ts';
-import { escaped } from './texts.ts';
+import { commandWithReferences } from './texts.ts';
 
 type Health = NonNullable<ServiceDescription['health']>;
 
@@ -46,16 +45,16 @@ function kindOf(
   place: Path,
   remarks: Remarks,
 ): Pick<Health, 'command'> | Pick<Health, 'image'> | undefined {
-  if (typeof test === 'string') return { command: shell(test) };
+  const command = (words: readonly string[]) => ({ command: commandWithReferences(words, place, remarks) });
+  const shell = (text: string) => command(['/bin/sh', '-c', text]);
+  if (typeof test === 'string') return shell(test);
   const [kind, ...words] = test;
   if (kind === undefined) return { image: true };
-  if (kind === 'CMD' && words.length > 0) return { command: escaped(joinCommand(words)) };
-  if (kind === 'CMD-SHELL' && words.length > 0) return { command: shell(words.join(' ')) };
+  if (kind === 'CMD' && words.length > 0) return command(words);
+  if (kind === 'CMD-SHELL' && words.length > 0) return shell(words.join(' '));
   remarks.problem(place, 'must be a command line, or a list that begins with CMD, CMD-SHELL or NONE');
   return undefined;
 }
-
-const shell = (text: string): string => escaped(joinCommand(['/bin/sh', '-c', text]));
 
 /** The first check of Compose comes after the first interval: no failure before it may count here. */
 function timesOf(healthcheck: ComposeHealthcheck, place: Path, remarks: Remarks) {

@@ -1,6 +1,5 @@
 /** Makes ports of a description out of those of a Compose service. Pure. */
 import { MAX_ENTRIES, type ServiceDescription } from '../../shared/application-schema.ts';
-import { ENDPOINT_SCHEMES } from '../../shared/schema-parts.ts';
 import type { Path, Remarks } from './remarks.ts';
 import type { ComposePort } from './schema.ts';
 
@@ -62,14 +61,14 @@ function long(entry: Exclude<ComposePort, string>, path: Path, remarks: Remarks)
   }
   if (!isKnown(protocol)) return without(protocol, path, remarks);
   if (published != null) leaveOutPublished([...path, 'published'], published, remarks);
-  const scheme = ENDPOINT_SCHEMES.find((one) => one === app_protocol);
+  const scheme = app_protocol != null && SCHEME.test(app_protocol) ? app_protocol : undefined;
   if (app_protocol != null && scheme === undefined)
-    remarks.leaveOut(
-      [...path, 'app_protocol'],
-      `endpoints have one of these: ${ENDPOINT_SCHEMES.join(', ')}`,
-    );
+    remarks.leaveOut([...path, 'app_protocol'], 'the URL of an endpoint can not begin with it');
   return [{ number: Number(target), protocol, scheme, name: name ?? undefined }];
 }
+
+/** A scheme of URLs. Descriptions refuse those that browsers run. */
+const SCHEME = /^[a-z][a-z0-9+.-]{0,31}$/i;
 
 const isKnown = (protocol: string): protocol is Found['protocol'] => protocol === 'tcp' || protocol === 'udp';
 

@@ -1,7 +1,6 @@
 /** Makes a service of a description out of one of a Compose file. Pure. */
 import { type ServiceDescription, serviceSchema } from '../../shared/application-schema.ts';
 import { schemaMessage } from '../../shared/application-words.ts';
-import { joinCommand } from '../../shared/command.ts';
 import { EXTENSION } from './document.ts';
 import { reviewFields } from './fields.ts';
 import { healthOf } from './health.ts';
@@ -10,7 +9,7 @@ import type { Path, Remarks } from './remarks.ts';
 import { instancesOf, resourcesOf } from './resources.ts';
 import { restartOf } from './restart.ts';
 import { type ComposeService, composeService } from './schema.ts';
-import { escaped, hostIn, serviceName } from './texts.ts';
+import { commandWithReferences, hostIn, serviceName, withReferences } from './texts.ts';
 import { environmentOf, type VariableFiles } from './variables/environment.ts';
 import type { LookUp } from './variables/interpolation.ts';
 import { volumesOf } from './volumes.ts';
@@ -141,7 +140,10 @@ export function describeService(given: Given, decided: Decided, context: Context
     essential_count: own.total_count ?? count,
     startup_order: decided.order,
     resources: resourcesOf(compose, path, remarks),
-    environment: [...variables].map(([variable, { value }]) => [variable, escaped(value)]),
+    environment: [...variables].map(([variable, { value, path: place }]) => {
+      const [text = ''] = withReferences([value], place, remarks);
+      return [variable, text];
+    }),
     volumes: volumes.map(({ volume }) => volume),
     ports: ports.map(({ port }) => port),
     command: commandOf(given, decided, remarks),
@@ -201,7 +203,7 @@ function commandOf({ path, compose, ...given }: Given, decided: Decided, remarks
   for (const word of typeof command === 'string' ? [command] : command)
     noteHost(word, place, { path, compose, ...given }, decided, remarks);
   if (command.length === 0) remarks.leaveOut(place, "without words the image's own command runs");
-  return escaped(typeof command === 'string' ? command : joinCommand(command)) || null;
+  return commandWithReferences(command, place, remarks) || null;
 }
 
 /** Compose makes the name of a service a host name. */

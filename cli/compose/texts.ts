@@ -1,11 +1,57 @@
 /** Texts of a Compose file as a description has them. Pure. */
+import { shown } from '../../shared/application-problems.ts';
+import { joinCommand, splitCommand } from '../../shared/command.ts';
+import { escapeReferences, SECRET_REFERENCE } from '../../shared/variables.ts';
+import type { Path, Remarks } from './remarks.ts';
 
-const REFERENCE = /(?<!\$)\{([a-z_]+)(#[A-Za-z0-9-]+)?\}/g;
-const REFERENCES = ['user_name', 'execution_id', 'execution_name', 'deployment_name', 'dns_name'];
+/** Berth's own, without the name of an instance or a secret. */
+const FILLED_IN: ReadonlySet<string> = new Set([
+  'user_name',
+  'execution_id',
+  'execution_name',
+  'deployment_name',
+]);
+const isReference = (name: string): boolean => FILLED_IN.has(name) || /^(?:dns_name|secret)#/.test(name);
 
-/** References of Berth stay references, and any other text in braces stays text. */
-export const escaped = (text: string): string =>
-  text.replaceAll(REFERENCE, (whole, key: string) => (REFERENCES.includes(key) ? whole : `{${whole}}`));
+/** What seems to refer to a secret. */
+const SECRET = /(?<![{$])\{secret#([^{}]*)\}/g;
+const IN_SECRET = /^[\w-]+$/;
+
+/** The texts as a description has them: references of Berth stay references, other braces stay text. */
+export function withReferences(texts: readonly string[], path: Path, remarks: Remarks): string[] {
+  const seen = new Set<string>();
+  const isKept = (name: string) => {
+    if (FILLED_IN.has(name)) seen.add(name);
+    return isReference(name);
+  };
+  const escaped = texts.map((text) => {
+    // What is kept with other names is refused by the checks of descriptions.
+    for (const [reference, name = ''] of text.includes(SECRET_REFERENCE) ? text.matchAll(SECRET) : [])
+      if (!IN_SECRET.test(name))
+        remarks.problem(
+          path,
+          `uses ${shown(reference)}, but names of secrets have letters, digits, "_" and "-" only`,
+        );
+    return text.includes('{') ? escapeReferences(text, isKept) : text;
+  });
+  for (const name of seen)
+    remarks.note(path, `has {${name}}, which Berth fills in: x-berth takes {{${name}}} for the text`);
+  return escaped;
+}
+
+/** A command with the words of the file. Quotes may make or break a reference, so that each word counts. */
+export function commandWithReferences(
+  command: string | readonly string[],
+  path: Path,
+  remarks: Remarks,
+): string {
+  const split = typeof command === 'string' ? splitCommand(command) : { words: command };
+  // The checks of descriptions report the problem.
+  if ('problem' in split) return String(command);
+  const words = withReferences(split.words, path, remarks);
+  const isSame = typeof command === 'string' && words.every((word, at) => word === split.words[at]);
+  return isSame ? command : joinCommand(words);
+}
 
 /** Where a value may name a host: at its beginning, or after `//`, `@`, `,`, `=` or a blank. */
 const HOST = /(?:^|\/\/|[@,=\s])([A-Za-z0-9_][\w.-]*)(?=:\d|\/|,|\s|$)/g;

@@ -47,7 +47,7 @@ function publicRoutes(deps: ApiDeps): Hono<Env> {
   const infoText = JSON.stringify(info);
   routes.get('/info', () => jsonText(infoText));
   routes.post(deps.variant.validatePath, async (c) => {
-    await deps.bodies.jsonInSteps(c, descriptionSteps);
+    await deps.bodies.jsonInSteps(c, (body) => descriptionSteps(body, deps.variant.readDescription));
     return json(deps.variant.validated);
   });
   routes.get('/statistics/scheduler', async () => json(await deps.variant.statistics(deps)));

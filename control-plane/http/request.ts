@@ -57,7 +57,7 @@ export function authenticated(
       c.set('actor', actor);
       c.set('proof', { ...proof, actor } as Authenticated);
       await next();
-      setSession(c, proof, cookieMs);
+      setSession(c, proof, cookieMs, needsSession);
       noteUse(c, authentication, proof.actor);
     };
     await answerAhead(c, claim, answer, anew);
@@ -129,12 +129,20 @@ function expectedActor(expected: Authenticated | undefined): ExpectedActor | und
   }
 }
 
-function setSession(c: HonoContext, proof: Authenticated, cookieMs: number | undefined): void {
+/** `repeats`: a session that the client has already is sent again. */
+function setSession(
+  c: HonoContext,
+  proof: Authenticated,
+  cookieMs: number | undefined,
+  repeats = false,
+): void {
   const requestId: string | undefined = c.get('requestId');
   if (requestId !== undefined) c.res.headers.set(REQUEST_ID_HEADER, requestId);
-  if (proof.by !== 'basic' || !maySetSession(c)) return;
+  const known = repeats && proof.by === 'cookie' ? readOwnCookie(c, COOKIE) : undefined;
+  const token = proof.by === 'basic' ? proof.sessionToken : known;
+  if (token === undefined || !maySetSession(c)) return;
   // Not with Hono's setCookie, which copies the response: that takes a tenth of the request's time.
-  c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c), cookieMs));
+  c.res.headers.append('set-cookie', sessionCookie(token, isHttps(c), cookieMs));
 }
 
 /** Starts the note of a personal access token's use. The answer does not wait for it. */

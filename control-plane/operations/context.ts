@@ -25,6 +25,8 @@ export interface Context {
   signOn?: SignOnSettings | undefined;
   /** Undefined: web applications have no addresses but those that hosts publish. */
   appPlaces?: AppPlaces | undefined;
+  /** The group of all users, where containers look as on the earlier platform (H738). */
+  zoeGid?: number | undefined;
 }
 
 /** Where web applications are. */

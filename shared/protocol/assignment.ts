@@ -17,6 +17,8 @@ export const MAX_ID = 999_999_999_999_999;
 
 const id = z.int().positive().max(MAX_ID);
 const plainText = z.string().max(MAX_PLAIN_LENGTH);
+const MAX_LABELS = 16;
+const hasFewKeys = (labels: object): boolean => Object.keys(labels).length <= MAX_LABELS;
 const expandedText = z.string().max(MAX_EXPANDED_LENGTH);
 
 /** Identifies one start of one service, which makes messages about it idempotent (PROTOCOL.md P5). */
@@ -100,6 +102,10 @@ export const assignmentSchema = serviceKeySchema.extend({
   volumes: z.array(z.object({ name: plainText, path: plainText, readOnly: z.boolean() })).max(MAX_VOLUMES),
   /** Absent: none. */
   health: healthCheckSchema.optional(),
+  /** Where the container has the workspace of its owner. Absent: /workspace. */
+  workspace: plainText.startsWith('/').optional(),
+  /** Labels of the container besides those of the agent. */
+  labels: z.record(plainText, plainText).refine(hasFewKeys, `has more than ${MAX_LABELS} labels`).optional(),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 

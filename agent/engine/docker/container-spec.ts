@@ -4,7 +4,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { USUAL_CAPABILITIES } from '../capabilities.ts';
 import { claimOf } from '../cpu-allocation.ts';
 import type { MountedFile, Start } from '../engine.ts';
-import { WORKSPACE } from '../folders/allowed-folders.ts';
+import { workspaceOf } from '../folders/allowed-folders.ts';
 import { label } from '../labels.ts';
 import type { ContainerSettings } from './container-settings.ts';
 
@@ -159,6 +159,7 @@ const cpuShares = (cores: number): number =>
 function labels(assignment: Assignment, { deployment, host, overlay }: Surroundings): Record<string, string> {
   const { min, max } = claimOf(assignment);
   return {
+    ...assignment.labels,
     [label.deployment]: deployment,
     [label.host]: host,
     [label.execution]: String(assignment.execution),
@@ -177,9 +178,10 @@ function labels(assignment: Assignment, { deployment, host, overlay }: Surroundi
 /**
  * A later variable of the same name wins. The workspace variables are set only if the workspace is mounted.
  */
-function environment({ environment }: Assignment, { mounts }: Surroundings): string[] {
-  const hasWorkspace = mounts.some(({ Target }) => Target === WORKSPACE);
-  const workspace = hasWorkspace ? { BERTH_WORKSPACE: WORKSPACE, ZOE_WORKSPACE: WORKSPACE } : {};
-  const variables = new Map([...environment, ...Object.entries(workspace)]);
+function environment(assignment: Assignment, { mounts }: Surroundings): string[] {
+  const place = workspaceOf(assignment);
+  const hasWorkspace = mounts.some(({ Target }) => Target === place);
+  const workspace = hasWorkspace ? { BERTH_WORKSPACE: place, ZOE_WORKSPACE: place } : {};
+  const variables = new Map([...assignment.environment, ...Object.entries(workspace)]);
   return [...variables].map(([name, value]) => `${name}=${value}`);
 }

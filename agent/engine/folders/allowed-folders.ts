@@ -27,15 +27,16 @@ export interface AllowedFolder {
 /** Finds a folder by a path of settings or of a description. Undefined if there is none. */
 export type FindFolder = (path: string) => Promise<Folder | undefined>;
 
-/** Mount point of the owner's workspace. */
-export const WORKSPACE = '/workspace';
+/** Where the container has the workspace of its owner. */
+export const workspaceOf = ({ workspace = '/workspace' }: Pick<Assignment, 'workspace'>): string => workspace;
 
 /** Throws a permanent EngineError if a volume is not allowed or does not exist. */
 export async function allowedFolders(
-  { volumes, owner }: Assignment,
+  assignment: Assignment,
   rules: MountRules,
   find: FindFolder,
 ): Promise<AllowedFolder[]> {
+  const { volumes, owner } = assignment;
   const allowed: AllowedFolder[] = [];
   try {
     const roots = await findRoots(rules, find);
@@ -50,8 +51,11 @@ export async function allowedFolders(
       throw volumeError(name, `path not allowed: ${path} (${remedy})`);
     }
     const workspace = await findWorkspace(owner, roots.workspace, find);
-    const mount = { title: 'the workspace', target: WORKSPACE, readOnly: false, isRoot: false };
-    if (workspace) allowed.push({ ...mount, folder: workspace });
+    const target = workspaceOf(assignment);
+    if (workspace)
+      allowed.push({ title: 'the workspace', target, readOnly: false, isRoot: false, folder: workspace });
+    const taken = volumes.find(({ name }) => workspace && `/mnt/${name}` === target);
+    if (taken) throw volumeError(taken.name, `${target} is the workspace: give the volume another name`);
     return allowed;
   } catch (error) {
     await closeFolders(allowed);

@@ -10,6 +10,8 @@ export interface DeploymentDeps {
   isolation?: Isolation;
   /** BERTH_APPS_PATHS. Undefined: no application has a path. */
   appPaths?: string | undefined;
+  /** The group of all users, where containers look as on the earlier platform (H738). */
+  zoeGid?: number | undefined;
 }
 
 export interface DeploymentParts {
@@ -18,16 +20,17 @@ export interface DeploymentParts {
   /** The proof of the ids (P143). */
   proofOf(ids: { execution: number; service: number }): string;
   apps: Pick<AppAddresses, 'paths'>;
+  zoeGid: number | undefined;
 }
 
 /** `idKey`: the key that proofs are made with. */
 export function deploymentParts(
-  { deploymentName: name, isolation = 'user', idCode, appPaths: origin }: DeploymentDeps,
+  { deploymentName: name, isolation = 'user', idCode, appPaths: origin, zoeGid }: DeploymentDeps,
   idKey: string,
 ): DeploymentParts {
   const keyOf = (ids: { service: number; port: number }) => appKey(ids, idCode.appProofOf(idKey, ids));
   return {
-    ...{ name, isolation },
+    ...{ name, isolation, zoeGid },
     proofOf: (ids) => idCode.proofOf(idKey, ids),
     apps: origin === undefined ? {} : { paths: { origin, keyOf } },
   };

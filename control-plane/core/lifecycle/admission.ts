@@ -51,12 +51,18 @@ function assertWithinBounds(cluster: Cluster, execution: Execution, requirements
 }
 
 /**
- * Throws `conflict` if the memory or the cores of the quota are less than all that the user has placed, what
- * its waiting executions need to start, and all instances of the application.
+ * Throws `conflict` if the user has as many executions as the quota allows, or if the memory or the cores of
+ * the quota are less than all that the user has placed, what its waiting executions need to start, and all
+ * instances of the application. The messages are word for word those of the earlier platform.
  */
 function assertWithinQuota(cluster: Cluster, userId: number, requirements: Requirements): void {
   const { executions, counts, schedulerConfig } = cluster;
-  const { memoryBytes, cores } = cluster.quotaOf(userId);
+  const { concurrentExecutions: limit, memoryBytes, cores } = cluster.quotaOf(userId);
+  if (limit !== 0 && counts.unendedOf(userId) >= limit)
+    throw new OperationError(
+      'conflict',
+      `You cannot run more than ${limit} executions at a time, quota exceeded.`,
+    );
   if (memoryBytes === 0 && cores === 0) return;
   const { defaultMemoryBytes } = schedulerConfig;
   const used = { ...cluster.usage(userId) };
@@ -71,7 +77,6 @@ function assertWithinQuota(cluster: Cluster, userId: number, requirements: Requi
   const over = exceeded.find(({ dimension }) => dimension === 'cores') ?? exceeded[0];
   if (!over) return;
   const amount = over.dimension === 'cores' ? `${over.over} cores` : `${over.over}B memory`;
-  // Word for word as the earlier platform.
   throw new OperationError(
     'conflict',
     `You requested ${amount} more than your quota allows, quota exceeded.`,

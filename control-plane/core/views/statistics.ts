@@ -37,6 +37,9 @@ export const schedulerSnapshotOf = (cluster: Cluster): SchedulerSnapshot => ({
 const idsOf = (cluster: Cluster, statuses: readonly ExecutionStatus[]): number[] =>
   [...cluster.executions.values()].filter(({ status }) => statuses.includes(status)).map(({ id }) => id);
 
+/** Sums of fractions drift. */
+export const rounded = (cores: number): number => Math.round(cores * MICRO) / MICRO + 0;
+
 const hostState = (cluster: Cluster, host: Host): HostState => ({
   name: host.name,
   connected: host.connected,
@@ -44,7 +47,7 @@ const hostState = (cluster: Cluster, host: Host): HostState => ({
   memoryBytes: host.memoryBytes,
   cores: host.cores,
   reservedMemoryBytes: host.reservedMemoryBytes,
-  reservedCores: host.reservedCores,
+  reservedCores: rounded(host.reservedCores),
   containers: containersAt(cluster, host.id),
 });
 
@@ -96,8 +99,7 @@ export function schedulerSummaryOf(cluster: Cluster): SchedulerSummary {
       memoryBytes: sum(hosts, ({ memoryBytes }) => memoryBytes),
       reservedMemoryBytes: sum(hosts, ({ reservedMemoryBytes }) => reservedMemoryBytes),
       cores: sum(hosts, ({ cores }) => cores),
-      // Rounded, because sums of fractions drift.
-      reservedCores: Math.round(sum(hosts, ({ reservedCores }) => reservedCores) * MICRO) / MICRO + 0,
+      reservedCores: rounded(sum(hosts, ({ reservedCores }) => reservedCores)),
     },
   };
 }

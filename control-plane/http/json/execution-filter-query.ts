@@ -40,7 +40,10 @@ export function executionFilters(words: Words) {
       name: z.string().min(1, 'the name of an execution'),
       user_id: z
         .string()
-        .refine((text) => words.lenientFilters || words.ownerOf(text) !== undefined, 'the id of a user'),
+        .refine(
+          (text) => words.lenientFilters !== undefined || words.ownerOf(text) !== undefined,
+          'the id of a user',
+        ),
       limit: (words.lenientFilters ? anyCount : count).describe(
         'Returns at most this many executions, those submitted last',
       ),

@@ -42,6 +42,10 @@ export function executionText(
   return `${JSON.stringify(head).slice(0, -1)},"description":${execution.description}}`;
 }
 
+/** Whether the container of the last start is still there: another one may have its address later. */
+export const hasContainer = ({ backendStatus }: Pick<ServiceView, 'backendStatus'>): boolean =>
+  backendStatus === 'created' || backendStatus === 'started';
+
 export const serviceJson = (service: ServiceView): ServiceJson => ({
   id: service.id,
   name: service.name,
@@ -49,8 +53,8 @@ export const serviceJson = (service: ServiceView): ServiceJson => ({
   execution_id: service.executionId,
   status: service.status,
   backend_status: service.backendStatus,
-  ip_address: service.ipAddress ?? '',
-  backend_id: service.containerId ?? '',
+  ip_address: (hasContainer(service) && service.ipAddress) || '',
+  backend_id: (hasContainer(service) && service.containerId) || '',
   error_message: service.errorMessage,
   description: service.description,
   ...(service.progress === undefined ? {} : { progress: service.progress }),

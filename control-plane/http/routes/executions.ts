@@ -42,7 +42,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   routes.post('/', async (c) => {
     const input = () =>
       bodies.jsonInSteps(c, (body, bytes) =>
-        submissionSteps(body, bytes <= MAX_KNOWN_LENGTH ? known : undefined, schema),
+        submissionSteps(body, bytes <= MAX_KNOWN_LENGTH ? known : undefined, schema, variant.readDescription),
       );
     const made = await submitExecution(context, c.get('caller'), input, variant, keyOf(c));
     return madeJson('execution_id', made, variant.created);

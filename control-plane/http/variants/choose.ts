@@ -7,6 +7,15 @@ import { zoe2017, zoe2018 } from './zoe.ts';
 /** By the value of the setting BERTH_API_VARIANT. */
 export const variants = { A: groupA, B: groupB, 'zoe-2018.12': zoe2018, 'zoe-2017.12': zoe2017 } as const;
 
+/** The group of all users, where containers look as on the earlier platform (H738); otherwise undefined. */
+export const zoeGidOf = (config: {
+  BERTH_API_VARIANT: keyof typeof variants;
+  BERTH_ZOE_GID: number;
+}): number | undefined => {
+  const variant: Variant = variants[config.BERTH_API_VARIANT];
+  return variant.zoeContainers ? config.BERTH_ZOE_GID : undefined;
+};
+
 /**
  * The variant with that name. `endpoints` (BERTH_EXECUTION_ENDPOINTS) counts only if the variant allows both
  * values.

@@ -45,6 +45,8 @@ export interface Routes {
   workSessionMs?: number;
   /** Whether the built-in superusers may not delete executions in a new database (H172). */
   superuserKeepsExecutions?: boolean;
+  /** Whether containers look as on the earlier platform (H738). */
+  zoeContainers?: boolean;
   /** Whether there is `userinfo`, with the user name and the role of the caller. */
   userInfo?: boolean;
   /** Whether discovery requires credentials. */
@@ -55,6 +57,8 @@ export interface Routes {
   hidesEarlyEnds?: boolean;
   /** Whether to delete an active execution, and to terminate an ended one, are `invalid`. */
   strictEnds?: boolean;
+  /** Reads a description that is not in the words of Berth (H739). */
+  readDescription?: (description: unknown) => unknown;
   validatePath: string;
   /** Whether there are endpoints that explain why an execution is queued. */
   explains: boolean;

@@ -25,14 +25,24 @@ const mapFields =
       ? Object.fromEntries(Object.entries(body).map(([name, value]) => read(name, value)))
       : body;
 
-/** Ids may be text, `enabled` may be 0 or 1, and an `email` of null is none. */
+/**
+ * Ids may be text, `enabled` may be 0, 1, or the text of either or of a boolean, and an `email` of null is
+ * none.
+ */
 function readUserField(name: string, value: unknown): [string, unknown] {
   const isId = name === 'role_id' || name === 'quota_id';
   if (isId && typeof value === 'string' && /^\d{1,15}$/.test(value)) return [name, Number(value)];
-  if (name === 'enabled' && (value === 0 || value === 1)) return [name, value === 1];
+  if (name === 'enabled') return [name, FLAGS.get(String(value).toLowerCase()) ?? value];
   if (name === 'email' && value === null) return [name, ''];
   return [name, value];
 }
+
+const FLAGS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
 
 /** The fs_uid -1 means the next free one, like no fs_uid. */
 const readNewUserField = (name: string, value: unknown): [string, unknown] =>

@@ -1,5 +1,5 @@
 /** `platform_stats` of the scheduler statistics: the hosts as nodes of one platform. */
-import type { HostState } from '../../core/views/statistics.ts';
+import { type HostState, rounded } from '../../core/views/statistics.ts';
 
 /** What the original reports without a database of metrics: Berth's agents report usage on request only. */
 const UNMEASURED = { memory_in_use: 0, cores_in_use: 0 };
@@ -10,8 +10,8 @@ export const platformJson = (hosts: readonly HostState[]) => ({
   container_count: sum(hosts, ({ containers }) => containers),
   memory_total: sum(hosts, ({ memoryBytes }) => memoryBytes),
   memory_reserved: sum(hosts, ({ reservedMemoryBytes }) => reservedMemoryBytes),
-  cores_total: sum(hosts, ({ cores }) => cores),
-  cores_reserved: sum(hosts, ({ reservedCores }) => reservedCores),
+  cores_total: rounded(sum(hosts, ({ cores }) => cores)),
+  cores_reserved: rounded(sum(hosts, ({ reservedCores }) => reservedCores)),
   nodes: hosts.map((host) => ({
     name: host.name,
     status: host.connected ? 'online' : 'offline',

@@ -3,18 +3,15 @@
  * work unchanged (SPEC.md H150 to H167).
  */
 import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
-import {
-  type Endpoint,
-  endpointPairs,
-  isEssential,
-  type ServiceView,
-} from '../../core/views/execution-views.ts';
+import { type Endpoint, isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
-import { executionText, serviceJson } from '../json/render.ts';
+import type { ListedExecution } from '../../operations/executions/waiting.ts';
+import { executionText, hasContainer, serviceJson } from '../json/render.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
+import { readDescription, showDescription, showService } from './zoe-description.ts';
 import { openLines } from './zoe-log.ts';
 import { platformJson } from './zoe-platform.ts';
 
@@ -30,13 +27,14 @@ const zoe = {
   workSessionMs: WORK_SESSION_MS,
   revealsOthers: true,
   superuserKeepsExecutions: true,
+  zoeContainers: true,
   hidesEarlyEnds: true,
   strictEnds: true,
-  lenientFilters: true,
   longNames: true,
   everyGroup: 'all',
   validated: { validation: 'ok' },
   openLog: openLines,
+  readDescription,
   validatePath: '/zapp_validate',
   explains: false,
   secrets: false,
@@ -48,8 +46,14 @@ const zoe = {
   queueFull: 'conflict',
 } as const;
 
+const shown = (execution: ListedExecution): ListedExecution => ({
+  ...execution,
+  description: showDescription(execution.description),
+});
+
 const zoeServiceJson = (service: ServiceView, apps: AppAddresses) => ({
-  ...serviceJson(service),
+  ...serviceJson({ ...service, description: showService(service.description) }),
+  ...(!hasContainer(service) && { ip_address: null, backend_id: null }),
   essential: isEssential(service),
   backend_host: service.hostName,
   // The first start is not a restart.
@@ -72,12 +76,13 @@ const proxied = ({ name, published, path, app }: Endpoint) => {
 export const zoe2018: Variant = {
   ...groupB,
   ...zoe,
+  lenientFilters: 'own',
   version: '2018.12',
   errorBody: false,
   privateDiscovery: true,
   executionText(execution) {
     const { size } = JSON.parse(execution.description) as { size: number };
-    return `${executionText(execution, groupB).slice(0, -1)},"size":${size}}`;
+    return `${executionText(shown(execution), groupB).slice(0, -1)},"size":${size}}`;
   },
   serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
@@ -101,10 +106,12 @@ export const zoe2018: Variant = {
 export const zoe2017: Variant = {
   ...groupA,
   ...zoe,
+  lenientFilters: 'none',
   version: '2017.12',
   userInfo: true,
+  executionText: (execution) => executionText(shown(execution), groupA),
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints: endpointPairs(endpoints) }),
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
   async statistics(context) {
     const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
     return {

@@ -10,7 +10,7 @@ import {
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isEnded } from '../../core/model/execution.ts';
-import type { Made, RequestKey } from '../../core/model/idempotency.ts';
+import type { Made } from '../../core/model/idempotency.ts';
 import { type ExecutionFilter, isOwner, type Position } from '../../core/views/execution-filter.ts';
 import {
   type Endpoint,
@@ -19,8 +19,6 @@ import {
   endpointsOf,
 } from '../../core/views/execution-views.ts';
 import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
-import { findKey } from '../../store/accounts/idempotency-keys.ts';
-import { findQuota } from '../../store/accounts/quotas.ts';
 import { findSecretUse } from '../../store/executions/assigned-service.ts';
 import {
   type Counts,
@@ -29,11 +27,7 @@ import {
   findSearchEnd,
   listExecutionLines,
 } from '../../store/executions/execution-lines.ts';
-import {
-  countUnended,
-  findState,
-  listExecutions as readExecutions,
-} from '../../store/executions/executions.ts';
+import { findState, listExecutions as readExecutions } from '../../store/executions/executions.ts';
 import { appAddresses } from '../app-addresses.ts';
 import { attempted } from '../audit.ts';
 import type { Context, ReadKey } from '../context.ts';
@@ -82,7 +76,6 @@ async function submit(
   const submission = { userId: user.id, ...(await input()), withinQuota: overQuota === 'refuse' };
   await checkSecrets(context, submission);
   const key = readKey?.();
-  if (overQuota === 'refuse') await checkConcurrency(context, user, key);
   try {
     return await context.coordinator.submit(submission, caller, key);
   } catch (error) {
@@ -150,18 +143,21 @@ async function withSecretProblem(
     : { ...explanation, waitingFor: [...explanation.waitingFor, `Its start would fail. ${problem}`] };
 }
 
+/** What a filter for another user lists if the caller may not operate others'. Undefined: `forbidden`. */
+type OthersList = 'own' | 'none' | undefined;
+
 /**
  * Pages of the executions that pass the filter, oldest first: those of the user who asks, or all if the role
- * operates others. `isLenient`: a filter for another user is one for the user who asks.
+ * operates others.
  */
 export function listExecutions(
   context: Context,
   actor: Actor,
   filter: ExecutionFilter = {},
-  isLenient = false,
+  others?: OthersList,
 ): { user: User; pages: AsyncGenerator<ExecutionView[]> } {
   const account = authorise(actor, { kind: 'list-executions' });
-  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter, isLenient)) };
+  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter, others)) };
 }
 
 /** One page of the list, newest first. */
@@ -219,20 +215,21 @@ export async function findExecutions(
   return { lines, searchEnd };
 }
 
-/**
- * Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user,
- * unless `isLenient`.
- */
-function visibleTo({ user, role }: Account, filter: ExecutionFilter, isLenient = false): ExecutionFilter {
+/** Restricts the filter to what the account may read. */
+function visibleTo({ user, role }: Account, filter: ExecutionFilter, others?: OthersList): ExecutionFilter {
   if (role.canOperateOthers) return filter;
-  if (!isLenient && filter.owner && !isOwner(filter.owner, user)) {
+  const isForOthers = filter.owner !== undefined && !isOwner(filter.owner, user);
+  if (isForOthers && others === undefined) {
     throw new OperationError(
       'forbidden',
       `The role ${role.name} lacks "Operate others' executions" (can_operate_others).`,
     );
   }
-  return { ...filter, owner: { id: user.id } };
+  return { ...filter, owner: isForOthers && others === 'none' ? NOBODY : { id: user.id } };
 }
+
+/** Ids of users begin at 1. */
+const NOBODY = { id: 0 };
 
 /**
  * The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass.
@@ -275,18 +272,4 @@ export const deleteExecution = (
 export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<Endpoint[]> {
   const services = await getServices(context, actor, id);
   return endpointsOf(services, await appAddresses(context));
-}
-
-/**
- * Concurrent submissions may all pass this check; the queue limits what really runs. A repeat passes: what it
- * repeats may be one of the executions that are counted.
- */
-async function checkConcurrency({ db }: Context, { id, quotaId }: User, key?: RequestKey): Promise<void> {
-  const limit = (await findQuota(db, quotaId))?.concurrentExecutions ?? 0;
-  if (limit === 0 || (await countUnended(db, id)) < limit) return;
-  if (key && (await findKey(db, id, key.key))) return;
-  throw new OperationError(
-    'conflict',
-    `You cannot run more than ${limit} executions at a time, quota exceeded.`,
-  );
 }

@@ -65,7 +65,13 @@ const textOf = ({ kind, name }: SecretName): string => `${kind} ${name}`;
  * if a value is missing or too long, with what the user can do.
  */
 export async function readStartSecrets(
-  { db, seal, deploymentName, appPlaces }: Pick<Context, 'db' | 'seal' | 'deploymentName' | 'appPlaces'>,
+  {
+    db,
+    seal,
+    deploymentName,
+    appPlaces,
+    zoeGid,
+  }: Pick<Context, 'db' | 'seal' | 'deploymentName' | 'appPlaces' | 'zoeGid'>,
   hostId: number,
   key: ServiceKey,
   count: CountBytes,
@@ -88,7 +94,7 @@ export async function readStartSecrets(
   const environment = environmentOf(
     instance,
     definition,
-    { ...context, deploymentName, proxyPathOf },
+    { ...context, deploymentName, zoeGid, proxyPathOf },
     (name) => utf8.decode(valueFor({ kind: 'secret', name })),
   );
   const tooLong = environment.find(

@@ -205,16 +205,6 @@ export async function findLogLocation(db: Db, serviceId: number): Promise<LogLoc
   return { executionId: Number(owner.id), ...nowhere, hasEnded: hasEnded(owner.status) };
 }
 
-/** Executions of a user that are queued, starting or running. */
-export async function countUnended(db: Db, userId: number): Promise<number> {
-  const [row] = await db.query(
-    `SELECT count(*) AS unended FROM executions
-      WHERE user_id = ? AND deleted = 0 AND status IN ('submitted', 'queued', 'starting', 'running')`,
-    [userId],
-  );
-  return Number(row?.unended);
-}
-
 const executionView = (row: Row): ExecutionView => ({
   id: Number(row.id),
   name: String(row.name),

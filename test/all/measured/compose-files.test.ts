@@ -17,7 +17,9 @@ const HOSTILE: Record<string, (length: number) => string> = {
   'anchors and aliases': (length) => fill('- &a 1\n- *a\n', length),
   'other anchors': (length) => keys('', length, '&a x'),
   'merges of a large mapping': (length) =>
-    `x-a: &a\n${keys('  ', length / 2)}x-b: [${'{<<: *a},'.repeat(150)}]\n${service}`,
+    `x-a: &a\n${keys('  ', length / 2)}x-b: [${fill('{<<: *a},', length / 2)}]\n${service}`,
+  'merges of merges': (length) => fill('- &a {k: 1, <<: *a}\n', length).replace('<<: *a', 'l: 2'),
+  'aliases of one value': (length) => `x-a: &a 1\nx-b: [${fill('*a,', length)}]\n${service}`,
   documents: (length) => fill('---\n', length),
   tags: (length) => fill('- !x y\n', length),
   'open references': (length) => mainFile(`command: "${fill('${A:-', length)}"`),

@@ -144,7 +144,8 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       ...{ ...user, role_id: 3, quota_id: 1 },
     });
     expect((await login('carol', 'secret words')).userId).toBe(String(id));
-    await client.updateAccount('user', id, { enabled: 0 });
+    for (const enabled of [1, 'false', 'True', '1', 'False', true, 0])
+      await client.updateAccount('user', id, { enabled });
     expect(await client.accounts('user', { username: 'carol', enabled: 'False' })).toHaveLength(1);
     await expect(login('carol', 'secret words')).rejects.toThrow('Wrong user name or password.');
 
@@ -398,6 +399,28 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       await admin.post('role/2', { can_delete_executions: true });
       expect((await alice.delete(`execution/delete/${execution_id}`)).status).toBe(204);
       await admin.post('role/2', { can_delete_executions: false });
+    });
+
+    test('H161: after a change of the quota a session that was known before has the new one', async () => {
+      const create = async (concurrent_executions: number) => {
+        const quota = { name: `of ${concurrent_executions}`, concurrent_executions, memory: 0, cores: 0 };
+        return (await admin.post('quota', quota)).json<{ quota_id: number }>().quota_id;
+      };
+      const [few, more] = [await create(1), await create(3)];
+      const erin = { username: 'erin', role_id: 2, quota_id: few };
+      const { user_id } = (await admin.post('user', erin)).json<{ user_id: number }>();
+      await admin.post(`user/${user_id}`, { password: 'secret words' });
+      const client = await login('erin', 'secret words');
+      await client.start('first', waiting);
+      await admin.post(`user/${user_id}`, { quota_id: more });
+      await client.start('second', waiting);
+      const both = [client.start('third', waiting), client.start('fourth', waiting)];
+      const outcomes = await Promise.allSettled(both);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      await admin.post(`user/${user_id}`, { quota_id: few });
+      await expect(client.start('fifth', waiting)).rejects.toThrow('more than 1 executions at a time');
+      for (const [id] of await client.list()) await client.terminate(Number(id));
+      await client.start('sixth', waiting);
     });
 
     test('H161: an execution beyond the quota is 409 until another one has ended', async () => {

@@ -20,7 +20,9 @@ app.post('/', async (c) => {
   parsed.push(c.req.header('address') ?? '');
   return c.json({ length: JSON.stringify(value).length });
 });
-app.post('/check', async (c) => c.json((await bodies.jsonInSteps(c, descriptionSteps)).name));
+app.post('/check', async (c) =>
+  c.json((await bodies.jsonInSteps(c, (value) => descriptionSteps(value))).name),
+);
 app.post('/form', async (c) => c.json([...(await bodies.form(c, 2 ** 20))]));
 app.onError((error) => {
   const { code, message } = error as OperationError;

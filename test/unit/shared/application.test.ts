@@ -17,6 +17,32 @@ describe('C23: checks across fields', () => {
   test('C23: names of services are unique', () => {
     expect(pointersOf(application(service(), service()))).toEqual(['/services/1/name']);
   });
+  test.each(['Web', 'WEB', 'wEb'])('H736: %s and web are one name, as they are in DNS', (name) => {
+    const message = 'is also the name of service 0: DNS does not tell upper and lower case apart';
+    const problem = { pointer: '/services/1/name', message };
+    expect(problemsOf(application(service({ name: 'web' }), service({ name })))).toEqual([problem]);
+    expect(problemsOf(application(service({ name }), service({ name: 'web' })))).toEqual([problem]);
+  });
+  test('H736: instances of two services never share a name in another case', () => {
+    const many = { total_count: 11 };
+    const pairs = [
+      [service({ name: 'Web', ...many }), service({ name: 'web1' }), 'web10'],
+      [service({ name: 'web1' }), service({ name: 'WEB', ...many }), 'WEB10'],
+    ] as const;
+    for (const [first, second, instance] of pairs)
+      expect(problemsOf(application(first, second))).toEqual([
+        {
+          pointer: '/services/1/name',
+          message: `gives an instance the name ${instance}, which is also an instance of service 0`,
+        },
+      ]);
+  });
+  test('C24, H736: a reference names an instance in its own case', () => {
+    const refers = (instance: string) =>
+      withService({ name: 'Web', environment: [['A', `{dns_name#${instance}}`]] });
+    expect(pointersOf(refers('Web0'))).toEqual([]);
+    expect(pointersOf(refers('web0'))).toEqual(['/services/0/environment/0/1']);
+  });
   test('C23: instances of two services never share a name', () => {
     const input = application(
       service({ name: 'web', total_count: 11 }),

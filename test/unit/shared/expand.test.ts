@@ -65,8 +65,31 @@ test("C27: the environment ends with Berth's own variables, which take precedenc
     ['BERTH_USER', 'alice'],
     ['BERTH_UID', '3'],
     ['ZOE_USER', 'alice'],
-    ['ZOE_UID', '3'],
+    ['ZOE_UID', '1003'],
   ]);
+});
+
+test('H738: where containers look as on the earlier platform they have its labels, its group and its workspace', () => {
+  const made = assignmentOf(key, 'web0', service(), LIMIT, { ...context, zoeGid: 5001 });
+  expect(made.environment.slice(-3)).toEqual([
+    ['ZOE_USER', 'alice'],
+    ['ZOE_UID', '1003'],
+    ['ZOE_GID', '5001'],
+  ]);
+  expect(made).toMatchObject({ workspace: '/mnt/workspace' });
+  expect(made.labels).toEqual({
+    zoe_execution_name: 'nightly',
+    zoe_execution_id: '7',
+    zoe_service_name: 'web0',
+    zoe_service_id: '11',
+    zoe_owner: 'alice',
+    zoe_deployment_name: 'test',
+    zoe_type: 'app_service',
+  });
+  expect(assignmentSchema.parse(made)).toEqual(made);
+  const usual = assignmentOf(key, 'web0', service(), LIMIT, context);
+  expect(usual).not.toHaveProperty('labels');
+  expect(usual).not.toHaveProperty('workspace');
 });
 
 test('C27: an assignment has everything that an agent needs, and matches the protocol', () => {

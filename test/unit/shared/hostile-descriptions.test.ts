@@ -66,26 +66,43 @@ function unitsOf(value: unknown): number[] {
 describe('C23: instance names', () => {
   test('C23, H306: names are found, and collisions too, as if every name had been made', () => {
     const group = fc.tuple(
-      fc.constantFrom('web', 'web1', 'web10', 'web0', 'web01', 'a', 'a9', 'a99', '7', '77'),
+      fc.constantFrom(
+        'web',
+        'web1',
+        'web10',
+        'web0',
+        'web01',
+        'a',
+        'a9',
+        'a99',
+        'A9',
+        'WEB',
+        'Web1',
+        '7',
+        '77',
+      ),
       fc.constantFrom(1, 2, 10, 11, 100, 101, 999, 1000),
     );
     fc.assert(
-      fc.property(fc.uniqueArray(group, { selector: ([name]) => name, maxLength: 6 }), (groups) => {
-        const names = new InstanceNames();
-        const owners = new Map<string, number>();
-        for (const [at, [name, count]] of groups.entries()) {
-          const made = Array.from({ length: count }, (_, n) => `${name}${n}`);
-          const taken = made.find((one) => owners.has(one));
-          const collision = names.collisionOf(name, count);
-          expect(collision?.instance).toBe(taken);
-          if (taken !== undefined) return;
-          names.add(name, count, at);
-          for (const one of made) owners.set(one, at);
-        }
-        for (const [name] of groups)
-          for (const counter of ['', '0', '00', '1', '01', '9', '10', '99', '100', '999', '1000'])
-            expect(names.ownerOf(name + counter), name + counter).toBe(owners.get(name + counter));
-      }),
+      fc.property(
+        fc.uniqueArray(group, { selector: ([name]) => name.toLowerCase(), maxLength: 6 }),
+        (groups) => {
+          const names = new InstanceNames();
+          const [all, folded] = [new Set<string>(), new Set<string>()];
+          for (const [at, [name, count]] of groups.entries()) {
+            const made = Array.from({ length: count }, (_, n) => `${name}${n}`);
+            const taken = made.find((one) => folded.has(one.toLowerCase()));
+            const collision = names.collisionOf(name, count);
+            expect(collision?.instance).toBe(taken);
+            if (taken !== undefined) return;
+            names.add(name, count, at);
+            for (const one of made) all.add(one) && folded.add(one.toLowerCase());
+          }
+          for (const name of groups.flatMap(([one]) => [one, one.toUpperCase()]))
+            for (const counter of ['', '0', '00', '1', '01', '9', '10', '99', '100', '999', '1000'])
+              expect(names.has(name + counter), name + counter).toBe(all.has(name + counter));
+        },
+      ),
     );
   });
 });

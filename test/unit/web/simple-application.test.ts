@@ -7,6 +7,7 @@ import {
 } from '../../../control-plane/web/description/simple-application.ts';
 import { simpleFrom } from '../../../control-plane/web/description/simple-from.ts';
 import { validateApplication } from '../../../shared/application.ts';
+import { IMAGE_REFERENCE_PROBLEM } from '../../../shared/image-reference.ts';
 
 const typed = (changes: Partial<SimpleApplication> = {}) =>
   checkSimple({ ...FRESH, name: 'My web page', image: 'nginx:alpine', ...changes });
@@ -98,7 +99,7 @@ describe('W43: problems of the form', () => {
   const port = (number: string, name = '') => ({ number, name, kind: 'http' });
   test.each<[string, Partial<SimpleApplication>, Record<string, string>]>([
     ['an empty required field', { name: ' ', image: '' }, { name: 'is required', image: 'is required' }],
-    ['an image with spaces', { image: 'a b' }, { image: 'must be an image name without spaces' }],
+    ['an image with spaces', { image: 'a b' }, { image: IMAGE_REFERENCE_PROBLEM }],
     [
       'an amount that is not a number',
       { memory: 'much', cores: '1 core' },

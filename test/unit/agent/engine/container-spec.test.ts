@@ -5,6 +5,7 @@ import {
   nanoCpus,
   type Surroundings,
 } from '../../../../agent/engine/docker/container-spec.ts';
+import { label } from '../../../../agent/engine/labels.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
@@ -92,6 +93,17 @@ describe('the process', () => {
     const environment: [string, string][] = [['A', '1']];
     const { Env } = containerOptions(assignment({ environment }), { ...around, mounts: [mount] });
     expect(Env).toEqual(['A=1', 'BERTH_WORKSPACE=/workspace', 'ZOE_WORKSPACE=/workspace']);
+  });
+  test('H738: the workspace is where the assignment has it, and no label of an assignment hides one of Berth', () => {
+    const workspace = '/mnt/workspace';
+    const mount: MountSettings = { Type: 'bind', Source: '/data/alice', Target: workspace };
+    const labels = { zoe_type: 'app_service', [label.owner]: 'mallory' };
+    const made = containerOptions(assignment({ workspace, labels, owner: 'alice' }), {
+      ...around,
+      mounts: [mount],
+    });
+    expect(made.Env?.slice(-2)).toEqual([`BERTH_WORKSPACE=${workspace}`, `ZOE_WORKSPACE=${workspace}`]);
+    expect(made.Labels).toMatchObject({ zoe_type: 'app_service', [label.owner]: 'alice' });
   });
   test('the working folder is set only if the assignment has one', () => {
     expect(optionsOf({ workDir: '/srv' }).WorkingDir).toBe('/srv');

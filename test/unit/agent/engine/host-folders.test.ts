@@ -115,6 +115,21 @@ describe('allowedFolders', () => {
     await expect(allowed(rules, [`${base}/volumes/data`])).rejects.toThrow('path not allowed');
     await expect(allowed(rules, [`${base}/outside`])).rejects.toThrow('path not allowed');
   });
+  test('H738, P111: the workspace is where the assignment has it, and no volume is at the same place', async () => {
+    const rules = { volumeRoots: [`${base}/volumes`], workspaceRoot: `${base}/outside` };
+    const at = (name: string) =>
+      assignment({
+        ...{ owner: 'alice', workspace: '/mnt/workspace' },
+        volumes: [{ name, path: `${base}/volumes/data`, readOnly: false }],
+      });
+    const open = (path: string) => openFolder('/', path);
+    const found = await allowedFolders(at('data'), rules, open);
+    await closeFolders(found);
+    expect(found.map(({ target }) => target)).toEqual(['/mnt/data', '/mnt/workspace']);
+    await expect(allowedFolders(at('workspace'), rules, open)).rejects.toThrow(
+      'volume workspace: /mnt/workspace is the workspace: give the volume another name',
+    );
+  });
   test('P111: the workspace is the folder of the owner, and of no other name', async () => {
     const rules = { workspaceRoot: `${base}/outside` };
     expect(await allowed(rules, [])).toEqual([

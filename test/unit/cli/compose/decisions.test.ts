@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { orderOf } from '../../../../cli/compose/order.ts';
-import { escaped } from '../../../../cli/compose/texts.ts';
+import { Remarks } from '../../../../cli/compose/remarks.ts';
+import { withReferences } from '../../../../cli/compose/texts.ts';
+import { splitCommand } from '../../../../shared/command.ts';
 import { substitute, type Variables } from '../../../../shared/variables.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 import { mainFile, mainOf, problemsOf, remarksOf, translated } from './translated.ts';
@@ -127,25 +129,101 @@ test('L77: without essential_count of its own, all instances of x-berth are esse
   expect(mainOf('x-berth: {total_count: 4}')).toMatchObject({ total_count: 4, essential_count: 4 });
 });
 
+test('L72, H736, H737: names that differ only in case, and a wrong image, have their places', () => {
+  expect(problemsOf('services: {web: {image: i}, Web: {image: "http://x/y"}}')).toEqual([
+    expect.stringMatching(
+      /^1:35 services.Web.image is \/services\/1\/image of the description, which must be an image name/,
+    ),
+    expect.stringMatching(
+      /^1:29 services.Web is \/services\/1\/name of the description, which is also the name of service 0/,
+    ),
+  ]);
+});
+
 describe('L79: references', () => {
   const known: Variables = {
     ...{ user_name: 'u', execution_id: '1', execution_name: 'n', deployment_name: 'd' },
     dnsName: (instance) => instance,
+    secret: (name) => `<${name}>`,
   };
-  test.each([
-    ['{user_name} {dns_name#web0}', 'u web0'],
-    ['{foo} {{foo}} {"a": 1} ${foo} {{.Node}} {foo#a}', '{foo} {{foo}} {"a": 1} ${foo} {{.Node}} {foo#a}'],
-    ['{{user_name}} ${user_name}', '{user_name} ${user_name}'],
-  ])('L79: %j', (text, becomes) => {
-    expect(substitute(escaped(text), known)).toBe(becomes);
+  /** The value that the container gets. */
+  const given = (text: string) => {
+    const { environment } = mainOf(`environment: ${JSON.stringify({ A: text.replaceAll('$', '$$$$') })}`);
+    return substitute(environment[0]?.[1] ?? '', known);
+  };
+  test.each(
+    [
+      ['{user_name} {dns_name#main0}', 'u main0'],
+      ['{secret#DBPASS} {secret#DB_PASS} x{secret#a-b}y', '<DBPASS> <DB_PASS> x<a-b>y'],
+      ...[
+        '{foo} {{foo}} {"a": 1} ${foo} {{.Node}} {foo#a}',
+        '{{x}} {{{x}}} {x}} {{x}',
+        '{dns_name} {secret} {user_name#a}',
+      ],
+      ...[
+        '{{user_name}} ${user_name}',
+        '{{secret#A}} ${secret#A} {{dns_name#main0}}',
+        '${{user_name}} {{secret#a.b}}',
+        '{secret#',
+      ],
+    ].map((one) => (typeof one === 'string' ? [one, one] : one)),
+  )('L79: %j', (text = '', becomes) => {
+    expect(given(text)).toBe(becomes);
   });
   test('L79: text in braces that names no reference of Berth stays as it is', () => {
-    const texts = fc.array(fc.constantFrom('{', '}', '$', 'foo', '#a', ' ')).map((parts) => parts.join(''));
+    const parts = ['{', '}', '$', 'foo', '#a', ' ', '{{user_name}}', '${secret#A}', '{{secret#A}}'];
+    const texts = fc.array(fc.constantFrom(...parts)).map((some) => some.join(''));
+    const remarks = new Remarks(() => ({ line: 1, column: 1 }));
     fc.assert(
       fc.property(texts, (text) => {
-        expect(substitute(escaped(text), known)).toBe(text);
+        expect(substitute(withReferences([text], [], remarks)[0] ?? '', known)).toBe(text);
       }),
     );
+    expect(remarks.notes).toEqual([]);
+  });
+  test('L79: names that Berth fills in are listed, those of instances and secrets are not', () => {
+    const text = mainFile(
+      'environment: {A: "{user_name} {user_name} {execution_id}", B: "{dns_name#main0} {secret#A} {{user_name}}"}\n' +
+        'command: echo "{deployment_name}"',
+    );
+    expect(remarksOf(text).notes).toEqual([
+      '4:19 services.main.environment.A',
+      '4:19 services.main.environment.A',
+      '5:5 services.main.command',
+    ]);
+  });
+  test.each([
+    ['{secret#my.db}', 'names of secrets have letters, digits'],
+    ['{secret#}', 'names of secrets have letters, digits'],
+    ['{secret# A}', 'names of secrets have letters, digits'],
+    ['{secret#9a}', 'the name of a secret begins with a letter'],
+    [`{secret#${'a'.repeat(65)}}`, 'the name of a secret begins with a letter'],
+    ['{dns_name#other0}', 'uses the unknown variable {dns_name#other0}'],
+  ])('L79: %s is refused with its place', (value, reason) => {
+    expect(problemsOf(mainFile(`environment: {A: "${value}"}`))).toEqual([
+      expect.stringMatching(/^4:19 services.main.environment.A /),
+    ]);
+    expect(problemsOf(mainFile(`environment: {A: "${value}"}`))[0]).toContain(reason);
+  });
+  test('L79: a command must not have secrets, in either form, and a check neither', () => {
+    const fields = [
+      'command: echo {secret#A}',
+      'command: [echo, "{secret#A}"]',
+      'command: echo {secr"et#A}"',
+      'healthcheck: {test: "echo {secret#A}"}',
+    ];
+    for (const one of fields)
+      expect(problemsOf(mainFile(one))).toEqual([expect.stringContaining('a command must not have secrets')]);
+  });
+  test.each([
+    ['awk {print}', 'awk', '{print}'],
+    ["awk '{print} {{x}}'", 'awk', '{print} {{x}}'],
+    ['echo {fo"o"} "{{"user_name}}', 'echo', '{foo}', '{{user_name}}'],
+    ['echo \\{foo} {"dns_name#main0}"', 'echo', '{foo}', 'main0'],
+  ])('L79: the words of the command %s', (text, ...words) => {
+    const { command } = mainOf(`command: ${JSON.stringify(text)}`);
+    const split = splitCommand(command ?? '');
+    expect('words' in split && split.words.map((word) => substitute(word, known))).toEqual(words);
   });
   test('L79: a value that seems to name a service as a host is listed, and a command too', () => {
     const hosts = ['sql', 'sql:5432', 'postgres://a:b@sql/x', 'http://sql', 'x,sql:1', 'a=sql'];

@@ -45,7 +45,7 @@ test('H357: what ceases to wait counts no longer', () => {
   expect(counts.waiting).toBe(0);
 });
 
-test('H217: executions are counted by status, and what has ceased to be live is not', () => {
+test('H161, H217: executions are counted by status, and what has ceased to be live is not', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   const starting = rig.submit(application(service()));
@@ -59,10 +59,13 @@ test('H217: executions are counted by status, and what has ceased to be live is 
     (['queued', 'starting', 'running', 'cleaning up', 'terminated'] as const).map((status) =>
       counts.of(status),
     );
+  const { userId } = starting;
   expect(counted()).toEqual([1, 1, 1, 0, 0]);
+  expect(counts.unendedOf(userId)).toBe(3);
   rig.terminate(starting);
   rig.turn();
   expect(counted()).toEqual([1, 0, 1, 1, 0]);
+  expect(counts.unendedOf(userId)).toBe(2);
   for (const one of starting.services) rig.see(one, gone);
   rig.turn();
   expect(counted()).toEqual([1, 0, 1, 0, 0]);
