@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { type PasswordOptions, passwordsFor } from '../inputs/passwords.ts';
-import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printChange, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type Kind, type Options, optionsOf, quotas, roles, users, valuesIn } from './account-fields.ts';
@@ -80,7 +80,7 @@ async function show<Item extends { id: number }>(
 ): Promise<void> {
   const accounts = kind.of(await connect());
   const one = await accounts.get(await idNamed(accounts, given));
-  if (json) return terminal.out(`${JSON.stringify(one)}\n`);
+  if (json) return terminal.out(jsonOf(one));
   const rows = Object.entries(one).map(([name, value]) => [name, String(value)]);
   await terminal.out(table(['FIELD', 'VALUE'], rows, terminal.columns));
 }
@@ -103,7 +103,7 @@ async function createOne<Item extends { id: number }>(
       throw error;
     }
   else if (kind.hasPassword) terminal.say(`It has no password yet: berth user update ${id} --password`);
-  await terminal.out(options.json ? `${JSON.stringify({ [`${kind.name}_id`]: id })}\n` : `${id}\n`);
+  await terminal.out(options.json ? jsonOf({ [`${kind.name}_id`]: id }) : `${id}\n`);
 }
 
 async function updateOne<Item extends { id: number }>(

@@ -6,7 +6,7 @@ import { idOf, repeated } from '../inputs/arguments.ts';
 import { durationOf, durationText } from '../inputs/durations.ts';
 import { forEachId } from '../inputs/named.ts';
 import { selectedIds } from '../inputs/selection.ts';
-import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printChange, printList } from '../terminal/list.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
@@ -53,7 +53,7 @@ export function addExecutionCommands(
     .option('-q, --quiet', 'URLs only')
     .action(async (id: string, { json, quiet }: Form) => {
       const endpoints = await (await connect()).endpoints(idOf(id));
-      if (json) return terminal.out(`${JSON.stringify(endpoints)}\n`);
+      if (json) return terminal.out(jsonOf(endpoints));
       if (quiet) return terminal.out(endpoints.map(([, url]) => `${onOneLine(url)}\n`).join(''));
       await terminal.out(table(['ENDPOINT', 'URL'], endpoints, terminal.columns));
     });
@@ -134,7 +134,7 @@ async function show(
   const berth = await connect();
   const execution = await berth.execution(id);
   const services = await Promise.all(execution.services.map((service) => berth.service(service)));
-  if (json) return terminal.out(`${JSON.stringify({ ...execution, services })}\n`);
+  if (json) return terminal.out(jsonOf({ ...execution, services }));
   const { name, status, error_message, time_submit, time_start, time_end, time_limit } = execution;
   const lines = [
     ['Execution', `${id}  ${name}`],
@@ -167,7 +167,7 @@ async function explain(
   const explanation = IS_ID.test(given)
     ? await (await connect()).explain(idOf(given))
     : await (await connect()).explainApplication(await readDescription(given, terminal));
-  if (json) return terminal.out(`${JSON.stringify(explanation)}\n`);
+  if (json) return terminal.out(jsonOf(explanation));
   const { summary, waiting_for, reasons, quota } = explanation;
   const details = [...waiting_for, ...quota.map(({ text }) => text), ...reasons.map(({ text }) => text)];
   const lines = [summary, ...details.map((text) => `- ${text}`)];

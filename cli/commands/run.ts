@@ -1,9 +1,11 @@
 /** `berth run` and `berth rerun`. */
+
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { change, describe } from '../description.ts';
 import { idOf, repeated } from '../inputs/arguments.ts';
 import { addSubmitOptions, type SubmitOptions, submit } from '../submission.ts';
+import { jsonOf } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 interface ChangeOptions extends SubmitOptions {
@@ -29,7 +31,7 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
     .action(async (given: string[], options: RunOptions) => {
       const [path, words] = options.image === undefined ? [given[0], given.slice(1)] : [undefined, given];
       const application = await describe(terminal, path, words, options);
-      if (options.print) return terminal.out(`${JSON.stringify(application, null, 2)}\n`);
+      if (options.print) return terminal.out(jsonOf(application, 2));
       await submit(terminal, await connect(), application.name, application, options);
     });
   const rerun = program

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import type { Berth, RegistryCredentials, Secret } from '../../client/berth.ts';
 import type { Secrets } from '../../client/resources.ts';
 import { forEachNamed } from '../inputs/named.ts';
-import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printChange, printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf } from '../terminal/time.ts';
 
@@ -138,7 +138,7 @@ async function encrypt(terminal: Terminal, connect: () => Promise<Berth>, { json
     encrypted += round.encrypted;
     if (round.left > 0 && round.encrypted > 0) continue;
     const { unreadable } = round;
-    await terminal.out(json ? `${JSON.stringify({ encrypted, unreadable })}\n` : `${encrypted}\n`);
+    await terminal.out(json ? jsonOf({ encrypted, unreadable }) : `${encrypted}\n`);
     terminal.say(
       unreadable > 0
         ? `The keys of ${unreadable} values are not in BERTH_SECRET_KEYS: add them, or set these values again.`

@@ -1,9 +1,11 @@
 /** `berth login`, `logout` and `context`. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { Berth } from '../../client/berth.ts';
 import { ContextsFile, credentialsIn, defaultUrl, originOf } from '../contexts.ts';
 import { openerOf, openUrl } from '../terminal/desktop.ts';
+import { jsonOf } from '../terminal/list.ts';
 import { listenForCode } from '../terminal/loopback.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -146,7 +148,7 @@ async function list(
     ...{ name, url: context.url, user: context.username ?? null, current: name === current },
     logged_in: credentialsIn(context) !== undefined,
   }));
-  if (json) return terminal.out(`${JSON.stringify(all)}\n`);
+  if (json) return terminal.out(jsonOf(all));
   if (quiet) return terminal.out(all.map(({ name }) => `${name}\n`).join(''));
   const rows = all.map((one) => [one.current ? '*' : '', one.name, one.user ?? '', one.url]);
   await terminal.out(table(['', 'CONTEXT', 'USER', 'URL'], rows, terminal.columns));

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Berth, ShopEntry } from '../../client/berth.ts';
 import { repeated } from '../inputs/arguments.ts';
 import { addSubmitOptions, type SubmitOptions, submit } from '../submission.ts';
-import { type Form, printList } from '../terminal/list.ts';
+import { type Form, jsonOf, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -49,7 +49,7 @@ async function show(
   { json }: Form,
 ): Promise<void> {
   const entry = await (await connect()).shop.get(id);
-  if (json) return terminal.out(`${JSON.stringify(entry)}\n`);
+  if (json) return terminal.out(jsonOf(entry));
   const rows = entry.parameters.map((one) => [
     ...[one.key, one.readable_name, one.default, limitsOf(one)],
     one.may_change ? '' : 'fixed for your role',
@@ -71,7 +71,7 @@ async function start(
   const { parameters } = set.length > 0 ? await berth.shop.get(id) : { parameters: [] };
   const values = Object.fromEntries(set.map((assignment) => assigned(assignment, parameters)));
   const application = await berth.shop.fillIn(id, values);
-  if (options.print) return terminal.out(`${JSON.stringify(application, null, 2)}\n`);
+  if (options.print) return terminal.out(jsonOf(application, 2));
   await submit(terminal, berth, application.name, application, options);
 }
 

@@ -1,6 +1,8 @@
 /** What people name by its id or by its name: hosts, users, roles and quotas. */
+
 import type { Collection } from '../../client/resources.ts';
 import type { Form } from '../terminal/list.ts';
+import { jsonOf } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 const IS_ID = /^[1-9]\d{0,14}$/;
@@ -66,7 +68,7 @@ async function forEachOf<Given extends string | number>(
       }
     }
   }
-  if (json) await terminal.out(`${JSON.stringify(done)}\n`);
+  if (json) await terminal.out(jsonOf(done));
   if (all.length === 1 && failures[0]) throw failures[0].reason;
   for (const { given, reason } of failures)
     terminal.say(`${given}: ${reason instanceof Error ? reason.message : reason}`);
