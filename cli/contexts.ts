@@ -80,9 +80,17 @@ function contextsIn(text: string): Contexts | undefined {
   }
 }
 
+const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** Whether a host, perhaps with a port, is this machine, where a control plane has no TLS. */
+function isLoopback(text: string): boolean {
+  const url = `http://${text}`;
+  return URL.canParse(url) && LOOPBACK.test(new URL(url).hostname);
+}
+
 /** The URL of a control plane, without what follows the host. Throws if it is none. */
 export function originOf(text: string): string {
-  const full = /^[a-z]+:\/\//.test(text) ? text : `https://${text}`;
+  const full = /^[a-z]+:\/\//i.test(text) ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`;
   if (URL.canParse(full)) {
     const { protocol, origin } = new URL(full);
     if (['http:', 'https:'].includes(protocol)) return origin;

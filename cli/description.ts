@@ -63,15 +63,23 @@ const IS_YAML = /\.ya?ml$/i;
 export async function readDescription(path: string, terminal: Terminal): Promise<Description> {
   if (IS_YAML.test(path)) return readComposeFile(path, terminal);
   const text = path === '-' ? await terminal.input() : await readFile(path, 'utf8');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${nameOf(path)} is not JSON: ${(error as Error).message}`);
-  }
+  const value = await jsonIn(text, path);
   if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string')
     return value as Description;
   throw new Error(`${nameOf(path)} is not an application description: it has no name.`);
+}
+
+/** Throws for a text that is not JSON, with the place of each fault. */
+async function jsonIn(text: string, path: string): Promise<unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Only a text with faults needs a parser that finds their places.
+    const { readJson } = await import('../shared/json-faults.ts');
+    const faults = readJson(text).faults ?? [];
+    const lines = faults.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`);
+    throw new ProblemsError(`${nameOf(path)} is not JSON:`, lines);
+  }
 }
 
 /** Says what the description leaves out of the file. */

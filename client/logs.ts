@@ -40,17 +40,18 @@ export async function* readLines(
   for (const [service, part] of splitter.rest()) yield lineOf(service, part);
 }
 
-/** The services of those names, or all. Throws if there is none of a name, or if there are too many. */
-export function chosenServices<S extends { name: string }>(
+/** The services of those names or groups, or all. Throws if there is none of a name, or if there are too many. */
+export function chosenServices<S extends { name: string; service_group: string }>(
   executionId: number,
   all: readonly S[],
   names: readonly string[] | undefined,
 ): readonly S[] {
   const known = all.map(({ name }) => name).join(', ');
-  const unknown = names?.find((name) => !all.some((one) => one.name === name));
+  const isOf = (name: string) => (one: S) => one.name === name || one.service_group === name;
+  const unknown = names?.find((name) => !all.some(isOf(name)));
   if (unknown !== undefined)
     throw new Error(`Execution ${executionId} has no service ${unknown}; it has ${known}.`);
-  const chosen = names ? all.filter(({ name }) => names.includes(name)) : all;
+  const chosen = names ? all.filter((one) => names.some((name) => isOf(name)(one))) : all;
   if (chosen.length <= MAX_SERVICES) return chosen;
   throw new Error(`At most ${MAX_SERVICES} services can be read at once: choose some of ${known} by name.`);
 }

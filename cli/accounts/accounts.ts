@@ -6,7 +6,16 @@ import { type PasswordOptions, passwordsFor } from '../inputs/passwords.ts';
 import { addForm, type Form, jsonOf, printChange, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type Kind, type Options, optionsOf, quotas, roles, users, valuesIn } from './account-fields.ts';
+import {
+  type Kind,
+  type Names,
+  type Options,
+  optionsOf,
+  quotas,
+  roles,
+  users,
+  valuesIn,
+} from './account-fields.ts';
 
 /** What the commands of a kind have in common. */
 interface Setting<Item extends { id: number }> {
@@ -28,7 +37,7 @@ export function addAccountCommands(
 function addCommands<Item extends { id: number }>(program: Command, setting: Setting<Item>): void {
   const { kind, terminal, connect } = setting;
   const { name, hasPassword } = kind;
-  const group = program.command(name).description(`The ${name}s of the control plane`);
+  const group = program.command(name).alias(`${name}s`).description(`The ${name}s of the control plane`);
   const list = group.command('ls').description(`List the ${name}s`);
   for (const option of optionsOf(kind, 'ls')) list.addOption(option);
   list
@@ -70,7 +79,21 @@ async function listAll<Item extends { id: number }>(
 ): Promise<void> {
   const berth = await connect();
   const all = await kind.of(berth).list(await valuesIn(kind, options, berth));
-  await printList(terminal, options, all, kind.heads, kind.row);
+  const names = kind.name === 'user' && !options.json && !options.quiet ? await namesIn(berth) : NO_NAMES;
+  await printList(terminal, options, all, kind.heads, (one) => kind.row(one, names));
+}
+
+const NO_NAMES: Names = { role: new Map(), quota: new Map() };
+
+async function namesIn({ roles, quotas }: Berth): Promise<Names> {
+  // Who may not see them sees their ids.
+  const [role, quota] = await Promise.all(
+    [roles, quotas].map(async (kind) => {
+      const all = await kind.list().catch(() => []);
+      return new Map(all.map(({ id, name }) => [id, name]));
+    }),
+  );
+  return { role: role ?? NO_NAMES.role, quota: quota ?? NO_NAMES.quota };
 }
 
 async function show<Item extends { id: number }>(

@@ -12,7 +12,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
 
 export function addHostCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
-  const host = program.command('host').description('The hosts of the cluster');
+  const host = program.command('host').alias('hosts').description('The hosts of the cluster');
   host
     .command('ls')
     .description('List the hosts')

@@ -20,6 +20,7 @@ interface LogOptions {
 export function addLogCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   program
     .command('logs <id>')
+    .alias('log')
     .description('Print the output of an execution from its beginning; ID/SERVICE: of one of its services')
     .option('-f, --follow', 'go on until no more output can come')
     .option('--tail <lines>', 'only so many last lines of each service, since its last start', linesOf)

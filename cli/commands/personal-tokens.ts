@@ -22,6 +22,7 @@ export function addPersonalTokenCommands(
 ): void {
   const token = program
     .command('token')
+    .alias('tokens')
     .description('Personal access tokens, with which programs act for you');
   token
     .command('create <name>')

@@ -22,6 +22,7 @@ interface SetOptions extends Form {
 export function addSecretCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   const secret = program
     .command('secret')
+    .alias('secrets')
     .description('Secrets, which descriptions use in environments as {secret#NAME}');
   addCommands(secret, terminal, 'secret', async () => (await connect()).secrets);
   secret
@@ -29,7 +30,10 @@ export function addSecretCommands(program: Command, terminal: Terminal, connect:
     .description('Encrypt all values with the first key of BERTH_SECRET_KEYS, as an administrator')
     .option('--json', 'how many, as JSON')
     .action((form: Form) => encrypt(terminal, connect, form));
-  const file = program.command('file').description('Files, which descriptions mount into containers');
+  const file = program
+    .command('file')
+    .alias('files')
+    .description('Files, which descriptions mount into containers');
   addCommands(file, terminal, 'file', async () => (await connect()).files);
 }
 
@@ -41,6 +45,7 @@ export function addRegistryCommands(
   const registries = async () => (await connect()).registries;
   const command = program
     .command('registry')
+    .alias('registries')
     .description('Credentials of image registries, which your pulls use');
   const set = command
     .command('set <registry>')

@@ -33,7 +33,10 @@ export function addSessionCommands(program: Command, terminal: Terminal): void {
     .command('logout')
     .description('End the session at the current control plane')
     .action(() => logOut(file, terminal));
-  const context = program.command('context').description('The control planes that you have logged in to');
+  const context = program
+    .command('context')
+    .alias('contexts')
+    .description('The control planes that you have logged in to');
   context
     .command('ls')
     .description('List the contexts')

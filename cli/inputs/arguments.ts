@@ -45,6 +45,25 @@ export function timeMsOf(given: string): number {
   );
 }
 
+interface Named {
+  name: string;
+  service_group: string;
+}
+
+/** The service of that name, or those of that group; all without a name. Throws if there is none. */
+export function servicesNamed<Service extends Named>(
+  execution: number,
+  all: readonly Service[],
+  name: string | undefined,
+): readonly Service[] {
+  if (name === undefined) return all;
+  const one = all.filter((service) => service.name === name);
+  const found = one.length > 0 ? one : all.filter(({ service_group }) => service_group === name);
+  if (found.length > 0) return found;
+  const known = all.map((service) => service.name).join(', ');
+  throw new Error(`Execution ${execution} has no service ${name}; it has ${known}.`);
+}
+
 /** The id of an execution, and the service of it that may follow after a slash. */
 export function placeOf(given: string): { id: number; service?: string } {
   const [id = '', ...service] = given.split('/');

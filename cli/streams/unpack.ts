@@ -50,6 +50,7 @@ export async function passArchive(
   for await (const chunk of chunks)
     for (const item of reader.push(chunk)) {
       if (item instanceof Uint8Array) {
+        report.passed(item.length);
         await terminal.out(item);
         continue;
       }
@@ -78,6 +79,7 @@ class Unpacking {
 
   async take(item: TreeItem): Promise<void> {
     if (item instanceof Uint8Array) {
+      this.#report.passed(item.length);
       await this.#file?.handle.writeFile(item);
       return;
     }

@@ -1,6 +1,7 @@
 import { chmod, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { originOf } from '../../cli/contexts.ts';
 import { CommandLine } from '../support/clients/command-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
 
@@ -48,6 +49,22 @@ onHosts(setups, (host) => {
     const { code, err } = await berth.run(['logout']);
     expect([code, err]).toEqual([125, expect.stringContaining(`${NOBODY} can't be reached`)]);
     expect(await readFile(file(), 'utf8')).not.toContain('"session"');
+  });
+
+  test('L228: a loopback address without a scheme is one of http', async () => {
+    const { code, err } = await berth.run(
+      ['login', host().url().replace('http://', ''), ...LOGIN],
+      ADMIN_PASSWORD,
+    );
+    expect([code, err]).toEqual([0, expect.stringContaining(`Logged in to ${host().url()}`)]);
+    for (const [given, url] of [
+      ['localhost', 'http://localhost'],
+      ['[::1]:5001', 'http://[::1]:5001'],
+      ['berth.localhost:80', 'http://berth.localhost'],
+      ['127.example.org', 'https://127.example.org'],
+      ['berth.example.org:5001', 'https://berth.example.org:5001'],
+    ] as const)
+      expect(originOf(given)).toBe(url);
   });
 
   test('L4: a password that is typed on a terminal is not shown', async () => {
