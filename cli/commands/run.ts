@@ -40,13 +40,13 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
     .action(async (id: string, options: ChangeOptions) => {
       const berth = await connect();
       const { name, description } = await berth.execution(idOf(id));
-      await change(description, options);
+      await change(description, options, terminal.env);
       await submit(terminal, berth, name, description, options);
     });
   for (const command of [run, rerun])
     addSubmitOptions(
       command
         .option('--set <path=value>', 'set a value, such as services.main.total_count=3', repeated)
-        .option('--env-file <file>', 'variables for all services, a line NAME=VALUE for each'),
+        .option('--env-file <file>', 'variables for all services, as in an env_file of Compose'),
     );
 }

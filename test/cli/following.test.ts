@@ -365,7 +365,7 @@ onHosts(setups, (host) => {
 
   test('L26: --set and --env-file change the description before it is submitted', async () => {
     const file = join(berth.home, 'variables');
-    await writeFile(file, '# for all\nMODE=fast = yes\n\nEMPTY=\n');
+    await writeFile(file, '# for all\nexport MODE="fast = yes" # quick\n\nEMPTY=\n');
     const set = [
       '--set',
       'services.main.labels=["nowhere"]',
