@@ -104,7 +104,7 @@ class OpenLine {
 const MAX_CONTINUATION_BYTES = 3;
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
-/** The last place up to `at` that is not within a character of UTF-8; `at` itself if the bytes are no text. */
+/** The place up to `at` that is not within a character of UTF-8; `at` itself if the bytes are not text. */
 function boundary(bytes: Uint8Array, at: number): number {
   for (let place = at; place >= at - MAX_CONTINUATION_BYTES; place--)
     if (!isContinuation(bytes[place])) return place;

@@ -40,7 +40,7 @@ export async function* readLines(
   for (const [service, part] of splitter.rest()) yield lineOf(service, part);
 }
 
-/** The services of those names or groups, or all. Throws if there is none of a name, or if there are too many. */
+/** The services of those names or groups, or all. Throws if a name has none, or if there are too many. */
 export function chosenServices<S extends { name: string; service_group: string }>(
   executionId: number,
   all: readonly S[],

@@ -30,7 +30,7 @@ const STAMP = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(?: ?
 /** As `--json` has them. */
 const EPOCH_S = /^\d{9,11}(?:\.\d{1,9})?$/;
 
-/** A time in ms since the epoch: an age such as `10m`, or a time as it is shown. Throws for any other text. */
+/** In ms since the epoch: an age such as `10m`, or a time as it is shown. Throws for any other text. */
 export function timeMsOf(given: string): number {
   const text = given.trim();
   const [, count, unit = ''] = AGE.exec(text) ?? [];

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** What is done meanwhile takes some milliseconds: a file that is older is that of a process that was killed. */
+/** The work takes some milliseconds, so an older file is that of a process that was killed. */
 const STALE_MS = 10_000;
 const MAX_WAIT_MS = 30_000;
 const RETRY_MS = 10;

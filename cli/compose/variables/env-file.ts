@@ -1,4 +1,4 @@
-/** Reads files of variables as Compose does: `.env`, and those that `env_file` and `--env-file` name. Pure. */
+/** Reads files of variables as Compose does: `.env`, and those of `env_file` and `--env-file`. Pure. */
 import { interpolate, type LookUp } from './interpolation.ts';
 
 /** As many as a service may have. */
@@ -8,8 +8,8 @@ export const MAX_VARIABLES = 1000;
 export type EnvFormat = 'quoted' | 'raw';
 
 /**
- * The variables of a file. A name without a value takes that of `lookUp`, if it is set there. Throws for what
- * is no variable, and names its line.
+ * The variables of a file. A name without a value takes that of `lookUp`, if it is set there. Throws for
+ * anything else, and names its line.
  */
 export function readVariables(
   text: string,

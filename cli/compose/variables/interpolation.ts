@@ -78,7 +78,7 @@ class Reader {
     return value;
   }
 
-  /** Where the brace at the present place is closed: by its own, or, where braces are unequal, by the last one. */
+  /** Where the brace here is closed: by its own, or, where braces are unequal, by the last one. */
   #closing(): number | undefined {
     let depth = 0;
     let last: number | undefined;
