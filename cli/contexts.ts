@@ -6,6 +6,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Berth, type Credentials } from '../client/berth.ts';
+import { whileLocked } from './machine/lock-file.ts';
 
 export interface Context {
   url: string;
@@ -20,6 +21,11 @@ export interface Contexts {
   /** Name of the context in use; null if there is none. */
   current: string | null;
   contexts: Record<string, Context>;
+}
+
+interface Change<T> {
+  left: Contexts;
+  result?: T;
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:5001';
@@ -44,9 +50,18 @@ export class ContextsFile {
     );
   }
 
-  /** Replaces the file as a whole, so that a crash leaves the old one. */
-  async write(contexts: Contexts): Promise<void> {
+  /** Replaces what the file has by what is `left`, one command after the other. Resolves to the result. */
+  async change<T = void>(change: (contexts: Contexts) => Change<T>): Promise<T> {
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    return whileLocked(`${this.path}.lock`, async () => {
+      const { left, result } = change(await this.read());
+      await this.#write(left);
+      return result as T;
+    });
+  }
+
+  /** Replaces the file as a whole, so that a crash leaves the old one. */
+  async #write(contexts: Contexts): Promise<void> {
     const draft = `${this.path}.${crypto.randomUUID()}`;
     await writeFile(draft, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
     await rename(draft, this.path);
@@ -58,16 +73,24 @@ function contextsIn(text: string): Contexts | undefined {
   try {
     const { current, contexts } = JSON.parse(text) as Contexts;
     const isWhole = Object.values(contexts).every(({ url }) => URL.canParse(url));
-    if (!isWhole || (current !== null && !(current in contexts))) return undefined;
+    if (!isWhole || (current !== null && !Object.hasOwn(contexts, current))) return undefined;
     return { current, contexts };
   } catch {
     return undefined;
   }
 }
 
+const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** Whether a host, perhaps with a port, is this machine, where a control plane has no TLS. */
+function isLoopback(text: string): boolean {
+  const url = `http://${text}`;
+  return URL.canParse(url) && LOOPBACK.test(new URL(url).hostname);
+}
+
 /** The URL of a control plane, without what follows the host. Throws if it is none. */
 export function originOf(text: string): string {
-  const full = /^[a-z]+:\/\//.test(text) ? text : `https://${text}`;
+  const full = /^[a-z]+:\/\//i.test(text) ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`;
   if (URL.canParse(full)) {
     const { protocol, origin } = new URL(full);
     if (['http:', 'https:'].includes(protocol)) return origin;
@@ -95,12 +118,19 @@ export async function connect(env: NodeJS.ProcessEnv, signal?: AbortSignal): Pro
   const { BERTH_URL, BERTH_TOKEN } = env;
   const { current, contexts } = await new ContextsFile(env).read();
   const url = BERTH_URL === undefined ? current !== null && contexts[current]?.url : originOf(BERTH_URL);
-  if (!url) throw new Error('There is no control plane yet: berth login URL, or set BERTH_URL.');
+  if (!url) throw new Error(noContextWords(contexts));
   if (BERTH_TOKEN !== undefined) return new Berth(url, { token: BERTH_TOKEN }, signal);
   // The current context comes first, since several may be of one control plane.
   const all = [...(current === null ? [] : [contexts[current]]), ...Object.values(contexts)];
   const known = all.find((one) => one?.url === url && credentialsIn(one));
   return new Berth(url, known && credentialsIn(known), signal);
+}
+
+function noContextWords(contexts: Contexts['contexts']): string {
+  const names = Object.keys(contexts);
+  return names.length === 0
+    ? 'There is no control plane yet: berth login URL, or set BERTH_URL.'
+    : `No context is chosen: berth context use CONTEXT (there is ${names.join(', ')}), or berth login URL.`;
 }
 
 /** What to do after credentials were refused: the ones that `connect` has chosen, if there were any. */

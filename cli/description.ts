@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Application, ServiceDescription } from '../client/berth.ts';
 import { joinCommand } from '../shared/command.ts';
 import { ComposeError, linesOf } from './compose/remarks.ts';
+import { readVariables } from './compose/variables/env-file.ts';
 import { ProblemsError } from './terminal/exit.ts';
 import { onOneLine } from './terminal/table.ts';
 import type { Terminal } from './terminal/terminal.ts';
@@ -13,7 +14,7 @@ export type Description = Application;
 export interface Changes {
   /** `PATH=VALUE` each. */
   set?: readonly string[] | undefined;
-  /** File with a line `NAME=VALUE` for each variable, for all services. */
+  /** File of variables for all services, as Compose reads one. */
   envFile?: string | undefined;
 }
 
@@ -30,14 +31,27 @@ export async function describe(
   options: DescriptionOptions,
 ): Promise<Description> {
   const description = await described(terminal, path, words, options.image);
-  await change(description, options);
+  await change(description, options, terminal.env);
   return description;
 }
 
 /** Changes the description itself. */
-export async function change(description: Description, { set = [], envFile }: Changes): Promise<void> {
+export async function change(
+  description: Description,
+  { set = [], envFile }: Changes,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   for (const assignment of set) assign(description, assignment);
-  if (envFile !== undefined) addVariables(description, await readFile(envFile, 'utf8'));
+  if (envFile === undefined) return;
+  const text = await readFile(envFile, 'utf8');
+  try {
+    addVariables(
+      description,
+      readVariables(text, (name) => env[name]),
+    );
+  } catch (error) {
+    throw new Error(`${envFile}: ${(error as Error).message}.`);
+  }
 }
 
 async function described(
@@ -63,15 +77,23 @@ const IS_YAML = /\.ya?ml$/i;
 export async function readDescription(path: string, terminal: Terminal): Promise<Description> {
   if (IS_YAML.test(path)) return readComposeFile(path, terminal);
   const text = path === '-' ? await terminal.input() : await readFile(path, 'utf8');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${nameOf(path)} is not JSON: ${(error as Error).message}`);
-  }
+  const value = await jsonIn(text, path);
   if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string')
     return value as Description;
   throw new Error(`${nameOf(path)} is not an application description: it has no name.`);
+}
+
+/** Throws for a text that is not JSON, with the place of each fault. */
+async function jsonIn(text: string, path: string): Promise<unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Only a text with faults needs a parser that finds their places.
+    const { readJson } = await import('../shared/json-faults.ts');
+    const faults = readJson(text).faults ?? [];
+    const lines = faults.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`);
+    throw new ProblemsError(`${nameOf(path)} is not JSON:`, lines);
+  }
 }
 
 /** Says what the description leaves out of the file. */
@@ -145,12 +167,15 @@ function memberOf(place: unknown, name: string): unknown {
 
 /** The index of the entry of that name; the length of the list if `name` is the next index. */
 function indexOf(list: readonly unknown[], name: string): number {
-  const named = list.findIndex((entry) => memberOf(entry, 'name') === name);
+  const named = list.findIndex((entry) => nameOfEntry(entry) === name);
   if (named >= 0) return named;
   if (/^\d{1,4}$/.test(name) && Number(name) <= list.length) return Number(name);
-  const names = list.flatMap((entry) => memberOf(entry, 'name') ?? []).join(', ');
+  const names = list.flatMap((entry) => nameOfEntry(entry) ?? []).join(', ');
   throw new Error(`--set finds no ${name}; the list has ${names || `${list.length} entries`}.`);
 }
+
+/** Lists within lists have indices only. */
+const nameOfEntry = (entry: unknown): unknown => (Array.isArray(entry) ? undefined : memberOf(entry, 'name'));
 
 function jsonOrText(text: string): unknown {
   try {
@@ -160,16 +185,9 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-/** Lines that are blank or begin with `#` are left out. Throws for a line without `=`. */
-export function addVariables(description: Description, text: string): void {
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '' && !line.startsWith('#'));
-  const variables = lines.map((line) => {
-    const at = line.indexOf('=');
-    if (at < 1) throw new Error(`${line} in the file of variables is not NAME=VALUE.`);
-    return [line.slice(0, at), line.slice(at + 1)];
-  });
+function addVariables(description: Description, variables: ReadonlyMap<string, string>): void {
   const services = memberOf(description, 'services');
-  if (!Array.isArray(services)) throw new Error('The description has no services for the variables.');
+  if (!Array.isArray(services)) throw new Error('the description has no services for the variables');
   for (const service of services as { environment?: unknown[] }[])
     service.environment = [...(service.environment ?? []), ...variables];
 }

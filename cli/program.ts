@@ -21,6 +21,7 @@ import { addTopCommand, addUsageCommand } from './commands/top.ts';
 import { addWaitCommand } from './commands/wait.ts';
 import { connect, refusedWords } from './contexts.ts';
 import { addExamples } from './examples.ts';
+import { linesOfRefusal } from './inputs/refusals.ts';
 import { addCopyCommand } from './streams/cp.ts';
 import { addExecCommand } from './streams/exec.ts';
 import { addForwardCommand } from './streams/forward.ts';
@@ -113,7 +114,7 @@ async function wordsOf(error: unknown, isLogin: boolean, env: NodeJS.ProcessEnv)
   if (error instanceof ProblemsError) return [error.message, ...error.problems.map((one) => `  ${one}`)];
   if (!(error instanceof BerthError)) return [error instanceof Error ? messageOf(error) : String(error)];
   if (error.status === UNAUTHENTICATED && !isLogin) return refusedWords(error.message, env);
-  return [error.message, ...error.problems.map(({ pointer, message }) => `  ${pointer || '/'}: ${message}`)];
+  return linesOfRefusal(error);
 }
 
 /** Errors of the file system have the name of a system call. */

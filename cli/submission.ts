@@ -1,10 +1,12 @@
 /** Submits an application, and waits for its execution if the options state so. */
+
 import { type Command, Option } from 'commander';
 import { type Berth, MAX_SERVICES } from '../client/berth.ts';
 import type { Description } from './description.ts';
 import { secondsOf } from './inputs/arguments.ts';
 import { durationOf } from './inputs/durations.ts';
 import { printOutput, type Source } from './output.ts';
+import { jsonOf } from './terminal/list.ts';
 import { LiveLine } from './terminal/live-line.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { assertEndedWell, Patience, untilEnded } from './waiting.ts';
@@ -54,7 +56,7 @@ export async function submit(
   );
   // The output of the execution alone is on standard output.
   if (follow) terminal.say(`Execution ${id}`);
-  else await terminal.out(json ? `${JSON.stringify({ execution_id: id })}\n` : `${id}\n`);
+  else await terminal.out(json ? jsonOf({ execution_id: id }) : `${id}\n`);
   if (!wait && !follow) return;
   const patience = new Patience(terminal, id, { timeoutS: options.timeout });
   await patience.during(async () => {

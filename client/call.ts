@@ -26,12 +26,22 @@ export class BerthError extends Error {
   /** HTTP status; 0 if there was no answer. */
   readonly status: number;
   readonly problems: readonly Problem[];
+  /** Path of the call that was refused. */
+  readonly path: string | undefined;
+  /** Address of the control plane, if it can't be reached. */
+  readonly unreachable: string | undefined;
 
-  constructor(status: number, message: string, problems: readonly Problem[] = [], cause?: unknown) {
+  constructor(
+    status: number,
+    message: string,
+    { problems = [], cause, path, unreachable }: Partial<BerthError> = {},
+  ) {
     super(message, { cause });
     this.name = 'BerthError';
     this.status = status;
     this.problems = problems;
+    this.path = path;
+    this.unreachable = unreachable;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Reads the output of services of an execution as lines. */
 import type { Service } from './api-types.ts';
 import type { FollowOptions } from './follow-options.ts';
-import { LineSplitter } from './lines.ts';
+import { type LinePart, LineSplitter } from './lines.ts';
 import { MAX_SERVICES, type Output } from './output.ts';
 
 export interface LogLine {
@@ -9,6 +9,8 @@ export interface LogLine {
   service: string;
   /** Without its end. What is not UTF-8 becomes U+FFFD, and a line of more than 64 KiB comes in parts. */
   text: string;
+  /** True if the line goes on in the next part of the service. */
+  partial?: true;
 }
 
 export interface LogOptions extends FollowOptions {
@@ -28,26 +30,28 @@ export async function* readLines(
   const names = new Map(chosen.map(({ id, name }) => [id, name]));
   const splitter = new LineSplitter();
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  const lineOf = (service: number, line: Uint8Array): LogLine => ({
+  const lineOf = (service: number, { bytes, end }: LinePart): LogLine => ({
     service: names.get(service) ?? '',
-    text: decoder.decode(line),
+    text: decoder.decode(bytes),
+    ...(end === undefined && { partial: true }),
   });
-  for await (const { service, bytes } of output([...names.keys()]))
-    for (const line of splitter.push(service, bytes)) yield lineOf(service, line);
-  for (const [service, line] of splitter.rest()) yield lineOf(service, line);
+  for await (const { service, start, bytes } of output([...names.keys()]))
+    for (const part of splitter.push(service, start, bytes)) yield lineOf(service, part);
+  for (const [service, part] of splitter.rest()) yield lineOf(service, part);
 }
 
-/** The services of those names, or all. Throws if there is none of a name, or if there are too many. */
-export function chosenServices<S extends { name: string }>(
+/** The services of those names or groups, or all. Throws if a name has none, or if there are too many. */
+export function chosenServices<S extends { name: string; service_group: string }>(
   executionId: number,
   all: readonly S[],
   names: readonly string[] | undefined,
 ): readonly S[] {
   const known = all.map(({ name }) => name).join(', ');
-  const unknown = names?.find((name) => !all.some((one) => one.name === name));
+  const isOf = (name: string) => (one: S) => one.name === name || one.service_group === name;
+  const unknown = names?.find((name) => !all.some(isOf(name)));
   if (unknown !== undefined)
     throw new Error(`Execution ${executionId} has no service ${unknown}; it has ${known}.`);
-  const chosen = names ? all.filter(({ name }) => names.includes(name)) : all;
+  const chosen = names ? all.filter((one) => names.some((name) => isOf(name)(one))) : all;
   if (chosen.length <= MAX_SERVICES) return chosen;
   throw new Error(`At most ${MAX_SERVICES} services can be read at once: choose some of ${known} by name.`);
 }

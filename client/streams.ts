@@ -191,7 +191,9 @@ function opened(socket: Socket, url: URL): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once('open', resolve);
     socket.once('error', (error) =>
-      reject(new BerthError(0, `${url.origin} can't be reached: ${error.message}`)),
+      reject(
+        new BerthError(0, `${url.origin} can't be reached: ${error.message}`, { unreachable: url.origin }),
+      ),
     );
     socket.once('unexpected-response', (_, response) => {
       const parts: Buffer[] = [];

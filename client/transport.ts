@@ -97,7 +97,12 @@ function answerTo({
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers, agent, ...(signal && { signal }) }, resolve);
     outgoing.on('error', (error: NodeJS.ErrnoException) =>
-      reject(new BerthError(0, `${url.origin} can't be reached: ${reasonOf(error)}`, [], error)),
+      reject(
+        new BerthError(0, `${url.origin} can't be reached: ${reasonOf(error)}`, {
+          cause: error,
+          unreachable: url.origin,
+        }),
+      ),
     );
     outgoing.end(payload);
   });
@@ -129,13 +134,13 @@ const isPage = ({ headers }: IncomingMessage, { url }: Call): boolean =>
 
 /** The error for an answer other than the one that was requested. */
 export function errorOf(
-  { origin }: URL,
+  { origin, pathname: path }: URL,
   { statusCode = 0, headers, statusMessage }: IncomingMessage,
   body: string,
 ): BerthError {
   try {
     const { message, problems } = JSON.parse(body) as { message: string; problems?: Problem[] };
-    return new BerthError(statusCode, message, problems);
+    return new BerthError(statusCode, message, { problems: problems ?? [], path });
   } catch {
     const status = [statusCode, headers.status ?? statusMessage].filter(Boolean).join(' ');
     const { location } = headers;

@@ -38,7 +38,13 @@ export interface Kind<Item extends { id: number }> {
   unseen?: Readonly<Record<string, Field>>;
   hasPassword: boolean;
   heads: readonly string[];
-  row(item: Item): string[];
+  row(item: Item, names: Names): string[];
+}
+
+/** Names of roles and quotas by their ids. */
+export interface Names {
+  role: ReadonlyMap<number, string>;
+  quota: ReadonlyMap<number, string>;
 }
 
 const text: Type = { form: '<text>', is: 'a text', read: (given) => given };
@@ -109,9 +115,11 @@ export const users: Kind<User> = {
   },
   hasPassword: true,
   heads: ['ID', 'NAME', 'EMAIL', 'ROLE ID', 'QUOTA ID', 'ENABLED'],
-  row: (one) => [
+  row: (one, { role: roleNames, quota: quotaNames }) => [
     ...[String(one.id), one.username, one.email],
-    ...[one.role_id, one.quota_id, one.enabled].map(String),
+    roleNames.get(one.role_id) ?? String(one.role_id),
+    quotaNames.get(one.quota_id) ?? String(one.quota_id),
+    String(one.enabled),
   ],
 };
 

@@ -3,10 +3,19 @@ import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { type PasswordOptions, passwordsFor } from '../inputs/passwords.ts';
-import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printChange, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type Kind, type Options, optionsOf, quotas, roles, users, valuesIn } from './account-fields.ts';
+import {
+  type Kind,
+  type Names,
+  type Options,
+  optionsOf,
+  quotas,
+  roles,
+  users,
+  valuesIn,
+} from './account-fields.ts';
 
 /** What the commands of a kind have in common. */
 interface Setting<Item extends { id: number }> {
@@ -28,7 +37,7 @@ export function addAccountCommands(
 function addCommands<Item extends { id: number }>(program: Command, setting: Setting<Item>): void {
   const { kind, terminal, connect } = setting;
   const { name, hasPassword } = kind;
-  const group = program.command(name).description(`The ${name}s of the control plane`);
+  const group = program.command(name).alias(`${name}s`).description(`The ${name}s of the control plane`);
   const list = group.command('ls').description(`List the ${name}s`);
   for (const option of optionsOf(kind, 'ls')) list.addOption(option);
   list
@@ -70,7 +79,21 @@ async function listAll<Item extends { id: number }>(
 ): Promise<void> {
   const berth = await connect();
   const all = await kind.of(berth).list(await valuesIn(kind, options, berth));
-  await printList(terminal, options, all, kind.heads, kind.row);
+  const names = kind.name === 'user' && !options.json && !options.quiet ? await namesIn(berth) : NO_NAMES;
+  await printList(terminal, options, all, kind.heads, (one) => kind.row(one, names));
+}
+
+const NO_NAMES: Names = { role: new Map(), quota: new Map() };
+
+async function namesIn({ roles, quotas }: Berth): Promise<Names> {
+  // Who may not see them sees their ids.
+  const [role, quota] = await Promise.all(
+    [roles, quotas].map(async (kind) => {
+      const all = await kind.list().catch(() => []);
+      return new Map(all.map(({ id, name }) => [id, name]));
+    }),
+  );
+  return { role: role ?? NO_NAMES.role, quota: quota ?? NO_NAMES.quota };
 }
 
 async function show<Item extends { id: number }>(
@@ -80,7 +103,7 @@ async function show<Item extends { id: number }>(
 ): Promise<void> {
   const accounts = kind.of(await connect());
   const one = await accounts.get(await idNamed(accounts, given));
-  if (json) return terminal.out(`${JSON.stringify(one)}\n`);
+  if (json) return terminal.out(jsonOf(one));
   const rows = Object.entries(one).map(([name, value]) => [name, String(value)]);
   await terminal.out(table(['FIELD', 'VALUE'], rows, terminal.columns));
 }
@@ -103,7 +126,7 @@ async function createOne<Item extends { id: number }>(
       throw error;
     }
   else if (kind.hasPassword) terminal.say(`It has no password yet: berth user update ${id} --password`);
-  await terminal.out(options.json ? `${JSON.stringify({ [`${kind.name}_id`]: id })}\n` : `${id}\n`);
+  await terminal.out(options.json ? jsonOf({ [`${kind.name}_id`]: id }) : `${id}\n`);
 }
 
 async function updateOne<Item extends { id: number }>(

@@ -26,7 +26,7 @@ export function addAuditCommand(program: Command, terminal: Terminal, connect: (
     .option('--user <name>', 'those of this user')
     .option('--action <action>', 'those of this kind, such as update-user or log-in')
     .option('--target <target>', 'those done to one kind of thing, such as user, or to one thing: user/7')
-    .option('--since <time>', 'those from then on: an age such as 7d, or a date')
+    .option('--since <time>', 'those from then on: an age such as 7d, or a time as it is shown')
     .option('--until <time>', 'those before then')
     .option('--limit <count>', 'at most so many, the latest; 0: all', DEFAULT_LIMIT)
     .option('--json', 'as JSON')

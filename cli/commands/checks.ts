@@ -1,10 +1,12 @@
 /** `berth validate` and `berth version`. */
+
 import type { Command } from 'commander';
 import { type Berth, BerthError } from '../../client/berth.ts';
 import { VERSION } from '../../client/version.ts';
 import { nameOf, readDescription } from '../description.ts';
 import { ProblemsError } from '../terminal/exit.ts';
 import type { Form } from '../terminal/list.ts';
+import { jsonOf } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export function addCheckCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
@@ -18,10 +20,10 @@ export function addCheckCommands(program: Command, terminal: Terminal, connect: 
         await (await connect()).validate(application);
       } catch (error) {
         const problems = problemsOf(error);
-        if (json && problems) await terminal.out(`${JSON.stringify({ valid: false, problems })}\n`);
+        if (json && problems) await terminal.out(jsonOf({ valid: false, problems }));
         throw error;
       }
-      if (json) return terminal.out(`${JSON.stringify({ valid: true, problems: [] })}\n`);
+      if (json) return terminal.out(jsonOf({ valid: true, problems: [] }));
       terminal.say(`${nameOf(file)} is valid.`);
     });
   program
@@ -31,7 +33,7 @@ export function addCheckCommands(program: Command, terminal: Terminal, connect: 
     .action(async ({ json }: { json?: boolean }) => {
       const info = await (await connect()).info().catch((error: unknown) => error as Error);
       const server = info instanceof Error ? null : info;
-      if (json) return terminal.out(`${JSON.stringify({ client: VERSION, server })}\n`);
+      if (json) return terminal.out(jsonOf({ client: VERSION, server }));
       const known = server && `${server.version} (${server.deployment_name}, API ${server.api_version})`;
       await terminal.out(`client ${VERSION}\nserver ${known ?? `unknown: ${(info as Error).message}`}\n`);
     });

@@ -1,7 +1,9 @@
 /** `berth events`. */
+
 import type { Command } from 'commander';
 import type { Berth, BerthEvent, Change } from '../../client/berth.ts';
 import { Exit, INTERRUPTED } from '../terminal/exit.ts';
+import { jsonOf } from '../terminal/list.ts';
 import { onOneLine } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { timeOf } from '../terminal/time.ts';
@@ -25,8 +27,9 @@ async function follow(
   try {
     for await (const event of berth.events({ signal, trouble })) {
       if (event.event === 'reset') terminal.say('Some events were missed: list what you need again.');
-      const line = json ? JSON.stringify(event) : lineOf(event);
-      if (line !== undefined) await terminal.out(`${line}\n`);
+      const line = lineOf(event);
+      if (json) await terminal.out(jsonOf(event));
+      else if (line !== undefined) await terminal.out(`${line}\n`);
     }
   } catch (error) {
     throw signal.aborted ? new Exit(INTERRUPTED) : error;

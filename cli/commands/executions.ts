@@ -1,12 +1,12 @@
 /** `berth ps`, `get`, `explain`, `endpoints`, `stop` and `rm`. */
 import type { Command } from 'commander';
-import { type Berth, BerthError, type ExecutionFilter } from '../../client/berth.ts';
+import { type Berth, BerthError, type Execution, type ExecutionFilter } from '../../client/berth.ts';
 import { readDescription } from '../description.ts';
-import { idOf, repeated } from '../inputs/arguments.ts';
+import { idOf, placeOf, repeated, servicesNamed } from '../inputs/arguments.ts';
 import { durationOf, durationText } from '../inputs/durations.ts';
 import { forEachId } from '../inputs/named.ts';
 import { selectedIds } from '../inputs/selection.ts';
-import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printChange, printList } from '../terminal/list.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
@@ -29,6 +29,7 @@ export function addExecutionCommands(
 ): void {
   program
     .command('ps')
+    .aliases(['list', 'ls'])
     .description('List executions, the newest first')
     .option('--status <status>', 'in this state only, such as running')
     .option('--name <name>', 'of this name only')
@@ -38,9 +39,9 @@ export function addExecutionCommands(
     .action((options: Form & ListOptions) => list(terminal, connect, options));
   program
     .command('get <id>')
-    .description('Show an execution and its services')
+    .description('Show an execution and its services; ID/SERVICE: and one of its services')
     .option('--json', 'as JSON')
-    .action((id: string, options: Form) => show(terminal, connect, idOf(id), options));
+    .action((given: string, options: Form) => show(terminal, connect, given, options));
   program
     .command('explain <id|file>')
     .description('Why an execution waits, or what would become of a description')
@@ -53,7 +54,7 @@ export function addExecutionCommands(
     .option('-q, --quiet', 'URLs only')
     .action(async (id: string, { json, quiet }: Form) => {
       const endpoints = await (await connect()).endpoints(idOf(id));
-      if (json) return terminal.out(`${JSON.stringify(endpoints)}\n`);
+      if (json) return terminal.out(jsonOf(endpoints));
       if (quiet) return terminal.out(endpoints.map(([, url]) => `${onOneLine(url)}\n`).join(''));
       await terminal.out(table(['ENDPOINT', 'URL'], endpoints, terminal.columns));
     });
@@ -68,8 +69,13 @@ function addChangeCommands(program: Command, terminal: Terminal, connect: () => 
     .action(async (given: string[], { filter = [], ...form }: Selection & Form) => {
       const berth = await connect();
       const ids = await selectedIds(terminal, berth, given, filter, hasNotEnded);
-      const act = (id: number) => berth.terminate(id);
-      await forEachId(terminal, ids, form, filter.length > 0 ? unlessDone(act, ENDED) : act);
+      const isDone = filter.length > 0 ? [ENDED, GONE] : [ENDED];
+      await forEachId(
+        terminal,
+        ids,
+        form,
+        unlessDone((id) => berth.terminate(id), isDone),
+      );
     });
   const limit = program
     .command('limit <id> <time>')
@@ -89,19 +95,19 @@ function addChangeCommands(program: Command, terminal: Terminal, connect: () => 
       const berth = await connect();
       const ids = await selectedIds(terminal, berth, given, filter);
       const act = (id: number) => berth.remove(id);
-      await forEachId(terminal, ids, form, filter.length > 0 ? unlessDone(act, GONE) : act);
+      await forEachId(terminal, ids, form, filter.length > 0 ? unlessDone(act, [GONE]) : act);
     });
   for (const command of [stop, limit, rm]) addForm(command);
 }
 
 const hasNotEnded = ({ status }: { status: string }): boolean => !['terminated', 'error'].includes(status);
 
-/** What a filter has found may be done meanwhile, which is not a failure. */
+/** What is done already is not a failure. */
 const unlessDone =
-  (act: (id: number) => Promise<void>, done: number) =>
+  (act: (id: number) => Promise<void>, isDone: readonly number[]) =>
   (id: number): Promise<void> =>
     act(id).catch((error: unknown) => {
-      if (!(error instanceof BerthError) || (error.status !== done && error.status !== GONE)) throw error;
+      if (!(error instanceof BerthError) || !isDone.includes(error.status)) throw error;
     });
 
 interface ListOptions {
@@ -116,25 +122,45 @@ async function list(
   { status, name, limit, ...form }: Form & ListOptions,
 ): Promise<void> {
   const filter: ExecutionFilter = { limit: idOf(limit), ...(status && { status }), ...(name && { name }) };
-  const executions = await (await connect()).executions(filter);
+  const berth = await connect();
+  const executions = await berth.executions(filter);
+  const owners = form.json || form.quiet ? undefined : await ownersOf(berth, executions);
   const nowMs = Date.now();
-  const heads = ['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR', 'WAITS FOR'];
+  const heads = [
+    ...['ID', 'STATUS', 'SUBMITTED', ...(owners ? ['OWNER'] : []), 'NAME', 'ERROR', 'WAITS FOR'],
+  ];
   await printList(terminal, form, executions, heads, (one) => [
-    ...[String(one.id), one.status, ageOf(one.time_submit, nowMs), one.name],
-    ...[one.error_message ?? '', one.waiting_for?.[0] ?? ''],
+    ...[String(one.id), one.status, ageOf(one.time_submit, nowMs)],
+    ...(owners ? [owners.get(one.user_id) ?? String(one.user_id)] : []),
+    ...[one.name, one.error_message ?? '', one.waiting_for?.[0] ?? ''],
   ]);
+}
+
+/** The names of the owners by their ids; undefined if all executions are the user's own. */
+async function ownersOf(
+  berth: Berth,
+  executions: readonly Execution[],
+): Promise<ReadonlyMap<number, string> | undefined> {
+  if (executions.length === 0) return undefined;
+  const own = await berth.user();
+  if (executions.every(({ user_id }) => user_id === own.id)) return undefined;
+  // A role may see others' executions, and not the users.
+  const users = await berth.users.list().catch(() => [own]);
+  return new Map(users.map(({ id, username }) => [id, username]));
 }
 
 async function show(
   terminal: Terminal,
   connect: () => Promise<Berth>,
-  id: number,
+  given: string,
   { json }: Form,
 ): Promise<void> {
+  const { id, service } = placeOf(given);
   const berth = await connect();
   const execution = await berth.execution(id);
-  const services = await Promise.all(execution.services.map((service) => berth.service(service)));
-  if (json) return terminal.out(`${JSON.stringify({ ...execution, services })}\n`);
+  const all = await Promise.all(execution.services.map((one) => berth.service(one)));
+  const services = servicesNamed(id, all, service);
+  if (json) return terminal.out(jsonOf({ ...execution, services }));
   const { name, status, error_message, time_submit, time_start, time_end, time_limit } = execution;
   const lines = [
     ['Execution', `${id}  ${name}`],
@@ -167,9 +193,13 @@ async function explain(
   const explanation = IS_ID.test(given)
     ? await (await connect()).explain(idOf(given))
     : await (await connect()).explainApplication(await readDescription(given, terminal));
-  if (json) return terminal.out(`${JSON.stringify(explanation)}\n`);
+  if (json) return terminal.out(jsonOf(explanation));
   const { summary, waiting_for, reasons, quota } = explanation;
   const details = [...waiting_for, ...quota.map(({ text }) => text), ...reasons.map(({ text }) => text)];
-  const lines = [summary, ...details.map((text) => `- ${text}`)];
+  const further = new Set(details.filter((text) => !isSame(text, summary)));
+  const lines = [summary, ...[...further].map((text) => `- ${text}`)];
   await terminal.out(lines.map((line) => `${onOneLine(line)}\n`).join(''));
 }
+
+/** Whether both are one sentence, with its full stop or without. */
+const isSame = (one: string, other: string): boolean => one.replace(/\.$/, '') === other.replace(/\.$/, '');

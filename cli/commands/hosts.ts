@@ -5,14 +5,14 @@ import type { Berth } from '../../client/berth.ts';
 import type { Hosts } from '../../client/resources.ts';
 import { sizeText } from '../../shared/sizes.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
-import { addForm, type Form, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printList } from '../terminal/list.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import { details, onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
 
 export function addHostCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
-  const host = program.command('host').description('The hosts of the cluster');
+  const host = program.command('host').alias('hosts').description('The hosts of the cluster');
   host
     .command('ls')
     .description('List the hosts')
@@ -103,7 +103,7 @@ async function show(
 ): Promise<void> {
   const { hosts } = await connect();
   const host = await hosts.get(await idNamed(hosts, given));
-  if (json) return terminal.out(`${JSON.stringify(host)}\n`);
+  if (json) return terminal.out(jsonOf(host));
   const usedMemory = host.memory_used === null ? '' : `, ${sizeText(host.memory_used)} used`;
   const usedCores = host.cores_used === null ? '' : `, ${host.cores_used.toFixed(1)} used`;
   const features: [name: string, text: string][] = [
@@ -154,7 +154,7 @@ async function update(
       if (!json) await terminal.out(`${onOneLine(text)}\n`);
     }
   } finally {
-    if (json) await terminal.out(`${JSON.stringify(done)}\n`);
+    if (json) await terminal.out(jsonOf(done));
   }
 }
 
@@ -173,7 +173,7 @@ async function createToken(
 ): Promise<void> {
   const fields = { ...(name !== undefined && { name }), ...(labels && { labels: labels.split(',') }) };
   const answer = await (await connect()).hosts.createToken(fields);
-  if (json) return terminal.out(`${JSON.stringify(answer)}\n`);
+  if (json) return terminal.out(jsonOf(answer));
   if (quiet) return terminal.out(`${answer.token}\n`);
   const until = `It is for one host, and valid until ${timeOf(answer.expires_at)}.`;
   terminal.say(

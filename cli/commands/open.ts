@@ -1,8 +1,10 @@
 /** `berth open`. */
+
 import type { Command } from 'commander';
 import type { Berth, Service } from '../../client/berth.ts';
 import { placeOf } from '../inputs/arguments.ts';
 import { openerOf, openUrl } from '../terminal/desktop.ts';
+import { jsonOf } from '../terminal/list.ts';
 import { onOneLine } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -30,7 +32,7 @@ export function addOpenCommand(program: Command, terminal: Terminal, connect: ()
     .option('--json', 'only print it, as JSON with its service and name')
     .action(async (id: string, wanted: string | undefined, { print, json }: OpenOptions) => {
       const { service, name, url } = await endpointOf(await connect(), placeOf(id), wanted);
-      if (json) return terminal.out(`${JSON.stringify({ service, name, url })}\n`);
+      if (json) return terminal.out(jsonOf({ service, name, url }));
       await terminal.out(`${onOneLine(url)}\n`);
       if (!print) await openAt(terminal, url);
     });

@@ -4,7 +4,7 @@ import type { Berth, NewPersonalToken, PersonalTokenFields } from '../../client/
 import { repeated } from '../inputs/arguments.ts';
 import { forEachNamed, idNamed } from '../inputs/named.ts';
 import { ownPassword } from '../inputs/passwords.ts';
-import { addForm, type Form, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf, timeOf } from '../terminal/time.ts';
 
@@ -22,6 +22,7 @@ export function addPersonalTokenCommands(
 ): void {
   const token = program
     .command('token')
+    .alias('tokens')
     .description('Personal access tokens, with which programs act for you');
   token
     .command('create <name>')
@@ -66,7 +67,7 @@ async function create(
     ...(days !== undefined && { expires_days: days }),
     current_password: await ownPassword(terminal, passwordStdin),
   });
-  if (json) return terminal.out(`${JSON.stringify(made)}\n`);
+  if (json) return terminal.out(jsonOf(made));
   const until = made.expires_at === null ? 'until you revoke it' : `until ${timeOf(made.expires_at)}`;
   if (!quiet)
     terminal.say(

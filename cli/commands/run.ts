@@ -1,9 +1,11 @@
 /** `berth run` and `berth rerun`. */
+
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { change, describe } from '../description.ts';
 import { idOf, repeated } from '../inputs/arguments.ts';
 import { addSubmitOptions, type SubmitOptions, submit } from '../submission.ts';
+import { jsonOf } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 interface ChangeOptions extends SubmitOptions {
@@ -29,7 +31,7 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
     .action(async (given: string[], options: RunOptions) => {
       const [path, words] = options.image === undefined ? [given[0], given.slice(1)] : [undefined, given];
       const application = await describe(terminal, path, words, options);
-      if (options.print) return terminal.out(`${JSON.stringify(application, null, 2)}\n`);
+      if (options.print) return terminal.out(jsonOf(application, 2));
       await submit(terminal, await connect(), application.name, application, options);
     });
   const rerun = program
@@ -38,13 +40,13 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
     .action(async (id: string, options: ChangeOptions) => {
       const berth = await connect();
       const { name, description } = await berth.execution(idOf(id));
-      await change(description, options);
+      await change(description, options, terminal.env);
       await submit(terminal, berth, name, description, options);
     });
   for (const command of [run, rerun])
     addSubmitOptions(
       command
         .option('--set <path=value>', 'set a value, such as services.main.total_count=3', repeated)
-        .option('--env-file <file>', 'variables for all services, a line NAME=VALUE for each'),
+        .option('--env-file <file>', 'variables for all services, as in an env_file of Compose'),
     );
 }

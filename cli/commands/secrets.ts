@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import type { Berth, RegistryCredentials, Secret } from '../../client/berth.ts';
 import type { Secrets } from '../../client/resources.ts';
 import { forEachNamed } from '../inputs/named.ts';
-import { addForm, type Form, printChange, printList } from '../terminal/list.ts';
+import { addForm, type Form, jsonOf, printChange, printList } from '../terminal/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { ageOf } from '../terminal/time.ts';
 
@@ -22,6 +22,7 @@ interface SetOptions extends Form {
 export function addSecretCommands(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
   const secret = program
     .command('secret')
+    .alias('secrets')
     .description('Secrets, which descriptions use in environments as {secret#NAME}');
   addCommands(secret, terminal, 'secret', async () => (await connect()).secrets);
   secret
@@ -29,7 +30,10 @@ export function addSecretCommands(program: Command, terminal: Terminal, connect:
     .description('Encrypt all values with the first key of BERTH_SECRET_KEYS, as an administrator')
     .option('--json', 'how many, as JSON')
     .action((form: Form) => encrypt(terminal, connect, form));
-  const file = program.command('file').description('Files, which descriptions mount into containers');
+  const file = program
+    .command('file')
+    .alias('files')
+    .description('Files, which descriptions mount into containers');
   addCommands(file, terminal, 'file', async () => (await connect()).files);
 }
 
@@ -41,6 +45,7 @@ export function addRegistryCommands(
   const registries = async () => (await connect()).registries;
   const command = program
     .command('registry')
+    .alias('registries')
     .description('Credentials of image registries, which your pulls use');
   const set = command
     .command('set <registry>')
@@ -138,7 +143,7 @@ async function encrypt(terminal: Terminal, connect: () => Promise<Berth>, { json
     encrypted += round.encrypted;
     if (round.left > 0 && round.encrypted > 0) continue;
     const { unreadable } = round;
-    await terminal.out(json ? `${JSON.stringify({ encrypted, unreadable })}\n` : `${encrypted}\n`);
+    await terminal.out(json ? jsonOf({ encrypted, unreadable }) : `${encrypted}\n`);
     terminal.say(
       unreadable > 0
         ? `The keys of ${unreadable} values are not in BERTH_SECRET_KEYS: add them, or set these values again.`

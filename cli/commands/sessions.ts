@@ -1,9 +1,11 @@
 /** `berth login`, `logout` and `context`. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { Berth } from '../../client/berth.ts';
-import { ContextsFile, credentialsIn, defaultUrl, originOf } from '../contexts.ts';
+import { type Contexts, ContextsFile, credentialsIn, defaultUrl, originOf } from '../contexts.ts';
 import { openerOf, openUrl } from '../terminal/desktop.ts';
+import { jsonOf } from '../terminal/list.ts';
 import { listenForCode } from '../terminal/loopback.ts';
 import { onOneLine, table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -31,7 +33,10 @@ export function addSessionCommands(program: Command, terminal: Terminal): void {
     .command('logout')
     .description('End the session at the current control plane')
     .action(() => logOut(file, terminal));
-  const context = program.command('context').description('The control planes that you have logged in to');
+  const context = program
+    .command('context')
+    .alias('contexts')
+    .description('The control planes that you have logged in to');
   context
     .command('ls')
     .description('List the contexts')
@@ -45,7 +50,7 @@ export function addSessionCommands(program: Command, terminal: Terminal): void {
   context
     .command('rm <context>')
     .description('Forget a context')
-    .action((name: string) => remove(file, name));
+    .action((name: string) => remove(file, terminal, name));
 }
 
 async function logIn(
@@ -63,12 +68,9 @@ async function logIn(
     url,
     { passwordStdin, ...(user !== undefined && { user }) },
   );
-  // Read again: a password may have been typed for minutes.
-  const { contexts } = await file.read();
-  await file.write({
-    current: context,
-    contexts: { ...contexts, [context]: { url, username, ...credentials } },
-  });
+  await file.change(({ contexts }) => ({
+    left: { current: context, contexts: { ...contexts, [context]: { url, username, ...credentials } } },
+  }));
   terminal.say(`Logged in to ${url} as ${onOneLine(username)}. The context is ${context}.`);
 }
 
@@ -124,16 +126,18 @@ async function byPassword(
 }
 
 async function logOut(file: ContextsFile, terminal: Terminal): Promise<void> {
-  const { current, contexts } = await file.read();
-  const context = current === null ? undefined : contexts[current];
-  const credentials = context && credentialsIn(context);
-  if (current === null || !credentials) throw new Error('You are not logged in.');
-  const { session, token, ...rest } = context;
-  await file.write({ current, contexts: { ...contexts, [current]: rest } });
+  const { url, credentials } = await file.change(({ current, contexts }) => {
+    const context = current === null ? undefined : contexts[current];
+    const credentials = context && credentialsIn(context);
+    if (current === null || !credentials) throw new Error('You are not logged in.');
+    const { session, token, ...rest } = context;
+    const left = { current, contexts: { ...contexts, [current]: rest } };
+    return { left, result: { url: context.url, credentials } };
+  });
   if ('token' in credentials)
     return terminal.say('The token is forgotten here, and still valid: berth token rm revokes it.');
-  await new Berth(context.url, credentials).logOut();
-  terminal.say(`Logged out of ${context.url}.`);
+  await new Berth(url, credentials).logOut();
+  terminal.say(`Logged out of ${url}.`);
 }
 
 async function list(
@@ -146,23 +150,32 @@ async function list(
     ...{ name, url: context.url, user: context.username ?? null, current: name === current },
     logged_in: credentialsIn(context) !== undefined,
   }));
-  if (json) return terminal.out(`${JSON.stringify(all)}\n`);
+  if (json) return terminal.out(jsonOf(all));
   if (quiet) return terminal.out(all.map(({ name }) => `${name}\n`).join(''));
   const rows = all.map((one) => [one.current ? '*' : '', one.name, one.user ?? '', one.url]);
   await terminal.out(table(['', 'CONTEXT', 'USER', 'URL'], rows, terminal.columns));
 }
 
 async function use(file: ContextsFile, name: string): Promise<void> {
-  const { contexts } = await file.read();
-  if (!(name in contexts)) throw unknownContext(name, Object.keys(contexts));
-  await file.write({ current: name, contexts });
+  await file.change(({ contexts }) => {
+    assertKnown(name, contexts);
+    return { left: { current: name, contexts } };
+  });
 }
 
-async function remove(file: ContextsFile, name: string): Promise<void> {
-  const { current, contexts } = await file.read();
-  if (!(name in contexts)) throw unknownContext(name, Object.keys(contexts));
-  const { [name]: _, ...rest } = contexts;
-  await file.write({ current: current === name ? null : current, contexts: rest });
+async function remove(file: ContextsFile, terminal: Terminal, name: string): Promise<void> {
+  const wasCurrent = await file.change(({ current, contexts }) => {
+    assertKnown(name, contexts);
+    const { [name]: _, ...rest } = contexts;
+    const left = { current: current === name ? null : current, contexts: rest };
+    return { left, result: current === name };
+  });
+  if (wasCurrent)
+    terminal.say(`${name} was the current context. berth context use CONTEXT chooses another one.`);
+}
+
+function assertKnown(name: string, contexts: Contexts['contexts']): void {
+  if (!Object.hasOwn(contexts, name)) throw unknownContext(name, Object.keys(contexts));
 }
 
 const unknownContext = (name: string, known: string[]): Error =>

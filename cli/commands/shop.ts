@@ -1,9 +1,11 @@
 /** `berth shop`: the applications of the site, each with parameters to fill in. */
 import type { Command } from 'commander';
-import type { Berth, ShopEntry } from '../../client/berth.ts';
+import { type Berth, BerthError, type ShopEntry } from '../../client/berth.ts';
+import type { Shop } from '../../client/resources.ts';
 import { repeated } from '../inputs/arguments.ts';
+import { mostLike } from '../inputs/similar.ts';
 import { addSubmitOptions, type SubmitOptions, submit } from '../submission.ts';
-import { type Form, printList } from '../terminal/list.ts';
+import { type Form, jsonOf, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -11,6 +13,8 @@ interface RunOptions extends SubmitOptions {
   set?: string[];
   print?: boolean;
 }
+
+const NOT_FOUND = 404;
 
 type Parameter = ShopEntry['parameters'][number];
 
@@ -48,14 +52,26 @@ async function show(
   id: string,
   { json }: Form,
 ): Promise<void> {
-  const entry = await (await connect()).shop.get(id);
-  if (json) return terminal.out(`${JSON.stringify(entry)}\n`);
+  const { shop } = await connect();
+  const entry = await shop.get(id).catch(whichThereAre(shop, id));
+  if (json) return terminal.out(jsonOf(entry));
   const rows = entry.parameters.map((one) => [
     ...[one.key, one.readable_name, one.default, limitsOf(one)],
     one.may_change ? '' : 'fixed for your role',
   ]);
   await terminal.out(table(['PARAMETER', 'MEANING', 'DEFAULT', 'LIMITS', ''], rows, terminal.columns));
 }
+
+/** Says of an application that the shop does not have which ones it has. */
+const whichThereAre =
+  (shop: Shop, id: string) =>
+  async (error: unknown): Promise<never> => {
+    if (!(error instanceof BerthError) || error.status !== NOT_FOUND) throw error;
+    const ids = (await shop.list()).map((one) => one.id);
+    const like = mostLike(id, ids);
+    const meant = like === undefined ? '' : ` Did you mean ${like}?`;
+    throw new Error(`${error.message} It has ${ids.join(', ') || 'none'}, and not ${id}.${meant}`);
+  };
 
 const limitsOf = ({ min, max }: Parameter): string =>
   min === null && max === null ? '' : `${min ?? ''} to ${max ?? ''}`.trim();
@@ -68,10 +84,11 @@ async function start(
 ): Promise<void> {
   const berth = await connect();
   const { set = [] } = options;
-  const { parameters } = set.length > 0 ? await berth.shop.get(id) : { parameters: [] };
+  const unknown = whichThereAre(berth.shop, id);
+  const { parameters } = set.length > 0 ? await berth.shop.get(id).catch(unknown) : { parameters: [] };
   const values = Object.fromEntries(set.map((assignment) => assigned(assignment, parameters)));
-  const application = await berth.shop.fillIn(id, values);
-  if (options.print) return terminal.out(`${JSON.stringify(application, null, 2)}\n`);
+  const application = await berth.shop.fillIn(id, values).catch(unknown);
+  if (options.print) return terminal.out(jsonOf(application, 2));
   await submit(terminal, berth, application.name, application, options);
 }
 

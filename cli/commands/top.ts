@@ -1,10 +1,12 @@
 /** `berth top`: hosts with what they use, and what services reserve. `berth usage`: what services use. */
+
 import type { Command } from 'commander';
 import { type Berth, BerthError, type HostUsage, type ServiceUsage } from '../../client/berth.ts';
 import { chosenServices } from '../../client/logs.ts';
 import { sizeText } from '../../shared/sizes.ts';
 import { placeOf } from '../inputs/arguments.ts';
 import { idNamed } from '../inputs/named.ts';
+import { jsonOf } from '../terminal/list.ts';
 import { Screen } from '../terminal/screen.ts';
 import { table } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -47,7 +49,7 @@ export function addTopCommand(
     .action(async ({ json }: { json?: boolean }) => {
       const left = new AbortController();
       const berth = await connect(left.signal);
-      if (json) return terminal.out(`${JSON.stringify(await usageOf(berth))}\n`);
+      if (json) return terminal.out(jsonOf(await usageOf(berth)));
       const text = async () => textOf(await usageOf(berth), terminal.columns);
       const screen = Screen.on(terminal);
       if (!screen) return terminal.out(await text());
@@ -133,9 +135,7 @@ export function addUsageCommand(program: Command, terminal: Terminal, connect: (
         service === undefined ? undefined : [service],
       );
       const used = await Promise.all(chosen.map((one) => serviceUsageOf(berth, one)));
-      await terminal.out(
-        json ? `${JSON.stringify(used)}\n` : table(USAGE_HEADS, used.map(usageRow), terminal.columns),
-      );
+      await terminal.out(json ? jsonOf(used) : table(USAGE_HEADS, used.map(usageRow), terminal.columns));
     });
 }
 
@@ -145,7 +145,7 @@ const ROW_S = 300;
 /** The last hour of a host, the latest first. */
 async function hostUsage(terminal: Terminal, berth: Berth, host: string, json = false): Promise<void> {
   const usage = await berth.hosts.usage(await idNamed(berth.hosts, host));
-  if (json) return terminal.out(`${JSON.stringify(usage)}\n`);
+  if (json) return terminal.out(jsonOf(usage));
   const rows: HostUsage['samples'] = [];
   for (const one of usage.samples.toReversed())
     if (rows.length === 0 || (rows.at(-1)?.time ?? 0) - one.time >= ROW_S) rows.push(one);

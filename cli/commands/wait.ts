@@ -1,7 +1,9 @@
 /** `berth wait`. */
+
 import type { Command } from 'commander';
 import type { Berth } from '../../client/berth.ts';
 import { idOf, secondsOf } from '../inputs/arguments.ts';
+import { jsonOf } from '../terminal/list.ts';
 import { LiveLine } from '../terminal/live-line.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { assertEndedWell, Patience, untilEnded } from '../waiting.ts';
@@ -22,7 +24,7 @@ export function addWaitCommand(program: Command, terminal: Terminal, connect: ()
       const berth = await connect();
       const patience = new Patience(terminal, idOf(id), { timeoutS: timeout });
       await patience.during(() => untilEnded(berth, idOf(id), new LiveLine(terminal), patience.signal));
-      if (json) await terminal.out(`${JSON.stringify(await berth.execution(idOf(id)))}\n`);
+      if (json) await terminal.out(jsonOf(await berth.execution(idOf(id))));
       await assertEndedWell(berth, idOf(id));
     });
 }

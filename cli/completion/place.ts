@@ -59,7 +59,7 @@ function walk(program: Command, words: readonly string[]): Walked {
 }
 
 const subcommandOf = (command: Command, word: string): Command | undefined =>
-  visibleCommands(command).find((one) => one.name() === word);
+  visibleCommands(command).find((one) => [one.name(), ...one.aliases()].includes(word));
 
 const valueExpectedBy = (command: Command, word: string): Option | undefined =>
   command.options.find(({ short, long, required }) => required && (short === word || long === word));

@@ -1,4 +1,5 @@
 /** Reads arguments of commands. */
+import { timeOf } from '../terminal/time.ts';
 import { SECONDS } from './durations.ts';
 
 /** For an option that may be given several times. */
@@ -24,16 +25,43 @@ export function secondsOf(text: string): number {
 }
 
 const AGE = /^(\d{1,6})(s|m|h|d)$/;
+/** As this program and the pages of the control plane show them. Without a zone, a time is local. */
+const STAMP = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(?: ?(Z|UTC|[+-]\d\d:?\d\d))?)?$/i;
+/** As `--json` has them. */
+const EPOCH_S = /^\d{9,11}(?:\.\d{1,9})?$/;
 
-/** A time in ms since the epoch: an age such as `10m`, or a date. Throws for any other text. */
-export function timeMsOf(text: string): number {
+/** In ms since the epoch: an age such as `10m`, or a time as it is shown. Throws for any other text. */
+export function timeMsOf(given: string): number {
+  const text = given.trim();
   const [, count, unit = ''] = AGE.exec(text) ?? [];
-  const timeMs =
-    count === undefined
-      ? Date.parse(text)
-      : Date.now() - Number(count) * (SECONDS[unit as keyof typeof SECONDS] ?? 1) * 1_000;
+  if (count !== undefined)
+    return Date.now() - Number(count) * (SECONDS[unit as keyof typeof SECONDS] ?? 1) * 1_000;
+  if (EPOCH_S.test(text)) return Number(text) * 1_000;
+  const [, day = '', time = '00:00', zone = ''] = STAMP.exec(text) ?? [];
+  const timeMs = Date.parse(`${day}T${time}${/^(?:z|utc)$/i.test(zone) ? 'Z' : zone}`);
   if (Number.isFinite(timeMs)) return timeMs;
-  throw new Error(`${text} is not a time; give an age such as 10m, or a date such as 2026-11-26T12:00:00Z.`);
+  throw new Error(
+    `${given} is not a time; give an age such as 10m, or a time such as ${timeOf(Date.now() / 1_000)}.`,
+  );
+}
+
+interface Named {
+  name: string;
+  service_group: string;
+}
+
+/** The service of that name, or those of that group; all without a name. Throws if there is none. */
+export function servicesNamed<Service extends Named>(
+  execution: number,
+  all: readonly Service[],
+  name: string | undefined,
+): readonly Service[] {
+  if (name === undefined) return all;
+  const one = all.filter((service) => service.name === name);
+  const found = one.length > 0 ? one : all.filter(({ service_group }) => service_group === name);
+  if (found.length > 0) return found;
+  const known = all.map((service) => service.name).join(', ');
+  throw new Error(`Execution ${execution} has no service ${name}; it has ${known}.`);
 }
 
 /** The id of an execution, and the service of it that may follow after a slash. */

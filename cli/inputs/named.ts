@@ -1,7 +1,12 @@
 /** What people name by its id or by its name: hosts, users, roles and quotas. */
+
 import type { Collection } from '../../client/resources.ts';
 import type { Form } from '../terminal/list.ts';
+import { jsonOf } from '../terminal/list.ts';
+import { onOneLine } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { sentenceOf } from './refusals.ts';
+import { mostLike } from './similar.ts';
 
 const IS_ID = /^[1-9]\d{0,14}$/;
 
@@ -13,7 +18,13 @@ export async function idNamed<Item extends { id: number }>(
   if (IS_ID.test(given)) return Number(given);
   const { id } = (await collection.named(given)) ?? {};
   if (id !== undefined) return id;
-  throw new Error(`There is no ${collection.kind} ${given}; berth ${collection.kind} ls lists them.`);
+  const all = await collection.list().catch(() => []);
+  const like = mostLike(
+    given,
+    all.map((one) => String((one as Record<string, unknown>)[collection.nameField])),
+  );
+  const meant = like === undefined ? '' : ` Did you mean ${like}?`;
+  throw new Error(`There is no ${collection.kind} ${given}; berth ${collection.kind} ls lists them.${meant}`);
 }
 
 /** As `forEachId`, for items that are given by id or name. */
@@ -66,9 +77,8 @@ async function forEachOf<Given extends string | number>(
       }
     }
   }
-  if (json) await terminal.out(`${JSON.stringify(done)}\n`);
+  if (json) await terminal.out(jsonOf(done));
   if (all.length === 1 && failures[0]) throw failures[0].reason;
-  for (const { given, reason } of failures)
-    terminal.say(`${given}: ${reason instanceof Error ? reason.message : reason}`);
+  for (const { given, reason } of failures) terminal.say(onOneLine(`${given}: ${sentenceOf(reason)}`));
   if (failures.length > 0) throw new Error(`${failures.length} of ${all.length} failed.`);
 }

@@ -84,7 +84,6 @@ async function copyIn(
     for await (const bytes of archive) {
       if (stream.isOver) break;
       await stream.write(bytes);
-      report.passed(bytes.length);
     }
     stream.end();
     // Throws if the copy was refused.
@@ -105,7 +104,7 @@ async function copyOut(
   const target = to === PIPE ? undefined : await targetOf(to, path);
   const stream = stop.of(await berth.copyOut(service, path));
   try {
-    const chunks = counted(stream, report);
+    const chunks = wholeOutput(stream);
     if (target === undefined) await passArchive(chunks, terminal, report);
     else await inFolder(dirname(target), (part) => unpack(chunks, join(part, 'x'), report), target);
   } finally {
@@ -130,11 +129,8 @@ async function inFolder(
 }
 
 /** Throws if the archive is not whole. */
-async function* counted(stream: ClientStream, report: CopyReport): AsyncGenerator<Uint8Array> {
-  for await (const bytes of stream.output()) {
-    report.passed(bytes.length);
-    yield bytes;
-  }
+async function* wholeOutput(stream: ClientStream): AsyncGenerator<Uint8Array> {
+  yield* stream.output();
   if (stream.exitCode !== 0) throw new Error('The copy broke off.');
 }
 

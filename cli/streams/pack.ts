@@ -25,7 +25,7 @@ async function* packOne(
 ): AsyncGenerator<Uint8Array> {
   const header = (kind: TarKind, size = 0, target = '') =>
     headerOf({ ...entryOf(names, info), kind, size, target });
-  if (info.isFile()) yield* packFile(path, (size) => header('file', size));
+  if (info.isFile()) yield* packFile(path, (size) => header('file', size), report);
   else if (info.isSymbolicLink()) {
     const target = await readlink(path);
     if (staysInside(target, names.length - 1)) yield header('link', 0, target);
@@ -49,7 +49,11 @@ function entryOf(
 }
 
 /** What is appended meanwhile is not copied. Throws if the file gets shorter. */
-async function* packFile(path: string, header: (size: number) => Uint8Array): AsyncGenerator<Uint8Array> {
+async function* packFile(
+  path: string,
+  header: (size: number) => Uint8Array,
+  report: CopyReport,
+): AsyncGenerator<Uint8Array> {
   const file = await open(path);
   try {
     const { size } = await file.stat();
@@ -63,6 +67,7 @@ async function* packFile(path: string, header: (size: number) => Uint8Array): As
       );
       if (bytesRead === 0) throw new Error(`${shown(path)} became shorter while it was read.`);
       at += bytesRead;
+      report.passed(bytesRead);
       yield buffer.subarray(0, bytesRead);
     }
     yield paddingOf(size);
@@ -81,13 +86,20 @@ export async function packInput(
   const { value: root } = await items.next();
   if (!root || root instanceof Uint8Array) throw new Error('The archive is empty.');
   const name = root.path.split('/').findLast((one) => one !== '' && one !== '.') ?? 'files';
-  return { name, archive: repacked(root, items) };
+  return { name, archive: repacked(root, items, report) };
 }
 
-async function* repacked(root: TreeItem, items: AsyncIterable<TreeItem>): AsyncGenerator<Uint8Array> {
+async function* repacked(
+  root: TreeItem,
+  items: AsyncIterable<TreeItem>,
+  report: CopyReport,
+): AsyncGenerator<Uint8Array> {
   let size = 0;
   const part = function* (item: TreeItem): Generator<Uint8Array> {
-    if (item instanceof Uint8Array) return yield item;
+    if (item instanceof Uint8Array) {
+      report.passed(item.length);
+      return yield item;
+    }
     yield paddingOf(size);
     size = item.size;
     const target = item.kind === 'hard-link' ? [ROOT, ...item.targetNames].join('/') : item.target;

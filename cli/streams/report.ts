@@ -22,6 +22,7 @@ export class CopyReport {
     this.#line = new LiveLine(terminal);
   }
 
+  /** Counts content of files, without what an archive adds. */
   passed(bytes: number): void {
     this.#bytes += bytes;
     const now = performance.now();

@@ -4,13 +4,23 @@
  */
 import { chmod, type FileHandle, link, mkdir, open, realpath, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { shown } from '../../shared/archives/tar-entry.ts';
+import { shown, TarError } from '../../shared/archives/tar-entry.ts';
 import { type TreeEntry, type TreeItem, TreeReader } from '../../shared/archives/tar-tree.ts';
 import { endOfTar, headerOf, paddingOf } from '../../shared/archives/tar-writer.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { CopyReport } from './report.ts';
 
 const OWN_RIGHTS = 0o700;
+/** What is kept until the archive ends. 100,000 links with usual names are within it. */
+const MAX_KEPT_BYTES = 32 * 2 ** 20;
+/** What a link or folder takes besides its characters, of which each takes two bytes at most. */
+const KEPT_BYTES = 128;
+
+interface Link {
+  /** From the root of the archive. */
+  place: string;
+  target: string;
+}
 
 /** `target` must not exist, and nobody else may write to its folder. Throws TarError. */
 export async function unpack(
@@ -40,6 +50,7 @@ export async function passArchive(
   for await (const chunk of chunks)
     for (const item of reader.push(chunk)) {
       if (item instanceof Uint8Array) {
+        report.passed(item.length);
         await terminal.out(item);
         continue;
       }
@@ -56,9 +67,10 @@ class Unpacking {
   readonly #target: string;
   readonly #report: CopyReport;
   #file: { handle: FileHandle; entry: TreeEntry } | undefined;
-  readonly #links: TreeEntry[] = [];
+  readonly #links: Link[] = [];
   /** Folders that must not be written to once they are complete. */
-  readonly #locked: { path: string; mode: number }[] = [];
+  readonly #locked: { place: string; mode: number }[] = [];
+  #keptBytes = 0;
 
   constructor(target: string, report: CopyReport) {
     this.#target = target;
@@ -67,13 +79,15 @@ class Unpacking {
 
   async take(item: TreeItem): Promise<void> {
     if (item instanceof Uint8Array) {
+      this.#report.passed(item.length);
       await this.#file?.handle.writeFile(item);
       return;
     }
     await this.#complete();
-    const path = this.#pathOf(item.names);
-    if (item.kind === 'link') this.#links.push(item);
-    else if (item.kind === 'folder') await this.#makeFolder(path, item.mode);
+    const place = item.names.join('/');
+    const path = this.#pathOf(place);
+    if (item.kind === 'link') this.#links.push({ place: this.#kept(place), target: this.#kept(item.target) });
+    else if (item.kind === 'folder') await this.#makeFolder(place, item.mode);
     else {
       await mkdir(dirname(path), { recursive: true, mode: OWN_RIGHTS });
       if (item.kind === 'hard-link') await this.#makeHardLink(path, item);
@@ -85,15 +99,15 @@ class Unpacking {
   async finish(): Promise<void> {
     await this.#complete();
     const root = this.#links.length > 0 ? await realpath(this.#target) : '';
-    for (const { names, path, target } of this.#links) {
-      const parent = names.slice(0, -1);
+    for (const { place, target } of this.#links) {
+      const parent = dirname(place);
       await mkdir(this.#pathOf(parent), { recursive: true, mode: OWN_RIGHTS });
       // Where names differ only in their case, a link may stand for the folder.
-      const isReal = (await realpath(this.#pathOf(parent))) === join(root, ...parent);
-      if (isReal) await symlink(target, this.#pathOf(names));
-      else this.#report.leftOut(shown(path), 'lies within a link');
+      const isReal = (await realpath(this.#pathOf(parent))) === join(root, parent);
+      if (isReal) await symlink(target, this.#pathOf(place));
+      else this.#report.leftOut(shown(place), 'lies within a link');
     }
-    for (const { path, mode } of this.#locked.reverse()) await chmod(path, mode);
+    for (const { place, mode } of this.#locked.reverse()) await chmod(this.#pathOf(place), mode);
   }
 
   async close(): Promise<void> {
@@ -110,19 +124,26 @@ class Unpacking {
     await this.close();
   }
 
-  async #makeFolder(path: string, mode: number): Promise<void> {
+  async #makeFolder(place: string, mode: number): Promise<void> {
+    const path = this.#pathOf(place);
     await mkdir(path, { recursive: true, mode: OWN_RIGHTS });
     await chmod(path, mode | OWN_RIGHTS);
-    if ((mode & OWN_RIGHTS) !== OWN_RIGHTS) this.#locked.push({ path, mode });
+    if ((mode & OWN_RIGHTS) !== OWN_RIGHTS) this.#locked.push({ place: this.#kept(place), mode });
   }
 
   async #makeHardLink(path: string, { targetNames, path: name }: TreeEntry): Promise<void> {
-    await link(this.#pathOf(targetNames), path).catch(() =>
+    await link(this.#pathOf(targetNames.join('/')), path).catch(() =>
       this.#report.leftOut(shown(name), 'is a hard link to something that was not copied'),
     );
   }
 
-  #pathOf(names: readonly string[]): string {
-    return join(this.#target, ...names);
+  /** Counts a text that is kept. Throws TarError if there are too many. */
+  #kept(text: string): string {
+    this.#keptBytes += KEPT_BYTES + 2 * text.length;
+    if (this.#keptBytes > MAX_KEPT_BYTES)
+      throw new TarError('the archive has too many links, or too many folders that are not to be written to');
+    return text;
   }
+
+  #pathOf = (place: string): string => join(this.#target, place);
 }

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
+import { onOneLine } from './table.ts';
 
 interface Window {
   isTTY?: boolean;
@@ -27,10 +28,12 @@ export interface Terminal {
   out(data: string | Uint8Array): Promise<void>;
   /** Data that another program has written to its standard error. Resolves once it is taken. */
   err(data: Uint8Array): Promise<void>;
-  /** Words about what happens. */
-  say(line: string): void;
+  /** Words about what happens. What could act on the terminal becomes blanks. */
+  say(text: string): void;
   /** Words that do not end a line. */
   sayPart(text: string): void;
+  /** Whether the output goes to a terminal. */
+  isTerminal: boolean;
   /** Columns of the output; undefined if it is not a terminal. */
   columns: number | undefined;
   /** Lines of the output; undefined if it is not a terminal. */
@@ -74,8 +77,9 @@ export function terminalOf(process: OwnProcess): Terminal {
       new Promise((resolve, reject) => stdout.write(data, (error) => (error ? reject(error) : resolve()))),
     err: (data) =>
       new Promise((resolve, reject) => stderr.write(data, (error) => (error ? reject(error) : resolve()))),
-    say: (line) => void stderr.write(`${line}\n`),
+    say: (words) => void stderr.write(`${words.split('\n').map(onOneLine).join('\n')}\n`),
     sayPart: (text) => void stderr.write(text),
+    isTerminal: stdout.isTTY === true,
     get columns() {
       return widthOf(stdout);
     },

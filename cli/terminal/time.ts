@@ -14,10 +14,15 @@ export function ageOf(timeS: number, nowMs: number): string {
   return `${Math.floor(ageS / seconds)}${unit} ago`;
 }
 
-/** The local time: `2026-11-25 21:30:00`. */
+/**
+ * The local time with its zone, as `--since` and `--until` take it: `2026-11-25T21:30:00+01:00`, or with `Z`
+ * in UTC.
+ */
 export function timeOf(timeS: number): string {
   const time = new Date(timeS * 1_000);
-  const two = (value: number) => String(value).padStart(2, '0');
-  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-');
-  return `${date} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
+  const offsetMin = -time.getTimezoneOffset();
+  const local = new Date(time.getTime() + offsetMin * 60_000).toISOString().slice(0, 19);
+  const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
+  const size = Math.abs(offsetMin);
+  return `${local}${offsetMin === 0 ? 'Z' : `${offsetMin < 0 ? '-' : '+'}${two(size / 60)}:${two(size % 60)}`}`;
 }

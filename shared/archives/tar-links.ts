@@ -3,7 +3,7 @@ import { TarError } from './tar-entry.ts';
 
 /** What all places may take together. 100,000 links in folders of their own are within it. */
 const MAX_BYTES = 32 * 2 ** 20;
-/** What a name takes besides its characters. */
+/** What a name takes besides its characters, of which each takes two bytes at most. */
 const NAME_BYTES = 128;
 
 export class TarLinks {
@@ -31,7 +31,7 @@ export class TarLinks {
   }
 
   #addName(folder: number, name: string): number {
-    this.#bytes += NAME_BYTES + name.length;
+    this.#bytes += NAME_BYTES + 2 * name.length;
     if (this.#bytes > MAX_BYTES) throw new TarError('the archive has too many links');
     const number = this.#numbers.size + 1;
     this.#numbers.set(`${folder}/${name}`, number);

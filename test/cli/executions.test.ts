@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { AccountClient } from '../support/clients/account-client.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
-import { adminLine } from '../support/clients/command-line.ts';
+import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
 import { onHosts, type Setup } from '../support/hosts/hosts.ts';
 
@@ -208,7 +209,94 @@ onHosts(setups, (host) => {
       expect(err).toMatch(/Did you mean (ps|--status)\?/);
     }
     expect((await berth.run(['drain', 'node1'])).err).toContain('There is berth host drain.\n');
-    expect((await berth.run(['get', '999999'])).err).toBe('There is no such execution.\n');
+    const none = 'There is no such execution: 999999. berth ps lists those that you may see.\n';
+    for (const words of [
+      ['get', '999999'],
+      ['stop', '999999'],
+      ['explain', '999999'],
+      ['logs', '999999/web0'],
+    ])
+      expect((await berth.run(words)).err).toBe(none);
+    expect((await berth.run(['rm', '999999', '999998'])).err).toContain(
+      '999998: There is no such execution: 999998.',
+    );
+  });
+
+  test('L226: a text that is not JSON has the place of its fault, and an unknown key is one problem', async () => {
+    const { err } = await berth.run(['run', '-'], '{\n  "name": "x"\n  "size": 1\n}');
+    expect(err).toBe('The standard input is not JSON:\n  line 3, column 3: missing comma before this\n');
+    const { image, ...rest } = service();
+    const described = { ...application({ ...rest, imagee: image } as never), nmae: 'x' };
+    for (const command of ['validate', 'run']) {
+      const { err: words } = await berth.run([command, '-'], JSON.stringify(described));
+      expect(words.split('\n').sort()).toEqual([
+        '',
+        '  /nmae: is not a known key',
+        '  /services/0/imagee: is not a known key: did you mean image, which is missing?',
+        'The application description is not valid:',
+      ]);
+    }
+    const { out } = await berth.run(['validate', '-', '--json'], JSON.stringify(described));
+    expect((JSON.parse(out) as { problems: object[] }).problems).toHaveLength(3);
+  });
+
+  test('L226: a control plane that is away, a wrong name and a wrong token are named with the way out', async () => {
+    const away = new CommandLine(berth.home, { BERTH_URL: 'http://127.0.0.1:9', BERTH_TOKEN: 'x' });
+    expect((await away.run(['ps'])).err).toMatch(
+      /^http:\/\/127.0.0.1:9 can't be reached: .+\n.*berth server .*berth context ls/,
+    );
+    expect((await berth.run(['user', 'get', 'admn'])).err).toMatch(
+      /There is no user admn; .* Did you mean admin\?/,
+    );
+    expect((await berth.run(['role', 'get', '999999'])).err).toBe(
+      'There is no such role: 999999. berth role ls lists them.\n',
+    );
+    const wrong = new CommandLine(berth.home, { BERTH_TOKEN: 'not-a-token' });
+    expect((await wrong.run(['ps'])).err).toContain('This is not a personal access token');
+  });
+
+  test('L227: get takes one service or group, and other names of commands work', async () => {
+    const id = await submit(
+      JSON.stringify(application(service(), service({ name: 'side', monitor: false }))),
+    );
+    for (const place of ['side', 'side0']) {
+      expect(await outOf(['get', `${id}/${place}`])).toContain('side0');
+      expect(await outOf(['get', `${id}/${place}`])).not.toContain('web0');
+      const { services } = JSON.parse(await outOf(['get', `${id}/${place}`, '--json'])) as {
+        services: object[];
+      };
+      expect(services).toMatchObject([{ name: 'side0' }]);
+    }
+    expect((await berth.run(['get', `${id}/none`])).err).toMatch(/has no service none; it has .*side0/);
+    for (const words of [['list'], ['ls']]) expect(await outOf([...words, '-q'])).toContain(String(id));
+    for (const words of [
+      ['hosts', 'ls'],
+      ['users', 'ls'],
+      ['contexts', 'ls'],
+      ['log', '--help'],
+    ])
+      expect((await berth.run(words)).code).toBe(0);
+  });
+
+  test('L227: stop of an execution that has ended is done', async () => {
+    const id = await submit();
+    await outOf(['stop', String(id)]);
+    await api.reached(id, 'terminated');
+    expect(await outOf(['stop', String(id)])).toBe(`${id}\n`);
+  });
+
+  test('L227: lists show names of owners, roles and quotas, and explain says each sentence once', async () => {
+    await new AccountClient(host).addUser('carol');
+    const carol = new CommandLine();
+    await carol.logIn(host().url(), 'secret words', 'carol');
+    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
+    const id = Number(await carol.outOf(['run', '-'], waits));
+    expect(await outOf(['ps'])).toMatch(/^ID +STATUS +SUBMITTED +OWNER[\s\S]*\bcarol\b/);
+    expect(await carol.outOf(['ps'])).not.toContain('OWNER');
+    expect(await outOf(['user', 'ls', '--username', 'carol'])).toMatch(/carol .*\buser\b/);
+    const lines = (await outOf(['explain', String(id)])).trimEnd().split('\n');
+    const sentences = lines.map((line) => line.replace(/^- /, '').replace(/\.$/, ''));
+    expect(new Set(sentences).size).toBe(sentences.length);
   });
 
   test('L3: names of others can not act on the terminal', async () => {

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { timeOf } from '../../cli/terminal/time.ts';
 import type { Application } from '../../shared/application-schema.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
@@ -107,14 +108,105 @@ onHosts(setups, (host) => {
       '{"service":"main0","time":1767268799,"text":"old"}\n',
       '{"service":"main0","time":1767268800,"text":"new"}\n',
     ] as const;
+    const [oldTime, newTime] = [timeOf(1_767_268_799), timeOf(1_767_268_800)];
     expect((await Promise.all(reads)).map(({ out }) => out)).toEqual([
-      '2026-01-01 11:59:59 old\n2026-01-01 12:00:00 new\n',
+      `${oldTime} old\n${newTime} new\n`,
       'new\n',
-      '2026-01-01 12:00:00 new\n',
+      `${newTime} new\n`,
       old + recent,
       recent,
     ]);
     expect((await berth.run(['logs', String(id), '--since', 'soon'])).err).toContain('soon is not a time');
+  });
+
+  test('L221, L222: a long line is one line, whatever the form, and a start begins with a new one', async () => {
+    const id = await api.submit(application(service(), service({ name: 'worker', monitor: false })));
+    const [main, one] = await running(id, 2);
+    if (!one) throw new Error('nothing is assigned');
+    const since = '2026-01-01T12:00:00Z';
+    const forms = [[], ['-t'], ['--since', since], ['--json'], ['--json', '--since', since]];
+    const reads = forms.map((form) => berth.run(['logs', '-f', `${id}/worker0`, ...form]));
+    const long = '€'.repeat(70_000);
+    const opened = await Promise.all(forms.map((_, nth) => agent.log(one.service, nth)));
+    for (const log of opened) {
+      const stamp = log.opened.format === 'timestamps' ? '2026-01-01 11:59:59 ' : '';
+      const later = log.opened.format === 'timestamps' ? '2026-01-01 12:00:00 ' : '';
+      await log.write(`${stamp}old ${long}\n${later}new ${long}\n${later}cut`);
+    }
+    await agent.report(seen.exited(one, 1), seen.gone(one));
+    const again = await eventually(() =>
+      [...agent.assignments.values()].find((next) => next.service === one.service && next.generation === 2),
+    );
+    if (!again) throw new Error('nothing is assigned again');
+    await agent.report(seen.running(again));
+    for (const log of opened) log.end();
+    for (const nth of forms.keys()) {
+      const log = await agent.log(one.service, forms.length + nth);
+      const later = log.opened.format === 'timestamps' ? '2026-01-01 12:00:00 ' : '';
+      await log.write(`${later}again\n`);
+    }
+    await agent.report(seen.exited(main, 0), seen.exited(again, 143));
+    for (const log of agent.logs) log.end();
+    const outs = (await Promise.all(reads)).map(({ out }) => out);
+    const [oldTime, newTime] = [timeOf(1_767_268_799), timeOf(1_767_268_800)];
+    const object = (time: number, text: string) => `${JSON.stringify({ service: 'worker0', time, text })}\n`;
+    const objects = [`new ${long}`, 'cut', 'again'].map((text) => object(1_767_268_800, text)).join('');
+    expect(outs).toEqual([
+      `old ${long}\nnew ${long}\ncutagain\n`,
+      `${oldTime} old ${long}\n${newTime} new ${long}\n${newTime} cut\n${newTime} again\n`,
+      `new ${long}\ncut\nagain\n`,
+      `${object(1_767_268_799, `old ${long}`)}${objects}`,
+      objects,
+    ]);
+  });
+
+  test('L221: only the output of another service divides a long line, and its name is before each part', async () => {
+    const id = await api.submit(application(service(), service({ name: 'worker', monitor: false })));
+    const [main, worker] = await running(id, 2);
+    if (!worker) throw new Error('nothing is assigned');
+    const read = berth.start(['logs', '-f', String(id)]);
+    const long = 'x'.repeat(100_000);
+    const [ofMain, ofWorker] = [await agent.log(main.service), await agent.log(worker.service)];
+    await ofMain.write(`${long}\n${long}`);
+    await eventually(() => read.out().length > 150_000);
+    await ofWorker.write('short\n');
+    await eventually(() => read.out().includes('short'));
+    await ofMain.write('end');
+    await ofWorker.write('last');
+    await agent.report(seen.exited(main, 0), seen.exited(worker, 143));
+    for (const log of agent.logs) log.end();
+    const lines = (await read.ended).out.toString().split('\n');
+    expect(lines[0]).toBe(`main0   | ${long}`);
+    expect(lines[2]).toBe('worker0 | short');
+    const rest = lines.filter((_, n) => n !== 0 && n !== 2);
+    expect(rest.map((line) => line.replaceAll('x', '')).sort()).toEqual([
+      'main0   | ',
+      'main0   | end',
+      'worker0 | last',
+    ]);
+    expect(rest.join('').replaceAll(/[^x]/g, '')).toBe(long);
+  });
+
+  test('L223: on a terminal, text and colours of services pass, and everything with --raw', async () => {
+    const id = await api.submit();
+    const [one] = await running(id);
+    const reads = [[], ['--raw'], ['-t']].map((form) =>
+      berth.startOnTerminal(['logs', '-f', String(id), ...form]),
+    );
+    for (const nth of reads.keys()) {
+      const log = await agent.log(one.service, nth);
+      const stamp = log.opened.format === 'timestamps' ? '2026-01-01 12:00:00 ' : '';
+      await log.write(`${stamp}a\u001b]52;c;`);
+      await log.write('aGk=\u0007\u001b[31mred\u001b[0m\u001b[?1h\n');
+    }
+    await exit(one, 0);
+    for (const log of agent.logs) log.end();
+    const outs = (await Promise.all(reads.map((read) => read.ended))).map(({ out }) => out.toString());
+    expect(outs).toEqual([
+      'a\u001b[31mred\u001b[0m\r\n',
+      'a\u001b]52;c;aGk=\u0007\u001b[31mred\u001b[0m\u001b[?1h\r\n',
+      `${timeOf(1_767_268_800)} a\u001b[31mred\u001b[0m\r\n`,
+    ]);
   });
 
   test('L101: logs prints what there is, and ends although the service runs', async () => {
@@ -273,7 +365,7 @@ onHosts(setups, (host) => {
 
   test('L26: --set and --env-file change the description before it is submitted', async () => {
     const file = join(berth.home, 'variables');
-    await writeFile(file, '# for all\nMODE=fast = yes\n\nEMPTY=\n');
+    await writeFile(file, '# for all\nexport MODE="fast = yes" # quick\n\nEMPTY=\n');
     const set = [
       '--set',
       'services.main.labels=["nowhere"]',

@@ -1,6 +1,7 @@
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { originOf } from '../../cli/contexts.ts';
 import { CommandLine } from '../support/clients/command-line.ts';
 import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
 
@@ -50,6 +51,22 @@ onHosts(setups, (host) => {
     expect(await readFile(file(), 'utf8')).not.toContain('"session"');
   });
 
+  test('L228: a loopback address without a scheme is one of http', async () => {
+    const { code, err } = await berth.run(
+      ['login', host().url().replace('http://', ''), ...LOGIN],
+      ADMIN_PASSWORD,
+    );
+    expect([code, err]).toEqual([0, expect.stringContaining(`Logged in to ${host().url()}`)]);
+    for (const [given, url] of [
+      ['localhost', 'http://localhost'],
+      ['[::1]:5001', 'http://[::1]:5001'],
+      ['berth.localhost:80', 'http://berth.localhost'],
+      ['127.example.org', 'https://127.example.org'],
+      ['berth.example.org:5001', 'https://berth.example.org:5001'],
+    ] as const)
+      expect(originOf(given)).toBe(url);
+  });
+
   test('L4: a password that is typed on a terminal is not shown', async () => {
     const answers = [
       ['User name', 'admin'],
@@ -74,6 +91,33 @@ onHosts(setups, (host) => {
     await writeFile(file(), '{"current":"gone","contexts":{}}');
     await chmod(file(), 0o600);
     expect((await berth.run(['ps'])).err).toBe(`${file()} is damaged; remove it and log in again.\n`);
+  });
+
+  test('L225: commands at the same time lose none of their changes, also after one that was killed', async () => {
+    await logIn('--name', 'first');
+    const old = new Date(Date.now() - 60_000);
+    await writeFile(`${file()}.lock`, 'killed');
+    await utimes(`${file()}.lock`, old, old);
+    const names = Array.from({ length: 12 }, (_, n) => `c${n}`);
+    await Promise.all(names.map((name) => logIn('--name', name)));
+    await Promise.all(names.slice(0, 6).map((name) => berth.run(['context', 'rm', name])));
+    const left = JSON.parse(await readFile(file(), 'utf8')) as { contexts: object };
+    expect(Object.keys(left.contexts)).toEqual(expect.arrayContaining(['first', ...names.slice(6)]));
+    for (const name of names.slice(0, 6)) expect(left.contexts).not.toHaveProperty(name);
+    expect((await readdir(dirname(file()))).filter((name) => name !== 'contexts.json')).toEqual([]);
+    for (const name of names.slice(6)) await berth.run(['context', 'rm', name]);
+  });
+
+  test('L225: without a current context, the error names those that there are', async () => {
+    await logIn('--name', 'one');
+    await logIn('--name', 'two');
+    expect((await berth.run(['context', 'rm', 'two'])).err).toContain('two was the current context');
+    const { code, err } = await berth.run(['ps']);
+    expect([code, err]).toEqual([
+      125,
+      expect.stringMatching(/^No context is chosen: berth context use CONTEXT \(there is .*\bone\b/),
+    ]);
+    await berth.run(['context', 'rm', 'one']);
   });
 
   test('L11: contexts are listed, chosen and forgotten, and the current one is used', async () => {

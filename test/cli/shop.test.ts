@@ -44,6 +44,14 @@ onHosts(setups, (host) => {
     }
     const { code, err } = await berth.run(['shop', 'run', 'none-0']);
     expect([code, err]).toEqual([125, expect.stringContaining('The shop has no such application.')]);
+    for (const words of [
+      ['get', 'two-tier'],
+      ['run', 'two-teir-0'],
+      ['run', 'two-tier', '--set', 'a=1'],
+    ]) {
+      const { err: meant } = await berth.run(['shop', ...words]);
+      expect(meant).toMatch(/It has .*elastic-batch-0.*, and not two-t.*Did you mean two-tier-0\?/);
+    }
     expect((await berth.run(['ps', '-q'])).out).toBe(before);
   });
 });

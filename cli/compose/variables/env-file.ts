@@ -1,4 +1,4 @@
-/** Reads files of variables as Compose does: `.env`, and those that `env_file` names. Pure. */
+/** Reads files of variables as Compose does: `.env`, and those of `env_file` and `--env-file`. Pure. */
 import { interpolate, type LookUp } from './interpolation.ts';
 
 /** As many as a service may have. */
@@ -8,8 +8,8 @@ export const MAX_VARIABLES = 1000;
 export type EnvFormat = 'quoted' | 'raw';
 
 /**
- * The variables of a file. A line without `=` takes its variable from `lookUp`, if it is set there. Throws
- * for other lines, and names them.
+ * The variables of a file. A name without a value takes that of `lookUp`, if it is set there. Throws for
+ * anything else, and names its line.
  */
 export function readVariables(
   text: string,
@@ -18,48 +18,119 @@ export function readVariables(
 ): Map<string, string> {
   const variables = new Map<string, string>();
   const known: LookUp = (name) => lookUp(name) ?? variables.get(name);
-  for (const [at, line] of text.split(/\r?\n/).entries()) {
-    const [, name, assigned] = LINE.exec(line) ?? [];
-    if (IGNORED.test(line)) continue;
+  const reader = new Reader(text, format === 'raw');
+  while (reader.skipToName()) {
     try {
-      if (name === undefined) throw new Error('is not NAME=VALUE');
-      const value = assigned === undefined ? lookUp(name) : assignedValue(assigned.slice(1), known, format);
+      const name = reader.name();
+      const given = reader.value();
+      const value = given === undefined ? lookUp(name) : filledIn(given, known);
       if (value !== undefined) variables.set(name, value);
       if (variables.size > MAX_VARIABLES) throw new Error(`is variable ${variables.size}: remove some`);
     } catch (error) {
-      throw new Error(`line ${at + 1} ${(error as Error).message}`);
+      throw new Error(`line ${reader.line} ${(error as Error).message}`);
     }
   }
   return variables;
 }
 
-const IGNORED = /^\s*(?:#|$)/;
-const LINE = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)(?:\s*$|\s*(=.*)$)/;
-const QUOTED = /^(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?$/;
-
-function assignedValue(given: string, lookUp: LookUp, format: EnvFormat): string {
-  if (format === 'raw') return given;
-  const text = given.trim();
-  if (!/^['"]/.test(text)) return interpolate(withoutComment(text), lookUp).text;
-  const [, literal, escaped] = QUOTED.exec(text) ?? [];
-  if (literal !== undefined) return literal;
-  if (escaped === undefined) throw new Error('has no closing quote at its end: a value is on one line');
-  return interpolate(escaped.replace(ESCAPE, unescaped), lookUp).text;
+interface Given {
+  text: string;
+  isFilledIn: boolean;
 }
 
-/** A comment begins after a blank. */
-function withoutComment(text: string): string {
-  const at = text.search(/(?:^|[ \t])#/);
-  return at < 0 ? text : text.slice(0, at).trimEnd();
+const filledIn = ({ text, isFilledIn }: Given, lookUp: LookUp): string =>
+  isFilledIn ? interpolate(text, lookUp).text : text;
+
+const BLANKS = /[\s\u0085]*/y;
+const COMMENT = /#[^\n]*/y;
+const EXPORT = /export[ \t]+(?![=:\n])/y;
+const NAME = /([\p{L}\p{N}_.[\]-]+)[^\S\n]*([=:]|(?=\n|$))[^\S\n]*/uy;
+/** Only blanks before the name are left out. */
+const RAW_NAME = /([\p{L}\p{N}_.[\]-]+)[^\S\n]*(=|(?=\n|$))/uy;
+const LINE = /[^\n]*/y;
+/** Up to the closing quote, on any number of lines. */
+const SINGLE_QUOTED = /'((?:[^'\\]|\\[\s\S])*)'/y;
+const REST_OF_QUOTED = /[^\S\n]*(?=\n|#|$)/y;
+const DOUBLE_QUOTED = /"((?:[^"\\]|\\[\s\S])*)"/y;
+
+class Reader {
+  readonly #text: string;
+  readonly #isRaw: boolean;
+  #at = 0;
+  #isAssigned = false;
+  /** Where the variable begins, and its line. */
+  #began = 0;
+  line = 1;
+
+  constructor(text: string, isRaw: boolean) {
+    this.#text = text.replace(/^\ufeff/, '');
+    this.#isRaw = isRaw;
+  }
+
+  /** False at the end. */
+  skipToName(): boolean {
+    do this.#take(BLANKS);
+    while (this.#take(COMMENT)?.[0]);
+    for (let at = this.#began; at < this.#at; at++) if (this.#text[at] === '\n') this.line += 1;
+    this.#began = this.#at;
+    return this.#at < this.#text.length;
+  }
+
+  name(): string {
+    this.#take(EXPORT);
+    const [, name, sign] = this.#take(this.#isRaw ? RAW_NAME : NAME) ?? [];
+    if (name === undefined) throw new Error('is not NAME=VALUE');
+    this.#isAssigned = sign !== '';
+    return name;
+  }
+
+  /** Undefined for a name alone. */
+  value(): Given | undefined {
+    if (!this.#isAssigned) return undefined;
+    const quote = this.#text[this.#at];
+    if (this.#isRaw) return { text: this.#restOfLine().replace(/\r$/, ''), isFilledIn: false };
+    if (quote !== "'" && quote !== '"')
+      return { text: this.#restOfLine().replace(/ #.*$/s, '').trimEnd(), isFilledIn: true };
+    const [, quoted] = this.#take(quote === "'" ? SINGLE_QUOTED : DOUBLE_QUOTED) ?? [];
+    if (quoted === undefined) throw new Error('has a quote that is not closed');
+    if (!this.#take(REST_OF_QUOTED)) throw new Error('has something else after its closing quote');
+    const isDouble = quote === '"';
+    // Either kind may have its own quote within it.
+    const text = quoted.replace(/\\([\s\S])/g, (pair, letter) => (letter === quote ? letter : pair));
+    return { text: isDouble ? quoted.replace(ESCAPE, unescaped) : text, isFilledIn: isDouble };
+  }
+
+  #restOfLine(): string {
+    return this.#take(LINE)?.[0] ?? '';
+  }
+
+  #take(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text) ?? undefined;
+    if (found) this.#at += found[0].length;
+    return found;
+  }
 }
 
-const ESCAPE = /\\(.)/g;
+const ESCAPE = /\\(0\d{0,3}|[abfnrtv$"\\])/g;
 const ESCAPED: Readonly<Record<string, string>> = {
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
   n: '\n',
   r: '\r',
   t: '\t',
+  v: '\v',
   $: '$$',
   '"': '"',
   '\\': '\\',
 };
-const unescaped = (whole: string, letter: string): string => ESCAPED[letter] ?? whole;
+
+/** Octal digits after a zero are the number of a character of one byte. */
+function unescaped(whole: string, code: string): string {
+  const known = ESCAPED[code];
+  if (known !== undefined) return known;
+  const octal = code.slice(1);
+  const number = Number.parseInt(octal, 8);
+  return /^[0-3][0-7]{2}$/.test(octal) ? String.fromCharCode(number) : whole;
+}

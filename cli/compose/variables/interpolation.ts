@@ -1,6 +1,6 @@
 /**
  * Fills in `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:?error}` and `${NAME:+other}` as Compose does,
- * each also without the colon. `$$` stands for `$`. Pure.
+ * each also without the colon. `$$` stands for `$`, and so does a `$` before anything else. Pure.
  */
 
 /** The value of a variable; undefined if it is not set. */
@@ -26,34 +26,31 @@ export function interpolate(text: string, lookUp: LookUp): Interpolated {
 
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const OPERATOR = /:?[-?+]/y;
-const PLAIN = /[^$}]+/y;
+const PLAIN = /[^$]+/y;
 
 class Reader {
   readonly unset = new Set<string>();
   readonly #text: string;
   readonly #lookUp: LookUp;
   #at = 0;
+  /** The end of the text, or of the inner text that is read. */
+  #end: number;
   #length = 0;
 
   constructor(text: string, lookUp: LookUp) {
     this.#text = text;
     this.#lookUp = lookUp;
+    this.#end = text.length;
   }
 
-  /** To the end, or to the brace that closes an inner text. `isUsed`: whether the result counts. */
+  /** To the end of the text or of the inner text. `isUsed`: whether the result counts. */
   read(isUsed: boolean, depth: number): string {
     let result = '';
-    for (;;) {
+    while (this.#at < this.#end) {
       const plain = this.#take(PLAIN);
-      if (plain !== undefined) result += this.#counted(plain, isUsed);
-      else if (this.#at >= this.#text.length) return result;
-      else if (this.#text[this.#at] === '$') result += this.#dollar(isUsed, depth);
-      else if (depth > 0) return result;
-      else {
-        result += '}';
-        this.#at += 1;
-      }
+      result += plain === undefined ? this.#dollar(isUsed, depth) : this.#counted(plain, isUsed);
     }
+    return result;
   }
 
   #dollar(isUsed: boolean, depth: number): string {
@@ -65,17 +62,34 @@ class Reader {
     }
     if (next !== '{') {
       const name = this.#take(NAME);
-      if (name === undefined) throw new Error('has a $ without the name of a variable: write $$ for a $');
-      return this.#valueOf(name, isUsed);
+      return name === undefined ? '$' : this.#valueOf(name, isUsed);
     }
+    const closing = this.#closing();
+    const outerEnd = this.#end;
+    this.#end = closing ?? outerEnd;
     this.#at += 1;
     const name = this.#take(NAME);
     if (name === undefined) throw new Error('has ${ without the name of a variable: write $$ for a $');
     const value = this.#braced(name, isUsed, depth + 1);
-    if (this.#text[this.#at] !== '}')
+    if (this.#at !== closing)
       throw new Error(`has \${${name} without its closing }, or with something else after the name`);
+    this.#end = outerEnd;
     this.#at += 1;
     return value;
+  }
+
+  /** Where the brace here is closed: by its own, or, where braces are unequal, by the last one. */
+  #closing(): number | undefined {
+    let depth = 0;
+    let last: number | undefined;
+    for (let at = this.#at; at < this.#end; at++) {
+      if (this.#text[at] === '{') depth += 1;
+      if (this.#text[at] !== '}') continue;
+      depth -= 1;
+      last = at;
+      if (depth === 0) return at;
+    }
+    return last;
   }
 
   /** What follows the name within braces, up to the closing one. */
@@ -110,8 +124,9 @@ class Reader {
 
   #take(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.#at;
-    const [found] = pattern.exec(this.#text) ?? [];
-    if (found !== undefined) this.#at += found.length;
+    const found = pattern.exec(this.#text)?.[0].slice(0, this.#end - this.#at);
+    if (!found) return undefined;
+    this.#at += found.length;
     return found;
   }
 }

@@ -44,6 +44,8 @@ export class LogRelay implements LogSink, LogReader {
   #server: LogServer | undefined;
   #number = 0;
   #isMidLine = false;
+  /** Whether the start before has left its last line without an end. */
+  #isLineCut = false;
   /** Whether a chunk or the end of a start has arrived. */
   #hasBegun = false;
   #generation = 1;
@@ -149,6 +151,9 @@ export class LogRelay implements LogSink, LogReader {
     this.#offset = next;
     this.#outstanding -= payload.byteLength;
     if (payload.byteLength === 0) return true;
+    // Each line begins with its time, also the first one of a start.
+    if (this.#isLineCut) this.#controller.enqueue(new Uint8Array([LINE_FEED]));
+    this.#isLineCut = false;
     this.#isMidLine = payload.at(-1) !== LINE_FEED;
     const position = { generation: this.#generation, offset: next };
     this.#controller.enqueue(
@@ -175,6 +180,7 @@ export class LogRelay implements LogSink, LogReader {
     }
     this.#hasBegun = true;
     const ended = this.#generation;
+    this.#isLineCut ||= this.#isMidLine && !this.#framed && this.#format === 'timestamps';
     this.#generation += 1;
     this.#offset = 0;
     if (reason === 'missing') this.#note({ missing: ended });

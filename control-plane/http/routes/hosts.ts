@@ -22,9 +22,14 @@ export function hostRoutes(
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
-    const input = async () => checked(joinTokenFields, await deps.bodies.json(c), 'body');
+    let name: string | undefined;
+    const input = async () => {
+      const fields = checked(joinTokenFields, await deps.bodies.json(c), 'body');
+      name = fields.name;
+      return fields;
+    };
     const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, keyOf(c));
-    const { checksum, line, warning } = await installInstructions(c, token, deps);
+    const { checksum, line, warning } = await installInstructions(c, { token, name }, deps);
     const answer: JoinTokenJson = {
       token,
       expires_at: expiresMs / 1_000,

@@ -78,12 +78,14 @@ export interface InstallSources {
 
 export async function installInstructions(
   c: HonoContext,
-  token: string,
+  { token, name }: { token: string; name?: string | undefined },
   { agentFile, publicUrl }: InstallSources,
 ): Promise<InstallInstructions> {
   const origin = publicUrl ?? originOf(c);
   const checksum = await checksumOf(agentFile);
-  const settings = `BERTH_BUNDLE_SHA256=${checksum} BERTH_JOIN_TOKEN=${token}`;
+  // A machine whose own name differs could not join with the token. No name needs quotes (H220).
+  const named = name === undefined ? '' : ` BERTH_AGENT_NAME=${name}`;
+  const settings = `BERTH_BUNDLE_SHA256=${checksum} BERTH_JOIN_TOKEN=${token}${named}`;
   const line = origin ? `curl -fsSL ${origin}${INSTALL_PATH} | ${settings} sh` : undefined;
   return { checksum, line, warning: isLoopback(origin) ? onlyHere(origin) : undefined };
 }

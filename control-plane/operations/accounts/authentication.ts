@@ -252,7 +252,8 @@ export class Authentication {
     if (!tokens)
       throw new OperationError(
         'unauthenticated',
-        'This release of the API has no access tokens: send a personal one, or a password (HTTP Basic).',
+        'This is not a personal access token, and this release of the API has no access tokens of another kind. ' +
+          'Check that it is whole, or use a password (HTTP Basic).',
       );
     const idHash = await tokens.read(token, kind);
     return this.#expected.claim(`${kind} ${idHash}`, async () => {

@@ -5,11 +5,12 @@
  */
 import type { Problem } from '../../../shared/application-problems.ts';
 import type { Application } from '../../../shared/application-schema.ts';
+import { BEGINNING, type Fault, readJson } from '../../../shared/json-faults.ts';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { descriptionSteps, nameProblem, unwrapped } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
-import { BEGINNING, type Fault, pathOf, placeSteps, readJson } from './json-text.ts';
+import { pathOf, placeSteps } from './json-text.ts';
 
 /** The fields of the form as typed. */
 export interface Draft {

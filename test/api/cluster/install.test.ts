@@ -134,6 +134,8 @@ onHosts(hosts, (host) => {
     expect(install).toBe(
       `curl -fsSL ${host().url()}/agent/install.sh | BERTH_BUNDLE_SHA256=${checksum} BERTH_JOIN_TOKEN=${token} sh`,
     );
+    const named = (await admin.post('host/token', { name: 'host-2.lab' })).json<Record<string, string>>();
+    expect(named.install).toMatch(/ BERTH_JOIN_TOKEN=\S+ BERTH_AGENT_NAME=host-2\.lab sh$/);
     const forwarded = await admin.with({ 'x-forwarded-proto': 'https' }).post('host/token', {});
     expect(forwarded.json().install).toContain(
       `curl -fsSL ${host().url().replace('http:', 'https:')}/agent/`,

@@ -184,7 +184,9 @@ onHosts(hosts, (host) => {
     expect([made.status, made.headers['cache-control']]).toEqual([200, 'no-store']);
     const token = /<code id="token">([^<]+)</.exec(made.text)?.[1] ?? '';
     expect(made.text).toMatch(
-      new RegExp(`/agent/install\\.sh \\| BERTH_BUNDLE_SHA256=[0-9a-f]{64} BERTH_JOIN_TOKEN=${token} sh`),
+      new RegExp(
+        `/agent/install\\.sh \\| BERTH_BUNDLE_SHA256=[0-9a-f]{64} BERTH_JOIN_TOKEN=${token} BERTH_AGENT_NAME=${name} sh`,
+      ),
     );
     expect(made.text).toMatch(/Valid until<\/dt><dd><time/);
     await registeredHost(host(), name, token);

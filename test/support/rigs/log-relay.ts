@@ -4,6 +4,7 @@ import { noTraffic, type Traffic } from '../../../control-plane/coordinator/conn
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
+import type { LogFormat } from '../../../shared/protocol/down.ts';
 import { MemorySocket } from '../agents/model-agent.ts';
 import { owner } from './coordinator-rig.ts';
 
@@ -20,12 +21,12 @@ export class RelayRig {
   #streams = 100;
 
   /** `logs` counts the open logs. */
-  constructor(from?: LogPosition, logs: Traffic = noTraffic()) {
+  constructor(from?: LogPosition, logs: Traffic = noTraffic(), format: LogFormat = 'raw') {
     this.#logs = logs;
     const done = () => {
       this.done += 1;
     };
-    this.relay = new LogRelay(owner, 7, 'raw', () => this.source, done, from);
+    this.relay = new LogRelay(owner, 7, format, () => this.source, done, from);
   }
 
   /** Connects the agent. */

@@ -29,7 +29,7 @@ function lineOf(who: string, line: string): ThreatLine {
   const found = {
     who,
     never: never.trim(),
-    rules: rules.match(/\b[HCWP]\d+\b/g) ?? [],
+    rules: rules.match(/\b[HCLWP]\d+\b/g) ?? [],
     tests: [...tests.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path),
   };
   if (found.rules.length === 0 || found.tests.length === 0 || rest.length > 0)
@@ -39,6 +39,6 @@ function lineOf(who: string, line: string): ThreatLine {
 
 /** The rules that titles of tests begin with, anywhere in a source. */
 export function rulesInTitles(source: string): Set<string> {
-  const titles = [...source.matchAll(/['"`]([HCWP]\d+(?:, [HCWP]\d+)*): /g)];
+  const titles = [...source.matchAll(/['"`]([HCLWP]\d+(?:, [HCLWP]\d+)*): /g)];
   return new Set(titles.flatMap(([, rules = '']) => rules.split(', ')));
 }

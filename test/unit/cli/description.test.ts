@@ -15,6 +15,21 @@ test('L193: run --image makes a valid description of every image, whatever its n
   }
 });
 
+test('L26: --set finds entries of lists within lists by their index', () => {
+  const description = imageDescription('debian:13', []);
+  assign(description, 'services.main.environment.0=["A", "1"]');
+  assign(description, 'services.main.environment.0.1=x');
+  assign(description, 'services.main.environment.1=["B"]');
+  assign(description, 'services.0.environment.1.1=2');
+  expect(description.services[0]?.environment).toEqual([
+    ['A', 'x'],
+    ['B', 2],
+  ]);
+  expect(() => assign(description, 'services.main.environment.0.9=x')).toThrow(
+    '--set finds no 9; the list has 2 entries.',
+  );
+});
+
 test('L194: --set names what the list has if it does not have the name', () => {
   const description = imageDescription('debian:13', []);
   expect(() => assign(description, 'services.man.total_count=3')).toThrow(

@@ -83,6 +83,23 @@ test('P10: the output of later starts follows that of the first', async () => {
   expect(await received).toBe('one two three');
 });
 
+test('C45: with times, a start begins with a new line, and as bytes the output is as it was written', async () => {
+  for (const [format, between] of [
+    ['timestamps', '\n'],
+    ['raw', ''],
+  ] as const) {
+    const rig = new RelayRig(undefined, undefined, format).attach();
+    const received = all(rig.relay);
+    rig.know({ generation: 3, final: true });
+    rig.send(1, text('2026-01-01 12:00:00 cut'));
+    rig.end('exited');
+    rig.end('missing');
+    rig.send(1, text('2026-01-01 12:00:01 whole\n'));
+    rig.end('exited');
+    expect(await received).toBe(`2026-01-01 12:00:00 cut${between}2026-01-01 12:00:01 whole\n`);
+  }
+});
+
 test('P10: a start that left no log is skipped', async () => {
   const rig = new RelayRig().attach();
   rig.know({ generation: 2, final: true });

@@ -27,7 +27,7 @@ const OWNERS: Record<string, readonly string[]> = {
   '@xterm/xterm': ['control-plane/web/browser/terminal/terminal-screen.ts'],
   anser: ['control-plane/web/browser/logs/log-colours.ts'],
   idiomorph: ['control-plane/web/browser/parts/live.ts'],
-  'jsonc-parser': ['control-plane/web/description/json-text.ts'],
+  'jsonc-parser': ['shared/json-faults.ts'],
   '@hono/node-server': ['control-plane/server/node-server.ts', 'control-plane/server/app-bodies.ts'],
   'hono-openapi': ['control-plane/http/openapi/document.ts'],
   ldapts: ['control-plane/directory/connection.ts'],

@@ -9,7 +9,7 @@ const textOf = (path: string): string => {
   if (!file) throw new Error(`${path} does not exist`);
   return file.text;
 };
-const rules = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md'].flatMap((path) =>
+const rules = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md', 'cli/SPEC.md'].flatMap((path) =>
   [...textOf(path).matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([, rule = '']) => rule),
 );
 const lines = linesOfThreatModel(textOf('docs/security.md'));

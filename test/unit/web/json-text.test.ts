@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkText, textSteps } from '../../../control-plane/web/description/draft.ts';
-import { pathOf, placeSteps, readJson } from '../../../control-plane/web/description/json-text.ts';
+import { pathOf, placeSteps } from '../../../control-plane/web/description/json-text.ts';
+import { readJson } from '../../../shared/json-faults.ts';
 import { finish, TURN_UNITS } from '../../../shared/steps.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { fc } from '../../support/tools/random-cases.ts';

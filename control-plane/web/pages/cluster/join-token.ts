@@ -35,7 +35,7 @@ export function joinPages(deps: WebDeps): Hono<WebEnv> {
       (entry) => formPage(c, entry),
       async (value) => {
         const created = await createJoinToken(deps, c.get('actor'), async () => value);
-        return tokenPage(c, created, await installInstructions(c, created.token, deps));
+        return tokenPage(c, created, await installInstructions(c, { ...value, ...created }, deps));
       },
     ),
   );

@@ -49,12 +49,15 @@ async function* piecesOf(
     yield heading(log.name, isFirst);
     isFirst = false;
     let isLineOpen = false;
+    let lastStart = 0;
     try {
-      for await (const { payload, missing } of framesOf(await opened(log))) {
+      for await (const { payload, start, missing } of framesOf(await opened(log))) {
         if (missing !== undefined) {
           yield remark(`the output of start ${missing} is not kept`, isLineOpen);
           isLineOpen = false;
         } else if (payload.byteLength > 0) {
+          if (isLineOpen && start !== lastStart) yield encoder.encode('\n');
+          lastStart = start;
           yield payload;
           isLineOpen = payload.at(-1) !== LINE_FEED;
         }
@@ -81,6 +84,7 @@ function readable(error: unknown): string {
 
 interface Piece {
   payload: Uint8Array;
+  start: number;
   /** The start whose output is not kept. */
   missing?: number;
 }
@@ -91,8 +95,9 @@ async function* framesOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
     for (const bytes of splitter.push(part.value)) {
       const frame = decodeFrame(bytes);
       const note = noteOf(frame);
-      if (!note) yield { payload: frame.payload };
-      else if ('missing' in note) yield { payload: new Uint8Array(), missing: note.missing };
+      if (!note) yield { payload: frame.payload, start: frame.position.generation };
+      else if ('missing' in note)
+        yield { payload: new Uint8Array(), start: note.missing, missing: note.missing };
       else if ('trouble' in note) throw new OperationError('unavailable', note.trouble);
     }
 }

@@ -19,6 +19,11 @@ describe('L73: variables are filled in as Compose does', () => {
     ['${N:-x${A}y${N:-z}}', 'xayz'],
     ['${A:-${N:?never}}', 'a'],
     ['{a} } ${N:-a b}', '{a} } a b'],
+    ['$? $1 $(A) $- $"$A" $', '$? $1 $(A) $- $"a" $'],
+    ['${N:-$1 $?}', '$1 $?'],
+    ['${A:+{}}|${N:+{}}|${N:-{}}', '{}||{}'],
+    ['${N:-{"x": {"y": "${A}"}}}}', '{"x": {"y": "a"}}}'],
+    ['${N:-{}', '{'],
   ])('L73: %j', (text, filled) => {
     expect(interpolate(text, lookUp).text).toBe(filled);
   });
@@ -26,8 +31,6 @@ describe('L73: variables are filled in as Compose does', () => {
     ['${N:?give it}', 'needs N, which is not set: give it'],
     ['${N?}', 'needs N, which is not set'],
     ['${EMPTY:?x $A}', 'needs EMPTY, which is not set: x a'],
-    ['$', 'has a $ without the name of a variable: write $$ for a $'],
-    ['$1', 'has a $ without the name of a variable: write $$ for a $'],
     ['${}', 'has ${ without the name of a variable: write $$ for a $'],
     ['${A', 'has ${A without its closing }, or with something else after the name'],
     ['${A:x}', 'has ${A without its closing }, or with something else after the name'],
@@ -66,8 +69,20 @@ test('L73: keys and x-berth are not filled in', () => {
 describe('L74: a file of variables', () => {
   test.each([
     ['A=1\n\n# x\n  B = 2 \r\nexport C=3', { A: '1', B: '2', C: '3' }],
-    ['A=x # y\nB=x#y\nC=# z\nD=', { A: 'x', B: 'x#y', C: '', D: '' }],
+    ['A=x # y\nB=x#y\nC=# z\nD=\nE= # z', { A: 'x', B: 'x#y', C: '# z', D: '', E: '# z' }],
+    ['A=x\t# y\nB=\tx\t\n\tC\t=\tx', { A: 'x\t# y', B: 'x', C: 'x' }],
     [`A='$A # "x"' # y\nB="$EMPTY\\n\\"\\$A\\x" # y`, { A: '$A # "x"', B: '\n"$A\\x' }],
+    [
+      `A='a\\'b'\nB='a\\b\\n'\nC="\\a\\b\\f\\r\\t\\v\\\\ \\0123"`,
+      { A: "a'b", B: 'a\\b\\n', C: '\u0007\b\f\r\t\v\\ S' },
+    ],
+    [
+      'K="-----BEGIN\nA+B/=\n-----END"\nL=\'a\n#b\'\nM=1',
+      { K: '-----BEGIN\nA+B/=\n-----END', L: 'a\n#b', M: '1' },
+    ],
+    ['K: a\nL:b=c\nM : d', { K: 'a', L: 'b=c', M: 'd' }],
+    ['export \tA=1\nexport=2\n1.a-b[0]=3\nÜ=4', { A: '1', export: '2', '1.a-b[0]': '3', Ü: '4' }],
+    ['\ufeffA=$1 $? $(x) ${N:-{}}', { A: '$1 $? $(x) {}' }],
     ['X=1\nY=${X}2', { X: '1', Y: '12' }],
     ['A\nN', { A: 'a' }],
     ['__proto__=x', JSON.parse('{"__proto__": "x"}')],
@@ -76,8 +91,8 @@ describe('L74: a file of variables', () => {
   });
   test.each([
     ['A=1\nwhat is this', 'line 2 is not NAME=VALUE'],
-    ['A="x', 'line 1 has no closing quote at its end: a value is on one line'],
-    [`A='x' y`, 'line 1 has no closing quote at its end: a value is on one line'],
+    ['\n\nA="x\n', 'line 3 has a quote that is not closed'],
+    [`A="x\ny"\nB='x' y`, 'line 3 has something else after its closing quote'],
     ['A=${N:?x}', 'line 1 needs N, which is not set: x'],
     [Array.from({ length: 1001 }, (_, n) => `V${n}=`).join('\n'), 'line 1001 is variable 1001: remove some'],
   ])('L74: %j is a problem', (text, problem) => {
