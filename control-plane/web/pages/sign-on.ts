@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { dropOwnCookie, isHttps, readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
+import { dropOwnCookie, isHttps, readOwnCookie, readOwnCookies, setOwnCookie } from '../../http/cookies.ts';
 import { isOwnVisit } from '../../http/cross-site.ts';
 import { contentPolicy } from '../../http/files.ts';
 import { originOf, sessionCookie } from '../../http/request.ts';
@@ -16,8 +16,14 @@ import { safePath } from '../session.ts';
 
 const PATH = '/login/oidc';
 const CALLBACK = `${PATH}/callback`;
-/** What a begun sign-on needs to be completed, sealed. Over http sent to the callback only. */
-const COOKIE = 'berth_sign_on';
+/**
+ * What a begun sign-on needs to be completed, sealed, with the beginning of its state: each tab has its own. Over http
+ * sent to the pages of sign-on only.
+ */
+const COOKIE = 'berth_sign_on_';
+/** Others than the latest sign-ons of a browser are given up, since servers refuse requests with long headers. */
+const MAX_BEGUN = 5;
+const MAX_BEGUN_LENGTH = 6_000;
 /** What a logout at the provider needs, sealed. Over http sent to the logout only. */
 const HINT = 'berth_logout';
 
@@ -38,8 +44,17 @@ export function signOnPages(deps: WebDeps, signOn: SignOn, loginPage: LoginPage)
 }
 
 async function leave({ addressOf }: WebDeps, c: WebContext, signOn: SignOn, next: string): Promise<Response> {
-  const { url, begun } = await signOn.begin(next, `${siteOf(c)}${CALLBACK}`, plainAddress(addressOf(c)));
-  setOwnCookie(c, COOKIE, begun, { path: CALLBACK, maxAgeS: PENDING_MS / 1_000 });
+  const { url, state, begun } = await signOn.begin(
+    next,
+    `${siteOf(c)}${CALLBACK}`,
+    plainAddress(addressOf(c)),
+  );
+  let [count, length] = [1, begun.length];
+  for (const [name, value] of readOwnCookies(c, COOKIE).toReversed()) {
+    [count, length] = [count + 1, length + value.length];
+    if (count > MAX_BEGUN || length > MAX_BEGUN_LENGTH) dropOwnCookie(c, name, PATH);
+  }
+  setOwnCookie(c, cookieFor(state), begun, { path: PATH, maxAgeS: PENDING_MS / 1_000 });
   return c.redirect(url, 303);
 }
 
@@ -48,10 +63,11 @@ async function comeBack(
   c: WebContext,
   signOn: SignOn,
 ): Promise<Response> {
-  const begun = readOwnCookie(c, COOKIE);
-  // Used once, whatever comes of it.
-  dropOwnCookie(c, COOKIE, CALLBACK);
   const query = new URL(c.req.url).searchParams;
+  const cookie = cookieFor(query.get('state') ?? '');
+  const begun = await signOn.begunBy(query, readOwnCookie(c, cookie));
+  // Used once, whatever comes of it.
+  dropOwnCookie(c, cookie, PATH);
   const { session, next, hint } = await signOn.complete(query, begun, originOf(c, addressOf));
   authentication.counts.count('oidc');
   c.header('set-cookie', sessionCookie(session, isHttps(c)), { append: true });
@@ -59,6 +75,9 @@ async function comeBack(
   if (hint !== undefined) setOwnCookie(c, HINT, hint, { path: '/logout', maxAgeS });
   return c.redirect(safePath(next), 303);
 }
+
+/** Any text may stand for a state in a link. */
+const cookieFor = (state: string): string => COOKIE + state.replace(/[^\w-]/g, '').slice(0, 16);
 
 /** Shows the login page with the reason if the sign-on fails. */
 async function orLoginPage(
