@@ -124,7 +124,8 @@ function linkPage(c: WebContext, name: string, { endpoint, fields }: EndSession)
   const url = new URL(endpoint);
   for (const [field, value] of Object.entries(fields)) url.searchParams.set(field, value);
   const link = html`<p><a class="button primary" href="${url.href}">Log out of ${name}</a></p>`;
-  return loggedOutPage(c, name, link, { refresh: `0; url=${url.href}` });
+  const says = `The browser goes on to the logout of ${name}.`;
+  return loggedOutPage(c, says, link, { refresh: `0; url=${url.href}` });
 }
 
 /** The ID token states who the user is, so that it goes into a body and never into an address (H647). */
@@ -135,12 +136,13 @@ function formPage(c: WebContext, name: string, { endpoint, fields }: EndSession)
   const form = html`<form method="post" action="${endpoint}">${hidden}<button class="primary">Log out of ${name}</button></form>`;
   // Browsers apply the policy to the pages to which the provider redirects, too.
   const policy = contentPolicy(`'self' https: ${new URL(endpoint).origin}`);
-  return loggedOutPage(c, name, form, { 'content-security-policy': policy });
+  const says = `Your session at ${name} continues until you log out there, too.`;
+  return loggedOutPage(c, says, form, { 'content-security-policy': policy });
 }
 
 const loggedOutPage = (
   c: WebContext,
-  name: string,
+  says: string,
   goOn: Html,
   headers: Record<string, string>,
 ): Promise<Response> =>
@@ -150,7 +152,7 @@ const loggedOutPage = (
     body: html`
 <div class="empty">
 <h1>You are logged out of Berth</h1>
-<p>Your session at ${name} goes on until you log out there.</p>
+<p>${says}</p>
 ${goOn}
 </div>`,
   });
