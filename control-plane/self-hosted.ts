@@ -135,11 +135,11 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const passwords = new Passwords(surroundings.passwordCost);
   const first = { ...firstPasswordOf(config), superuserKeepsExecutions, passwords };
   const password = await ensureAdministrator(db, first, nowMs());
-  if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
   open();
   coordinator.begin();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
   print(`Berth listens on ${url} (deployment ${deploymentName}).`);
+  if (password) print(firstStart(password, config.BERTH_PUBLIC_URL ?? reachable(url)));
   return {
     url,
     server,
@@ -160,6 +160,17 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
     },
   };
 }
+
+/** Set off from the lines of the log around it. */
+const firstStart = (password: string, url: string): string => `
+First start: the administrator is admin, the password ${password} (shown only now).
+    in a browser:           ${url}
+    on the command line:    berth login ${url} --user admin
+`;
+
+/** Nobody opens the address that stands for all of this machine's. */
+const reachable = (url: string): string =>
+  url.replace('//0.0.0.0:', '//127.0.0.1:').replace(/\/\/\[::0?\]:/, '//[::1]:');
 
 /** Opens the database, with the present schema. `isUpgrade`: this program has changed the schema. */
 async function openDb(
