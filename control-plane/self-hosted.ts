@@ -43,6 +43,7 @@ import { swaggerFile } from './local/assets/swagger-files.ts';
 import { timeStamp, writeCopy } from './local/database-copy.ts';
 import { namingDisk } from './local/disk-problems.ts';
 import { fileOf, openDatabase } from './local/open-database.ts';
+import { secretKeysOf } from './local/secret-key.ts';
 import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { besideCopies, dataFolder, listenProblem } from './local/start-problems.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
@@ -259,6 +260,7 @@ function appDeps(
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
     ...secretSettingsOf(config),
+    secretKeys: ownSecretKeys(config, dataDir),
     variant,
     acceptStream,
     apps: appsOf(config),
@@ -272,6 +274,12 @@ function appDeps(
     strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
   };
 }
+
+/** Control planes of a database on a server need the same keys, which only their settings can give them. */
+const ownSecretKeys = (
+  { BERTH_SECRET_KEYS: keys = [], BERTH_DATABASE_URL: url }: NodeConfig,
+  dataDir: string,
+) => (url === undefined || fileOf(url) !== undefined ? secretKeysOf(keys, dataDir) : keys);
 
 function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): StreamSessionDeps {
   return {
