@@ -32,7 +32,10 @@ export const setOwnCookie = (c: HonoContext, name: string, value: string, kept: 
 export const readOwnCookie = (c: HonoContext, name: string): string | undefined =>
   getCookie(c, nameOf(name, isHttps(c)));
 
-/** Names and values of the request's cookies whose names begin so, in its order: browsers send the oldest first. */
+/**
+ * Names and values of the request's cookies whose names begin so, in its order: browsers send the oldest
+ * first.
+ */
 export function readOwnCookies(c: HonoContext, beginning: string): [name: string, value: string][] {
   const sent = nameOf(beginning, isHttps(c));
   return Object.entries(getCookie(c)).flatMap(([name, value]) =>

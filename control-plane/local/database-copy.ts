@@ -27,7 +27,9 @@ export async function writeCopy(db: Db, file: string): Promise<void> {
   await writeChecked(db, file, async () => {});
 }
 
-/** As `writeCopy`, of the file `source`, which is not changed. Resolves to the contents of the copy (H770). */
+/**
+ * As `writeCopy`, of the file `source`, which is not changed. Resolves to the contents of the copy (H770).
+ */
 export async function backUp(source: string, file: string): Promise<Contents> {
   const files = `${file}.${process.pid}.source`;
   const db = await openUnchanged(source, files);
@@ -70,8 +72,8 @@ async function writeChecked<T>(db: Db, file: string, check: (path: string) => Pr
 }
 
 /**
- * Readers share a file beside a database with a log. Where it is neither there nor can be created, no other process
- * has the database open, and copies of its files are read instead.
+ * Readers share a file beside a database with a log. Where it is neither there nor can be created, no other
+ * process has the database open, and copies of its files are read instead.
  */
 async function openUnchanged(source: string, files: string): Promise<Db> {
   try {

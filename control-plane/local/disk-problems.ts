@@ -6,7 +6,10 @@ export class UsageError extends Error {
   override name = 'UsageError';
 }
 
-/** Runs `action`, which writes to `folder` only. `consequence` ends the message of an error because of the disk. */
+/**
+ * Runs `action`, which writes to `folder` only. `consequence` ends the message of an error because of the
+ * disk.
+ */
 export async function namingDisk<T>(
   folder: string,
   consequence: string,

@@ -7,8 +7,8 @@ import { ConfigError, isSecretKey } from '../config.ts';
 const NAME = 'secret-key';
 
 /**
- * The keys, the one that encrypts first. Those of the settings precede that of the folder, which goes on to decrypt what
- * was encrypted with it.
+ * The keys, the one that encrypts first. Those of the settings precede that of the folder, which goes on to
+ * decrypt what was encrypted with it.
  */
 export function secretKeysOf(configured: readonly string[], dataDir: string): readonly string[] {
   const file = join(dataDir, NAME);

@@ -15,7 +15,10 @@ export function dataFolder(...path: [setting: string, ...string[]]): string {
   return folder;
 }
 
-/** What to do if copies of an earlier database lie beside the empty `file`: other databases whose names begin alike. */
+/**
+ * What to do if copies of an earlier database lie beside the empty `file`: other databases whose names begin
+ * alike.
+ */
 export function besideCopies(file: string): string | undefined {
   const { dir, base, name } = parse(file);
   const copies = readdirSync(dir, { withFileTypes: true })

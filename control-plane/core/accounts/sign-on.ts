@@ -71,7 +71,10 @@ export function rowFor(rows: readonly GroupRow[], groups: readonly string[]): Gr
   return rows.find(({ group }) => group === ANY_GROUP || own.has(group));
 }
 
-/** A user's name as directories compare it: capitals, widths of letters and repeated spaces make no difference. */
+/**
+ * A user's name as directories compare it: capitals, widths of letters and repeated spaces make no
+ * difference.
+ */
 export const folded = (username: string): string =>
   username.normalize('NFKC').toLowerCase().replace(/ +/g, ' ');
 

@@ -60,8 +60,8 @@ export class PasswordVerification {
   }
 
   /**
-   * The account of a name as a person has typed it. For the directory capitals make no difference, so that every way to
-   * type a name leads to one user, the oldest (H776).
+   * The account of a name as a person has typed it. For the directory capitals make no difference, so that
+   * every way to type a name leads to one user, the oldest (H776).
    */
   async find(username: string): Promise<StoredAccount | undefined> {
     const { db, directory } = this.#deps;
@@ -75,8 +75,8 @@ export class PasswordVerification {
 
   /**
    * Where a password for this name is verified. A name that nobody has goes one way or the other, and always
-   * the same: neither time nor a directory that is down may show which names are users (H343). One that is typed in
-   * other capitals goes the way of the user.
+   * the same: neither time nor a directory that is down may show which names are users (H343). One that is
+   * typed in other capitals goes the way of the user.
    */
   async wayOf(username: string): Promise<PasswordWay> {
     const { db, directory } = this.#deps;

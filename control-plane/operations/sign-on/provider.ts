@@ -168,7 +168,10 @@ export class Provider {
     }
   }
 
-  /** The provider's own text is a part of the key of users, who would be others with the text of a setting (H775). */
+  /**
+   * The provider's own text is a part of the key of users, who would be others with the text of a setting
+   * (H775).
+   */
   #assertStated(stated: unknown): void {
     const { issuer } = this.#settings;
     if (typeof stated !== 'string' || stated === issuer) return;

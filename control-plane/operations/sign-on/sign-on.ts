@@ -105,7 +105,10 @@ export class SignOn {
     });
   }
 
-  /** The sign-on that the query of a callback belongs to. Throws `unauthenticated` if it was not begun with that state. */
+  /**
+   * The sign-on that the query of a callback belongs to. Throws `unauthenticated` if it was not begun with
+   * that state.
+   */
   async begunBy(query: URLSearchParams, begun: string | undefined): Promise<Begun> {
     const opened = begun === undefined ? undefined : await this.#begun.open(begun);
     const [state, ...more] = query.getAll('state');
@@ -158,8 +161,8 @@ export class SignOn {
   }
 
   /**
-   * Of equal callbacks one goes on to the provider, which may accept a code again (H641), or end what the first one has
-   * got (H774).
+   * Lets one of equal callbacks go on to the provider, which may accept a code again (H641), or revoke what
+   * the first one has got (H774).
    */
   async #spend(state: string): Promise<void> {
     const nowMs = this.#deps.nowMs();

@@ -25,7 +25,10 @@ export interface EmbeddedOptions {
   busyTimeoutMs?: number;
   /** Number of cached prepared statements; must exceed the number of SQL texts in the store. */
   cachedStatements?: number;
-  /** Opens a file that must exist, and neither creates nor changes anything in its folder that it can do without. */
+  /**
+   * Opens a file that must exist, and neither creates nor changes anything in its folder that it can do
+   * without.
+   */
   isReadOnly?: boolean;
 }
 
@@ -104,13 +107,16 @@ class EmbeddedDb implements Db {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    // The driver closes the file once its statements are collected, which may be never: the log is emptied now.
+    // The driver closes the file once its statements are collected, which may be never: the log is emptied
+    // now.
     if (!this.#isReadOnly) this.#emptyLog();
     this.#prepared.clear();
     this.#connection.close();
   }
 
-  /** Moves the write-ahead log into the file (H772). Without space, or beside a reader, the log stays valid. */
+  /**
+   * Moves the write-ahead log into the file (H772). Without space, or beside a reader, the log stays valid.
+   */
   #emptyLog(): void {
     try {
       this.#connection.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
@@ -184,8 +190,8 @@ async function connect(path: string, busyTimeoutMs: number): Promise<Database.Da
 }
 
 /**
- * A copy that this connection writes can give pages back (C245). Reading this fails where the files that readers share
- * can't be created.
+ * A copy that this connection writes can give pages back (C245). Reading this fails where the files that
+ * readers share can't be created.
  */
 async function connectToRead(path: string, busyTimeoutMs: number): Promise<Database.Database> {
   const connection = new Database(`${pathToFileURL(path).href}?mode=ro`, { timeout: busyTimeoutMs });

@@ -17,11 +17,13 @@ import { safePath } from '../session.ts';
 const PATH = '/login/oidc';
 const CALLBACK = `${PATH}/callback`;
 /**
- * What a begun sign-on needs to be completed, sealed, with the beginning of its state: each tab has its own. Over http
- * sent to the pages of sign-on only.
+ * What a begun sign-on needs to be completed, sealed, with the beginning of its state: each tab has its own.
+ * Over http sent to the pages of sign-on only.
  */
 const COOKIE = 'berth_sign_on_';
-/** Others than the latest sign-ons of a browser are given up, since servers refuse requests with long headers. */
+/**
+ * Others than the latest sign-ons of a browser are given up, since servers refuse requests with long headers.
+ */
 const MAX_BEGUN = 5;
 const MAX_BEGUN_LENGTH = 6_000;
 /** What a logout at the provider needs, sealed. Over http sent to the logout only. */

@@ -9,7 +9,7 @@ import { WebClient } from '../../support/clients/web-client.ts';
 import { type Host, startHost } from '../../support/hosts/hosts.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
-async function started(kind: Host['kind']): Promise<Host> {
+async function started(kind: 'node' | 'workerd'): Promise<Host> {
   const host = await startHost({ kind, variant: 'B' });
   onTestFinished(() => host.stop());
   return host;

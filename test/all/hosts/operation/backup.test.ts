@@ -112,8 +112,8 @@ async function endCleanly(): Promise<void> {
 }
 
 /**
- * Runs `program` with the data of the host on a disk of 4 MiB, mounted at the folder `disk` where only it sees it. `prepare`
- * is a script of the shell, with the folder as $1.
+ * Runs `program` with the data of the host on a disk of 4 MiB, mounted at the folder `disk` where only it
+ * sees it. `prepare` is a script of the shell, with the folder as $1.
  */
 async function onSmallDisk(disk: string, prepare: string, program: string[]) {
   await mkdir(disk, { recursive: true });
