@@ -3,11 +3,10 @@
  * runs.
  */
 import { existsSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { writeCopy } from './local/database-copy.ts';
-import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
-import { openEmbedded } from './store/db/embedded.ts';
-import { inspect } from './store/schema/backup.ts';
+import { dirname, resolve } from 'node:path';
+import { backUp } from './local/database-copy.ts';
+import { command, databaseFile, mustExist, readArguments } from './local/database-file.ts';
+import { namingDisk, UsageError } from './local/disk-problems.ts';
 
 await command(async () => {
   const usage = 'npm run backup FILE (for programs: npm run --silent backup -- FILE --json)';
@@ -15,16 +14,11 @@ await command(async () => {
   const file = resolve(argument);
   const source = databaseFile(process.env);
   mustExist(source, 'The database');
+  mustExist(dirname(file), 'The folder of the backup');
   if (existsSync(file))
     throw new UsageError(`${file} already exists. Name another file, or remove this one.`);
-  const db = await openEmbedded(urlOf(source));
-  try {
-    await writeCopy(db, file);
-    const found = await inspect(db);
-    const bytes = statSync(file).size;
-    const text = `Backed up ${source} to ${file}: ${found.executions} executions, ${bytes} bytes, schema ${found.schema}.`;
-    return { text, file, bytes, ...found };
-  } finally {
-    await db.close();
-  }
+  const found = await namingDisk(dirname(file), 'No backup was made.', () => backUp(source, file));
+  const bytes = statSync(file).size;
+  const text = `Backed up ${source} to ${file}: ${found.executions} executions, ${bytes} bytes, schema ${found.schema}.`;
+  return { text, file, bytes, ...found };
 });

@@ -36,7 +36,7 @@ const MAX_KEEP_DAYS = 36_500;
 const MIN_METRICS_TOKEN_LENGTH = 16;
 
 const MAX_SECRET_KEYS = 8;
-const isSecretKey = (text: string) => /^[A-Za-z0-9+/]{43}=$/.test(text);
+export const isSecretKey = (text: string) => /^[A-Za-z0-9+/]{43}=$/.test(text);
 
 const isMemoryLimit = (bytes = 0) => bytes >= MIN_MEMORY_LIMIT && Number.isSafeInteger(bytes);
 

@@ -3,8 +3,9 @@
  * The control plane may run meanwhile.
  */
 import { readNodeConfig } from './config.ts';
-import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
-import { openDatabase } from './local/open-database.ts';
+import { command, databaseFile, mustExist, readArguments } from './local/database-file.ts';
+import { UsageError } from './local/disk-problems.ts';
+import { openDatabase, urlOf } from './local/open-database.ts';
 import { resetPassword } from './operations/accounts/generated-passwords.ts';
 
 await command(async () => {

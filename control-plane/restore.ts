@@ -2,19 +2,12 @@
  * Entry of `npm run restore FILE`: replaces the embedded database by a backup, and keeps the previous one
  * beside it.
  */
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { timeStamp } from './local/database-copy.ts';
-import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
+import { copyDatabase, removeDatabase, timeStamp } from './local/database-copy.ts';
+import { command, databaseFile, mustExist, readArguments } from './local/database-file.ts';
+import { diskProblem, namingDisk, UsageError } from './local/disk-problems.ts';
+import { urlOf } from './local/open-database.ts';
 import type { Db } from './store/db/db.ts';
 import { openEmbedded } from './store/db/embedded.ts';
 import { assignedIds, inspect, prepareRestored, SKIPPED_IDS, settle } from './store/schema/backup.ts';
@@ -26,6 +19,10 @@ await command(async () => {
   const target = databaseFile(process.env);
   mustExist(file, 'The backup');
   mustExist(dirname(target), 'The data folder');
+  return namingDisk(dirname(target), 'Nothing was changed.', () => restore(file, target, flags));
+});
+
+async function restore(file: string, target: string, flags: ReadonlySet<string>) {
   const former = existsSync(target) ? await assertReplaceable(target, flags.has('--force')) : undefined;
   const unfinished = `${target}.${process.pid}.restoring`;
   try {
@@ -41,9 +38,9 @@ await command(async () => {
     ].join('\n');
     return { text, file: target, previous: asidePath ?? null, ...found };
   } finally {
-    for (const path of [unfinished, `${unfinished}-wal`, `${unfinished}-shm`]) rmSync(path, { force: true });
+    removeDatabase(unfinished);
   }
-});
+}
 
 type AssignedIds = Awaited<ReturnType<typeof assignedIds>>;
 
@@ -56,7 +53,8 @@ async function assertReplaceable(target: string, isForced: boolean): Promise<Ass
   let db: Db;
   try {
     db = await openEmbedded(urlOf(target), { busyTimeoutMs: 1_000 });
-  } catch {
+  } catch (error) {
+    if (diskProblem(error, dirname(target)) !== undefined) throw error;
     // A damaged database: no control plane can be running on it.
     return null;
   }
@@ -75,14 +73,14 @@ async function prepare(file: string, unfinished: string, former: AssignedIds | n
   try {
     return await prepareCopy(file, unfinished, former);
   } catch (cause) {
+    if (diskProblem(cause, dirname(unfinished)) !== undefined) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(`The backup ${file} can't be used: ${reason}. Nothing was changed.`, { cause });
   }
 }
 
 async function prepareCopy(file: string, unfinished: string, former: AssignedIds | null | undefined) {
-  closeSync(openSync(unfinished, 'wx', 0o600));
-  copyFileSync(file, unfinished);
+  copyDatabase(file, unfinished);
   const db = await openEmbedded(urlOf(unfinished));
   try {
     const found = await inspect(db);

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { type AppDeps, createApp } from './app.ts';
@@ -41,9 +41,11 @@ import { agentFiles } from './local/assets/agent-files.ts';
 import { generatedFiles } from './local/assets/generated-files.ts';
 import { swaggerFile } from './local/assets/swagger-files.ts';
 import { timeStamp, writeCopy } from './local/database-copy.ts';
+import { namingDisk } from './local/disk-problems.ts';
 import { fileOf, openDatabase } from './local/open-database.ts';
+import { secretKeysOf } from './local/secret-key.ts';
 import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
-import { dataFolder, listenProblem } from './local/start-problems.ts';
+import { besideCopies, dataFolder, listenProblem } from './local/start-problems.ts';
 import { type NodeCoordinator, nodeCoordinator } from './node-coordinator.ts';
 import { ensureAdministrator } from './operations/accounts/generated-passwords.ts';
 import { appPlacesOf, appsOf, sharedSite } from './operations/apps/settings.ts';
@@ -60,6 +62,7 @@ import { acceptStream, isStream, serveStreams } from './server/stream-sockets.ts
 import { streamRulesOf } from './settings/stream-settings.ts';
 import type { Db } from './store/db/db.ts';
 import { groupAllReads } from './store/db/grouped-reads.ts';
+import { isEmpty } from './store/schema/backup.ts';
 import { compact } from './store/schema/compaction.ts';
 
 type App = ReturnType<typeof createApp>;
@@ -133,11 +136,11 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const passwords = new Passwords(surroundings.passwordCost);
   const first = { ...firstPasswordOf(config), superuserKeepsExecutions, passwords };
   const password = await ensureAdministrator(db, first, nowMs());
-  if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
   open();
   coordinator.begin();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
   print(`Berth listens on ${url} (deployment ${deploymentName}).`);
+  if (password) print(firstStart(password, config.BERTH_PUBLIC_URL ?? reachable(url)));
   return {
     url,
     server,
@@ -159,6 +162,17 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   };
 }
 
+/** Set off from the lines of the log around it. */
+const firstStart = (password: string, url: string): string => `
+First start: the administrator is admin, the password ${password} (shown only now).
+    in a browser:           ${url}
+    on the command line:    berth login ${url} --user admin
+`;
+
+/** Nobody opens the address that stands for all of this machine's. */
+const reachable = (url: string): string =>
+  url.replace('//0.0.0.0:', '//127.0.0.1:').replace(/\/\/\[::0?\]:/, '//[::1]:');
+
 /** Opens the database, with the present schema. `isUpgrade`: this program has changed the schema. */
 async function openDb(
   config: NodeConfig,
@@ -166,11 +180,24 @@ async function openDb(
   log: Logger,
 ): Promise<{ db: Db; isUpgrade: boolean }> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
-  const db = groupAllReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
+  const db = groupAllReads(await openExisting(url, config.BERTH_DATABASE_TOKEN));
   const isUpgrade = await migrateDatabase(db, log, () => backUpFile(db, url, log));
   const compaction = await compact(db);
   if (compaction) log('database.compaction', { ...compaction });
   return { db, isUpgrade };
+}
+
+/** Refuses to begin an embedded file anew beside copies of an earlier one (H773). */
+async function openExisting(url: string, token: string | undefined): Promise<Db> {
+  const file = fileOf(url);
+  if (file === undefined) return openDatabase(url, token);
+  const db = await namingDisk(dirname(file), 'Berth keeps its database there.', () =>
+    openDatabase(url, token),
+  );
+  const problem = (await isEmpty(db)) ? besideCopies(file) : undefined;
+  if (problem === undefined) return db;
+  await db.close();
+  throw new ConfigError(problem);
 }
 
 /** Copies an embedded file beside itself, before a baseline takes its schema over. */
@@ -234,6 +261,7 @@ function appDeps(
     appPlaces: appPlacesOf(config, idCode.appProofOf),
     zoeGid: zoeGidOf(config),
     ...secretSettingsOf(config),
+    secretKeys: ownSecretKeys(config, dataDir),
     variant,
     acceptStream,
     apps: appsOf(config),
@@ -247,6 +275,12 @@ function appDeps(
     strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
   };
 }
+
+/** Control planes of a database on a server need the same keys, which only their settings can give them. */
+const ownSecretKeys = (
+  { BERTH_SECRET_KEYS: keys = [], BERTH_DATABASE_URL: url }: NodeConfig,
+  dataDir: string,
+) => (url === undefined || fileOf(url) !== undefined ? secretKeysOf(keys, dataDir) : keys);
 
 function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): StreamSessionDeps {
   return {

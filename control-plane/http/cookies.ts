@@ -32,6 +32,17 @@ export const setOwnCookie = (c: HonoContext, name: string, value: string, kept: 
 export const readOwnCookie = (c: HonoContext, name: string): string | undefined =>
   getCookie(c, nameOf(name, isHttps(c)));
 
+/**
+ * Names and values of the request's cookies whose names begin so, in its order: browsers send the oldest
+ * first.
+ */
+export function readOwnCookies(c: HonoContext, beginning: string): [name: string, value: string][] {
+  const sent = nameOf(beginning, isHttps(c));
+  return Object.entries(getCookie(c)).flatMap(([name, value]) =>
+    name.startsWith(sent) ? [[beginning + name.slice(sent.length), value] as [string, string]] : [],
+  );
+}
+
 export function dropOwnCookie(c: HonoContext, name: string, path = '/'): void {
   const secure = isHttps(c);
   deleteCookie(c, nameOf(name, secure), { path: secure ? '/' : path, secure });

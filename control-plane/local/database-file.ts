@@ -1,14 +1,9 @@
 /** Common parts of backup, restore and reset-password: the database, the arguments, and the output. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { readNodeConfig } from '../config.ts';
+import { UsageError } from './disk-problems.ts';
 import { fileOf } from './open-database.ts';
-
-/** An error that a person can act on. */
-export class UsageError extends Error {
-  override name = 'UsageError';
-}
 
 export interface Arguments {
   argument: string;
@@ -38,8 +33,6 @@ export function databaseFile(env: NodeJS.ProcessEnv): string {
           'Turso: use point-in-time recovery). Then start with BERTH_DATABASE_URL of the restored database.',
   );
 }
-
-export const urlOf = (path: string): string => pathToFileURL(path).href;
 
 export function mustExist(path: string, what: string): void {
   if (!existsSync(path)) throw new UsageError(`${what} ${path} does not exist.`);

@@ -6,15 +6,20 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { ConfigError, readNodeConfig } from '../config.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ConfigError, type NodeConfig, readConfig, readNodeConfig } from '../config.ts';
 import { makeJoinToken } from '../operations/cluster/join-tokens.ts';
 import { openRemote } from '../store/db/remote.ts';
 import { makeDatabaseAccess } from './database-access.ts';
 import { startLocalAgent } from './local-agent.ts';
-import { dataFolder } from './start-problems.ts';
+import { dataFolder, listenProblem } from './start-problems.ts';
 
-const READY_MS = 60_000;
+const READY_MS = 120_000;
 const GRACE_MS = 5_000;
+/** How often to look for the Worker, how long it may take to answer, and how often in a row it may not. */
+const LOOK_MS = 1_000;
+const ANSWER_MS = 10_000;
+const MAX_MISSED = 3;
 const BIN = resolve(import.meta.dirname, '../../node_modules/.bin');
 
 interface Database {
@@ -35,6 +40,9 @@ try {
 
 async function start(): Promise<void> {
   const config = readNodeConfig(process.env);
+  // What only the Worker refuses, it would refuse at each request.
+  readConfig(process.env);
+  await assertFree(config);
   const dataDir = dataFolder(config.BERTH_DATA_DIR, 'dev');
   const database = config.BERTH_DATABASE_URL
     ? { url: config.BERTH_DATABASE_URL, token: config.BERTH_DATABASE_TOKEN }
@@ -80,6 +88,32 @@ async function start(): Promise<void> {
   process.on('SIGTERM', () => void end(0));
   process.on('SIGINT', () => void end(0));
   for (const child of children) child.on('exit', () => void end(1));
+  await answersNoMore(url);
+  say(`The Worker does not answer any more at ${url}.`);
+  await end(1);
+}
+
+/** Rejects before anything starts if another program listens there: it would answer in the Worker's place. */
+async function assertFree({ BERTH_HOST: host, BERTH_PORT: port }: NodeConfig): Promise<void> {
+  const probe = createServer();
+  await new Promise<void>((done, fail) => {
+    probe.once('error', (error) => fail(listenProblem(error, host, port)));
+    probe.listen(port, host, () => probe.close(() => done()));
+  });
+}
+
+/**
+ * Resolves when nothing has answered for a while. wrangler starts workerd again, but may go on without it.
+ */
+async function answersNoMore(url: string): Promise<void> {
+  for (let missed = 0; missed < MAX_MISSED; ) {
+    await delay(LOOK_MS);
+    const answered = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+      ({ body }) => body?.cancel().then(() => true) ?? true,
+      () => false,
+    );
+    missed = answered ? 0 : missed + 1;
+  }
 }
 
 /**
@@ -126,9 +160,10 @@ async function answers(url: string): Promise<void> {
   while (Date.now() < deadlineMs) {
     const ended = children.find((child) => child.exitCode !== null || child.signalCode !== null);
     if (ended) throw new ConfigError(`${ended.spawnfile} ended before it was ready; see its output above.`);
-    const response = await fetch(url).catch(() => undefined);
+    const signal = AbortSignal.timeout(Math.max(1, deadlineMs - Date.now()));
+    const response = await fetch(url, { signal }).catch(() => undefined);
     if (response?.ok) return;
-    await new Promise((done) => setTimeout(done, 100));
+    await delay(100);
   }
   throw new ConfigError(`${url} did not answer within ${READY_MS / 1000} s.`);
 }

@@ -9,6 +9,8 @@ export const fileOf = (url: string): string | undefined =>
     ? fileURLToPath(new URL(url, pathToFileURL('./')).href)
     : undefined;
 
+export const urlOf = (path: string): string => pathToFileURL(path).href;
+
 /** `token` is for servers. */
 export async function openDatabase(url: string, token: string | undefined): Promise<Db> {
   if (url.startsWith('file:') || url === ':memory:') return openEmbedded(url);

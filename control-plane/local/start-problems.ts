@@ -1,6 +1,6 @@
 /** Messages for a person whose control plane can't use its data folder or its address. */
-import { mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { closeSync, mkdirSync, openSync, readdirSync, readSync } from 'node:fs';
+import { join, parse, resolve } from 'node:path';
 import { ConfigError } from '../config.ts';
 
 /** Creates the folder if it is missing, for this user only; returns its path. */
@@ -14,6 +14,44 @@ export function dataFolder(...path: [setting: string, ...string[]]): string {
   }
   return folder;
 }
+
+/**
+ * What to do if copies of an earlier database lie beside the empty `file`: other databases whose names begin
+ * alike.
+ */
+export function besideCopies(file: string): string | undefined {
+  const { dir, base, name } = parse(file);
+  const copies = readdirSync(dir, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== base && entry.name.startsWith(name))
+    .filter((entry) => !/-(wal|shm)$/.test(entry.name) && isDatabase(join(dir, entry.name)))
+    .map((entry) => entry.name)
+    .toSorted();
+  if (copies.length === 0) return undefined;
+  const named = copies.slice(-MAX_NAMED).map((copy) => join(dir, copy));
+  return [
+    `The database ${file} is empty, but ${copies.length} of an earlier time ${copies.length === 1 ? 'is' : 'are'} beside it:`,
+    `${named.join(', ')}${copies.length > MAX_NAMED ? ' and others' : ''}.`,
+    `To continue with one, restore it: berth restore ${named.at(-1)} --force (in a checkout: npm run restore --`,
+    `${named.at(-1)} --force). To begin with a new database, move them to another folder.`,
+  ].join(' ');
+}
+
+/** False for what this user can't read, and so can't restore. */
+function isDatabase(path: string): boolean {
+  const head = Buffer.alloc(MAGIC.length);
+  try {
+    const file = openSync(path, 'r');
+    readSync(file, head);
+    closeSync(file);
+  } catch {
+    return false;
+  }
+  return head.toString('latin1') === MAGIC;
+}
+
+/** How every file of SQLite begins. */
+const MAGIC = 'SQLite format 3\0';
+const MAX_NAMED = 3;
 
 /**
  * The reason why the address can't be used, with the setting to change. Other errors are returned unchanged.

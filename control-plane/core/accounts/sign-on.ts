@@ -71,6 +71,15 @@ export function rowFor(rows: readonly GroupRow[], groups: readonly string[]): Gr
   return rows.find(({ group }) => group === ANY_GROUP || own.has(group));
 }
 
+/**
+ * A user's name as directories compare it: capitals, widths of letters and repeated spaces make no
+ * difference.
+ */
+export const folded = (username: string): string =>
+  username.normalize('NFKC').toLowerCase().replace(/ +/g, ' ');
+
+export const isAlike = (one: string, other: string): boolean => folded(one) === folded(other);
+
 /** A distinguished name in one form: capitals and spaces beside its separators make no difference. */
 export const plainName = (dn: string): string =>
   dn

@@ -21,7 +21,9 @@ const [folder] = process.argv.slice(2).map((path) => resolve(path));
 if (!folder) throw new Error('usage: make-worker-assets.ts FOLDER');
 await mkdir(folder, { recursive: true });
 const files = await Promise.all(SWAGGER_FILES.map(async (name) => [name, await swaggerFile(name)] as const));
-const shop = Buffer.from(JSON.stringify(await packShop(resolve(process.env.BERTH_SHOP || EXAMPLE_SHOP))));
+const packed = await packShop(resolve(process.env.BERTH_SHOP || EXAMPLE_SHOP));
+if ('problem' in packed) throw new Error(`BERTH_SHOP: ${packed.problem}`);
+const shop = Buffer.from(JSON.stringify(packed));
 if (shop.length > MAX_PACK_BYTES) {
   throw new Error(
     `the shop is ${shop.length} bytes when packed, more than ${MAX_PACK_BYTES}: remove some files from it`,

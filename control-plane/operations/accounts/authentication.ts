@@ -26,7 +26,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { countFailedLogin } from '../../store/accounts/audit.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
-import { findAccountByName, findAccountBySession } from '../../store/accounts/users.ts';
+import { findAccountBySession } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import {
   PasswordVerification,
@@ -199,7 +199,7 @@ export class Authentication {
     const found = this.#remembered.get(cacheKey);
     if (!found || this.#nowMs() - found.sinceMs >= REMEMBER_MS) return undefined;
     const [account, ofSession] = await Promise.all([
-      findAccountByName(this.#db, username),
+      this.#passwords.find(username),
       needsSession ? findAccountBySession(this.#db, digest(found.sessionToken), this.#nowMs()) : undefined,
     ]);
     const sessionToken = this.#recall(cacheKey, account);
@@ -212,9 +212,9 @@ export class Authentication {
     { username, password, cacheKey, way, address }: BasicLogin,
     use: BasicUse,
   ): Promise<AuthenticatedByBasic> {
-    const begin = () => beginAttempt(this.#db, this.#nowMs, username, address);
+    const begin = () => beginAttempt(this.#db, this.#nowMs, this.#passwords.nameOf(username), address);
     const [account, begun] = await Promise.all([
-      findAccountByName(this.#db, username),
+      this.#passwords.find(username),
       this.#remembered.has(cacheKey) ? undefined : begin(),
     ]);
     const earlier = this.#recall(cacheKey, account);

@@ -3,7 +3,13 @@
  * that only Berth can make, so that a guess costs no query; it is valid while its row exists.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type Actor, authorise, type KnownActor } from '../../core/accounts/account.ts';
+import {
+  type Actor,
+  authorise,
+  type KnownActor,
+  LDAP_SOURCE,
+  type User,
+} from '../../core/accounts/account.ts';
 import { entryOf } from '../../core/accounts/audit.ts';
 import {
   expiryOf,
@@ -17,7 +23,7 @@ import {
   secretIn,
   tooManyPersonalTokens,
 } from '../../core/accounts/personal-token.ts';
-import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import { isAlike, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import type { LoginCounts } from '../../core/metrics/login-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
@@ -80,7 +86,7 @@ export class PersonalTokens {
     if (hash === undefined) throw refused;
     return expected.claim(`personal ${hash} ${username ?? ''}`, async () => {
       const found = await findAccountByPersonalToken(this.#db, hash, this.#nowMs());
-      if (!found || (username !== undefined && username !== found.user.username)) throw refused;
+      if (!found || (username !== undefined && !isNameOf(found.user, username))) throw refused;
       const { user, role, id, scopes } = found;
       const credential = { by: 'personal-token', id, hash, scopes } as const;
       return { by: 'personal-token', actor: { kind: 'user', credential, user, role } };
@@ -116,6 +122,10 @@ export class PersonalTokens {
       .digest('base64url');
   }
 }
+
+/** As for a password, capitals make no difference for users of the directory. */
+const isNameOf = (user: User, username: string): boolean =>
+  user.authSource === LDAP_SOURCE ? isAlike(user.username, username) : user.username === username;
 
 export interface NewPersonalToken {
   id: number;

@@ -15,7 +15,7 @@ import {
 } from '../../core/accounts/account-input.ts';
 import { entryOf } from '../../core/accounts/audit.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
-import { type Identity, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import { type Identity, isAlike, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Made } from '../../core/model/idempotency.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
@@ -51,6 +51,7 @@ export const createUser = (
     const linked = linkOf(context, { subject, issuer }, user.authSource);
     checkPassword(context, password, user);
     await checkReferences(context, user);
+    await checkAlike(context, { ...user, ...linked });
     const created = await context.coordinator.changeAccounts(
       {
         kind: 'create-user',
@@ -114,14 +115,16 @@ async function writeChanges(
   const user = existing(await store.findUser(context.db, id), 'user');
   const { username } = user;
   const linked = await newLinkOf(context, user, { subject, issuer }, changes.authSource);
-  checkPassword(context, password, {
-    username: changes.username ?? username,
+  const after = {
+    ...{ id, username: changes.username ?? username },
     authSource: linked.authSource ?? changes.authSource ?? user.authSource,
-  });
+  };
+  checkPassword(context, password, after);
   if (password !== undefined && id === account.user.id)
     await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
+  if (after.username !== username || after.authSource !== user.authSource) await checkAlike(context, after);
   const stored = { ...changes, ...linked, passwordHash: await hashIfGiven(context, password) };
   const fields = [...asked, ...givenFields({ password })];
   const entry = entryOf(account, { action: 'update-user', targetId: id, targetName: username, fields });
@@ -202,6 +205,22 @@ function checkPassword(
   if (authSource === OIDC_SOURCE) throw new OperationError('invalid', `password: ${PROVIDERS_PASSWORD}`);
   const problem = passwordProblem(password, username, minPasswordLength);
   if (problem !== undefined) throw new OperationError('invalid', `password: ${problem}.`);
+}
+
+/** A directory would take the password of one entry for both of two such users (H776). */
+async function checkAlike(
+  { db }: Context,
+  { id, username, authSource }: Pick<User, 'username' | 'authSource'> & { id?: number },
+): Promise<void> {
+  if (authSource !== LDAP_SOURCE) return;
+  const users = await store.listUsers(db, { authSource });
+  const other = users.find((one) => one.id !== id && isAlike(one.username, username));
+  // The same name is refused as for any user.
+  if (other === undefined || other.username === username) return;
+  throw new OperationError(
+    'conflict',
+    `The user ${other.username} is the same one to the directory: capitals make no difference there.`,
+  );
 }
 
 /** The executions that a deletion of the user would delete, and how many of them have not ended. */

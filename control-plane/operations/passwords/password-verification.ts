@@ -5,10 +5,11 @@
 import { createHmac } from 'node:crypto';
 import { INTERNAL_SOURCE, LDAP_SOURCE, type Origin, type User } from '../../core/accounts/account.ts';
 import type { WaitingLogin } from '../../core/accounts/login-queue.ts';
+import { folded } from '../../core/accounts/sign-on.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import type { LoginCounts } from '../../core/metrics/login-counts.ts';
 import { StoredKey } from '../../store/accounts/secrets.ts';
-import { findAccountByName, type StoredAccount } from '../../store/accounts/users.ts';
+import { findAccountByName, findAccountsAlike, type StoredAccount } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { PasswordChecks } from './password-checks.ts';
 import type { PasswordSource, RightsOf } from './password-source.ts';
@@ -59,16 +60,32 @@ export class PasswordVerification {
   }
 
   /**
+   * The account of a name as a person has typed it. For the directory capitals make no difference, so that
+   * every way to type a name leads to one user, the oldest (H776).
+   */
+  async find(username: string): Promise<StoredAccount | undefined> {
+    const { db, directory } = this.#deps;
+    return directory
+      ? chosen(await findAccountsAlike(db, username), username)
+      : findAccountByName(db, username);
+  }
+
+  /** The name under which guesses are counted, however it is typed. */
+  nameOf = (username: string): string => (this.#deps.directory ? folded(username) : username);
+
+  /**
    * Where a password for this name is verified. A name that nobody has goes one way or the other, and always
-   * the same: neither time nor a directory that is down may show which names are users (H343).
+   * the same: neither time nor a directory that is down may show which names are users (H343). One that is
+   * typed in other capitals goes the way of the user.
    */
   async wayOf(username: string): Promise<PasswordWay> {
     const { db, directory } = this.#deps;
     if (!directory) return INTERNAL_SOURCE;
-    const source = (await findAccountByName(db, username))?.user.authSource;
+    const alike = await findAccountsAlike(db, username);
+    const source = (chosen(alike, username) ?? alike[0])?.user.authSource;
     if (source === INTERNAL_SOURCE || source === LDAP_SOURCE) return source;
     const [byte = 0] = createHmac('sha256', await this.#key.text())
-      .update(username)
+      .update(folded(username))
       .digest();
     return byte % 2 === 0 ? INTERNAL_SOURCE : LDAP_SOURCE;
   }
@@ -119,3 +136,7 @@ export class PasswordVerification {
     this.#deps.withoutDirectory?.(user);
   }
 }
+
+const chosen = (alike: readonly StoredAccount[], username: string): StoredAccount | undefined =>
+  alike.find(({ user }) => user.authSource !== LDAP_SOURCE && user.username === username) ??
+  alike.find(({ user }) => user.authSource === LDAP_SOURCE);

@@ -1,6 +1,7 @@
 /** Gives users of the directory the role and the quota of their groups there, at each login (H649). */
 import { ANY_GROUP, type GroupRow, plainName, rowFor } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { deletePersonalTokensOf } from '../../store/accounts/personal-tokens.ts';
 import { findAccountByName } from '../../store/accounts/users.ts';
 import { changeOwn, type GroupDeps, hasRights, rightsBy } from '../accounts/group-rights.ts';
 import type { PasswordSource, RightsOf } from '../passwords/password-source.ts';
@@ -19,6 +20,7 @@ export function rightsByDirectory(
     const row = rowFor(rows, (await directory.groupsOf(username)).map(plainName));
     const actor = { user: account.user, credential: { by: 'password' } as const, origin };
     if (!row) {
+      await deps.db.batch([deletePersonalTokensOf(account.user.id)]);
       await changeOwn(deps, actor, { identity: null }, ['groups']);
       throw new OperationError(
         'forbidden',

@@ -52,7 +52,7 @@ export class Provider {
     this.#nowMs = nowMs;
     this.#client = { client_id: settings.clientId, [oauth.clockTolerance]: CLOCK_TOLERANCE_S };
     this.#options = {
-      [oauth.allowInsecureRequests]: settings.issuer.startsWith('http:'),
+      [oauth.allowInsecureRequests]: isLocal(settings),
       [oauth.customFetch]: boundedFetch,
     };
   }
@@ -121,7 +121,7 @@ export class Provider {
       throw invalid('the claim "iat" is in the future');
     const more = server.userinfo_endpoint === undefined ? {} : await this.#userInfo(server, result, subject);
     const { id_token: idToken = '' } = result;
-    return { issuer: this.#settings.issuer, subject, claims: { ...more, ...claims }, idToken };
+    return { issuer: server.issuer, subject, claims: { ...more, ...claims }, idToken };
   }
 
   async #userInfo(
@@ -157,21 +157,38 @@ export class Provider {
       const issuer = new URL(this.#settings.issuer);
       const response = await oauth.discoveryRequest(issuer, this.#options);
       const server = await oauth.processDiscoveryResponse(issuer, response);
+      this.#assertStated(server.issuer);
       for (const name of ENDPOINTS) this.#checkEndpoint(name, server[name]);
       this.#found = { server, untilMs: this.#nowMs() + DISCOVERED_MS };
       return server;
     } catch (error) {
+      if (error instanceof OperationError) throw error;
+      if (error instanceof oauth.OperationProcessingError) this.#assertStated(issuerIn(error.cause));
       throw unusable(reasonOf(error), error);
     }
   }
 
+  /**
+   * The provider's own text is a part of the key of users, who would be others with the text of a setting
+   * (H775).
+   */
+  #assertStated(stated: unknown): void {
+    const { issuer } = this.#settings;
+    if (typeof stated !== 'string' || stated === issuer) return;
+    throw unusable(
+      `it states its issuer as "${words(stated)}", and BERTH_OIDC_ISSUER is "${words(issuer)}": set the former`,
+    );
+  }
+
   /** The secret of the client, the code and the browser must not go where anybody on the way can read. */
   #checkEndpoint(name: string, address: string | undefined): void {
-    const isLocal = this.#settings.issuer.startsWith('http:');
-    if (address === undefined || isSecure(address, isLocal)) return;
+    if (address === undefined || isSecure(address, isLocal(this.#settings))) return;
     throw new Error(`its ${name} is not an https URL`);
   }
 }
+
+/** Only an issuer on this machine may be http. */
+const isLocal = ({ issuer }: SignOnSettings): boolean => new URL(issuer).protocol === 'http:';
 
 /** An error of the provider, or of how it is set up here. */
 const unusable = (reason: string, cause?: unknown) =>
@@ -195,6 +212,12 @@ function refusalOf(error: unknown): OperationError {
 
 const invalid = (reason: string) =>
   new OperationError('unauthenticated', `The sign-on is not valid: ${reason}. Begin it again.`);
+
+/** What the provider states as its issuer, in the cause of an error about that. */
+const issuerIn = (cause: unknown): unknown =>
+  typeof cause === 'object' && cause !== null && 'body' in cause
+    ? (cause.body as Record<string, unknown> | null)?.issuer
+    : undefined;
 
 /** Errors of the library name claims and fields, never their values. */
 const reasonOf = (error: unknown): string => {

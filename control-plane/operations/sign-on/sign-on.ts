@@ -10,7 +10,7 @@ import { OIDC_SOURCE, type SignOnSettings } from '../../core/accounts/sign-on.ts
 import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { countFailedLogin, insertAuditOfChange } from '../../store/accounts/audit.ts';
-import { noteSignOn, spendSignOn } from '../../store/accounts/sign-ons.ts';
+import { noteSignOn, releaseSignOn, spendSignOn } from '../../store/accounts/sign-ons.ts';
 import { DatabaseError } from '../../store/db/db.ts';
 import { replacedCredentials } from '../access-review.ts';
 import { digest } from '../accounts/digest.ts';
@@ -96,26 +96,38 @@ export class SignOn {
     next: string,
     redirectUri: string,
     address: string | undefined,
-  ): Promise<{ url: string; begun: string }> {
+  ): Promise<{ url: string; state: string; begun: string }> {
     return this.#atProvider(address, async (provider) => {
       const { url, pending } = await provider.begin(redirectUri);
       const wanted = next.length <= MAX_NEXT_LENGTH ? next : '/';
-      return { url, begun: await this.#begun.close({ ...pending, next: wanted }, PENDING_MS) };
+      const begun = await this.#begun.close({ ...pending, next: wanted }, PENDING_MS);
+      return { url, state: pending.state, begun };
     });
+  }
+
+  /**
+   * The sign-on that the query of a callback belongs to. Throws `unauthenticated` if it was not begun with
+   * that state.
+   */
+  async begunBy(query: URLSearchParams, begun: string | undefined): Promise<Begun> {
+    const opened = begun === undefined ? undefined : await this.#begun.open(begun);
+    const [state, ...more] = query.getAll('state');
+    if (!opened || opened.state !== state || more.length > 0) throw notBegun();
+    return opened;
   }
 
   /**
    * Completes a sign-on with the query of the callback, and opens a session. Throws `unauthenticated` if the
    * provider or its answer does not admit the user, and `forbidden` if Berth does not.
    */
-  async complete(query: URLSearchParams, begun: string | undefined, origin: Origin): Promise<SignedOn> {
+  async complete(query: URLSearchParams, { next, ...pending }: Begun, origin: Origin): Promise<SignedOn> {
     const { nowMs, db } = this.#deps;
-    const opened = begun === undefined ? undefined : await this.#begun.open(begun);
-    if (!opened) throw notBegun();
-    const { next, ...pending } = opened;
+    await this.#spend(pending.state);
     try {
       return { ...(await this.#signOn(query, pending, origin)), next };
     } catch (error) {
+      // Only sign-ons that lead to a session are kept, however many a stranger begins.
+      await db.batch([releaseSignOn(digest(pending.state))]);
       const { code } = error instanceof OperationError ? error : {};
       if (code === 'unauthenticated' || code === 'forbidden')
         await db.batch([countFailedLogin(failedLoginNetwork(origin.address), nowMs(), 'oidc')]);
@@ -126,7 +138,7 @@ export class SignOn {
   async #signOn(query: URLSearchParams, pending: Pending, origin: Origin): Promise<Omit<SignedOn, 'next'>> {
     const statement = await this.#atProvider(origin.address, (provider) => provider.complete(query, pending));
     const actor = await accountFor(this.#deps, this.settings, statement, origin);
-    return { session: await this.#open(actor, pending.state), hint: await this.#hintOf(statement) };
+    return { session: await this.#open(actor), hint: await this.#hintOf(statement) };
   }
 
   async #hintOf({ idToken }: Statement): Promise<string | undefined> {
@@ -148,23 +160,30 @@ export class SignOn {
     return end && opened ? { ...end, fields: { ...end.fields, id_token_hint: opened.idToken } } : end;
   }
 
-  /** Providers may accept a code again for a while, so that a sign-on is complete once only here (H641). */
-  async #open(actor: UserOfSignOn, state: string): Promise<string> {
+  /**
+   * Lets one of equal callbacks go on to the provider, which may accept a code again (H641), or revoke what
+   * the first one has got (H774).
+   */
+  async #spend(state: string): Promise<void> {
+    const nowMs = this.#deps.nowMs();
+    try {
+      await this.#deps.db.batch(spendSignOn(digest(state), nowMs + PENDING_MS, nowMs));
+    } catch (error) {
+      if (error instanceof DatabaseError && error.kind === 'constraint') throw notBegun();
+      throw error;
+    }
+  }
+
+  async #open(actor: UserOfSignOn): Promise<string> {
     const nowMs = this.#deps.nowMs();
     const { user } = actor;
     const entry = entryOf(actor, { action: 'log-in', targetId: user.id });
     const statements = [
       insertAuditOfChange(entry, nowMs),
       noteSignOn(user.id, nowMs + this.settings.tokensMs),
-      ...spendSignOn(digest(state), nowMs + PENDING_MS, nowMs),
     ];
     const times = { expiresMs: nowMs + this.settings.sessionMs, signedOnMs: nowMs };
-    try {
-      return await this.#sessions.open(user, null, statements, times);
-    } catch (error) {
-      if (error instanceof DatabaseError && error.kind === 'constraint') throw notBegun();
-      throw error;
-    }
+    return this.#sessions.open(user, null, statements, times);
   }
 
   /** Others must not wait because one network sends many, or because the provider is slow. */

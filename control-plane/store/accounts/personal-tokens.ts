@@ -42,6 +42,11 @@ export async function deletePersonalToken(db: Db, id: number, audit: Statement):
   return deleted === 1;
 }
 
+export const deletePersonalTokensOf = (userId: number): Statement => ({
+  sql: 'DELETE FROM personal_tokens WHERE user_id = ?',
+  args: [userId],
+});
+
 /** Records a use, unless a later one is recorded already. */
 export async function writePersonalTokenUse(db: Db, hash: string, usedMs: number): Promise<void> {
   const sql = `UPDATE personal_tokens SET used_ms = ? WHERE hash = ? AND (used_ms IS NULL OR used_ms < ?)

@@ -47,11 +47,20 @@ export async function findIdentity(db: Db, userId: number): Promise<Identity | u
   return row && { issuer: String(row.issuer), subject: String(row.subject) };
 }
 
-/** Marks a sign-on as complete until `expiresMs`. A second time for the same state is a constraint error. */
+/**
+ * Marks a sign-on as being completed until `expiresMs`. A second time for the same state is a constraint
+ * error.
+ */
 export const spendSignOn = (stateHash: string, expiresMs: number, nowMs: number): Statement[] => [
   { sql: 'DELETE FROM used_sign_ons WHERE expires_ms <= ?', args: [nowMs] },
   { sql: 'INSERT INTO used_sign_ons (state_hash, expires_ms) VALUES (?, ?)', args: [stateHash, expiresMs] },
 ];
+
+/** Forgets that mark, of a sign-on that has failed. */
+export const releaseSignOn = (stateHash: string): Statement => ({
+  sql: 'DELETE FROM used_sign_ons WHERE state_hash = ?',
+  args: [stateHash],
+});
 
 /** Until when the user's personal access tokens work without another sign-on. */
 export const noteSignOn = (userId: number, tokensUntilMs: number): Statement => ({

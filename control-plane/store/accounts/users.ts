@@ -9,9 +9,10 @@ import {
   type Scope,
   type TokenKind,
 } from '../../core/accounts/account.ts';
-import { OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import { isAlike, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import type { Db, Row, Statement, Value } from '../db/db.ts';
 import { outdateCoordinator } from '../db/epoch.ts';
+import { deletePersonalTokensOf } from './personal-tokens.ts';
 import { roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';
 
@@ -23,6 +24,9 @@ export const ACCOUNT = `u.id, u.username, u.email, u.role_id, u.quota_id, u.auth
 
 const BY_NAME = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
   WHERE u.username = ? AND u.deleted = 0 LIMIT 1`;
+
+const ALIKE = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
+  WHERE u.username LIKE ? ESCAPE '\\' AND u.deleted = 0 ORDER BY u.id`;
 
 const BY_ID = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
   WHERE u.id = ? AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
@@ -49,6 +53,17 @@ export interface StoredAccount extends Account {
 export async function findAccountByName(db: Db, username: string): Promise<StoredAccount | undefined> {
   const [row] = await db.query(BY_NAME, [username]);
   return row && accountOf(row);
+}
+
+/** All accounts whose names a directory takes for this one, the oldest first. */
+export async function findAccountsAlike(db: Db, username: string): Promise<StoredAccount[]> {
+  // LIKE ignores capitals of ASCII only; for anything else it lets all through.
+  const pattern = username
+    .normalize('NFKC')
+    .replace(/[\\%_]/g, '\\$&')
+    .replace(/[^!-~]+/g, '%');
+  const accounts = (await db.query(ALIKE, [pattern])).map(accountOf);
+  return accounts.filter(({ user }) => isAlike(user.username, username));
 }
 
 /**
@@ -222,7 +237,7 @@ export async function replacePassword(
     audit,
     { sql: 'DELETE FROM sessions WHERE user_id = ?', args: [userId] },
     { sql: 'DELETE FROM tokens WHERE user_id = ?', args: [userId] },
-    { sql: 'DELETE FROM personal_tokens WHERE user_id = ?', args: [userId] },
+    deletePersonalTokensOf(userId),
     outdateCoordinator,
   ]);
 }

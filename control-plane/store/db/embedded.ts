@@ -25,6 +25,11 @@ export interface EmbeddedOptions {
   busyTimeoutMs?: number;
   /** Number of cached prepared statements; must exceed the number of SQL texts in the store. */
   cachedStatements?: number;
+  /**
+   * Opens a file that must exist, and neither creates nor changes anything in its folder that it can do
+   * without.
+   */
+  isReadOnly?: boolean;
 }
 
 /**
@@ -32,10 +37,11 @@ export interface EmbeddedOptions {
  * created, readable by this user only. A database in memory is lost at `close`. Rejects with DatabaseError.
  */
 export async function openEmbedded(url: string, options: EmbeddedOptions = {}): Promise<Db> {
-  const { busyTimeoutMs = 5_000, cachedStatements = 256 } = options;
+  const { busyTimeoutMs = 5_000, cachedStatements = 256, isReadOnly = false } = options;
   const path = pathOf(url);
+  const open = isReadOnly ? connectToRead : connect;
   try {
-    return new EmbeddedDb(await connect(path, busyTimeoutMs), cachedStatements);
+    return new EmbeddedDb(await open(path, busyTimeoutMs), cachedStatements, isReadOnly);
   } catch (error) {
     throw new DatabaseError('unavailable', `can't open the database ${path}: ${messageOf(error)}`, {
       cause: error,
@@ -46,10 +52,12 @@ export async function openEmbedded(url: string, options: EmbeddedOptions = {}): 
 class EmbeddedDb implements Db {
   readonly #connection: Database.Database;
   readonly #prepared: StatementCache;
+  readonly #isReadOnly: boolean;
   #closed = false;
 
-  constructor(connection: Database.Database, cachedStatements: number) {
+  constructor(connection: Database.Database, cachedStatements: number, isReadOnly: boolean) {
     this.#connection = connection;
+    this.#isReadOnly = isReadOnly;
     this.#prepared = new StatementCache(connection, cachedStatements);
   }
 
@@ -99,9 +107,22 @@ class EmbeddedDb implements Db {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    // The engine stays open while any prepared statement exists.
+    // The driver closes the file once its statements are collected, which may be never: the log is emptied
+    // now.
+    if (!this.#isReadOnly) this.#emptyLog();
     this.#prepared.clear();
     this.#connection.close();
+  }
+
+  /**
+   * Moves the write-ahead log into the file (H772). Without space, or beside a reader, the log stays valid.
+   */
+  #emptyLog(): void {
+    try {
+      this.#connection.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // Every commit is in the log, which the next open applies.
+    }
   }
 
   #execute({ sql, args }: Statement): number {
@@ -161,6 +182,22 @@ async function connect(path: string, busyTimeoutMs: number): Promise<Database.Da
   const connection = new Database(path, { timeout: busyTimeoutMs });
   try {
     await configure(connection, busyTimeoutMs);
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/**
+ * A copy that this connection writes can give pages back (C245). Reading this fails where the files that
+ * readers share can't be created.
+ */
+async function connectToRead(path: string, busyTimeoutMs: number): Promise<Database.Database> {
+  const connection = new Database(`${pathToFileURL(path).href}?mode=ro`, { timeout: busyTimeoutMs });
+  try {
+    const [mode] = connection.prepare('PRAGMA auto_vacuum').raw(true).get([]) as Value[];
+    if (Number(mode) !== INCREMENTAL) connection.exec('PRAGMA auto_vacuum = INCREMENTAL');
     return connection;
   } catch (error) {
     connection.close();

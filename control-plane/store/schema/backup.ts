@@ -10,8 +10,13 @@ import { migrations } from './migrations.ts';
  */
 export const SKIPPED_IDS = 100_000;
 
+export interface Contents {
+  schema: number;
+  executions: number;
+}
+
 /** Contents of a copy. Rejects if the database is damaged, or is not a Berth database. */
-export async function inspect(db: Db): Promise<{ schema: number; executions: number }> {
+export async function inspect(db: Db): Promise<Contents> {
   const [verdict] = await db.query('PRAGMA integrity_check');
   if (Object.values(verdict ?? {})[0] !== 'ok') throw new DatabaseError('other', 'the database is damaged');
   const tables = await db.query("SELECT name FROM sqlite_master WHERE type = 'table'");
@@ -21,6 +26,11 @@ export async function inspect(db: Db): Promise<{ schema: number; executions: num
   const [schema] = await db.query('SELECT MAX(version) AS version FROM schema_migrations LIMIT 1');
   const [count] = await db.query('SELECT COUNT(*) AS executions FROM executions LIMIT 1');
   return { schema: Number(schema?.version), executions: Number(count?.executions) };
+}
+
+/** Whether the database has no tables at all, as a new one. */
+export async function isEmpty(db: Db): Promise<boolean> {
+  return (await db.query('SELECT name FROM sqlite_master LIMIT 1')).length === 0;
 }
 
 /**

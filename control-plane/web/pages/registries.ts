@@ -53,16 +53,17 @@ export function addRegistryForms(
   );
 }
 
+/** `entry`: of the form, if there is one. */
 export const registrySection = (
   c: WebContext,
   path: string,
   all: readonly Secret[],
-  entry: Entry = { values: {} },
+  entry: Entry | false,
 ): Html => html`
 <section><h2>Registries</h2>
 <p>Your services pull their images with these credentials, each at the host of its registry only. What they bring is not there for other users.</p>
 ${all.length === 0 ? html`<p class="quiet">There are none yet.</p>` : listOf(c, path, all)}
-${form(c, path, entry)}
+${entry && form(c, path, entry)}
 </section>`;
 
 function listOf(c: WebContext, path: string, all: readonly Secret[]): Html {

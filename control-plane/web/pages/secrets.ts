@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import {
   MAX_FILE_BYTES,
+  noSecretKey,
   type Secret,
   type SecretKind,
   type StoredKind,
@@ -87,6 +88,9 @@ async function secretsPage(
     listCredentials(deps, actor),
     ...secretKinds.map((one) => listSecrets(deps, actor, one)),
   ]);
+  // Without a key nothing that is typed could be kept.
+  const canSet = deps.seal.keyIds.length > 0;
+  const formOf = (one: StoredKind): Entry => (one === kind && entry) || { values: {} };
   return page(c, {
     title: 'Secrets, files and registries',
     status: entry?.status ?? 200,
@@ -94,16 +98,23 @@ async function secretsPage(
 ${crumbs([['/account', 'Your account']])}
 <h1>Secrets, files and registries</h1>
 <p>Nobody can read a value again. It is stored encrypted, and only the hosts of services that use it get it.</p>
-${secretKinds.map((one, at) => section(c, one, lists[at] ?? [], one === kind ? entry : undefined))}
-${registrySection(c, PATH, registries, kind === 'registry' ? entry : undefined)}`,
+${canSet ? '' : alert(noSecretKey().message)}
+${secretKinds.map((one, at) => section(c, one, lists[at] ?? [], canSet && formOf(one)))}
+${registrySection(c, PATH, registries, canSet && formOf('registry'))}`,
   });
 }
 
-const section = (c: WebContext, kind: SecretKind, secrets: readonly Secret[], entry?: Entry): Html => html`
+/** `entry`: of the form, if there is one. */
+const section = (
+  c: WebContext,
+  kind: SecretKind,
+  secrets: readonly Secret[],
+  entry: Entry | false,
+): Html => html`
 <section><h2>${kind === 'secret' ? 'Secrets' : 'Files'}</h2>
 <p>${ABOUT[kind]}</p>
 ${secrets.length === 0 ? html`<p class="quiet">There are none yet.</p>` : listOf(c, kind, secrets)}
-${form(c, kind, entry ?? { values: {} })}
+${entry && form(c, kind, entry)}
 </section>`;
 
 function listOf(c: WebContext, kind: SecretKind, secrets: readonly Secret[]): Html {

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { dropOwnCookie, isHttps, readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
+import { dropOwnCookie, isHttps, readOwnCookie, readOwnCookies, setOwnCookie } from '../../http/cookies.ts';
 import { isOwnVisit } from '../../http/cross-site.ts';
 import { contentPolicy } from '../../http/files.ts';
 import { originOf, sessionCookie } from '../../http/request.ts';
@@ -16,8 +16,16 @@ import { safePath } from '../session.ts';
 
 const PATH = '/login/oidc';
 const CALLBACK = `${PATH}/callback`;
-/** What a begun sign-on needs to be completed, sealed. Over http sent to the callback only. */
-const COOKIE = 'berth_sign_on';
+/**
+ * What a begun sign-on needs to be completed, sealed, with the beginning of its state: each tab has its own.
+ * Over http sent to the pages of sign-on only.
+ */
+const COOKIE = 'berth_sign_on_';
+/**
+ * Others than the latest sign-ons of a browser are given up, since servers refuse requests with long headers.
+ */
+const MAX_BEGUN = 5;
+const MAX_BEGUN_LENGTH = 6_000;
 /** What a logout at the provider needs, sealed. Over http sent to the logout only. */
 const HINT = 'berth_logout';
 
@@ -38,8 +46,17 @@ export function signOnPages(deps: WebDeps, signOn: SignOn, loginPage: LoginPage)
 }
 
 async function leave({ addressOf }: WebDeps, c: WebContext, signOn: SignOn, next: string): Promise<Response> {
-  const { url, begun } = await signOn.begin(next, `${siteOf(c)}${CALLBACK}`, plainAddress(addressOf(c)));
-  setOwnCookie(c, COOKIE, begun, { path: CALLBACK, maxAgeS: PENDING_MS / 1_000 });
+  const { url, state, begun } = await signOn.begin(
+    next,
+    `${siteOf(c)}${CALLBACK}`,
+    plainAddress(addressOf(c)),
+  );
+  let [count, length] = [1, begun.length];
+  for (const [name, value] of readOwnCookies(c, COOKIE).toReversed()) {
+    [count, length] = [count + 1, length + value.length];
+    if (count > MAX_BEGUN || length > MAX_BEGUN_LENGTH) dropOwnCookie(c, name, PATH);
+  }
+  setOwnCookie(c, cookieFor(state), begun, { path: PATH, maxAgeS: PENDING_MS / 1_000 });
   return c.redirect(url, 303);
 }
 
@@ -48,10 +65,11 @@ async function comeBack(
   c: WebContext,
   signOn: SignOn,
 ): Promise<Response> {
-  const begun = readOwnCookie(c, COOKIE);
-  // Used once, whatever comes of it.
-  dropOwnCookie(c, COOKIE, CALLBACK);
   const query = new URL(c.req.url).searchParams;
+  const cookie = cookieFor(query.get('state') ?? '');
+  const begun = await signOn.begunBy(query, readOwnCookie(c, cookie));
+  // Used once, whatever comes of it.
+  dropOwnCookie(c, cookie, PATH);
   const { session, next, hint } = await signOn.complete(query, begun, originOf(c, addressOf));
   authentication.counts.count('oidc');
   c.header('set-cookie', sessionCookie(session, isHttps(c)), { append: true });
@@ -59,6 +77,9 @@ async function comeBack(
   if (hint !== undefined) setOwnCookie(c, HINT, hint, { path: '/logout', maxAgeS });
   return c.redirect(safePath(next), 303);
 }
+
+/** Any text may stand for a state in a link. */
+const cookieFor = (state: string): string => COOKIE + state.replace(/[^\w-]/g, '').slice(0, 16);
 
 /** Shows the login page with the reason if the sign-on fails. */
 async function orLoginPage(
@@ -105,7 +126,8 @@ function linkPage(c: WebContext, name: string, { endpoint, fields }: EndSession)
   const url = new URL(endpoint);
   for (const [field, value] of Object.entries(fields)) url.searchParams.set(field, value);
   const link = html`<p><a class="button primary" href="${url.href}">Log out of ${name}</a></p>`;
-  return loggedOutPage(c, name, link, { refresh: `0; url=${url.href}` });
+  const says = `The browser goes on to the logout of ${name}.`;
+  return loggedOutPage(c, says, link, { refresh: `0; url=${url.href}` });
 }
 
 /** The ID token states who the user is, so that it goes into a body and never into an address (H647). */
@@ -116,12 +138,13 @@ function formPage(c: WebContext, name: string, { endpoint, fields }: EndSession)
   const form = html`<form method="post" action="${endpoint}">${hidden}<button class="primary">Log out of ${name}</button></form>`;
   // Browsers apply the policy to the pages to which the provider redirects, too.
   const policy = contentPolicy(`'self' https: ${new URL(endpoint).origin}`);
-  return loggedOutPage(c, name, form, { 'content-security-policy': policy });
+  const says = `Your session at ${name} continues until you log out there, too.`;
+  return loggedOutPage(c, says, form, { 'content-security-policy': policy });
 }
 
 const loggedOutPage = (
   c: WebContext,
-  name: string,
+  says: string,
   goOn: Html,
   headers: Record<string, string>,
 ): Promise<Response> =>
@@ -131,7 +154,7 @@ const loggedOutPage = (
     body: html`
 <div class="empty">
 <h1>You are logged out of Berth</h1>
-<p>Your session at ${name} goes on until you log out there.</p>
+<p>${says}</p>
 ${goOn}
 </div>`,
   });

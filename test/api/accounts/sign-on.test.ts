@@ -232,6 +232,59 @@ onHosts(
       await refused(visitor, callback);
     });
 
+    test('H774: sign-ons begun in two tabs are both completed, in either order', async () => {
+      account('tabby');
+      const [first, second] = [await visitor.toCallback(berth()), await visitor.toCallback(berth())];
+      for (const callback of [second, first]) expect((await visitor.open(callback)).status).toBe(303);
+      expect(await isLoggedIn()).toBe(true);
+    });
+
+    test('H774: a link to the callback takes no sign-on away', async () => {
+      account('linda');
+      const callback = await visitor.toCallback(berth());
+      const { searchParams } = new URL(callback);
+      const state = searchParams.get('state') ?? '';
+      for (const query of [
+        '',
+        '?code=a',
+        '?state=&code=a',
+        '?error=access_denied',
+        `?code=a&state=${state.slice(0, 16)}`,
+        `?code=a&state=${state.slice(0, -1)}x`,
+        `?code=a&state=${state}&state=x`,
+        `?code=a&state=${encodeURIComponent('a;b=c\r\n')}`,
+      ]) {
+        const seen = await visitor.open(`${berth()}/login/oidc/callback${query}`);
+        expect([query, seen.status, seen.headers.getSetCookie()]).toEqual([query, 401, []]);
+      }
+      expect((await visitor.open(callback)).status).toBe(303);
+    });
+
+    test('H774: the same callback twice at once gets in once', async () => {
+      account('twice');
+      const callback = await visitor.toCallback(berth());
+      const cookie = visitor.cookiesFor(callback);
+      const open = () => new Visitor().open(callback, { headers: { cookie } });
+      const all = await Promise.all([open(), open(), open()]);
+      expect(all.map(({ status }) => status).toSorted()).toEqual([303, 401, 401]);
+    });
+
+    test('H774: a browser keeps the latest sign-ons only, whose cookies no server refuses', async () => {
+      account('many');
+      const callbacks: string[] = [];
+      for (let n = 0; n < 8; n++) callbacks.push(await visitor.toCallback(berth()));
+      const [first = '', last = ''] = [callbacks[0], callbacks.at(-1)];
+      expect(visitor.cookiesFor(last).split('; ')).toHaveLength(5);
+      expect((await visitor.open(first)).status).toBe(401);
+      expect((await visitor.open(last)).status).toBe(303);
+      const next = `/executions?name=${'x'.repeat(1_400)}`;
+      for (let n = 0; n < 5; n++)
+        await visitor.open(`${berth()}/login/oidc?next=${encodeURIComponent(next)}`, {
+          headers: { 'sec-fetch-site': 'same-origin' },
+        });
+      expect(visitor.cookiesFor(last).length).toBeLessThan(8_000);
+    });
+
     test('H535: another site can not begin a sign-on, and none leads to another site', async () => {
       for (const headers of [
         { 'sec-fetch-site': 'cross-site' },

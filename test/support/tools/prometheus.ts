@@ -32,9 +32,13 @@ async function findPrometheus(): Promise<Programs | undefined> {
 }
 
 /** What `promtool check metrics` complains of; empty if of nothing. */
-export async function complaintsOf(promtool: string, metrics: string): Promise<string> {
-  const tool = spawn(promtool, ['check', 'metrics'], { stdio: ['pipe', 'pipe', 'pipe'] });
-  tool.stdin.end(metrics);
+export const complaintsOf = (promtool: string, metrics: string): Promise<string> =>
+  outputOf(promtool, ['check', 'metrics'], metrics);
+
+/** What `promtool` prints with these arguments and this standard input. */
+export async function outputOf(promtool: string, args: string[], input = ''): Promise<string> {
+  const tool = spawn(promtool, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  tool.stdin.end(input);
   const ended = new Promise<number | null>((done) => tool.once('close', done));
   const output = await Promise.all([text(tool.stdout), text(tool.stderr)]);
   const code = await ended;

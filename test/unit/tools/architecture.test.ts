@@ -188,6 +188,8 @@ const EXCEPTIONS: readonly [from: string, to: string][] = [
   ['control-plane/local/dev.ts', 'control-plane/operations/cluster/join-tokens.ts'],
   ['control-plane/local/dev.ts', 'control-plane/store/db/remote.ts'],
   ['control-plane/local/database-copy.ts', 'control-plane/store/db/db.ts'],
+  ['control-plane/local/database-copy.ts', 'control-plane/store/db/embedded.ts'],
+  ['control-plane/local/database-copy.ts', 'control-plane/store/schema/backup.ts'],
   ['control-plane/local/open-database.ts', 'control-plane/store/db/db.ts'],
   ['control-plane/local/open-database.ts', 'control-plane/store/db/embedded.ts'],
   ['control-plane/local/open-database.ts', 'control-plane/store/db/remote.ts'],

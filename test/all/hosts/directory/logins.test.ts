@@ -11,7 +11,22 @@ const PASSWORD = 'words of the directory';
 const STORED = 'words that Berth stores';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-const names = ['jim', 'kim', 'ann', 'bob', 'carl', 'dora', 'emil', 'fay', 'gus', 'hal', 'ina'];
+const names = [
+  'jim',
+  'kim',
+  'ann',
+  'bob',
+  'carl',
+  'dora',
+  'emil',
+  'fay',
+  'gus',
+  'hal',
+  'ina',
+  'lea',
+  'Éva',
+  'max',
+];
 
 describe('a control plane on Node', () => {
   let server: DirectoryServer;
@@ -26,7 +41,7 @@ describe('a control plane on Node', () => {
   beforeAll(async () => {
     server = await DirectoryServer.start(
       names.map((uid) => ({ uid, password: PASSWORD })),
-      { operators: ['jim'], staff: names.filter((one) => one !== 'kim') },
+      { operators: ['jim'], staff: names.filter((one) => !['kim', 'max'].includes(one)) },
     );
     node = await startHost(
       { kind: 'node', variant: 'B' },
@@ -143,6 +158,49 @@ describe('a control plane on Node', () => {
     expect(Object.values(audit.json<Record<string, object>>())).toMatchObject([
       { credential: 'ldap', fields: ['role_id', 'quota_id'], target: `user/${id}` },
     ]);
+  });
+
+  test('H776: a name in any capitals is one user, with one count of failures, and a second one can not be made', async () => {
+    const ids = [await addDirectoryUser('lea'), await addDirectoryUser('Éva')];
+    const ownId = async (name: string) =>
+      (await as(name).get('login')).json<{ user: { id: number } }>().user.id;
+    for (const name of ['lea', 'LEA', 'Lea', '\uff2cea'])
+      expect([name, await ownId(name)]).toEqual([name, ids[0]]);
+    for (const name of ['éva', 'E\u0301VA']) expect([name, await ownId(name)]).toEqual([name, ids[1]]);
+    for (const name of ['l_a', 'l%', 'lea ', 'leah'])
+      expect([name, await statusOf(name)]).toEqual([name, 401]);
+    const token = await tokenOf('LEA');
+    expect((await accounts.anonymous.with(basic('Lea', token)).get('login')).status).toBe(200);
+    expect(await WebClient.logIn(() => node, 'LEA', PASSWORD)).toBeDefined();
+
+    const make = (username: string, auth_source = 'ldap') =>
+      accounts.statusOf('POST', 'user', { username, ...plain, auth_source });
+    for (const name of ['LEA', '\uff2cea', 'éva', 'ÉVA'])
+      expect([name, await make(name)]).toEqual([name, 409]);
+    const own = await accounts.addUser('Lea', {}, STORED);
+    expect(await statusOf('Lea', STORED)).toBe(200);
+    expect(await ownId('LEA')).toBe(ids[0]);
+    expect(await accounts.statusOf('POST', `user/${own}`, { auth_source: 'ldap' })).toBe(409);
+    expect(await accounts.statusOf('POST', `user/${ids[0]}`, { email: 'lea@example.org' })).toBe(200);
+
+    const typed = ['éva', 'Éva', 'ÉVA', 'éVA'];
+    for (let n = 0; n < 10; n++) expect(await statusOf(typed[n % 4] ?? '', `wrong ${n}`)).toBe(401);
+    expect(await statusOf('éva', 'wrong')).toBe(429);
+  });
+
+  test('H649: who is in no group any more has no working token', async () => {
+    const id = await addDirectoryUser('max');
+    await accounts.update('user', id, { auth_source: 'internal', password: STORED });
+    const reply = await as('max', STORED).post(`${NATIVE}/token`, { name: 'program', scopes: ['submit'] });
+    const program = accounts.anonymous.with(bearer(String(reply.json().token)));
+    await accounts.update('user', id, { auth_source: 'ldap' });
+    const states = async () => [
+      (await program.get(`${NATIVE}/execution`)).status,
+      (await program.delete(`${NATIVE}/execution/999999`)).status,
+    ];
+    expect(await states()).toEqual([200, 404]);
+    expect(await statusOf('max')).toBe(403);
+    expect(await states()).toEqual([401, 401]);
   });
 
   test('H560: nobody sets a password of a user of ldap here', async () => {

@@ -1,4 +1,4 @@
-import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askToRegister, newAgentKey } from '../../../support/agents/enrolment.ts';
@@ -7,7 +7,7 @@ import { ApiClient } from '../../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../../support/clients/http-client.ts';
 import { openDatabase } from '../../../support/hosts/databases.ts';
 import { type Host, startHost } from '../../../support/hosts/hosts.ts';
-import { startProgram } from '../../../support/hosts/process.ts';
+import { programPath, startCommand, startProgram } from '../../../support/hosts/process.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
 let host: Host;
@@ -95,6 +95,139 @@ test('H252: a restore refuses a database in use, an existing database, and a fil
     expect(code).toBe(1);
   }
   expect((await readdir(host.dataDir ?? '')).filter((name) => name.includes('before-'))).toEqual([]);
+  await host.start();
+});
+
+const ownProgram = () =>
+  startProgram(['control-plane/node.ts'], {
+    env: { BERTH_DATA_DIR: host.dataDir ?? '', BERTH_LOCAL_AGENT: 'off', BERTH_PORT: '0' },
+  });
+
+/** Ends the host, so that a control plane is the last to have used its data, and has ended cleanly. */
+async function endCleanly(): Promise<void> {
+  await host.crash();
+  const program = ownProgram();
+  await program.waitFor(/Berth listens/);
+  expect(await program.stop()).toBe(0);
+}
+
+/**
+ * Runs `program` with the data of the host on a disk of 4 MiB, mounted at the folder `disk` where only it
+ * sees it. `prepare` is a script of the shell, with the folder as $1.
+ */
+async function onSmallDisk(disk: string, prepare: string, program: string[]) {
+  await mkdir(disk, { recursive: true });
+  const script = `mount -t tmpfs -o size=4m none "$1"; cp -a "$2/." "$1"; ${prepare}; shift 2; "$@"`;
+  const command = [
+    'unshare',
+    '--map-root-user',
+    '--mount',
+    'sh',
+    '-ec',
+    script,
+    'sh',
+    disk,
+    host.dataDir ?? '',
+  ];
+  const [file = '', ...args] = program;
+  const run = startCommand([...command, process.execPath, programPath(file), ...args], {
+    env: { BERTH_DATA_DIR: disk, BERTH_LOCAL_AGENT: 'off', BERTH_PORT: '0' },
+  });
+  return { code: await run.waitForEnd(), output: run.output };
+}
+
+const FULL = 'cat /dev/zero > "$1/filling" || true';
+const READ_ONLY = 'mount -o remount,ro "$1"';
+const RUNNING = [
+  `"${process.execPath}" "${programPath('control-plane/node.ts')}" > "$1/log" 2>&1 &`,
+  'until grep -q "Berth listens" "$1/log"; do kill -0 $!; done',
+].join(' ');
+
+test.each([
+  ['a full disk, after a crash', FULL, 'crash'],
+  ['a read-only disk, after a crash', READ_ONLY, 'crash'],
+  ['a read-only disk without the file that readers share', `rm "$1/berth.db-shm"; ${READ_ONLY}`, 'crash'],
+  ['a full disk without the file that readers share', `rm "$1/berth.db-shm"; ${FULL}`, 'crash'],
+  ['a full disk, after a clean stop', FULL, 'end'],
+  ['a read-only disk, after a clean stop', READ_ONLY, 'end'],
+  ['a full disk, beside a control plane', `${RUNNING}; ${FULL}`, 'end'],
+] as const)('H770: a backup is made from %s', async (name, prepare, end) => {
+  const id = await api.submit();
+  await (end === 'crash' ? host.crash() : endCleanly());
+  const file = join(folder, name.replaceAll(/\W+/g, '-'));
+  const { code, output } = await onSmallDisk(`${file}-disk`, prepare, [
+    'control-plane/backup.ts',
+    file,
+    '--json',
+  ]);
+  expect(output).toContain('"executions":');
+  expect(code).toBe(0);
+  const ids = await idsIn(file);
+  expect(ids).toContain(id);
+  expect(JSON.parse(output.slice(output.indexOf('{"file"')))).toMatchObject({ executions: ids.length });
+  await host.start();
+  await api.terminate(id);
+});
+
+test.each([
+  ['full', FULL],
+  ['read-only', READ_ONLY],
+])('H771: a backup to a %s disk, a restore and a start on it name its folder', async (state, prepare) => {
+  const good = join(folder, `good-${state}`);
+  expect((await run('backup', [good])).code).toBe(0);
+  await endCleanly();
+  const disk = join(folder, `disk-${state}`);
+  for (const program of [
+    ['control-plane/backup.ts', join(disk, 'copy')],
+    ['control-plane/restore.ts', good, '--force'],
+    ['control-plane/node.ts'],
+  ]) {
+    const { code, output } = await onSmallDisk(disk, prepare, program);
+    expect(output).toContain(`The disk of ${disk} is ${state}`);
+    expect(output).not.toContain("can't be used");
+    expect(code).toBe(1);
+  }
+  await host.start();
+});
+
+test('H772: after a clean stop the file alone is the whole database, and a restore takes a file with its log', async () => {
+  const id = await api.submit();
+  await endCleanly();
+  const data = host.dataDir ?? '';
+  expect(
+    (await readdir(data)).includes('berth.db-wal') && (await stat(join(data, 'berth.db-wal'))).size,
+  ).toBeFalsy();
+  await copyFile(join(data, 'berth.db'), join(folder, 'whole'));
+  expect(await idsIn(join(folder, 'whole'))).toContain(id);
+
+  await host.start();
+  const later = await api.submit();
+  await host.crash();
+  for (const part of ['', '-wal'])
+    await copyFile(join(data, `berth.db${part}`), join(folder, `crashed${part}`));
+  expect(await run('restore', [join(folder, 'crashed'), '--force'])).toMatchObject({ code: 0 });
+  await host.start();
+  for (const each of [id, later]) await api.terminate(each);
+});
+
+test('H773: an empty or missing database beside copies of an earlier one is not begun', async () => {
+  await endCleanly();
+  const file = join(host.dataDir ?? '', 'berth.db');
+  const copies = (await readdir(host.dataDir ?? '')).filter((name) => name.includes('before-'));
+  for (const copy of copies) await rm(join(host.dataDir ?? '', copy));
+  await rename(file, `${file}.old`);
+  const start = async () => {
+    const program = ownProgram();
+    return { code: await program.waitForEnd(), output: program.output };
+  };
+  for (const prepare of [async () => {}, () => truncate(file)]) {
+    await prepare();
+    const { code, output } = await start();
+    expect(output).toContain(`${file} is empty, but 1 of an earlier time is beside it: ${file}.old`);
+    expect(output).toContain(`restore ${file}.old --force`);
+    expect(code).toBe(1);
+  }
+  expect(await run('restore', [`${file}.old`, '--force'])).toMatchObject({ code: 0 });
   await host.start();
 });
 

@@ -1,7 +1,9 @@
-/** The libSQL server that `npm run dev` starts. */
+/** The libSQL server that `npm run dev` starts, and the end of its Worker. */
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../../support/hosts/port.ts';
 import { type Program, startProgram } from '../../../support/hosts/process.ts';
@@ -9,12 +11,13 @@ import { type Program, startProgram } from '../../../support/hosts/process.ts';
 let program: Program;
 let folder: string;
 let settings: Record<string, string>;
+let url: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-dev-'));
   const env = { BERTH_DATA_DIR: folder, BERTH_PORT: String(await freePort()), BERTH_LOCAL_AGENT: 'off' };
   program = startProgram(['control-plane/local/dev.ts'], { env });
-  await program.waitFor(/Berth on workerd listens on/, 120_000);
+  [, url = ''] = await program.waitFor(/Berth on workerd listens on (\S+)/, 120_000);
   const lines = (await readFile(join(folder, 'dev/vars'), 'utf8')).trim().split('\n');
   settings = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf('=')), JSON.parse(line.slice(line.indexOf('=') + 1))]),
@@ -47,4 +50,20 @@ test('H340: a page of any web site can neither read nor change the database of n
     const { status } = await fetch(`${settings.BERTH_DATABASE_URL}${path}`, { headers: site });
     expect(status, path).toBe(401);
   }
+});
+
+test('H786: once the processes of workerd have ended, npm run dev serves again or ends with 1', async () => {
+  const { stdout } = await promisify(execFile)('ps', ['-eo', 'pid=,pgid=,comm=']);
+  const processes = stdout.split('\n').map((line) => line.trim().split(/ +/));
+  const workers = processes.filter(([, group, name]) => Number(group) === program.pid && name === 'workerd');
+  expect(workers.length).toBeGreaterThan(0);
+  for (const [pid] of workers) process.kill(Number(pid), 'SIGKILL');
+  const outcome = await program.waitUntil(async () => {
+    if (program.ended !== undefined) return program.ended;
+    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) }).catch(
+      () => undefined,
+    );
+    return answer?.ok && 'serves';
+  });
+  expect(['serves', 1]).toContain(outcome);
 });

@@ -37,10 +37,29 @@ describe('the first start', () => {
 
     const started = start({});
     const [, url = ''] = await started.waitFor(/listens on (\S+)/);
-    const [, password = ''] = /the password (\S+) \(shown only now\)/.exec(started.output) ?? [];
+    const [, password = ''] = await started.waitFor(/the password (\S+) \(shown only now\)/);
     const client = new HttpClient(() => url).with(basic('admin', password));
     expect((await client.get('login')).status).toBe(200);
   });
+
+  test.each([
+    [{}, /http:\/\/127\.0\.0\.1:\d+/],
+    [{ BERTH_HOST: '0.0.0.0' }, /http:\/\/127\.0\.0\.1:\d+/],
+    [{ BERTH_HOST: '::' }, /http:\/\/\[::1\]:\d+/],
+    [{ BERTH_PUBLIC_URL: 'https://berth.example.org' }, /https:\/\/berth\.example\.org/],
+  ])(
+    'H777: with %o, the password is set off, with the address to open and the line to log in by',
+    async (settings, address) => {
+      const start = await starter();
+      const program = start(settings);
+      const line = await program.waitFor(/berth login (\S+) --user admin\n/);
+      expect(line[1]).toMatch(new RegExp(`^${address.source}$`));
+      const block =
+        /\n\nFirst start: the administrator is admin, the password \S+ \(shown only now\)\.\n(.*\n){2}\n/;
+      expect(program.output).toMatch(block);
+      expect(program.output).toContain(`in a browser:           ${line[1]}\n`);
+    },
+  );
 
   test('H322: a BERTH_ADMIN_PASSWORD that breaks the rules stops the first start, and the next one may have another', async () => {
     const start = await starter();
@@ -64,7 +83,6 @@ describe('the first start', () => {
   test('H322: the random password has at least as many characters as the minimum', async () => {
     const start = await starter();
     const program = start({ BERTH_MIN_PASSWORD_LENGTH: '50' });
-    await program.waitFor(/listens on/);
-    expect(program.output).toMatch(/the password \S{50,} \(shown only now\)/);
+    await program.waitFor(/the password \S{50,} \(shown only now\)/);
   });
 });

@@ -1,5 +1,8 @@
 /** Starts of `npm start` and `npm run dev` that fail. */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -60,4 +63,38 @@ test('the first start after an install also compiles the agent, so that neither 
   const agent = startProgram(['agent/local/local.ts', 'compile'], { env });
   expect(await agent.waitForEnd()).toBe(0);
   expect([output.match(/stripper .*/)?.[0], agent.output]).toEqual(['stripper false', 'stripper false\n']);
+});
+
+describe('npm run dev', () => {
+  test('H786: over a port that another program has, starts nothing and ends with 1', async () => {
+    const other = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const { code, output } = await start('control-plane/local/dev.ts', { BERTH_PORT: String(port) });
+    expect(output).toContain(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
+    expect(output).not.toContain('listens on');
+    expect(code).toBe(1);
+  });
+
+  test('H786: a setting that only the Worker refuses ends the start, once and by its name', async () => {
+    const settings = {
+      BERTH_LDAP_URL: 'ldaps://directory.example.org',
+      BERTH_LDAP_USER_DN: 'uid={name},dc=example',
+    };
+    const { code, output } = await start('control-plane/local/dev.ts', settings);
+    expect(output.match(/BERTH_LDAP_URL: a Worker can not verify passwords/g)).toHaveLength(1);
+    expect(output).not.toMatch(/\n {4}at /);
+    expect(code).toBe(1);
+  });
+});
+
+test('H786: the assets of a Worker are not made with a shop that can not be read', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-assets-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const program = startProgram([sourcePath('control-plane/local/assets/make-worker-assets.ts'), folder], {
+    env: { BERTH_SHOP: '/typo' },
+  });
+  expect(await program.waitForEnd(END_MS)).toBe(1);
+  expect(program.output).toContain("BERTH_SHOP: The folder /typo can't be read");
 });

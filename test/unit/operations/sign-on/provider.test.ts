@@ -155,6 +155,24 @@ test('H643: a document of another issuer is not used', async () => {
     expect(await outcomeOf(stating({ issuer }))).toMatch(/^unavailable: /);
 });
 
+test('H775: a setting that is not to the letter what the provider states is refused, with what to set', async () => {
+  for (const issuer of [
+    `${provider.issuer}/`,
+    provider.issuer.replace('http:', 'HTTP:'),
+    `${provider.issuer}/.`,
+  ]) {
+    const berth = new Provider({ ...settings(), issuer }, Date.now);
+    const outcome = await outcomeOf({}, berth);
+    expect(outcome).toMatch(/^unavailable: /);
+    expect(outcome).toContain(
+      `it states its issuer as "${provider.issuer}", and BERTH_OIDC_ISSUER is "${issuer}"`,
+    );
+  }
+  expect(await outcomeOf(stating({ issuer: `${provider.issuer}/x` }))).toContain(
+    `it states its issuer as "${provider.issuer}/x", and BERTH_OIDC_ISSUER is "${provider.issuer}": set the former`,
+  );
+});
+
 test('H643: plain http is for this machine only, and for no endpoint of an issuer with https', () => {
   expect(
     ['http://127.0.0.1:8/a?b=c', 'http://[::1]/', 'http://localhost/'].map((one) => isSecure(one, true)),
