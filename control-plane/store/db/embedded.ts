@@ -67,13 +67,21 @@ class EmbeddedDb implements Db {
   }
 
   async batch(statements: readonly Statement[]): Promise<number[]> {
+    return this.#transaction(statements, (statement) => this.#execute(statement));
+  }
+
+  async batchRows(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#transaction(statements, (statement) => this.#rowsOf(statement));
+  }
+
+  #transaction<T>(statements: readonly Statement[], execute: (statement: Statement) => T): T[] {
     return this.#guarded(() => {
       if (statements.length === 0) return [];
       this.#connection.exec('BEGIN IMMEDIATE');
       try {
-        const affected = statements.map((statement) => this.#execute(statement));
+        const results = statements.map(execute);
         this.#connection.exec('COMMIT');
-        return affected;
+        return results;
       } finally {
         // A statement or the commit failed. After some failures SQLite has already rolled back.
         if (this.#connection.inTransaction) this.#connection.exec('ROLLBACK');
@@ -102,6 +110,14 @@ class EmbeddedDb implements Db {
     // The engine stays open while any prepared statement exists.
     this.#prepared.clear();
     this.#connection.close();
+  }
+
+  #rowsOf({ sql, args }: Statement): Row[] {
+    const { statement, columns } = this.#prepared.get(sql, args.length);
+    const values = args.map(bound);
+    if (columns.length > 0) return (statement.all(values) as Value[][]).map((row) => rowOf(columns, row));
+    statement.run(values);
+    return [];
   }
 
   #execute({ sql, args }: Statement): number {
