@@ -11,7 +11,7 @@ import type { Identity } from './sign-on.ts';
 /** Every field may be absent; undefined means unchanged in a change, and any value in a filter. */
 type Optional<T> = { [Key in keyof T]?: T[Key] | undefined };
 
-type UserFields = Omit<User, 'id' | 'credentialVersion'>;
+type UserFields = Omit<User, 'id' | 'credentialVersion' | 'workspace'>;
 
 /**
  * Without `fsUid` the coordinator assigns the next free one. The API creates users without a password, and an

@@ -30,7 +30,7 @@ export function idOf(written: WriteOutcome, kind: Kind, refused: string): number
     case 'taken':
       throw new OperationError(
         'conflict',
-        `There is already a ${kind} with that name${kind === 'user' ? ' or subject' : ''}.`,
+        `There is already a ${kind} with that name${kind === 'user' ? ' or subject, or a deleted user had that fs_uid' : ''}.`,
       );
     case 'refers-to-nothing':
       throw new OperationError('invalid', 'The role or the quota does not exist.');

@@ -54,13 +54,17 @@ const IS_NAME_TAKEN = 'EXISTS (SELECT 1 FROM users other WHERE other.id IS NOT ?
 /** The same of issuer and subject. */
 const IS_IDENTITY_TAKEN =
   'EXISTS (SELECT 1 FROM sign_ons other WHERE other.user_id IS NOT ? AND other.issuer = ? AND other.subject = ?)';
-const IS_TAKEN = `(${IS_NAME_TAKEN} OR ${IS_IDENTITY_TAKEN})`;
+/** True if the number of the first parameter was that of another user, who was deleted. */
+const IS_NUMBER_TAKEN = `EXISTS (SELECT 1 FROM fs_uids other WHERE other.fs_uid = ? AND other.user_id IS NOT ?
+  AND NOT EXISTS (SELECT 1 FROM users owner WHERE owner.id = other.user_id AND owner.deleted = 0))`;
+const IS_TAKEN = `(${IS_NAME_TAKEN} OR ${IS_IDENTITY_TAKEN} OR ${IS_NUMBER_TAKEN})`;
 /** True if the role or the quota is given, and does not exist. */
 const IS_DANGLING = `((? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM roles WHERE id = ?))
   OR (? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM quotas WHERE id = ?)))`;
 
-const takenArgs = (id: number | undefined, { username, identity }: StoredUserChanges): Value[] => [
+const takenArgs = (id: number | undefined, { username, identity, fsUid }: StoredUserChanges): Value[] => [
   ...[given(id), given(username), given(id), given(identity?.issuer), given(identity?.subject)],
+  ...[given(fsUid), given(id)],
 ];
 const danglingArgs = ({ roleId, quotaId }: StoredUserChanges): Value[] => [
   ...[given(roleId), given(roleId), given(quotaId), given(quotaId)],
@@ -72,10 +76,15 @@ export const refusalOfUser = (id: number | undefined, changes: StoredUserChanges
   args: [...takenArgs(id, changes), ...danglingArgs(changes)],
 });
 
-/** Inserts nothing if name or identity are taken, or if the role or the quota does not exist. */
+/**
+ * Inserts nothing if name, identity or number are taken, or if the role or the quota does not exist. The
+ * workspace has the name of the user, unless that was the workspace of another user.
+ */
 export const insertUser = (user: StoredNewUser): Statement => ({
-  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
-    SELECT ?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, max(fs_uid) + 1) FROM users)), ?, ?, ?
+  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash,
+      workspace)
+    SELECT ?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, ifnull(max(fs_uid), 0) + 1) FROM fs_uids)), ?, ?, ?,
+      ? || iif(EXISTS (SELECT 1 FROM workspaces WHERE name = ?), '.' || lower(hex(randomblob(4))), '')
     WHERE NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
   args: [
     user.username,
@@ -87,6 +96,7 @@ export const insertUser = (user: StoredNewUser): Statement => ({
     user.priority,
     given(user.enabled),
     given(user.passwordHash),
+    ...[user.username, user.username],
     ...takenArgs(undefined, user),
     ...danglingArgs(user),
   ],
@@ -176,4 +186,5 @@ export const userOf = (row: Row): User => ({
   priority: Number(row.priority),
   enabled: row.enabled === 1,
   credentialVersion: Number(row.credential_version),
+  ...(typeof row.workspace === 'string' && row.workspace !== row.username && { workspace: row.workspace }),
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KnownActor } from '../../../control-plane/core/accounts/account.ts';
 import type { AccountChange, NewUser } from '../../../control-plane/core/accounts/account-input.ts';
 import type { AuditEntry } from '../../../control-plane/core/accounts/audit.ts';
-import { listExecutionIds } from '../../../control-plane/store/accounts/user-rows.ts';
+import { listExecutionIds, purgeUsers } from '../../../control-plane/store/accounts/user-rows.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
 import { exited, gone, running } from '../../support/rigs/core-rig.ts';
@@ -231,6 +231,52 @@ describe('C330: while one user requests 1,000 changes and explanations at a mome
     expect(await codeOf(rig.coordinator.explain(2, stranger))).toBe('not-found');
     expect(waits).toBe(before);
   });
+});
+
+test('H754: neither the number nor the workspace of a deleted user is given to another', async () => {
+  const { coordinator } = rig;
+  const create = (username: string, fsUid?: number) =>
+    coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username, fsUid } });
+  await create('bob');
+  await coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
+  await rig.memory.batch([purgeUsers]);
+  await create('bob');
+  await create('carl', 5_000);
+  await coordinator.changeAccounts({ kind: 'update-user', id: 4, changes: { fsUid: 3_000 } });
+  await coordinator.changeAccounts({ kind: 'delete-user', id: 4 });
+  await rig.memory.batch([purgeUsers]);
+  await create('dora');
+  expect(await create('eve', 3_000)).toEqual({ done: false, why: 'taken' });
+  expect(await create('eve', 1_001)).toEqual({ done: false, why: 'taken' });
+  const numbered = { kind: 'update-user', id: 3, changes: { fsUid: 5_000 } } as const;
+  expect(await coordinator.changeAccounts(numbered)).toEqual({ done: false, why: 'taken' });
+  expect(await rig.memory.query('SELECT username, fs_uid, workspace FROM users ORDER BY id')).toEqual([
+    { username: 'alice', fs_uid: 1_000, workspace: 'alice' },
+    { username: 'bob', fs_uid: 1_002, workspace: expect.stringMatching(/^bob\.[0-9a-f]{8}$/) },
+    { username: 'dora', fs_uid: 5_001, workspace: 'dora' },
+  ]);
+});
+
+test('H754: a service has the workspace of its user, also after the user was renamed and the name was given again', async () => {
+  await rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { username: 'anna' } });
+  await rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username: 'alice' } });
+  const agent = await rig.agent().join();
+  await rig.submit(application(), 'of anna', 1);
+  expect((await agent.started(1)).owner).toBe('alice');
+  await rig.submit(application(), 'of the second alice', 2);
+  expect((await agent.started(2)).owner).toMatch(/^alice\.[0-9a-f]{8}$/);
+});
+
+test('H754: the workspace of a user is the same after a restart', async () => {
+  await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
+  await rig.coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
+  await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
+  rig.restart();
+  const agent = await rig.agent().join();
+  await rig.submit(application(), 'run', 3);
+  const [row] = await rig.memory.query('SELECT workspace FROM users WHERE id = 3');
+  expect((await agent.started(1)).owner).toBe(row?.workspace);
+  expect(row?.workspace).toMatch(/^bob\.[0-9a-f]{8}$/);
 });
 
 test('H140: a quota that is raised starts what waits for it before the change is answered', async () => {
