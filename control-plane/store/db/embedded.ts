@@ -21,7 +21,7 @@ import {
 import { columnsOf, StatementCache } from './statement-cache.ts';
 
 export interface EmbeddedOptions {
-  /** How long a call waits while another process writes. The wait blocks this process. */
+  /** How long a call waits while another process writes. This process goes on meanwhile. */
   busyTimeoutMs?: number;
   /** Number of cached prepared statements; must exceed the number of SQL texts in the store. */
   cachedStatements?: number;
@@ -32,10 +32,10 @@ export interface EmbeddedOptions {
  * created, readable by this user only. A database in memory is lost at `close`. Rejects with DatabaseError.
  */
 export async function openEmbedded(url: string, options: EmbeddedOptions = {}): Promise<Db> {
-  const { busyTimeoutMs = 5_000, cachedStatements = 256 } = options;
+  const { busyTimeoutMs = 15_000, cachedStatements = 256 } = options;
   const path = pathOf(url);
   try {
-    return new EmbeddedDb(await connect(path, busyTimeoutMs), cachedStatements);
+    return new EmbeddedDb(await connect(path, busyTimeoutMs), cachedStatements, busyTimeoutMs);
   } catch (error) {
     throw new DatabaseError('unavailable', `can't open the database ${path}: ${messageOf(error)}`, {
       cause: error,
@@ -46,10 +46,12 @@ export async function openEmbedded(url: string, options: EmbeddedOptions = {}): 
 class EmbeddedDb implements Db {
   readonly #connection: Database.Database;
   readonly #prepared: StatementCache;
+  readonly #busyTimeoutMs: number;
   #closed = false;
 
-  constructor(connection: Database.Database, cachedStatements: number) {
+  constructor(connection: Database.Database, cachedStatements: number, busyTimeoutMs: number) {
     this.#connection = connection;
+    this.#busyTimeoutMs = busyTimeoutMs;
     this.#prepared = new StatementCache(connection, cachedStatements);
   }
 
@@ -74,7 +76,7 @@ class EmbeddedDb implements Db {
     return this.#transaction(statements, (statement) => this.#rowsOf(statement));
   }
 
-  #transaction<T>(statements: readonly Statement[], execute: (statement: Statement) => T): T[] {
+  #transaction<T>(statements: readonly Statement[], execute: (statement: Statement) => T): Promise<T[]> {
     return this.#guarded(() => {
       if (statements.length === 0) return [];
       this.#connection.exec('BEGIN IMMEDIATE');
@@ -136,13 +138,19 @@ class EmbeddedDb implements Db {
     return total;
   }
 
-  #guarded<T>(action: () => T): T {
-    if (this.#closed) throw closedError();
-    try {
-      return action();
-    } catch (error) {
-      if (error instanceof DatabaseError) throw error;
-      throw new DatabaseError(errorKind(codeOf(error)), messageOf(error), { cause: error });
+  /** An action that finds another process writing has changed nothing, and is tried again. */
+  async #guarded<T>(action: () => T): Promise<T> {
+    const untilMs = performance.now() + this.#busyTimeoutMs;
+    for (;;) {
+      if (this.#closed) throw closedError();
+      try {
+        return action();
+      } catch (error) {
+        if (error instanceof DatabaseError) throw error;
+        if (!codeOf(error).startsWith('SQLITE_BUSY') || performance.now() >= untilMs)
+          throw new DatabaseError(errorKind(codeOf(error)), messageOf(error), { cause: error });
+      }
+      await delay(RETRY_MS);
     }
   }
 }
@@ -174,7 +182,8 @@ function createFile(path: string): void {
 
 async function connect(path: string, busyTimeoutMs: number): Promise<Database.Database> {
   if (path !== MEMORY) createFile(path);
-  const connection = new Database(path, { timeout: busyTimeoutMs });
+  // The driver's own wait would block this process.
+  const connection = new Database(path, { timeout: 0 });
   try {
     await configure(connection, busyTimeoutMs);
     return connection;
