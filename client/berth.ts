@@ -96,19 +96,27 @@ export class Berth {
     return this.#json('GET', 'info');
   }
 
-  /** Logs in. Resolves to the user, and to the session that further clients can use as credentials. */
+  /**
+   * Logs in by user name and password. Resolves to the user, and to the session that further clients can use
+   * as credentials.
+   */
   async logIn(): Promise<{ user: User; session: string }> {
-    const response = await send(this.#call('GET', 'login'));
-    const session = sessionOf(response);
-    const { user } = JSON.parse(await text(response)) as Login;
-    if (session === undefined) throw new Error('The server has given no session.');
+    if (!this.#credentials || !('password' in this.#credentials))
+      throw new TypeError('A login requires a user name and a password as credentials.');
+    const session = await this.#session(this.#credentials);
+    const user = await new Berth(this.#url.href, { session }, this.#signal).user();
     return { user, session };
   }
 
   /** Logs in by a code that a page of the server has given, for the verifier. Resolves to the session. */
   async logInByCode(code: string, verifier: string): Promise<string> {
+    return this.#session({ code, verifier });
+  }
+
+  /** The session of a login that no other one ends. */
+  async #session(body: object): Promise<string> {
     const url = new URL('/login/command-line', this.#url);
-    const response = await send({ method: 'POST', url, credentials: undefined, body: { code, verifier } });
+    const response = await send({ method: 'POST', url, credentials: undefined, body });
     response.resume();
     return sessionOf(response) ?? Promise.reject(new Error('The server has given no session.'));
   }

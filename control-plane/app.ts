@@ -39,13 +39,14 @@ import { Seal } from './operations/secrets/seal.ts';
 import { SecretFetches } from './operations/secrets/secret-fetches.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { SignOn } from './operations/sign-on/sign-on.ts';
+import { UserShares } from './operations/user-shares.ts';
 import { API_PATH, NATIVE_PATH } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
 
 export interface AppDeps
-  extends Omit<Context, 'turns' | 'seal' | 'passwords'>,
+  extends Omit<Context, 'turns' | 'shares' | 'seal' | 'passwords'>,
     InstallSources,
     Omit<PasswordVerificationDeps, 'passwords'>,
     SecretSettings {
@@ -90,6 +91,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
     ...settings,
     bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
     turns: new ReadTurns(settings.nowMs),
+    shares: new UserShares(settings.nowMs),
     seal: new Seal(settings.secretKeys ?? []),
     passwords: new Passwords(settings.passwordCost),
   };
@@ -108,7 +110,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   const web = webDeps(deps, authenticating);
   const fetches = new SecretFetches(deps);
   const limits = () => [
-    ...[deps.bodies.limit, deps.turns.limit, ...authenticating.authentication.limits],
+    ...[deps.bodies.limit, deps.turns.limit, deps.shares.limit, ...authenticating.authentication.limits],
     ...(web.signOns?.limits ?? []),
   ];
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));

@@ -10,7 +10,15 @@ import { diskProblem, namingDisk, UsageError } from './local/disk-problems.ts';
 import { urlOf } from './local/open-database.ts';
 import type { Db } from './store/db/db.ts';
 import { openEmbedded } from './store/db/embedded.ts';
-import { assignedIds, inspect, prepareRestored, SKIPPED_IDS, settle } from './store/schema/backup.ts';
+import {
+  assignedIds,
+  type GivenToUsers,
+  givenToUsers,
+  inspect,
+  prepareRestored,
+  SKIPPED_IDS,
+  settle,
+} from './store/schema/backup.ts';
 
 await command(async () => {
   const usage = 'npm run restore FILE (to replace a database: npm run restore -- FILE --force; also --json)';
@@ -42,12 +50,16 @@ async function restore(file: string, target: string, flags: ReadonlySet<string>)
   }
 }
 
-type AssignedIds = Awaited<ReturnType<typeof assignedIds>>;
+/** What the replaced database has given, which the restored one must not give again. */
+interface Given {
+  ids: Awaited<ReturnType<typeof assignedIds>>;
+  users: GivenToUsers;
+}
 
 /**
- * Throws UsageError without --force, or if the database is in use. Returns its assigned ids; null if damaged.
+ * Throws UsageError without --force, or if the database is in use. Returns what it has given; null if damaged.
  */
-async function assertReplaceable(target: string, isForced: boolean): Promise<AssignedIds | null> {
+async function assertReplaceable(target: string, isForced: boolean): Promise<Given | null> {
   if (!isForced)
     throw new UsageError(`${target} already exists. With --force, it is renamed and the backup replaces it.`);
   let db: Db;
@@ -63,13 +75,17 @@ async function assertReplaceable(target: string, isForced: boolean): Promise<Ass
       throw new UsageError(
         `A control plane is using ${target}. Stop it first, and start it again afterwards.`,
       );
-    return await assignedIds(db).catch(() => null);
+    const [ids, users] = await Promise.all([assignedIds(db), givenToUsers(db)]);
+    return { ids, users };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    return null;
   } finally {
     await db.close();
   }
 }
 
-async function prepare(file: string, unfinished: string, former: AssignedIds | null | undefined) {
+async function prepare(file: string, unfinished: string, former: Given | null | undefined) {
   try {
     return await prepareCopy(file, unfinished, former);
   } catch (cause) {
@@ -79,12 +95,12 @@ async function prepare(file: string, unfinished: string, former: AssignedIds | n
   }
 }
 
-async function prepareCopy(file: string, unfinished: string, former: AssignedIds | null | undefined) {
+async function prepareCopy(file: string, unfinished: string, former: Given | null | undefined) {
   copyDatabase(file, unfinished);
   const db = await openEmbedded(urlOf(unfinished));
   try {
     const found = await inspect(db);
-    await prepareRestored(db, former ?? undefined);
+    await prepareRestored(db, former?.ids, former?.users);
     await settle(db);
     return found;
   } finally {

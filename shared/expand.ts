@@ -37,6 +37,8 @@ export interface ExecutionContext {
   executionName: string;
   deploymentName: string;
   userName: string;
+  /** Name of the folder with the owner's files on hosts; absent: the user name. */
+  workspace?: string | undefined;
   userId: number;
   /** The user's id in file systems. */
   fsUid: number;
@@ -69,7 +71,7 @@ export function assignmentOf(
     execution: context.executionId,
     name,
     instance,
-    owner: context.userName,
+    owner: context.workspace ?? context.userName,
     image: definition.image,
     command: commandWords(definition.command, variables),
     // The agent fetches the whole environment, with the values of secrets (P220).

@@ -60,10 +60,16 @@ function addCommands<Item extends { id: number }>(program: Command, setting: Set
   addForm(update).action((given: string, options: Form & Options) => updateOne(setting, given, options));
   const rm = group
     .command(`rm <${name}...>`)
-    .description(`Delete ${name}s${hasPassword ? ', with their executions' : ' that nobody has'}`)
+    .description(
+      `Delete ${name}s${hasPassword ? ', with their executions; their files on hosts stay' : ' that nobody has'}`,
+    )
     .action(async (given: string[], form: Form) => {
       const accounts = kind.of(await connect());
       await forEachNamed(terminal, accounts, given, form, (id) => accounts.remove(id));
+      if (hasPassword)
+        terminal.say(
+          'What stays behind: files in workspaces, volumes and images on hosts. No other user gets their number (fs_uid) or workspace.',
+        );
     });
   addForm(rm);
 }

@@ -3,8 +3,8 @@
  */
 import type { LogFormat, LogPart } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
-import type { Caller } from '../core/accounts/account.ts';
-import type { AccountChange } from '../core/accounts/account-input.ts';
+import type { Caller, KnownActor } from '../core/accounts/account.ts';
+import type { AccountChange, WriteOutcome } from '../core/accounts/account-input.ts';
 import type { AuditEntry } from '../core/accounts/audit.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import type { HostChanges } from '../core/hosts/drain.ts';
@@ -21,7 +21,6 @@ import type { HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, HostOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
 import type { SchedulerSnapshot, SchedulerStatistics } from '../core/views/statistics.ts';
 import type { WaitingReason } from '../core/views/waiting-reasons.ts';
-import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 
 /** Every method rejects with OperationError and no other error. */
 export interface CoordinatorApi {
@@ -106,8 +105,8 @@ export interface CoordinatorApi {
   summary(): Promise<SchedulerStatistics>;
   /** `maxHosts`: how many hosts have metrics of their own. */
   metrics(maxHosts: number): Promise<Family[]>;
-  /** Why an execution has its present state; null if it has ended. */
-  explain(executionId: number): Promise<Explanation | null>;
+  /** Why an execution has its present state; null if it has ended. Nothing is read before `by` is authorised. */
+  explain(executionId: number, by?: KnownActor): Promise<Explanation | null>;
   /** Why those of these executions wait that are queued, as far as that is known (W172). */
   waitingReasons(executionIds: readonly number[]): Promise<WaitingReason[]>;
   /** What would happen to the submission if it were made now. */

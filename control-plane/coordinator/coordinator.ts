@@ -2,6 +2,9 @@
  * The coordinator: the single writer of executions, services, hosts, users and quotas. This class implements
  * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
+
+import { authoriseOwned, type KnownActor } from '../core/accounts/account.ts';
+import type { WriteOutcome } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
 import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import { draft } from '../core/lifecycle/admission.ts';
@@ -31,11 +34,10 @@ import {
   schedulerSnapshotOf,
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
-import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 import { Agents } from './agents/agents.ts';
 import { AccountChanges } from './changes/account-changes.ts';
 import { Credentials } from './changes/credentials.ts';
-import { ExecutionChanges } from './changes/execution-changes.ts';
+import { ExecutionChanges, ownerOf } from './changes/execution-changes.ts';
 import { HistoryReview } from './changes/history-review.ts';
 import { HostRegister } from './changes/host-register.ts';
 import { IdempotencyKeys } from './changes/idempotency-keys.ts';
@@ -224,16 +226,21 @@ export class Coordinator implements CoordinatorApi {
     return readMetrics(this.#turns, this.#clock, counted, maxHosts);
   }
 
-  explain(executionId: number): Promise<Explanation | null> {
-    return this.#turns.query(
-      (cluster, nowMs) => explainLive(cluster, executionId, nowMs),
-      ({ executions }) =>
-        [executions.get(executionId) ?? []].flat().filter(({ status }) => status === 'queued'),
+  explain(executionId: number, by?: KnownActor): Promise<Explanation | null> {
+    const authorised = ({ executions }: Cluster) => {
+      const execution = executions.get(executionId);
+      if (by && execution) authoriseOwned(by, 'read-execution', ownerOf(execution));
+      return execution;
+    };
+    return this.#turns.queryLoaded(
+      (cluster, nowMs) => (authorised(cluster) ? explainLive(cluster, executionId, nowMs) : null),
+      (cluster) => [authorised(cluster) ?? []].flat().filter(({ status }) => status === 'queued'),
+      by?.user.id,
     );
   }
 
   waitingReasons(executionIds: readonly number[]) {
-    return this.#turns.query(
+    return this.#turns.queryLoaded(
       (cluster, nowMs) => this.#overview.reasons.of(cluster, executionIds, nowMs),
       (cluster, nowMs) => this.#overview.reasons.due(cluster, executionIds, nowMs),
     );
@@ -243,7 +250,7 @@ export class Coordinator implements CoordinatorApi {
     return this.#turns.query((cluster) => {
       assertEnabled(cluster, userId);
       return allowanceOf(cluster, userId);
-    });
+    }, userId);
   }
 
   progress(serviceIds: readonly number[]): Promise<string[]> {
@@ -251,8 +258,9 @@ export class Coordinator implements CoordinatorApi {
   }
 
   explainSubmission(submission: Submission): Promise<Explanation> {
-    return this.#turns.query((cluster, nowMs) =>
-      explainSubmission(cluster, draft(cluster, submission, nowMs), nowMs),
+    return this.#turns.query(
+      (cluster, nowMs) => explainSubmission(cluster, draft(cluster, submission, nowMs), nowMs),
+      submission.userId,
     );
   }
 
@@ -268,7 +276,7 @@ export class Coordinator implements CoordinatorApi {
 
   async overview(search: OverviewSearch): Promise<ClusterOverview> {
     await this.agents.freshReports.request();
-    return this.#turns.query(
+    return this.#turns.queryLoaded(
       (cluster, nowMs) => this.#overview.of(cluster, search, nowMs),
       (cluster, nowMs) => this.#overview.head(cluster, search, nowMs),
     );

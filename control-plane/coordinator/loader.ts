@@ -4,11 +4,11 @@
  */
 import { newServices } from '../core/lifecycle/submission.ts';
 import { type Execution, isLoaded } from '../core/model/execution.ts';
-import type { Description } from '../core/state/changes.ts';
+import type { Changes, Description } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import { load } from '../core/state/loading.ts';
 import { loadDescriptions, loadServiceRows, servicesFrom } from '../store/cluster/waiting-rows.ts';
-import type { Db } from '../store/db/db.ts';
+import type { Db, Row } from '../store/db/db.ts';
 
 /** Characters of the descriptions that are kept. */
 const MAX_KEPT = 2 ** 20;
@@ -19,11 +19,22 @@ const MAX_READ_BYTES = 2 ** 20;
 /** Executions whose descriptions are read along with others. */
 const MAX_READ_AHEAD = 100;
 
+/** What was read of an execution that waits. */
+export interface ReadExecution {
+  execution: Execution;
+  /** What the loader had as its revision before the read. */
+  revision: number;
+  text: string;
+  rows: Row[] | undefined;
+}
+
 export class Loader {
   readonly #db: Db;
   /** By execution id, the oldest first. */
   readonly #kept = new Map<number, string>();
   #keptLength = 0;
+  /** How often the rows of services of an execution that waits have changed. */
+  readonly #revisions = new WeakMap<Execution, number>();
 
   constructor(db: Db) {
     this.#db = db;
@@ -72,9 +83,11 @@ export class Loader {
       const page = withinBytes(missing);
       const ahead = missing.length === 1 ? this.#ahead(cluster, page) : [];
       const ids = page.map(({ id }) => id);
-      const descriptions = await loadDescriptions(this.#db, [...ids, ...ahead]);
       const placedBefore = page.filter(({ hasServiceRows }) => hasServiceRows).map(({ id }) => id);
-      const rows = await loadServiceRows(this.#db, placedBefore);
+      const [descriptions, rows] = await Promise.all([
+        loadDescriptions(this.#db, [...ids, ...ahead]),
+        loadServiceRows(this.#db, placedBefore),
+      ]);
       for (const execution of page) {
         const text = descriptions.get(execution.id);
         if (text === undefined) throw new Error(`execution ${execution.id} has no row`);
@@ -85,6 +98,62 @@ export class Loader {
       for (const id of ahead) this.#keep(id, descriptions.get(id) ?? '');
       missing = missing.slice(page.length);
     }
+  }
+
+  /**
+   * Reads, outside of a turn, what `load` would add to the executions. Those that have no row yet are left out.
+   */
+  async read(executions: readonly Execution[]): Promise<ReadExecution[]> {
+    const missing = executions.filter((one) => !isLoaded(one) && !this.#kept.has(one.id));
+    const reads = missing.map((execution) => ({ execution, revision: this.#revisions.get(execution) ?? 0 }));
+    const found: ReadExecution[] = [];
+    for (let at = 0; at < reads.length; ) {
+      const page = reads.slice(at, at + withinBytes(missing.slice(at)).length);
+      const placedBefore = page.filter(({ execution }) => execution.hasServiceRows);
+      const [descriptions, rows] = await Promise.all([
+        loadDescriptions(
+          this.#db,
+          page.map(({ execution }) => execution.id),
+        ),
+        loadServiceRows(
+          this.#db,
+          placedBefore.map(({ execution }) => execution.id),
+        ),
+      ]);
+      for (const { execution, revision } of page) {
+        const text = descriptions.get(execution.id);
+        if (text !== undefined) found.push({ execution, revision, text, rows: rows.get(execution.id) });
+      }
+      at += page.length;
+    }
+    return found;
+  }
+
+  /**
+   * Loads those of the executions that still wait, from what was read of them. False if some of it is missing,
+   * or has changed since.
+   */
+  loadRead(cluster: Cluster, executions: readonly Execution[], reads: readonly ReadExecution[]): boolean {
+    const waiting = executions.filter(({ id, status }) => status === 'queued' && cluster.executions.has(id));
+    const missing = this.loadKept(cluster, waiting);
+    for (const { execution, revision, text, rows } of reads) {
+      if (!missing.includes(execution) || (this.#revisions.get(execution) ?? 0) !== revision) continue;
+      const description = parsed(text);
+      load(cluster, execution, description, servicesFrom(execution, description.application, rows));
+    }
+    return missing.every(isLoaded);
+  }
+
+  /** The rows of these services have changed: what was read of them before is out of date. */
+  committed({ services, newServices }: Pick<Changes, 'services' | 'newServices'>, cluster: Cluster): void {
+    const changed = new Set(newServices);
+    for (const { executionId } of services) {
+      const execution = cluster.executions.get(executionId);
+      if (execution) changed.add(execution);
+    }
+    for (const execution of changed)
+      if (execution.status === 'queued')
+        this.#revisions.set(execution, (this.#revisions.get(execution) ?? 0) + 1);
   }
 
   /** Ids of executions that are likely to be placed next, and whose descriptions fit into the same query. */

@@ -7,17 +7,21 @@ export const timedDb = (
   db: Db,
   clock: Pick<Clock, 'monotonicMs'>,
   took: (durationMs: number) => void,
-): Db => ({
-  query: (sql, args) => db.query(sql, args),
-  batch: async (statements) => {
+): Db => {
+  const timed = async <T>(transaction: () => Promise<T>): Promise<T> => {
     const beganMs = clock.monotonicMs();
     try {
-      return await db.batch(statements);
+      return await transaction();
     } finally {
       took(clock.monotonicMs() - beganMs);
     }
-  },
-  ...(db.readTogether && { readTogether: (reads) => db.readTogether?.(reads) ?? Promise.resolve([]) }),
-  ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
-  close: () => db.close(),
-});
+  };
+  return {
+    query: (sql, args) => db.query(sql, args),
+    batch: (statements) => timed(() => db.batch(statements)),
+    batchRows: (statements) => timed(() => db.batchRows(statements)),
+    ...(db.readTogether && { readTogether: (reads) => db.readTogether?.(reads) ?? Promise.resolve([]) }),
+    ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
+    close: () => db.close(),
+  };
+};

@@ -22,16 +22,19 @@ export interface State {
  * anything.
  */
 export interface Input {
+  /** The user who requests the change; undefined for what agents and Berth itself do. */
+  userId?: number | undefined;
   /**
-   * Reads from the database what `run` requires; called before any `prepare` of the turn. A rejection fails
-   * only this input.
+   * Reads from the database what `run` requires; called together with all other reads of the turn, before
+   * any `run`. A rejection fails only this input. The turn waits for one read: what takes several must read
+   * before it is added.
    */
   read?(): Promise<void>;
   /**
-   * Writes a transaction of its own and changes the state likewise; called before any `run` of the turn. A
-   * rejection fails the turn.
+   * Called before any `run`, once the database has confirmed that no later coordinator has taken over.
+   * `problem`: it did not answer. A turn asks once for all its inputs. An error fails the turn.
    */
-  prepare?(state: State): Promise<void>;
+  confirmed?(problem: unknown): void;
   /** Executions whose services must be in memory for `run` and `done`; called right before `run`. */
   requires?(cluster: Cluster, nowMs: number): readonly Execution[];
   run(cluster: Cluster, nowMs: number): void;
@@ -43,6 +46,13 @@ export interface Input {
    * that take everything from the state.
    */
   mayRunAgain?: boolean;
+}
+
+/** The input can't be decided in this turn: it runs again in the next one. */
+export class NextTurnError extends OperationError {
+  constructor() {
+    super('unavailable', 'Another request of the same moment must be complete first; try again.');
+  }
 }
 
 /** Awaits a query, and converts its errors: callers of the coordinator receive only OperationError. */
@@ -84,24 +94,26 @@ export async function readAll(inputs: readonly Input[]): Promise<Input[]> {
 
 /**
  * Runs the inputs in order. An input that is refused is answered at once and left out; it has changed
- * nothing.
+ * nothing, like those that the next turn runs, which `postpone` takes.
  */
 export async function runAll(
   inputs: readonly Input[],
   cluster: Cluster,
   nowMs: number,
   loader: Loader,
+  postpone: (input: Input) => void,
 ): Promise<Input[]> {
+  const required = new Set(inputs.flatMap((input) => input.requires?.(cluster, nowMs) ?? []));
+  if (required.size > 0) await loader.load(cluster, [...required]);
   const accepted: Input[] = [];
   for (const input of inputs) {
-    const required = input.requires?.(cluster, nowMs) ?? [];
-    if (required.length > 0) await loader.load(cluster, required);
     try {
       input.run(cluster, nowMs);
       accepted.push(input);
     } catch (error) {
-      if (!(error instanceof OperationError)) throw error;
-      input.fail(error);
+      if (error instanceof NextTurnError) postpone(input);
+      else if (error instanceof OperationError) input.fail(error);
+      else throw error;
     }
   }
   return accepted;

@@ -4,9 +4,11 @@
  * because the content of the database is then unknown (COORD-1).
  */
 
+import { concernsQueue } from '../core/accounts/account-input.ts';
 import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
 import { nextDeadline } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
+import type { Execution } from '../core/model/execution.ts';
 import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import type { Changes } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
@@ -26,13 +28,23 @@ import {
 import { Claims } from './epoch/claims.ts';
 import { epochCheck, holderInput } from './epoch/epoch-inputs.ts';
 import { Heartbeat } from './epoch/heartbeat.ts';
+import { InputQueue } from './input-queue.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
 import type { TurnEvents } from './turn-events.ts';
-import { callAll, decideAll, Gathering, type Input, readAll, runAll, type State } from './turn-inputs.ts';
+import {
+  callAll,
+  decideAll,
+  Gathering,
+  type Input,
+  readAll,
+  readDatabase,
+  runAll,
+  type State,
+} from './turn-inputs.ts';
 
-/** Inputs per commit. A burst is split into several transactions. */
-const MAX_INPUTS = 500;
+/** How often what a query requires is read again, if it has changed meanwhile. */
+const MAX_READS = 5;
 /** How long a confirmed epoch counts as current; must be well below the margin of a lease. */
 const EPOCH_CONFIRMED_MS = 10_000;
 /** Delay before the state is read again after a failure, even without input. */
@@ -48,10 +60,11 @@ export class Turns {
   readonly #events: TurnEvents;
   readonly #claims: Claims;
   readonly #gathering: Gathering;
-  readonly #inputs: Input[] = [];
+  readonly #inputs = new InputQueue();
   #state: State | undefined;
   #active = false;
-  #confirmedMs = 0;
+  /** On the monotonic clock. */
+  #confirmedMs = Number.NEGATIVE_INFINITY;
   #due = false;
   /** True from the first change of a turn until its commit. */
   #hasUncommittedChanges = false;
@@ -76,7 +89,7 @@ export class Turns {
     this.heartbeat = new Heartbeat(db, clock, () => {
       if (!terms.yields) return this.confirmEpoch();
       events.doubted();
-      this.enqueue(epochCheck(db));
+      this.enqueue(epochCheck);
     });
     this.#claims = new Claims(db, scheduling, terms, {
       claimed: (epoch) => terms.isBeating && this.heartbeat.start(epoch),
@@ -99,7 +112,7 @@ export class Turns {
 
   /** What to resume from after a sleep. Undefined while a turn runs, or if no state is loaded. */
   get holding(): Holding | undefined {
-    const isIdle = !this.#active && !this.#due && this.#inputs.length === 0;
+    const isIdle = !this.#active && !this.#due && this.#inputs.size === 0;
     return isIdle && this.#state ? { name: this.#claims.name, epoch: this.#state.epoch } : undefined;
   }
 
@@ -110,7 +123,7 @@ export class Turns {
 
   /** Adds an input to the next turn. */
   enqueue(input: Input): void {
-    this.#inputs.push(input);
+    this.#inputs.add(input);
     this.#gathering.added(input);
     this.wake();
   }
@@ -129,15 +142,46 @@ export class Turns {
     });
   }
 
+  /** Runs `view` on the state after a turn's decisions. If nothing has changed, no commit is made. */
+  query<T>(view: (cluster: Cluster, nowMs: number) => T, userId?: number): Promise<T> {
+    return this.#view(view, { userId });
+  }
+
   /**
-   * Runs `view` on the state after a turn's decisions. If nothing has changed, no commit is made. The
-   * services of the executions in `requires` are in memory.
+   * The same on a state that has the services of the executions that `requires` returns. They are read
+   * outside of turns, and again if they have changed meanwhile. If they keep changing, `view` runs without.
    */
-  query<T>(view: (cluster: Cluster, nowMs: number) => T, requires: Input['requires'] = () => []): Promise<T> {
+  async queryLoaded<T>(
+    view: (cluster: Cluster, nowMs: number) => T,
+    requires: (cluster: Cluster, nowMs: number) => readonly Execution[],
+    userId?: number,
+  ): Promise<T> {
+    for (let triesLeft = MAX_READS; ; triesLeft--) {
+      const cluster = this.#state?.cluster ?? (await this.query((current) => current));
+      const required = requires(cluster, this.#clock.nowMs());
+      const reads = await readDatabase(this.loader.read(required));
+      let isComplete = false;
+      const viewed = await this.#view(
+        (current, nowMs) => (isComplete || triesLeft === 0 ? { result: view(current, nowMs) } : undefined),
+        {
+          userId,
+          run: (current) => {
+            isComplete = current === cluster && this.loader.loadRead(current, required, reads);
+          },
+        },
+      );
+      if (viewed) return viewed.result;
+    }
+  }
+
+  #view<T>(
+    view: (cluster: Cluster, nowMs: number) => T,
+    { userId, run = () => {} }: Partial<Pick<Input, 'userId' | 'run'>>,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       this.enqueue({
-        requires,
-        run: () => {},
+        userId,
+        run,
         done: (cluster, nowMs) => {
           try {
             resolve(view(cluster, nowMs));
@@ -160,7 +204,7 @@ export class Turns {
 
   /** Runs `change` in a turn that confirms the epoch, and resolves after it (see `holderInput`). */
   updateAsHolder(change: () => void): Promise<void> {
-    return new Promise((done, fail) => this.enqueue(holderInput(this.#db, change, { done, fail })));
+    return new Promise((done, fail) => this.enqueue(holderInput(change, { done, fail })));
   }
 
   /** Runs a turn even without input: time alone may change the state. */
@@ -174,13 +218,13 @@ export class Turns {
   async #work(): Promise<void> {
     while (this.#due) {
       this.#due = false;
-      const inputs = this.#inputs.splice(0, MAX_INPUTS);
+      const inputs = this.#inputs.take();
       const beganMs = this.#clock.monotonicMs();
       await this.#turn(inputs);
       const tookMs = this.#clock.monotonicMs() - beganMs;
       this.#events.took(tookMs);
       await this.#gathering.afterTurn(inputs, tookMs);
-      if (this.#inputs.length > 0) this.#due = true;
+      if (this.#inputs.size > 0) this.#due = true;
     }
     this.#active = false;
     this.#setAlarm();
@@ -188,34 +232,39 @@ export class Turns {
 
   async #turn(inputs: readonly Input[]): Promise<void> {
     let accepted: readonly Input[] = inputs;
-    const prepared = new Set<Input>();
     let decisions: Decision[];
     let changes: Changes;
     let state: State;
+    let settleAccounts: ((cluster: Cluster) => void) | undefined;
+    const postponed: Input[] = [];
     const nowMs = this.#clock.nowMs();
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#loadState(nowMs);
-      if (inputs.length > 0) await this.#confirmEpoch(state.epoch, nowMs);
-      accepted = await readAll(inputs);
+      const [read, problem] = await Promise.all([readAll(inputs), this.#confirmEpoch(inputs, state.epoch)]);
+      accepted = read;
       this.#hasUncommittedChanges = true;
-      for (const input of accepted) {
-        await input.prepare?.(state);
-        if (input.prepare) prepared.add(input);
-      }
-      accepted = await runAll(accepted, state.cluster, nowMs, this.loader);
-      decisions = await decideAll(state.cluster, nowMs, this.loader);
+      for (const { confirmed } of accepted) confirmed?.(problem);
+      accepted = await runAll(accepted, state.cluster, nowMs, this.loader, (input) => postponed.push(input));
       changes = state.cluster.changes;
-      await commit(this.#db, state.epoch, state.cluster.takeChanges());
+      // Nothing may start by a quota that the same commit changes.
+      const isQuotaOpen = changes.accounts.some(({ change }) => concernsQueue(change));
+      decisions = isQuotaOpen ? [] : await decideAll(state.cluster, nowMs, this.loader);
+      settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());
       this.#claims.committed();
+      this.loader.committed(changes, state.cluster);
       this.#hasUncommittedChanges = false;
     } catch (error) {
-      this.#discardState(error, isStale(error) ? await this.#refused(accepted, prepared) : inputs);
+      this.#discardState(error, isStale(error) ? await this.#refused([...accepted, ...postponed]) : inputs);
       return;
     }
+    this.#inputs.addAgain(postponed);
     const { cluster } = state;
+    // What follows from changed users and quotas is decided by the next turn.
+    this.#due ||= changes.accounts.length > 0;
     const callbacks = accepted.map((input) => () => input.done?.(cluster, nowMs));
     const fault = callAll([
+      () => settleAccounts?.(cluster),
       ...callbacks,
       () => this.#events.committed(decisions, cluster),
       () => this.#events.changed(changes, cluster),
@@ -227,13 +276,13 @@ export class Turns {
 
   /**
    * Another coordinator has taken over, or a program has written beside this one: the database has refused
-   * all of the turn but what `prepared` has written. Returns the inputs that can't run again.
+   * all of the turn. Returns the inputs that can't run again.
    */
-  async #refused(inputs: readonly Input[], prepared: ReadonlySet<Input>): Promise<readonly Input[]> {
+  async #refused(inputs: readonly Input[]): Promise<readonly Input[]> {
     // Without an answer, the next claim of an epoch shows which of the two it is.
     this.#retired = await hasOtherHolder(this.#db, this.#claims.name).catch(() => false);
-    const mayRun = (input: Input) => !this.#retired && input.mayRunAgain && !prepared.has(input);
-    this.#inputs.unshift(...inputs.filter(mayRun));
+    const mayRun = (input: Input) => !this.#retired && input.mayRunAgain;
+    this.#inputs.addAgain(inputs.filter(mayRun));
     this.#due ||= !this.#retired;
     return inputs.filter((input) => !mayRun(input));
   }
@@ -257,16 +306,24 @@ export class Turns {
   /**
    * Agents with a lease stop their containers without contact. Only the current coordinator may grant
    * contact, since a later one counts the silence from its own start. Reports may need no commit, which would
-   * reveal that another has taken over.
+   * reveal that another has taken over. Some inputs require the same; for these alone, a database that does
+   * not answer is a problem to resolve to.
    */
-  async #confirmEpoch(epoch: Epoch, nowMs: number): Promise<void> {
-    if (
-      this.#scheduling.hostLossPolicy !== 'requeue' ||
-      Math.abs(nowMs - this.#confirmedMs) < EPOCH_CONFIRMED_MS
-    )
-      return;
-    await this.#db.batch([fence(epoch)]);
-    this.#confirmedMs = nowMs;
+  async #confirmEpoch(inputs: readonly Input[], epoch: Epoch): Promise<unknown> {
+    const nowMs = this.#clock.monotonicMs();
+    const isDue =
+      inputs.length > 0 &&
+      this.#scheduling.hostLossPolicy === 'requeue' &&
+      nowMs - this.#confirmedMs >= EPOCH_CONFIRMED_MS;
+    if (!isDue && !inputs.some(({ confirmed }) => confirmed)) return undefined;
+    try {
+      await this.#db.batch([fence(epoch)]);
+      this.#confirmedMs = nowMs;
+      return undefined;
+    } catch (error) {
+      if (isDue || isStale(error)) throw error;
+      return error;
+    }
   }
 
   #discardState(error: unknown, inputs: readonly Input[]): void {
@@ -274,7 +331,7 @@ export class Turns {
     this.heartbeat.stop();
     this.#state = undefined;
     this.#hasUncommittedChanges = false;
-    this.#confirmedMs = 0;
+    this.#confirmedMs = Number.NEGATIVE_INFINITY;
     if (isSuperseded(error)) this.#retired = true;
     this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
     const message = this.#retired

@@ -5,7 +5,7 @@
  */
 import type { Context as HonoContext } from 'hono';
 import { type Authenticated, hasChangedSince } from '../core/accounts/account.ts';
-import { type Claim, isSameProof } from '../operations/accounts/expected-proofs.ts';
+import { admitsSame, type Claim, isSameProof } from '../operations/accounts/expected-proofs.ts';
 
 /** Streams hold something open from their start, and those to services act there. */
 const STREAMS = /\/(logs?|events)(\/|$)|\/services?\/\d+\/(exec|forward|files)$/;
@@ -43,7 +43,7 @@ export async function answerAhead<T>(
 
 /** Throws if the credential no longer admits what it did. */
 async function proveAgain({ prove }: Claim, earlier: Authenticated): Promise<void> {
-  if (!isSameProof(await prove(), earlier)) throw hasChangedSince();
+  if (!admitsSame(await prove(), earlier)) throw hasChangedSince();
 }
 
 const isPlainRead = ({ req }: HonoContext): boolean =>

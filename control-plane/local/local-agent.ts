@@ -1,12 +1,16 @@
 /**
- * Runs the agent of this machine as a child process of a local control plane: restarts it after a crash, and
- * stops it together with the control plane. A separate process, so that a busy engine never delays the API.
+ * Runs the agent of this machine as a child process of a local control plane: restarts it whenever it ends,
+ * and stops it together with the control plane. A separate process, so that a busy engine never delays the
+ * API, and one that is away never ends it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const LOCAL_AGENT = join(import.meta.dirname, '../../agent/local/local.ts');
 const RESTART_DELAY_MS = 1_000;
+/** The delay doubles up to this while no agent can run here. */
+const MAX_RESTART_DELAY_MS = 30_000;
 
 /**
  * The control plane has a larger one for many concurrent requests. In the agent it would only grow with each
@@ -25,13 +29,22 @@ export interface LocalAgentOptions {
   deploymentName: string;
   /** Creates a join token for each start. An agent that already has a key does not use it. */
   joinToken(): Promise<string>;
-  /** Called if no agent can run here until a person acts; the agent has printed the reason. */
+  /**
+   * Called if no agent can run on a machine that has never had one, and a person sees the reason, which the
+   * agent has printed.
+   */
   unable(): void;
+  /** Whether a person watches the start; by default, whether it is at a terminal. */
+  isWatched?: boolean;
 }
 
 /** `stop` resolves when the agent has ended; its containers continue to run. */
 export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<void> } {
   const { url, dataDir, deploymentName, joinToken, unable } = options;
+  const { isWatched = process.stdin.isTTY && process.stderr.isTTY } = options;
+  const agentDir = process.env.BERTH_AGENT_DATA_DIR ?? join(dataDir, 'agent');
+  const mayEnd = isWatched && !existsSync(agentDir);
+  let delayMs = RESTART_DELAY_MS;
   let stopping = false;
   let child: ChildProcess | undefined;
   let restart: NodeJS.Timeout | undefined;
@@ -43,8 +56,8 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
       return;
     }
     const env = {
-      BERTH_AGENT_DATA_DIR: join(dataDir, 'agent'),
       ...withoutSecrets(process.env),
+      BERTH_AGENT_DATA_DIR: agentDir,
       BERTH_URL: url,
       BERTH_JOIN_TOKEN: token,
       BERTH_DEPLOYMENT_NAME: deploymentName,
@@ -57,8 +70,11 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
     });
     child.on('exit', (code) => {
       if (stopping || code === REFUSED) return;
-      if (code === UNABLE) unable();
-      else restart = setTimeout(run, RESTART_DELAY_MS);
+      if (code === UNABLE && mayEnd) return unable();
+      delayMs = code === UNABLE ? Math.min(2 * delayMs, MAX_RESTART_DELAY_MS) : RESTART_DELAY_MS;
+      if (code === UNABLE)
+        process.stderr.write(`The agent of this machine is started again in ${delayMs / 1_000} s.\n`);
+      restart = setTimeout(run, delayMs);
     });
   };
   void run();

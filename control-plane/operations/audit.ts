@@ -3,20 +3,32 @@
  * recorded by the transaction that makes it.
  */
 import { type Actor, authorise, type ExpectedActor } from '../core/accounts/account.ts';
-import { type AuditFilter, type AuditRow, type Deed, entryOf, isRecorded } from '../core/accounts/audit.ts';
+import {
+  type AuditFilter,
+  type AuditRow,
+  type AuditTarget,
+  auditTargets,
+  type Deed,
+  entryOf,
+  isRecorded,
+} from '../core/accounts/audit.ts';
 import { OperationError } from '../core/model/errors.ts';
 import { countRefusal, listAudit as listRows } from '../store/accounts/audit.ts';
 import type { Context } from './context.ts';
 
-/** Runs a change that the actor attempts. A refusal is answered once it is recorded. */
+/** Turns of the coordinator have the shares of these, or they last for long. */
+const UNSHARED: ReadonlySet<AuditTarget> = new Set(['execution', 'service']);
+
+/** Runs a change that the actor attempts, in its turn. A refusal is answered once it is recorded. */
 export async function attempted<T>(
-  { db, nowMs }: Pick<Context, 'db' | 'nowMs'>,
+  { db, nowMs, shares }: Pick<Context, 'db' | 'nowMs' | 'shares'>,
   actor: Actor | ExpectedActor,
   deed: Deed,
   change: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await change();
+    const isShared = actor.kind !== 'anonymous' && !UNSHARED.has(auditTargets[deed.action]);
+    return await (isShared ? shares.run(actor.user.id, change) : change());
   } catch (error) {
     if (actor.kind !== 'anonymous' && error instanceof OperationError && isRecorded(error.code))
       await countRefusal(db, entryOf(actor, deed), error.code, nowMs());

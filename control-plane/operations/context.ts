@@ -7,6 +7,7 @@ import type { Db } from '../store/db/db.ts';
 import type { Passwords } from './passwords/passwords.ts';
 import type { ReadTurns } from './read-turns.ts';
 import type { Seal } from './secrets/seal.ts';
+import type { UserShares } from './user-shares.ts';
 
 export interface Context {
   db: Db;
@@ -16,6 +17,8 @@ export interface Context {
   minPasswordLength: number;
   /** For reads of long descriptions and lists. */
   turns: ReadTurns;
+  /** What one user may have under way at a time. */
+  shares: UserShares;
   /** Encrypts and decrypts the values of secrets. */
   seal: Seal;
   /** Hashes new passwords. */

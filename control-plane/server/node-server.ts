@@ -69,7 +69,8 @@ export function httpServer(
     headersTimeout: limits.headMs,
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.checkMs,
-    shouldUpgradeCallback: isUpgrade,
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      isUpgrade(request) && hostProblem(request) === undefined,
     // Detects subscribers of quiet logs that have vanished; otherwise they would count against the user's
     // limit for ever.
     keepAlive: true,
@@ -105,9 +106,9 @@ export function httpServer(
     pipeline.inTurn(request, response, (isExcess) => {
       const refused = isExcess ? connections.refuseExcess() : connections.begin(request, response);
       if (refused) return void refuse(response, errorResponse(refused, variant));
-      if (request.headers.host !== undefined || request.httpVersionMinor === 0)
-        return void answer(request, response);
-      write(request.socket, 400, malformed('it has no Host header'));
+      const problem = hostProblem(request);
+      if (problem === undefined) return void answer(request, response);
+      write(request.socket, 400, malformed(problem));
     });
   };
   server.on('request', serve);
@@ -120,6 +121,15 @@ export function httpServer(
     answerAlone(socket, malformed(problem), status);
   });
   return { server, connections };
+}
+
+/** What is wrong with the host that the request names (RFC 9112, 3.2). */
+function hostProblem({
+  headersDistinct: { host = [] },
+  httpVersionMinor,
+}: IncomingMessage): string | undefined {
+  if (host.length > 1) return 'it has more than one Host header';
+  return host.length === 0 && httpVersionMinor > 0 ? 'it has no Host header' : undefined;
 }
 
 /** Errors that Node finds before there is a request, with Node's own status codes. */

@@ -45,10 +45,10 @@ export function assigner(
     const { id: executionId, name: executionName, userId } = execution;
     const user = cluster.users.get(userId);
     if (!user) throw new Error(`execution ${executionId} has no user`);
-    const { username: userName, fsUid } = user;
+    const { username: userName, fsUid, workspace } = user;
     const key = { service: service.id, generation: service.generation };
     const proxyPathOf = (port: Port) => proxyPath(apps, service.id, port);
-    const owner = { userName, userId, fsUid };
+    const owner = { userName, workspace, userId, fsUid };
     const context = { executionId, executionName, deploymentName, ...owner, zoeGid, proxyPathOf };
     const definition = definitionOf(application, service.group);
     const idProof = proofOf({ execution: executionId, service: service.id });

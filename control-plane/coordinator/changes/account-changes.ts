@@ -1,21 +1,21 @@
 /**
- * Changes of accounts that callers request. Each one is a transaction of its own, before its turn (C50), with
- * the idempotency key of its request and its row of the audit log.
+ * Changes of accounts that callers request. The commit of a turn makes them (C50), each with the idempotency
+ * key of its request and its row of the audit log. The state has a change after that commit.
  */
-import type { AccountChange } from '../../core/accounts/account-input.ts';
+import {
+  type AccountChange,
+  concernsQueue,
+  type RequestedChange,
+  type WriteOutcome,
+} from '../../core/accounts/account-input.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
-import { OperationError } from '../../core/model/errors.ts';
+import { assertEnabled } from '../../core/lifecycle/submission.ts';
 import type { UserKey } from '../../core/model/idempotency.ts';
-import { changeAccounts, type Recorded } from '../../store/accounts/account-changes.ts';
-import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
-import type { Db } from '../../store/db/db.ts';
-import { readDatabase, type State } from '../turn-inputs.ts';
 import type { Turns } from '../turns.ts';
 import type { Credentials } from './credentials.ts';
-import type { IdempotencyKeys } from './idempotency-keys.ts';
+import type { IdempotencyKeys, KeyInTurn } from './idempotency-keys.ts';
 
 export interface AccountChangesDeps {
-  db: Db;
   turns: Turns;
   credentials: Credentials;
   keys: IdempotencyKeys;
@@ -32,49 +32,48 @@ export class AccountChanges {
   }
 
   change(change: AccountChange, key?: UserKey, entry?: AuditEntry): Promise<WriteOutcome> {
+    const { turns, keys, nowMs } = this.#deps;
     return new Promise((resolve, reject) => {
-      let written: WriteOutcome;
-      let refused: OperationError | undefined;
-      this.#deps.turns.enqueue({
-        prepare: async (state) => {
-          try {
-            written =
-              (key && (await this.#madeBefore(key, state))) ??
-              (await this.#write(change, state, { key, entry }));
-          } catch (error) {
-            if (!(error instanceof OperationError)) throw error;
-            refused = error;
+      let keyed: KeyInTurn | undefined;
+      let outcome: WriteOutcome;
+      turns.enqueue({
+        userId: entry?.userId ?? key?.userId,
+        ...(key && {
+          read: async () => {
+            keyed = await keys.read(key, nowMs());
+          },
+        }),
+        run: (cluster, timeMs) => {
+          if (entry && entry.userId !== null) assertEnabled(cluster, entry.userId);
+          const madeId = keyed && keys.madeBefore(keyed, timeMs, cluster.changes);
+          if (madeId !== undefined) {
+            outcome = { done: true, id: madeId, isRepeat: true };
+            return;
           }
+          if (keyed) keys.reserve(keyed, timeMs, cluster.changes);
+          const settled = (settledAs: WriteOutcome) => {
+            outcome = settledAs;
+            this.#settled({ change, key, entry, timeMs }, settledAs);
+          };
+          cluster.changes.accounts.push({ change, key, entry, timeMs, settled });
         },
-        run: () => {
-          if (refused) throw refused;
+        done: () => {
+          // What a new quota allows or forbids is decided before the answer (H140).
+          if (concernsQueue(change)) turns.query(() => {}).finally(() => resolve(outcome));
+          else resolve(outcome);
         },
-        done: () => resolve(written),
         fail: reject,
         mayRunAgain: true,
       });
     });
   }
 
-  async #madeBefore(key: UserKey, { cluster }: State): Promise<WriteOutcome | undefined> {
-    const { keys, nowMs } = this.#deps;
-    const read = await readDatabase(keys.read(key, nowMs()));
-    const id = keys.madeBefore(read, nowMs(), cluster.changes);
-    return id === undefined ? undefined : { done: true, id, isRepeat: true };
-  }
-
-  async #write(
-    change: AccountChange,
-    state: State,
-    { key, entry }: Omit<Recorded, 'nowMs'>,
-  ): Promise<WriteOutcome> {
-    const { db, credentials, keys, nowMs } = this.#deps;
-    const madeMs = nowMs();
-    const written = await changeAccounts({ db, ...state }, change, { key, entry, nowMs: madeMs });
-    if (written.done && change.kind.endsWith('-user')) credentials.forget(written.id);
-    if (written.done && change.kind === 'delete-role') credentials.forget(null);
-    if (written.done && entry) this.#deps.audited();
-    if (written.done && key) keys.note({ ...key, madeId: written.id, madeMs });
-    return written;
+  #settled({ change, key, entry, timeMs }: Omit<RequestedChange, 'settled'>, outcome: WriteOutcome): void {
+    if (!outcome.done) return;
+    const { credentials, keys, audited } = this.#deps;
+    if (change.kind.endsWith('-user')) credentials.forget(outcome.id);
+    if (change.kind === 'delete-role') credentials.forget(null);
+    if (entry) audited();
+    if (key) keys.noteMade({ ...key, madeId: outcome.id, madeMs: timeMs });
   }
 }

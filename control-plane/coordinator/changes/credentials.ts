@@ -14,6 +14,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
+import { NextTurnError } from '../turn-inputs.ts';
 
 /** The coordinator asks the database again after this time. */
 const SEEN_MS = 60_000;
@@ -23,13 +24,6 @@ const MAX_SEEN = 10_000;
 interface Seen {
   actor?: KnownActor;
   untilMs: number;
-}
-
-/** The credential was forgotten after it had been read: read it again. */
-export class ForgottenError extends OperationError {
-  constructor() {
-    super('unavailable', 'The rights of the user are changing; try again.');
-  }
 }
 
 export class Credentials {
@@ -64,13 +58,13 @@ export class Credentials {
   }
 
   /**
-   * The actor of a caller whose credential was read. Throws ForgottenError, and `unauthenticated` or
-   * `bad-token` if the credential has ended.
+   * The actor of a caller whose credential was read. Throws NextTurnError if it was forgotten after that, and
+   * `unauthenticated` or `bad-token` if it has ended.
    */
   actorOf(caller: Caller, nowMs: number): KnownActor {
     if (caller.kind === 'user') return caller;
     const seen = this.#find(caller.credential, nowMs);
-    if (!seen) throw new ForgottenError();
+    if (!seen) throw new NextTurnError();
     if (seen.actor) return seen.actor;
     this.#seen.delete(keyOf(caller.credential));
     if (caller.credential.by !== 'session') throw tokenNotValid();

@@ -25,8 +25,9 @@ import { countsAsRunning } from '../../core/views/early-end.ts';
 import { loadExecution } from '../../store/cluster/cluster-rows.ts';
 import type { Db } from '../../store/db/db.ts';
 import { type ExecutionState, findState } from '../../store/executions/executions.ts';
+import { NextTurnError } from '../turn-inputs.ts';
 import type { Turns } from '../turns.ts';
-import { type Credentials, ForgottenError } from './credentials.ts';
+import type { Credentials } from './credentials.ts';
 import type { IdempotencyKeys, KeyInTurn } from './idempotency-keys.ts';
 
 interface Change<T> {
@@ -69,6 +70,7 @@ export class ExecutionChanges {
       }),
       run: (actor, cluster, nowMs) => {
         if (actor) authorise(actor, { kind: 'submit-execution' });
+        if (isChanging(userId, cluster)) throw new NextTurnError();
         assertEnabled(cluster, userId);
         const make = () => {
           const { id } = submit(cluster, submission, nowMs);
@@ -162,11 +164,12 @@ export class ExecutionChanges {
     if (kind === 'expected' || credential.by === 'password' || this.#credentials.has(credential)) return;
     const nothing = () => {};
     const read = () => this.#credentials.read({ kind: 'expected', credential, user, role }, this.#nowMs());
-    this.#turns.enqueue({ read, run: nothing, fail: nothing });
+    this.#turns.enqueue({ userId: user.id, read, run: nothing, fail: nothing });
   }
 
   /** The actor of a caller who may have been proved long ago: a client may hold back its body (ACC-12). */
   #actorOf(by: Caller, cluster: Cluster, nowMs: number): KnownActor {
+    if (isChanging(by.user.id, cluster)) throw new NextTurnError();
     const actor = this.#credentials.actorOf(by, nowMs);
     const { id: userId, credentialVersion } = actor.user;
     if (!isCurrent({ userId, credentialVersion }, cluster)) throw hasChangedSince();
@@ -179,7 +182,8 @@ export class ExecutionChanges {
       const readCaller =
         by?.kind === 'expected' ? () => this.#credentials.read(by, this.#nowMs()) : undefined;
       const reads = [readCaller ?? [], read ?? []].flat();
-      const input = {
+      this.#turns.enqueue({
+        userId: by?.user.id,
         ...(reads.length > 0 && { read: async () => void (await Promise.all(reads.map((one) => one()))) }),
         run: (cluster: Cluster, nowMs: number) => {
           result = run(by && this.#actorOf(by, cluster, nowMs), cluster, nowMs);
@@ -188,17 +192,23 @@ export class ExecutionChanges {
           resolve(result);
           if (by) this.#learn(by);
         },
-        fail: (error: unknown) =>
-          error instanceof ForgottenError ? this.#turns.enqueue(input) : reject(error),
+        fail: reject,
         mayRunAgain: true,
-      };
-      this.#turns.enqueue(input);
+      });
     });
   }
 }
 
+/** Whether the commit of this turn changes the user: what follows it must be decided after it (C51). */
+const isChanging = (userId: number, { changes }: Cluster): boolean =>
+  changes.accounts.some(
+    ({ change }) => CHANGES_USER.has(change.kind) && 'id' in change && change.id === userId,
+  );
+
+const CHANGES_USER: ReadonlySet<string> = new Set(['update-user', 'delete-user']);
+
 /** Undefined if users do not see the execution. */
-const ownerOf = (execution: { userId: number; deleted?: boolean } | undefined): number | undefined =>
+export const ownerOf = (execution: { userId: number; deleted?: boolean } | undefined): number | undefined =>
   execution?.deleted ? undefined : execution?.userId;
 
 /**

@@ -14,6 +14,7 @@ import { RecentMap } from '../../core/model/recent-map.ts';
 import type { Changes } from '../../core/state/changes.ts';
 import { countKeys, findKey, listKeys } from '../../store/accounts/idempotency-keys.ts';
 import type { Db } from '../../store/db/db.ts';
+import { NextTurnError } from '../turn-inputs.ts';
 
 /** Users whose keys are in memory, and how many of each. */
 const MAX_USERS = 200;
@@ -65,9 +66,14 @@ export class IdempotencyKeys {
 
   /**
    * The id of what an earlier request has made; undefined if this one may use the key. Throws OperationError
-   * if it must not.
+   * if it must not, and NextTurnError if only the commit of this turn shows whether something was made.
    */
-  madeBefore(key: KeyInTurn, nowMs: number, { usedKeys }: Pick<Changes, 'usedKeys'>): number | undefined {
+  madeBefore(
+    key: KeyInTurn,
+    nowMs: number,
+    { usedKeys, keysInDoubt }: Pick<Changes, 'usedKeys' | 'keysInDoubt'>,
+  ): number | undefined {
+    if (keysInDoubt.has(nameOf(key))) throw new NextTurnError();
     const ofUser = this.#ofUsers.get(key.userId);
     const used = usedKeys.get(nameOf(key)) ?? ofUser?.known?.get(key.key) ?? key.stored;
     const made = madeBefore(used, key, nowMs);
@@ -75,12 +81,23 @@ export class IdempotencyKeys {
     return made;
   }
 
-  /** Notes a key that is committed with this turn, or was before it. */
-  note(used: UsedKey): void {
-    const ofUser = this.#ofUsers.get(used.userId);
+  /** Takes the key for what the commit of this turn creates, or refuses. */
+  reserve(key: UserKey, nowMs: number, { keysInDoubt }: Pick<Changes, 'keysInDoubt'>): void {
+    keysInDoubt.add(nameOf(key));
+    this.#count(key.userId, nowMs);
+  }
+
+  #count(userId: number, nowMs: number): void {
+    const ofUser = this.#ofUsers.get(userId);
     if (!ofUser) return;
     ofUser.count += 1;
-    ofUser.oldestMs ??= used.madeMs;
+    ofUser.oldestMs ??= nowMs;
+  }
+
+  /** Notes a counted key that is committed with this turn, or was before it. */
+  noteMade(used: UsedKey): void {
+    const ofUser = this.#ofUsers.get(used.userId);
+    if (!ofUser) return;
     ofUser.known?.set(used.key, used);
     // Some of them may have expired: the next request reads what is left.
     if ((ofUser.known?.size ?? 0) > MAX_KNOWN) this.#ofUsers.delete(used.userId);
@@ -92,7 +109,8 @@ export class IdempotencyKeys {
     if (before !== undefined) return { id: before, isRepeat: true };
     const used = { ...key, madeId: make(), madeMs: nowMs };
     changes.usedKeys.set(nameOf(key), used);
-    this.note(used);
+    this.#count(used.userId, nowMs);
+    this.noteMade(used);
     return { id: used.madeId, isRepeat: false };
   }
 

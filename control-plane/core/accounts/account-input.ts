@@ -1,6 +1,8 @@
 /** Input types for users, roles and quotas: what a creation, a change or a list filter may contain. Pure. */
+import type { UserKey } from '../model/idempotency.ts';
 import type { TimeLimits } from '../model/time-limit.ts';
 import type { Quota, Role, User } from './account.ts';
+import type { AuditEntry } from './audit.ts';
 import type { StoredPersonalToken } from './personal-token.ts';
 import type { CredentialsPlace } from './registry-credentials.ts';
 import type { NewSecret, SecretTerms } from './secret.ts';
@@ -9,7 +11,7 @@ import type { Identity } from './sign-on.ts';
 /** Every field may be absent; undefined means unchanged in a change, and any value in a filter. */
 type Optional<T> = { [Key in keyof T]?: T[Key] | undefined };
 
-type UserFields = Omit<User, 'id' | 'credentialVersion'>;
+type UserFields = Omit<User, 'id' | 'credentialVersion' | 'workspace'>;
 
 /**
  * Without `fsUid` the coordinator assigns the next free one. The API creates users without a password, and an
@@ -72,6 +74,29 @@ export type AccountChange =
   | { kind: 'delete-role'; id: number; moves: true }
   | { kind: 'set-credentials'; credentials: NewSecret; terms: SecretTerms }
   | { kind: 'remove-credentials'; id: number; place: CredentialsPlace };
+
+/** Whether the change may let something start, or keep it from starting. */
+export const concernsQueue = (change: AccountChange): boolean =>
+  change.kind === 'update-quota' ||
+  change.kind === 'delete-quota' ||
+  (change.kind === 'update-user' && change.changes.quotaId !== undefined);
+
+/** Outcome of a write that the data may refuse. */
+export type WriteOutcome =
+  /** `isRepeat`: an earlier request with the same idempotency key has made it. */
+  | { done: true; id: number; isRepeat?: true }
+  | { done: false; why: 'taken' | 'refers-to-nothing' | 'refused' };
+
+/** A change that the commit of a turn makes, with what is recorded of it. */
+export interface RequestedChange {
+  change: AccountChange;
+  /** The key under which something is created. */
+  key?: UserKey | undefined;
+  entry?: AuditEntry | undefined;
+  timeMs: number;
+  /** Called after the commit, once the state has the change. */
+  settled(outcome: WriteOutcome): void;
+}
 
 export type NameFilter = Optional<{ name: string }>;
 

@@ -56,6 +56,8 @@ export interface User {
   quotaId: number;
   authSource: string;
   fsUid: number;
+  /** Name of the folder with the user's files on hosts; absent: the user name (H754). */
+  workspace?: string;
   priority: number;
   enabled: boolean;
   /** Increased by every change that must end the user's sessions, tokens and remembered credentials. */

@@ -35,7 +35,7 @@ export const defaultSchedulerConfig: SchedulerConfig = {
   queuePolicy: 'FIFO',
   placementPolicy: 'average',
   seed: 1,
-  backfillReserveAfterMs: 10 * 60_000,
+  backfillReserveAfterMs: 86_400_000,
   lostAfterMs: 90_000,
   hostLossPolicy: 'wait',
   defaultMemoryBytes: 512 * MIB,

@@ -1,6 +1,7 @@
 /** The changes of the live state that the next commit writes. Pure. */
 import type { Application } from '../../../shared/application-schema.ts';
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
+import type { RequestedChange } from '../accounts/account-input.ts';
 import type { AuditEntry } from '../accounts/audit.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
@@ -39,6 +40,10 @@ export interface Changes {
   usedTokens: Map<string, Host>;
   /** Keys of requests that have made something, by user id and key. */
   usedKeys: Map<string, UsedKey>;
+  /** Changes of users, roles, quotas and credentials. The state has them after the commit. */
+  accounts: RequestedChange[];
+  /** Names of keys under which the changes of accounts among these create something, if they are not refused. */
+  keysInDoubt: Set<string>;
   /** What the audit log records of the callers' changes, with the time. */
   audited: { entry: AuditEntry; timeMs: number }[];
   /** With the time of removal. */
@@ -73,6 +78,8 @@ export const noChanges = (): Changes => ({
   hosts: new Set(),
   usedTokens: new Map(),
   usedKeys: new Map(),
+  accounts: [],
+  keysInDoubt: new Set(),
   audited: [],
   removedHosts: new Map(),
   purged: new Set(),

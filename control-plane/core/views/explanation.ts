@@ -5,6 +5,7 @@
 
 import { noSuchExecution } from '../accounts/account.ts';
 import { type ExceededLimit, noUsage } from '../accounts/quota.ts';
+import { OperationError } from '../model/errors.ts';
 import {
   type Ending,
   type Execution,
@@ -75,6 +76,8 @@ export interface HostPlacement {
 export function explainLive(cluster: Cluster, executionId: number, nowMs: number): Explanation | null {
   const execution = cluster.executions.get(executionId);
   if (execution?.deleted) throw noSuchExecution();
+  if (execution?.status === 'queued' && !isLoaded(execution))
+    throw new OperationError('unavailable', 'The execution is changing; try again.');
   return execution ? explain(cluster, execution, nowMs) : null;
 }
 

@@ -12,6 +12,7 @@ import type { Context } from '../../operations/context.ts';
 import { Passwords } from '../../operations/passwords/passwords.ts';
 import { ReadTurns } from '../../operations/read-turns.ts';
 import { Seal } from '../../operations/secrets/seal.ts';
+import { UserShares } from '../../operations/user-shares.ts';
 import { toOperationError } from '../json/render.ts';
 import type { MetricsSettings } from '../routes/metrics.ts';
 import { type StrictTransport, strictTransport } from '../strict-transport.ts';
@@ -19,7 +20,7 @@ import { appAnswer } from './app-answers.ts';
 import { AppRequests, type AppRequestsDeps } from './app-requests.ts';
 
 export interface AppHostsDeps
-  extends Omit<Context, 'turns' | 'seal' | 'passwords'>,
+  extends Omit<Context, 'turns' | 'shares' | 'seal' | 'passwords'>,
     Pick<AppRequestsDeps, 'acceptApp' | 'addressOf' | 'grantOf'> {
   /** Undefined if applications have neither host names nor paths. */
   apps?: AppSettings | undefined;
@@ -81,6 +82,7 @@ function appRoutes(deps: AppHostsDeps, apps: AppSettings, counts: AppCounts): Ho
   const context = {
     ...deps,
     turns: new ReadTurns(deps.nowMs),
+    shares: new UserShares(deps.nowMs),
     seal: new Seal(deps.secretKeys ?? []),
     passwords: new Passwords(),
   };

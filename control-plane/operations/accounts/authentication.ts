@@ -26,7 +26,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { countFailedLogin } from '../../store/accounts/audit.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
-import { findAccountBySession } from '../../store/accounts/users.ts';
+import { BY_PROGRAM, findAccountBySession } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import {
   PasswordVerification,
@@ -138,6 +138,13 @@ export class Authentication {
     const { actor } = await this.#basic(basic, addressOf);
     const account = authorise(actor, { kind: 'login' });
     return this.#sessions.openFor(account, { address: addressOf(), requestId: requestIdOf?.() });
+  }
+
+  /** Opens a separate session for the command line, by the password. No other login of the user ends it. */
+  async logInProgram(basic: BasicCredentials, origin: Origin): Promise<string> {
+    const { actor } = await this.#basic(basic, () => origin.address);
+    const account = authorise(actor, { kind: 'login' });
+    return this.#sessions.openFor(account, origin, BY_PROGRAM);
   }
 
   /** Throws `invalid` if this is not the user's password. Guesses are throttled like logins. */

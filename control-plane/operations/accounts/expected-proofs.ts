@@ -2,7 +2,7 @@
  * What sessions and tokens proved when they were last read. A hint, never a proof: it only lets a request
  * begin with its work while the database is asked who it is (ACC-9).
  */
-import type { Authenticated } from '../../core/accounts/account.ts';
+import type { Actor, Authenticated } from '../../core/accounts/account.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 
 /** The credentials of a request, before the database has been asked. */
@@ -38,6 +38,19 @@ export class ExpectedProofs {
   }
 }
 
-/** Whether two proofs admit the same: the same credential of the same user, with the same rights. */
+/** Whether two proofs are of the same credential, and of the same user as the answers show it. */
 export const isSameProof = (one: Authenticated, other: Authenticated): boolean =>
   JSON.stringify(one.actor) === JSON.stringify(other.actor);
+
+/**
+ * Whether two proofs admit the same: the same credential of the same user, with the same rights. Fields such
+ * as the e-mail address may have changed.
+ */
+export const admitsSame = (one: Authenticated, other: Authenticated): boolean =>
+  JSON.stringify(rightsOf(one.actor)) === JSON.stringify(rightsOf(other.actor));
+
+const rightsOf = (actor: Actor) =>
+  actor.kind === 'user' && [
+    ...[actor.credential, actor.role, actor.user.id, actor.user.credentialVersion],
+    ...[actor.user.enabled, actor.user.authSource],
+  ];

@@ -41,7 +41,10 @@ export async function ensureAdministrator(
     action: 'create-user',
     targetName: FIRST_ADMINISTRATOR,
   });
-  const audit = insertAuditOfChange(entry, nowMs, 'inserted');
+  const audit = insertAuditOfChange(entry, nowMs, {
+    sql: 'SELECT id FROM users WHERE username = ?',
+    args: [FIRST_ADMINISTRATOR],
+  });
   const hash = await passwords.hash(password);
   const made = await insertFirstAdministrator(db, FIRST_ADMINISTRATOR, hash, [
     audit,

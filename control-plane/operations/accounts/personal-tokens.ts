@@ -155,7 +155,7 @@ export const createPersonalToken = (
     writePersonalToken(context, making, actor, input, confirm, readKey),
   );
 
-type MakingContext = Pick<Context, 'coordinator' | 'db' | 'nowMs'>;
+type MakingContext = Pick<Context, 'coordinator' | 'db' | 'nowMs' | 'shares'>;
 type ReadNewToken = Input<PersonalTokenInput & { currentPassword?: string | undefined }>;
 
 async function writePersonalToken(

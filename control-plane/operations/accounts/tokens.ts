@@ -23,6 +23,7 @@ import { deleteToken, insertAccess, insertPair, type NewToken } from '../../stor
 import { findAccountByToken } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { attempted } from '../audit.ts';
+import type { Context } from '../context.ts';
 import { digest } from './digest.ts';
 
 const ALGORITHM = 'HS256';
@@ -43,6 +44,7 @@ export interface TokenDeps {
   credentialsEnded(userId: number): Promise<void>;
   nowMs: () => number;
   deploymentName: string;
+  shares: Context['shares'];
 }
 
 export interface Granted {

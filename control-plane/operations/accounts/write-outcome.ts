@@ -2,11 +2,12 @@
  * Common to the use cases on users, roles and quotas: input parsed after authorisation, and the errors of
  * refused writes.
  */
+
 import type { Account } from '../../core/accounts/account.ts';
+import type { WriteOutcome } from '../../core/accounts/account-input.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Made, UserKey } from '../../core/model/idempotency.ts';
 import { count, listText } from '../../core/model/text.ts';
-import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
 import { findReferences } from '../../store/accounts/references.ts';
 import type { Db } from '../../store/db/db.ts';
 import type { ReadKey } from '../context.ts';
@@ -29,7 +30,7 @@ export function idOf(written: WriteOutcome, kind: Kind, refused: string): number
     case 'taken':
       throw new OperationError(
         'conflict',
-        `There is already a ${kind} with that name${kind === 'user' ? ' or subject' : ''}.`,
+        `There is already a ${kind} with that name${kind === 'user' ? ' or subject, or a deleted user had that fs_uid' : ''}.`,
       );
     case 'refers-to-nothing':
       throw new OperationError('invalid', 'The role or the quota does not exist.');

@@ -43,7 +43,7 @@ export const createJoinToken = (
     writeJoinToken(context, actor, input, readKey),
   );
 
-type JoinTokenContext = Pick<Context, 'coordinator' | 'db' | 'nowMs'>;
+type JoinTokenContext = Pick<Context, 'coordinator' | 'db' | 'nowMs' | 'shares'>;
 
 async function writeJoinToken(
   context: JoinTokenContext,

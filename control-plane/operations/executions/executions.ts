@@ -109,14 +109,17 @@ async function checkSecrets(
 
 /** Explains the state of an execution; for an ended one, why it ended. */
 export async function explainExecution(context: Context, actor: Actor, id: number): Promise<Explanation> {
-  authorise(actor, { kind: 'list-executions' });
-  const explaining = context.coordinator.explain(id);
-  const described = findSecretUse(context.db, id);
-  const [found, explained, use] = await Promise.allSettled([
-    findState(context.db, id),
-    explaining,
-    described,
-  ]);
+  const account = authorise(actor, { kind: 'list-executions' });
+  const { user, role } = account;
+  const readers = role.canOperateOthers ? null : user.id;
+  // What these read may be long, and a user may request many at a time.
+  const [found, explained, use] = await context.shares.run(user.id, () =>
+    Promise.allSettled([
+      findState(context.db, id),
+      context.coordinator.explain(id, account),
+      findSecretUse(context.db, id, readers),
+    ]),
+  );
   if (found.status === 'rejected') throw found.reason;
   const state = found.value;
   authoriseOwned(actor, 'read-execution', state?.userId);

@@ -22,7 +22,7 @@ export interface CredentialsInput extends Pick<RegistryCredentials, 'registry' |
   isOfAll: boolean;
 }
 
-type Changing = Pick<Context, 'db' | 'nowMs' | 'seal' | 'coordinator'>;
+type Changing = Pick<Context, 'db' | 'nowMs' | 'seal' | 'coordinator' | 'shares'>;
 
 /**
  * Stores credentials of the actor, or of all users, in place of earlier ones for the same registry. Resolves

@@ -36,7 +36,7 @@ export interface SecretInput {
   isOfAll: boolean;
 }
 
-type SecretContext = Pick<Context, 'db' | 'nowMs' | 'seal'>;
+type SecretContext = Pick<Context, 'db' | 'nowMs' | 'seal' | 'shares'>;
 
 /**
  * Stores a value of the actor, or of all users, in place of an earlier one of the same name. Resolves to its

@@ -1,160 +1,210 @@
 /**
- * Changes of accounts: writes each in a transaction with the coordinator's epoch, then updates the
- * coordinator's state.
+ * Changes of accounts: what each one writes in the transaction of its turn, and what it then changes in the
+ * coordinator's state. Every statement is guarded: a change that the data refuse affects no row, and fails no
+ * other change of the transaction.
  */
 import { DEFAULT_QUOTA, DEFAULT_ROLE } from '../../core/accounts/account.ts';
-import type { AccountChange } from '../../core/accounts/account-input.ts';
-import type { AuditEntry } from '../../core/accounts/audit.ts';
-import type { UserKey } from '../../core/model/idempotency.ts';
+import type { AccountChange, RequestedChange, WriteOutcome } from '../../core/accounts/account-input.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
-import type { Db, Statement } from '../db/db.ts';
-import { type Epoch, fence } from '../db/epoch.ts';
-import { outcomeOfWrite, type WriteOutcome } from './account-writes.ts';
+import type { Row, Statement } from '../db/db.ts';
 import { insertAuditOfChange } from './audit.ts';
-import { insertKey } from './idempotency-keys.ts';
-import { joinTokenStatements } from './join-tokens.ts';
-import { findPersonalTokenId, personalTokenStatements } from './personal-tokens.ts';
-import { deleteQuota, findQuota, insertQuota, listQuotas, moveUsersOfQuota, updateQuota } from './quotas.ts';
-import { deletionOfRole, insertRole, listRoles, moveUsersOfRole } from './roles.ts';
+import { insertKeyOfChange } from './idempotency-keys.ts';
+import { expireJoinTokens, insertJoinToken } from './join-tokens.ts';
+import { expirePersonalTokens, insertPersonalToken } from './personal-tokens.ts';
+import { deleteQuota, insertQuota, moveUsersOfQuota, quotaOf, updateQuota } from './quotas.ts';
+import { deletionOfRole, insertRole, moveUsersOfRole } from './roles.ts';
 import { freeIdentity, insertIdentity, removeIdentity, replaceIdentity } from './sign-ons.ts';
-import { deleteSecretsOf, findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
-import { credentialsOf, findSecret, findSecretId, insertSecret, removalOfSecret } from './user-secrets.ts';
+import { deleteSecretsOf, hideUser, insertUser, refusalOfUser, updateUser, userOf } from './user-rows.ts';
+import { credentialsOf, insertSecret, LISTED, removalOfSecret, secretOf } from './user-secrets.ts';
 
-/** What is recorded beside a change: the key under which something is created, and the audit entry. */
-export interface Recorded {
-  key?: UserKey | undefined;
-  entry?: AuditEntry | undefined;
-  nowMs: number;
+/** What a change writes. */
+interface Parts {
+  before?: readonly Statement[];
+  /** The change itself. It returns its row, with an `id`; no row means that it was refused. */
+  main: Statement;
+  /** Run after the change and its record, and do nothing if the statement before did nothing. */
+  after?: readonly Statement[];
+  /** Why the change was refused: by a query of `taken` and `dangling`, or always for the same reason. */
+  refusal?: Statement | Refusal;
 }
 
-/**
- * Changes the database, with what is recorded, and then `cluster`. After a rejection, the content of the
- * database is unknown.
- */
-export async function changeAccounts(
-  { db, epoch, cluster }: { db: Db; epoch: Epoch; cluster: Cluster },
-  change: AccountChange,
-  { key, entry, nowMs }: Recorded,
-): Promise<WriteOutcome> {
-  const outcome = await outcomeOfWrite(async () => {
-    const statements = statementsOf(change);
-    const madeId = knownId(change);
-    const use = key ? [insertKey({ ...key, madeId, madeMs: nowMs })] : [];
-    const target = madeId === undefined ? 'inserted' : 'given';
-    const audit = entry ? [insertAuditOfChange(entry, nowMs, target)] : [];
-    const affected = await db.batch([fence(epoch), ...statements, ...use, ...audit, ...followUps(change)]);
-    // The change itself is the last of its statements.
-    return affected[statements.length] === 0 ? undefined : idOf(db, change);
-  });
-  if (outcome.done) await updateCluster(db, cluster, change, outcome.id);
-  return outcome;
+type Refusal = Extract<WriteOutcome, { done: false }>['why'];
+
+/** The statements of a change, and what their rows mean. */
+export interface AccountWrites {
+  statements: readonly Statement[];
+  /** `rows`: what each of the statements returned. */
+  outcomeOf(rows: readonly Row[][]): WriteOutcome;
+  /** Changes the state likewise, if the outcome is that the change was made. */
+  apply(cluster: Cluster, rows: readonly Row[][]): void;
 }
 
-function statementsOf(change: AccountChange): Statement[] {
+export function writesOf({ change, key, entry, timeMs }: RequestedChange): AccountWrites {
+  const { before = [], main, after = [], refusal } = partsOf(change);
+  const use = key ? [insertKeyOfChange({ ...key, madeId: madeIdOf(change), madeMs: timeMs })] : [];
+  const target = 'id' in change ? change.id : madeIdOf(change);
+  const audit = entry ? [insertAuditOfChange(entry, timeMs, target)] : [];
+  const query = typeof refusal === 'object' ? [refusal] : [];
+  const rowOf = (rows: readonly Row[][]) => rows[before.length]?.[0];
+  return {
+    statements: [...before, main, ...use, ...audit, ...after, ...query],
+    outcomeOf: (rows) => {
+      const row = rowOf(rows);
+      if (row) return { done: true, id: Number(row.id) };
+      return { done: false, why: typeof refusal === 'string' ? refusal : refusalOf(rows.at(-1)?.[0]) };
+    },
+    apply: (cluster, rows) => {
+      const row = rowOf(rows);
+      if (row) apply(cluster, change, row);
+    },
+  };
+}
+
+const refusalOf = (row: Row | undefined): Refusal => {
+  if (row?.taken === 1) return 'taken';
+  return row?.dangling === 1 ? 'refers-to-nothing' : 'refused';
+};
+
+function partsOf(change: AccountChange): Parts {
   switch (change.kind) {
     case 'create-user': {
-      const { identity } = change.user;
-      const user = insertUser(change.user);
-      return identity ? [freeIdentity(identity), user, insertIdentity(identity)] : [user];
+      const { identity, username } = change.user;
+      return {
+        before: identity ? [freeIdentity(identity)] : [],
+        main: returning(insertUser(change.user)),
+        after: identity ? [insertIdentity(username, identity)] : [],
+        refusal: refusalOfUser(undefined, change.user),
+      };
     }
     case 'update-user': {
-      const { identity } = change.changes;
-      const user = updateUser(change.id, change.changes);
-      return identity ? [freeIdentity(identity), user, replaceIdentity(change.id, identity)] : [user];
+      const { id, changes } = change;
+      const { identity } = changes;
+      return {
+        before: identity ? [freeIdentity(identity)] : [],
+        main: returning(updateUser(id, changes)),
+        after: identity ? [replaceIdentity(id, identity)] : identity === null ? removeIdentity(id) : [],
+        refusal: refusalOfUser(id, changes),
+      };
     }
     case 'delete-user':
-      return [deleteSecretsOf(change.id), hideUser(change.id)];
+      return { before: [deleteSecretsOf(change.id)], main: returning(hideUser(change.id), 'id') };
     case 'create-role':
-      return [insertRole(change.role)];
+      return { main: returning(insertRole(change.role), 'id'), refusal: 'taken' };
     case 'create-quota':
-      return [insertQuota(change.quota)];
+      return { main: returning(insertQuota(change.quota)), refusal: 'taken' };
     case 'update-quota':
-      return [updateQuota(change.id, change.changes)];
+      return {
+        main: returning(updateQuota(change.id, change.changes)),
+        refusal: {
+          sql: 'SELECT EXISTS (SELECT 1 FROM quotas WHERE name = ? AND id <> ?) AS taken',
+          args: [change.changes.name ?? null, change.id],
+        },
+      };
     case 'delete-quota':
-      return [...(change.moves ? [moveUsersOfQuota(change.id)] : []), deleteQuota(change.id)];
+      return {
+        before: change.moves ? [moveUsersOfQuota(change.id)] : [],
+        main: returning(
+          deleteQuota(change.id),
+          `id, (SELECT id FROM quotas WHERE name = '${DEFAULT_QUOTA}') AS fallback_id`,
+        ),
+      };
     case 'delete-role':
-      return [moveUsersOfRole(change.id), deletionOfRole(change.id)];
+      return {
+        before: [moveUsersOfRole(change.id)],
+        main: returning(
+          deletionOfRole(change.id),
+          `id, (SELECT id FROM roles WHERE name = '${DEFAULT_ROLE}') AS fallback_id`,
+        ),
+      };
     case 'create-join-token':
-      return joinTokenStatements(change.token, change.nowMs);
-    case 'create-personal-token':
-      return personalTokenStatements(change.token, change.maxPerUser);
+      return {
+        before: [expireJoinTokens(change.nowMs)],
+        main: returning(insertJoinToken(change.token), 'expires_ms AS id'),
+        refusal: 'taken',
+      };
+    case 'create-personal-token': {
+      const { userId, name, madeMs } = change.token;
+      return {
+        before: [expirePersonalTokens(userId, madeMs)],
+        main: returning(insertPersonalToken(change.token, change.maxPerUser), 'id'),
+        refusal: {
+          sql: 'SELECT EXISTS (SELECT 1 FROM personal_tokens WHERE user_id = ? AND name = ?) AS taken',
+          args: [userId, name],
+        },
+      };
+    }
     case 'set-credentials':
-      return [insertSecret(change.credentials, change.terms)];
+      return { main: returning(insertSecret(change.credentials, change.terms), LISTED) };
     case 'remove-credentials':
-      return [removalOfSecret(change.id)];
+      return { main: returning(removalOfSecret(change.id), 'id') };
   }
 }
 
-/** What runs after a change and its audit entry, and does nothing if there was none. */
-const followUps = (change: AccountChange): Statement[] =>
-  change.kind === 'update-user' && change.changes.identity === null ? removeIdentity(change.id) : [];
+const returning = ({ sql, args }: Statement, columns = '*'): Statement => ({
+  sql: `${sql} RETURNING ${columns}`,
+  args,
+});
 
-/** Undefined if the database assigns the id. */
-function knownId(change: AccountChange): number | undefined {
-  if ('id' in change) return change.id;
-  return change.kind === 'create-join-token' ? change.token.expiresMs : undefined;
-}
-
-/** Looks up a created row by its unique name. */
-async function idOf(db: Db, change: AccountChange): Promise<number | undefined> {
+/** The id of what the statements before have made: a value, or a query. */
+function madeIdOf(change: AccountChange): number | Statement {
   switch (change.kind) {
     case 'create-user':
-      return (await listUsers(db, { username: change.user.username }))[0]?.id;
+      return { sql: 'SELECT id FROM users WHERE username = ?', args: [change.user.username] };
     case 'create-role':
-      return (await listRoles(db, { name: change.role.name }))[0]?.id;
+      return { sql: 'SELECT id FROM roles WHERE name = ?', args: [change.role.name] };
     case 'create-quota':
-      return (await listQuotas(db, { name: change.quota.name }))[0]?.id;
+      return { sql: 'SELECT id FROM quotas WHERE name = ?', args: [change.quota.name] };
     case 'create-personal-token':
-      return findPersonalTokenId(db, change.token.hash);
-    case 'set-credentials':
-      return findSecretId(db, change.credentials);
+      return { sql: 'SELECT id FROM personal_tokens WHERE hash = ?', args: [change.token.hash] };
+    case 'create-join-token':
+      return change.token.expiresMs;
+    case 'set-credentials': {
+      const { kind, userId, name } = change.credentials;
+      return {
+        sql: 'SELECT id FROM user_secrets WHERE ifnull(user_id, 0) = ? AND kind = ? AND name = ?',
+        args: [userId ?? 0, kind, name],
+      };
+    }
     default:
-      return knownId(change);
+      return change.id;
   }
 }
 
-async function updateCluster(db: Db, cluster: Cluster, change: AccountChange, id: number): Promise<void> {
+function apply(cluster: Cluster, change: AccountChange, row: Row): void {
   switch (change.kind) {
     case 'create-user':
-    case 'update-user': {
-      const user = await findUser(db, id);
-      if (user) cluster.setUser(user);
+    case 'update-user':
+      cluster.setUser(userOf(row));
       return;
-    }
     case 'delete-user': {
-      const user = cluster.users.get(id);
+      const user = cluster.users.get(change.id);
       if (user) cluster.setUser({ ...user, enabled: false });
-      cluster.credentials.removeAllOf(id);
+      cluster.credentials.removeAllOf(change.id);
       return;
     }
     case 'create-quota':
-    case 'update-quota': {
-      const quota = await findQuota(db, id);
-      if (quota) cluster.setQuota(quota);
+    case 'update-quota':
+      cluster.setQuota(quotaOf(row));
       return;
-    }
     case 'delete-quota': {
-      const [fallback] = await listQuotas(db, { name: DEFAULT_QUOTA });
+      const quotaId = Number(row.fallback_id);
       for (const user of [...cluster.users.values()])
-        if (user.quotaId === id && fallback) cluster.setUser({ ...user, quotaId: fallback.id });
-      cluster.quotas.delete(id);
+        if (user.quotaId === change.id) cluster.setUser({ ...user, quotaId });
+      cluster.quotas.delete(change.id);
       return;
     }
-    case 'set-credentials': {
-      const secret = await findSecret(db, 'registry', id);
-      if (secret) cluster.credentials.set(credentialsOf(secret));
+    case 'delete-role': {
+      const roleId = Number(row.fallback_id);
+      for (const user of [...cluster.users.values()])
+        if (user.roleId === change.id)
+          cluster.setUser({ ...user, roleId, credentialVersion: user.credentialVersion + 1 });
       return;
     }
+    case 'set-credentials':
+      cluster.credentials.set(credentialsOf(secretOf(row)));
+      return;
     case 'remove-credentials':
       cluster.credentials.remove(change.place);
       return;
-    case 'delete-role': {
-      const [fallback] = await listRoles(db, { name: DEFAULT_ROLE });
-      for (const user of [...cluster.users.values()]) {
-        if (user.roleId !== id || !fallback) continue;
-        const credentialVersion = user.credentialVersion + 1;
-        cluster.setUser({ ...user, roleId: fallback.id, credentialVersion });
-      }
-    }
   }
 }

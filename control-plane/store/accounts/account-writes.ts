@@ -2,15 +2,10 @@
  * Common parts of the rows of users, roles and quotas: reads in pages, optional values, and outcomes of
  * writes.
  */
+import type { WriteOutcome } from '../../core/accounts/account-input.ts';
 import { type Argument, DatabaseError, type Db, type Row, type Statement, type Value } from '../db/db.ts';
 
 const PAGE_ROWS = 1_000;
-
-/** Outcome of a write that the data may refuse. */
-export type WriteOutcome =
-  /** `isRepeat`: an earlier request with the same idempotency key has made it. */
-  | { done: true; id: number; isRepeat?: true }
-  | { done: false; why: 'taken' | 'refers-to-nothing' | 'refused' };
 
 /**
  * All rows of a query, ascending by id, read in pages: a libSQL server refuses a response above 10 MB. `sql`

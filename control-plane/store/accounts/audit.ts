@@ -55,22 +55,20 @@ export const insertAudits = (entries: readonly TimedEntry[]): Statement => ({
 });
 
 /**
- * The row of the change that the statement before makes; none if that has changed nothing. `inserted`: the
- * target is the row that was inserted last.
+ * The row of the change that the statement before makes; none if that has changed nothing. `target`: the id
+ * of what was changed, or a query for it.
  */
-export const insertAuditOfChange = (
+export function insertAuditOfChange(
   entry: AuditEntry,
   timeMs: number,
-  target: 'inserted' | 'given' = 'given',
-): Statement => ({
-  sql: `INSERT INTO audit (${COLUMNS}, address, target_id)
-    SELECT ${VALUES}, ?, ${target === 'inserted' ? 'last_insert_rowid()' : '?'} WHERE changes() > 0`,
-  args: [
-    ...valuesOf(entry, timeMs, 'done'),
-    entry.address,
-    ...(target === 'inserted' ? [] : [entry.targetId ?? null]),
-  ],
-});
+  target: number | Statement | null = entry.targetId ?? null,
+): Statement {
+  const { sql, args } = target !== null && typeof target === 'object' ? target : { sql: '?', args: [target] };
+  return {
+    sql: `INSERT INTO audit (${COLUMNS}, address, target_id) SELECT ${VALUES}, ?, (${sql}) WHERE changes() > 0`,
+    args: [...valuesOf(entry, timeMs, 'done'), entry.address, ...args],
+  };
+}
 
 /** Records a refusal. Further ones of its kind within the minute are counted in the same row. */
 export async function countRefusal(

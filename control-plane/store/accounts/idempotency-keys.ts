@@ -2,7 +2,8 @@
 import { forgottenMs, type KeptKeys, type UsedKey } from '../../core/model/idempotency.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 
-type NewKey = Omit<UsedKey, 'madeId'> & { madeId: number | undefined };
+/** A key with the id of what was made: a value, or a query for it. */
+type NewKey = Omit<UsedKey, 'madeId'> & { madeId: number | Statement };
 
 /** The row may be older than keys are kept. */
 export async function findKey(db: Db, userId: number, key: string): Promise<UsedKey | undefined> {
@@ -28,17 +29,22 @@ export async function countKeys(db: Db, userId: number, nowMs: number): Promise<
   return { count: Number(row?.keys), oldestMs: row?.oldest_ms == null ? null : Number(row.oldest_ms) };
 }
 
-/**
- * Replaces a row that is older than keys are kept, and no other. Without `madeId`, the id is that of the row
- * that the statement before has inserted; if that has inserted none, nor does this.
- */
-export const insertKey = ({ userId, key, digest, madeId, madeMs }: NewKey): Statement => ({
-  sql: `INSERT INTO idempotency_keys (user_id, key, digest, made_id, made_ms)
-    SELECT ?, ?, ?, COALESCE(?, last_insert_rowid()), ? WHERE ? OR changes() > 0
-    ON CONFLICT (user_id, key) DO UPDATE SET digest = excluded.digest, made_id = excluded.made_id,
-      made_ms = excluded.made_ms WHERE made_ms <= ?`,
-  args: [userId, key, digest, madeId ?? null, madeMs, Number(madeId !== undefined), forgottenMs(madeMs)],
-});
+/** Replaces a row that is older than keys are kept, and no other. */
+export const insertKey = (key: UsedKey): Statement => insertion(key, 'true');
+
+/** The same, right after the change that has made something; writes nothing if that has changed nothing. */
+export const insertKeyOfChange = (key: NewKey): Statement => insertion(key, 'changes() > 0');
+
+function insertion({ userId, key, digest, madeId, madeMs }: NewKey, condition: string): Statement {
+  const { sql, args } = typeof madeId === 'number' ? { sql: '?', args: [madeId] } : madeId;
+  return {
+    sql: `INSERT INTO idempotency_keys (user_id, key, digest, made_id, made_ms)
+      SELECT ?, ?, ?, (${sql}), ? WHERE ${condition}
+      ON CONFLICT (user_id, key) DO UPDATE SET digest = excluded.digest, made_id = excluded.made_id,
+        made_ms = excluded.made_ms WHERE made_ms <= ?`,
+    args: [userId, key, digest, ...args, madeMs, forgottenMs(madeMs)],
+  };
+}
 
 const usedKeyOf = (row: Row): UsedKey => ({
   userId: Number(row.user_id),

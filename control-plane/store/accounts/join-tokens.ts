@@ -4,13 +4,20 @@ import type { JoinToken, RegistrationRecords } from '../../core/hosts/registrati
 import type { Host } from '../../core/model/host.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 
+export const expireJoinTokens = (nowMs: number): Statement => ({
+  sql: 'DELETE FROM join_tokens WHERE expires_ms <= ?',
+  args: [nowMs],
+});
+
+export const insertJoinToken = (token: StoredJoinToken): Statement => ({
+  sql: 'INSERT INTO join_tokens (hash, name, labels, expires_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+  args: [token.hash, token.name, JSON.stringify(token.labels), token.expiresMs],
+});
+
 /** Deletes expired tokens, and inserts the new one. */
 export const joinTokenStatements = (token: StoredJoinToken, nowMs: number): Statement[] => [
-  { sql: 'DELETE FROM join_tokens WHERE expires_ms <= ?', args: [nowMs] },
-  {
-    sql: 'INSERT INTO join_tokens (hash, name, labels, expires_ms) VALUES (?, ?, ?, ?)',
-    args: [token.hash, token.name, JSON.stringify(token.labels), token.expiresMs],
-  },
+  expireJoinTokens(nowMs),
+  insertJoinToken(token),
 ];
 
 /** The records that decide about a registration: the token, used or not, and the host that holds the key. */
@@ -19,9 +26,9 @@ export async function findRegistrationRecords(
   tokenHash: string,
   publicKey: string,
 ): Promise<RegistrationRecords> {
-  const token = await findJoinToken(db, tokenHash);
-  const [holder] = await db.query('SELECT id, removed_ms FROM hosts WHERE public_key = ? LIMIT 1', [
-    publicKey,
+  const [token, [holder]] = await Promise.all([
+    findJoinToken(db, tokenHash),
+    db.query('SELECT id, removed_ms FROM hosts WHERE public_key = ? LIMIT 1', [publicKey]),
   ]);
   return {
     token,

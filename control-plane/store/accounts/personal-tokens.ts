@@ -2,27 +2,21 @@
 import type { PersonalToken, StoredPersonalToken } from '../../core/accounts/personal-token.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 
-/** Deletes the user's expired tokens. Inserts nothing beyond the limit, or if the user has changed. */
-export const personalTokenStatements = (token: StoredPersonalToken, maxPerUser: number): Statement[] => [
-  {
-    sql: 'DELETE FROM personal_tokens WHERE user_id = ? AND expires_ms <= ?',
-    args: [token.userId, token.madeMs],
-  },
-  {
-    sql: `INSERT INTO personal_tokens (user_id, name, hash, scopes, made_ms, expires_ms)
-      SELECT id, ?, ?, ?, ?, ? FROM users WHERE id = ? AND credential_version = ? AND enabled = 1 AND deleted = 0
-        AND (SELECT count(*) FROM personal_tokens WHERE user_id = users.id) < ?`,
-    args: [
-      ...[token.name, token.hash, JSON.stringify(token.scopes), token.madeMs, token.expiresMs],
-      ...[token.userId, token.credentialVersion, maxPerUser],
-    ],
-  },
-];
+export const expirePersonalTokens = (userId: number, nowMs: number): Statement => ({
+  sql: 'DELETE FROM personal_tokens WHERE user_id = ? AND expires_ms <= ?',
+  args: [userId, nowMs],
+});
 
-export async function findPersonalTokenId(db: Db, hash: string): Promise<number | undefined> {
-  const [row] = await db.query('SELECT id FROM personal_tokens WHERE hash = ? LIMIT 1', [hash]);
-  return row && Number(row.id);
-}
+/** Inserts nothing beyond the limit, if the name is taken, or if the user has changed. */
+export const insertPersonalToken = (token: StoredPersonalToken, maxPerUser: number): Statement => ({
+  sql: `INSERT INTO personal_tokens (user_id, name, hash, scopes, made_ms, expires_ms)
+    SELECT id, ?, ?, ?, ?, ? FROM users WHERE id = ? AND credential_version = ? AND enabled = 1 AND deleted = 0
+      AND (SELECT count(*) FROM personal_tokens WHERE user_id = users.id) < ? ON CONFLICT DO NOTHING`,
+  args: [
+    ...[token.name, token.hash, JSON.stringify(token.scopes), token.madeMs, token.expiresMs],
+    ...[token.userId, token.credentialVersion, maxPerUser],
+  ],
+});
 
 /** In the order of their creation. BERTH_MAX_PERSONAL_TOKENS_PER_USER bounds them. */
 export async function listPersonalTokens(db: Db, userId: number): Promise<PersonalToken[]> {

@@ -14,17 +14,20 @@ export async function listQuotas(db: Db, { name }: NameFilter): Promise<Quota[]>
   return (await allRows(db, sql, [given(name)])).map(quotaOf);
 }
 
+/** Inserts nothing if the name is taken. */
 export const insertQuota = (quota: NewQuota): Statement => ({
-  sql: 'INSERT INTO quotas (name, concurrent_executions, memory, cores, time_limit_s, max_time_limit_s) VALUES (?, ?, ?, ?, ?, ?)',
+  sql: `INSERT INTO quotas (name, concurrent_executions, memory, cores, time_limit_s, max_time_limit_s)
+    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   args: values({ ...quota, timeLimitS: quota.timeLimitS ?? 0, maxTimeLimitS: quota.maxTimeLimitS ?? 0 }),
 });
 
-/** Changes the given fields. Affects no row if there is no such quota. */
+/** Changes the given fields. Affects no row if there is no such quota, or if another one has the name. */
 export const updateQuota = (id: number, changes: QuotaChanges): Statement => ({
   sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
     memory = COALESCE(?, memory), cores = COALESCE(?, cores), time_limit_s = COALESCE(?, time_limit_s),
-    max_time_limit_s = COALESCE(?, max_time_limit_s) WHERE id = ?`,
-  args: [...values(changes), id],
+    max_time_limit_s = COALESCE(?, max_time_limit_s) WHERE id = ?
+      AND NOT EXISTS (SELECT 1 FROM quotas other WHERE other.name = ? AND other.id <> quotas.id)`,
+  args: [...values(changes), id, given(changes.name)],
 });
 
 /** A cap of 0 is none. */
@@ -54,7 +57,7 @@ const values = (quota: QuotaChanges) => [
   given(quota.maxTimeLimitS),
 ];
 
-const quotaOf = (row: Row): Quota => ({
+export const quotaOf = (row: Row): Quota => ({
   id: Number(row.id),
   name: String(row.name),
   concurrentExecutions: Number(row.concurrent_executions),

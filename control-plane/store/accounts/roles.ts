@@ -1,8 +1,8 @@
 /** Rows of roles. */
 import { ADMIN_ROLE, DEFAULT_ROLE, type Role } from '../../core/accounts/account.ts';
-import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
+import type { NameFilter, NewRole, RoleChanges, WriteOutcome } from '../../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
-import { allRows, given, type WriteOutcome, writeOne } from './account-writes.ts';
+import { allRows, given, writeOne } from './account-writes.ts';
 
 export async function findRole(db: Db, id: number): Promise<Role | undefined> {
   const [row] = await db.query('SELECT * FROM roles WHERE id = ? LIMIT 1', [id]);
@@ -14,10 +14,11 @@ export async function listRoles(db: Db, { name }: NameFilter): Promise<Role[]> {
   return (await allRows(db, sql, [given(name)])).map(roleOf);
 }
 
+/** Inserts nothing if the name is taken. */
 export const insertRole = (role: NewRole): Statement => ({
   sql: `INSERT INTO roles (name, can_change_config, can_delete_executions, can_see_status,
     can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api, can_exec)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   args: values(role),
 });
 

@@ -23,10 +23,11 @@ export const freeIdentity = ({ issuer, subject }: Identity): Statement => ({
   args: [issuer, subject],
 });
 
-/** Runs right after the insertion of the user. The id of the inserted row stays that of the user. */
-export const insertIdentity = ({ issuer, subject }: Identity): Statement => ({
-  sql: 'INSERT INTO sign_ons (user_id, issuer, subject) VALUES (last_insert_rowid(), ?, ?)',
-  args: [issuer, subject],
+/** Runs after the insertion of the user, and does nothing without it. */
+export const insertIdentity = (username: string, { issuer, subject }: Identity): Statement => ({
+  sql: `INSERT INTO sign_ons (user_id, issuer, subject) SELECT id, ?, ? FROM users
+    WHERE username = ? AND changes() > 0`,
+  args: [issuer, subject, username],
 });
 
 /** Runs right after the change of the user, and changes nothing if that did not. */

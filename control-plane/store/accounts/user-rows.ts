@@ -1,7 +1,7 @@
 /** Rows of users, for administration and for users themselves. Deleted users are not visible here. */
 import { ADMIN_ROLE, INTERNAL_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { StoredNewUser, StoredUserChanges, UserFilter } from '../../core/accounts/account-input.ts';
-import type { Db, Row, Statement } from '../db/db.ts';
+import type { Db, Row, Statement, Value } from '../db/db.ts';
 import { allRows, given } from './account-writes.ts';
 
 /** True for an administrator who can log in. `table` must be a constant. */
@@ -49,9 +49,43 @@ export async function loadUsers(db: Db): Promise<User[]> {
   return (await allRows(db, 'SELECT * FROM users WHERE id > ? ORDER BY id LIMIT ?', [])).map(userOf);
 }
 
+/** True if another user than the first parameter has the name of the second. */
+const IS_NAME_TAKEN = 'EXISTS (SELECT 1 FROM users other WHERE other.id IS NOT ? AND other.username = ?)';
+/** The same of issuer and subject. */
+const IS_IDENTITY_TAKEN =
+  'EXISTS (SELECT 1 FROM sign_ons other WHERE other.user_id IS NOT ? AND other.issuer = ? AND other.subject = ?)';
+/** True if the number of the first parameter was that of another user, who was deleted. */
+const IS_NUMBER_TAKEN = `EXISTS (SELECT 1 FROM fs_uids other WHERE other.fs_uid = ? AND other.user_id IS NOT ?
+  AND NOT EXISTS (SELECT 1 FROM users owner WHERE owner.id = other.user_id AND owner.deleted = 0))`;
+const IS_TAKEN = `(${IS_NAME_TAKEN} OR ${IS_IDENTITY_TAKEN} OR ${IS_NUMBER_TAKEN})`;
+/** True if the role or the quota is given, and does not exist. */
+const IS_DANGLING = `((? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM roles WHERE id = ?))
+  OR (? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM quotas WHERE id = ?)))`;
+
+const takenArgs = (id: number | undefined, { username, identity, fsUid }: StoredUserChanges): Value[] => [
+  ...[given(id), given(username), given(id), given(identity?.issuer), given(identity?.subject)],
+  ...[given(fsUid), given(id)],
+];
+const danglingArgs = ({ roleId, quotaId }: StoredUserChanges): Value[] => [
+  ...[given(roleId), given(roleId), given(quotaId), given(quotaId)],
+];
+
+/** Why a change of the user, or the creation of one without `id`, is refused. */
+export const refusalOfUser = (id: number | undefined, changes: StoredUserChanges): Statement => ({
+  sql: `SELECT ${IS_TAKEN} AS taken, ${IS_DANGLING} AS dangling`,
+  args: [...takenArgs(id, changes), ...danglingArgs(changes)],
+});
+
+/**
+ * Inserts nothing if name, identity or number are taken, or if the role or the quota does not exist. The
+ * workspace has the name of the user, unless that was the workspace of another user.
+ */
 export const insertUser = (user: StoredNewUser): Statement => ({
-  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
-    VALUES (?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, max(fs_uid) + 1) FROM users)), ?, ?, ?)`,
+  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash,
+      workspace)
+    SELECT ?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, ifnull(max(fs_uid), 0) + 1) FROM fs_uids)), ?, ?, ?,
+      ? || iif(EXISTS (SELECT 1 FROM workspaces WHERE name = ?), '.' || lower(hex(randomblob(4))), '')
+    WHERE NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
   args: [
     user.username,
     user.email,
@@ -62,12 +96,15 @@ export const insertUser = (user: StoredNewUser): Statement => ({
     user.priority,
     given(user.enabled),
     given(user.passwordHash),
+    ...[user.username, user.username],
+    ...takenArgs(undefined, user),
+    ...danglingArgs(user),
   ],
 });
 
 /**
- * Changes the given fields. Affects no row if there is no such user, or if the last administrator would lose
- * that status.
+ * Changes the given fields. Affects no row if there is no such user, if the last administrator would lose
+ * that status, or where `refusalOfUser` has a reason.
  */
 export function updateUser(id: number, changes: StoredUserChanges): Statement {
   const { username, email, roleId, quotaId, authSource, fsUid, priority, enabled, passwordHash, identity } =
@@ -82,12 +119,14 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
       credential_version = credential_version + (? IS NOT NULL OR role_id <> COALESCE(?, role_id)
         OR enabled <> COALESCE(?, enabled) OR auth_source <> COALESCE(?, auth_source))
       WHERE id = ? AND deleted = 0 AND (${IS_SPARE}
-        OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))`,
+        OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))
+        AND NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
     args: [
       ...[given(username), given(email), given(roleId), given(quotaId), given(authSource)],
       ...[given(fsUid), given(priority), given(enabled), Number(Boolean(identity)), given(passwordHash)],
       ...[given(passwordHash ?? (identity === undefined ? undefined : 1)), ...access],
       ...[id, ...access],
+      ...[...takenArgs(id, changes), ...danglingArgs(changes)],
     ],
   };
 }
@@ -147,4 +186,5 @@ export const userOf = (row: Row): User => ({
   priority: Number(row.priority),
   enabled: row.enabled === 1,
   credentialVersion: Number(row.credential_version),
+  ...(typeof row.workspace === 'string' && row.workspace !== row.username && { workspace: row.workspace }),
 });

@@ -54,7 +54,7 @@ export function insertSecret(
   return { sql, args };
 }
 
-const LISTED = 'id, kind, user_id, name, key_id, bytes, set_ms';
+export const LISTED = 'id, kind, user_id, name, key_id, bytes, set_ms';
 
 /** Reads an index only: a value may have 350,000 characters (H632). */
 export const LIST = `SELECT ${LISTED}, 0 AS common FROM user_secrets WHERE user_id = ? AND kind = ?
@@ -201,7 +201,7 @@ const placeOf = (row: Row): SecretPlace => ({
   userId: row.user_id === null ? null : Number(row.user_id),
 });
 
-const secretOf = (row: Row): Secret => ({
+export const secretOf = (row: Row): Secret => ({
   ...placeOf(row),
   id: Number(row.id),
   bytes: Number(row.bytes),

@@ -133,6 +133,9 @@ export async function findAccountByCredential(
   return row && accountOf(row);
 }
 
+/** What sessions of the command line have in place of an address. */
+export const BY_PROGRAM = 'program';
+
 export interface NewSession {
   tokenHash: string;
   userId: number;
@@ -140,7 +143,10 @@ export interface NewSession {
   expiresMs: number;
   /** From then on it admits to executions only; null: never. */
   fullUntilMs: number | null;
-  /** Digest of the address for a session by Basic credentials; null for a login by the form. */
+  /**
+   * Digest of the address for a session by Basic credentials; BY_PROGRAM for a login by the command line; null
+   * for a login by the form.
+   */
   openedFrom: string | null;
   /** When the user signed on for it; undefined for a session by a password or by another session. */
   signedOnMs?: number | undefined;
@@ -149,7 +155,7 @@ export interface NewSession {
 /**
  * Inserts a session in place of earlier ones by Basic credentials from the same address, except for those
  * that were opened or extended within the last `keptMs`. Then deletes all but `maxPerUser` sessions of the
- * user: those by Basic first, of equals the oldest. `audit` runs right after the insertion. Resolves to
+ * user: those by Basic first, then those of programs, of equals the oldest. `audit` runs right after the insertion. Resolves to
  * whether a session of the user has ended.
  */
 export async function insertSession(
@@ -164,7 +170,7 @@ export async function insertSession(
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
     {
       sql: 'DELETE FROM sessions WHERE user_id = ? AND opened_from = ? AND expires_ms <= ?',
-      args: [userId, openedFrom, expiresMs - keptMs],
+      args: [userId, openedFrom === BY_PROGRAM ? null : openedFrom, expiresMs - keptMs],
     },
     {
       // Inserts nothing if the user was removed meanwhile.
@@ -175,7 +181,8 @@ export async function insertSession(
     ...audit,
     {
       sql: `DELETE FROM sessions WHERE user_id = ? AND token_hash NOT IN (SELECT token_hash FROM sessions
-        WHERE user_id = ? ORDER BY opened_from IS NOT NULL, expires_ms DESC LIMIT ?)`,
+        WHERE user_id = ?
+        ORDER BY opened_from IS NOT NULL, opened_from <> '${BY_PROGRAM}', expires_ms DESC LIMIT ?)`,
       args: [userId, userId, maxPerUser],
     },
   ]);

@@ -5,6 +5,7 @@ import type { Host } from '../../core/model/host.ts';
 import type { SchedulerConfig } from '../../core/model/scheduler-config.ts';
 import type { Changes } from '../../core/state/changes.ts';
 import { Cluster } from '../../core/state/cluster.ts';
+import { writesOf } from '../accounts/account-changes.ts';
 import { insertAudits } from '../accounts/audit.ts';
 import { insertKey } from '../accounts/idempotency-keys.ts';
 import { useJoinToken } from '../accounts/join-tokens.ts';
@@ -73,8 +74,15 @@ async function readState(db: Db, epoch: Epoch, scheduling: SchedulerConfig): Pro
   return { epoch, cluster, idKey, reviewRecord };
 }
 
-/** Writes all changes in one transaction. Rejects if a later coordinator has taken over. */
-export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {
+/** Brings the changes of accounts that were committed into the state. */
+type SettleAccounts = (cluster: Cluster) => void;
+
+/**
+ * Writes all changes in one transaction. Rejects if a later coordinator has taken over. Resolves to what
+ * brings changes of accounts into the state, if there is anything to write.
+ */
+export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<SettleAccounts | undefined> {
+  const accounts = changes.accounts.map((requested) => ({ requested, writes: writesOf(requested) }));
   const statements = [
     ...hostsToWrite(changes),
     ...Array.from(changes.usedTokens, useJoinToken),
@@ -89,9 +97,21 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
     ...Array.from(changes.unknown, writeUnknown),
     ...sequencesToRaise(changes),
     ...(changes.unprovenIds === null ? [] : [writeUnprovenIds(changes.unprovenIds)]),
+    ...accounts.flatMap(({ writes }) => writes.statements),
   ];
-  if (statements.length === 0 && !changes.confirmsEpoch) return;
-  await db.batch([fence(epoch), ...statements]);
+  if (statements.length === 0 && !changes.confirmsEpoch) return undefined;
+  // The change of each account is guarded by its own statements.
+  const rows = await db.batchRows([fence(epoch), ...statements]);
+  return (cluster) => {
+    // The last rows are those of the accounts.
+    let at = rows.length - accounts.reduce((sum, { writes }) => sum + writes.statements.length, 0);
+    for (const { requested, writes } of accounts) {
+      const own = rows.slice(at, at + writes.statements.length);
+      at += own.length;
+      writes.apply(cluster, own);
+      requested.settled(writes.outcomeOf(own));
+    }
+  };
 }
 
 const updated = <T>(all: ReadonlySet<T>, fresh: { has(one: T): boolean }): T[] =>

@@ -25,6 +25,8 @@ export interface Db {
    * the statements (STORE-1).
    */
   batch(statements: readonly Statement[]): Promise<number[]>;
+  /** The same, and resolves to the rows that each statement returned (RETURNING, SELECT). */
+  batchRows(statements: readonly Statement[]): Promise<Row[][]>;
   /**
    * Runs reads in one request to a server, and resolves to the rows of each. If one of them fails, all fail.
    * Absent where a read alone costs no round trip.

@@ -21,7 +21,7 @@ import {
 import { columnsOf, StatementCache } from './statement-cache.ts';
 
 export interface EmbeddedOptions {
-  /** How long a call waits while another process writes. The wait blocks this process. */
+  /** How long a call waits while another process writes. This process goes on meanwhile. */
   busyTimeoutMs?: number;
   /** Number of cached prepared statements; must exceed the number of SQL texts in the store. */
   cachedStatements?: number;
@@ -37,11 +37,12 @@ export interface EmbeddedOptions {
  * created, readable by this user only. A database in memory is lost at `close`. Rejects with DatabaseError.
  */
 export async function openEmbedded(url: string, options: EmbeddedOptions = {}): Promise<Db> {
-  const { busyTimeoutMs = 5_000, cachedStatements = 256, isReadOnly = false } = options;
+  const { busyTimeoutMs = 15_000, cachedStatements = 256, isReadOnly = false } = options;
   const path = pathOf(url);
   const open = isReadOnly ? connectToRead : connect;
   try {
-    return new EmbeddedDb(await open(path, busyTimeoutMs), cachedStatements, isReadOnly);
+    const connection = await open(path, busyTimeoutMs);
+    return new EmbeddedDb(connection, cachedStatements, { busyTimeoutMs, isReadOnly });
   } catch (error) {
     throw new DatabaseError('unavailable', `can't open the database ${path}: ${messageOf(error)}`, {
       cause: error,
@@ -52,11 +53,17 @@ export async function openEmbedded(url: string, options: EmbeddedOptions = {}): 
 class EmbeddedDb implements Db {
   readonly #connection: Database.Database;
   readonly #prepared: StatementCache;
+  readonly #busyTimeoutMs: number;
   readonly #isReadOnly: boolean;
   #closed = false;
 
-  constructor(connection: Database.Database, cachedStatements: number, isReadOnly: boolean) {
+  constructor(
+    connection: Database.Database,
+    cachedStatements: number,
+    { busyTimeoutMs, isReadOnly }: { busyTimeoutMs: number; isReadOnly: boolean },
+  ) {
     this.#connection = connection;
+    this.#busyTimeoutMs = busyTimeoutMs;
     this.#isReadOnly = isReadOnly;
     this.#prepared = new StatementCache(connection, cachedStatements);
   }
@@ -75,13 +82,21 @@ class EmbeddedDb implements Db {
   }
 
   async batch(statements: readonly Statement[]): Promise<number[]> {
+    return this.#transaction(statements, (statement) => this.#execute(statement));
+  }
+
+  async batchRows(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#transaction(statements, (statement) => this.#rowsOf(statement));
+  }
+
+  #transaction<T>(statements: readonly Statement[], execute: (statement: Statement) => T): Promise<T[]> {
     return this.#guarded(() => {
       if (statements.length === 0) return [];
       this.#connection.exec('BEGIN IMMEDIATE');
       try {
-        const affected = statements.map((statement) => this.#execute(statement));
+        const results = statements.map(execute);
         this.#connection.exec('COMMIT');
-        return affected;
+        return results;
       } finally {
         // A statement or the commit failed. After some failures SQLite has already rolled back.
         if (this.#connection.inTransaction) this.#connection.exec('ROLLBACK');
@@ -125,6 +140,14 @@ class EmbeddedDb implements Db {
     }
   }
 
+  #rowsOf({ sql, args }: Statement): Row[] {
+    const { statement, columns } = this.#prepared.get(sql, args.length);
+    const values = args.map(bound);
+    if (columns.length > 0) return (statement.all(values) as Value[][]).map((row) => rowOf(columns, row));
+    statement.run(values);
+    return [];
+  }
+
   #execute({ sql, args }: Statement): number {
     const { statement, columns } = this.#prepared.get(sql, args.length);
     const values = args.map(bound);
@@ -141,13 +164,19 @@ class EmbeddedDb implements Db {
     return total;
   }
 
-  #guarded<T>(action: () => T): T {
-    if (this.#closed) throw closedError();
-    try {
-      return action();
-    } catch (error) {
-      if (error instanceof DatabaseError) throw error;
-      throw new DatabaseError(errorKind(codeOf(error)), messageOf(error), { cause: error });
+  /** An action that finds another process writing has changed nothing, and is tried again. */
+  async #guarded<T>(action: () => T): Promise<T> {
+    const untilMs = performance.now() + this.#busyTimeoutMs;
+    for (;;) {
+      if (this.#closed) throw closedError();
+      try {
+        return action();
+      } catch (error) {
+        if (error instanceof DatabaseError) throw error;
+        if (!codeOf(error).startsWith('SQLITE_BUSY') || performance.now() >= untilMs)
+          throw new DatabaseError(errorKind(codeOf(error)), messageOf(error), { cause: error });
+      }
+      await delay(RETRY_MS);
     }
   }
 }
@@ -179,7 +208,8 @@ function createFile(path: string): void {
 
 async function connect(path: string, busyTimeoutMs: number): Promise<Database.Database> {
   if (path !== MEMORY) createFile(path);
-  const connection = new Database(path, { timeout: busyTimeoutMs });
+  // The driver's own wait would block this process.
+  const connection = new Database(path, { timeout: 0 });
   try {
     await configure(connection, busyTimeoutMs);
     return connection;

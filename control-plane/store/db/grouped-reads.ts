@@ -74,6 +74,7 @@ interface Read extends Statement {
 export const groupReads = (db: Db, group: () => ReadGroup | undefined): Db => ({
   query: (sql, args = []) => (sql.endsWith('LIMIT 1') && group()?.query(sql, args)) || db.query(sql, args),
   batch: (statements) => db.batch(statements),
+  batchRows: (statements) => db.batchRows(statements),
   ...(db.readTogether && { readTogether: db.readTogether.bind(db) }),
   ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
   close: () => {

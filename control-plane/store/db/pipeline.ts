@@ -53,10 +53,10 @@ export const readAnswer = (answer: string, statements: readonly Statement[]): Ro
   return statements.map((_, at) => rowsOf(responseOf(results[at], 'execute') as StatementResult));
 };
 
-/** Request for one write transaction. */
-export function batchRequest(statements: readonly Statement[]): string {
+/** Request for one write transaction, with the rows that its statements return if `wantsRows`. */
+export function batchRequest(statements: readonly Statement[], wantsRows = false): string {
   const begun = { stmt: { sql: 'BEGIN IMMEDIATE' } };
-  const steps = [...statements.map((one) => wireStatement(one, false)), { sql: 'COMMIT' }].map(
+  const steps = [...statements.map((one) => wireStatement(one, wantsRows)), { sql: 'COMMIT' }].map(
     (stmt, at) => ({
       stmt,
       // Each step runs only after the one before it.
@@ -71,11 +71,18 @@ export function batchRequest(statements: readonly Statement[]): string {
 }
 
 /** Rows that each statement of a `batchRequest` affected. Throws DatabaseError if nothing was committed. */
-export function batchAnswer(answer: string, statements: readonly Statement[]): number[] {
+export const batchAnswer = (answer: string, statements: readonly Statement[]): number[] =>
+  stepsOf(answer, statements).map((step) => step?.affected_row_count ?? 0);
+
+/** The rows that each statement of a `batchRequest` returned. Throws likewise. */
+export const batchRowsAnswer = (answer: string, statements: readonly Statement[]): Row[][] =>
+  stepsOf(answer, statements).map((step) => (step ? rowsOf(step) : []));
+
+function stepsOf(answer: string, statements: readonly Statement[]): (StatementResult | null)[] {
   const result = responseOf(resultsOf(answer)[0], 'batch') as BatchResult;
   const error = result.step_errors.slice(0, statements.length + 2).find((one) => one !== null);
   if (error) throw errorOf(error);
-  return statements.map((_, at) => result.step_results[at + 1]?.affected_row_count ?? 0);
+  return statements.map((_, at) => result.step_results[at + 1] ?? null);
 }
 
 /** Whether the answer to a `batchRequest` reports that its transaction never began, since others wrote. */

@@ -3,7 +3,14 @@
  * anything from Node, or put the token into a message.
  */
 import { type Argument, closedError, DatabaseError, type Db, type Row, type Statement } from './db.ts';
-import { batchAnswer, batchRequest, isTooBusy, readAnswer, readRequest } from './pipeline.ts';
+import {
+  batchAnswer,
+  batchRequest,
+  batchRowsAnswer,
+  isTooBusy,
+  readAnswer,
+  readRequest,
+} from './pipeline.ts';
 
 export interface RemoteOptions {
   /** Limit for one call, from its request to the last byte of the response. */
@@ -57,6 +64,13 @@ class RemoteDb implements Db {
     return this.#guarded(async () => {
       if (statements.length === 0) return [];
       return batchAnswer(await this.#send(batchRequest(statements), isTooBusy), statements);
+    });
+  }
+
+  batchRows(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#guarded(async () => {
+      if (statements.length === 0) return [];
+      return batchRowsAnswer(await this.#send(batchRequest(statements, true), isTooBusy), statements);
     });
   }
 

@@ -41,9 +41,10 @@ export async function findAssignedService(
 export async function findSecretUse(
   db: Db,
   executionId: number,
+  ownerId: number | null,
 ): Promise<{ userId: number; description: string } | undefined> {
   const sql = `SELECT user_id, description FROM executions
-    WHERE id = ? AND (instr(description, '{secret#') > 0 OR instr(description, '"files"') > 0) LIMIT 1`;
-  const [row] = await db.query(sql, [executionId]);
+    WHERE id = ? AND user_id = ifnull(?, user_id) AND (instr(description, '{secret#') > 0 OR instr(description, '"files"') > 0) LIMIT 1`;
+  const [row] = await db.query(sql, [executionId, ownerId]);
   return row && { userId: Number(row.user_id), description: String(row.description) };
 }

@@ -47,10 +47,21 @@ export async function settle(db: Db): Promise<boolean> {
   }
 }
 
+/** Numbers in file systems that users may have got since the backup. */
+const SKIPPED_NUMBERS = 1_000;
+
 interface AssignedIds {
   epoch: number;
   execution: number;
   service: number;
+}
+
+/** What users had that no other user may get. */
+export interface GivenToUsers {
+  /** The highest number in file systems. */
+  fsUid: number;
+  /** Names of the workspaces of users. */
+  workspaces: string[];
 }
 
 /** The highest epoch and ids that a database has assigned. */
@@ -61,11 +72,25 @@ export async function assignedIds(db: Db): Promise<AssignedIds> {
   return { epoch: Number(coordinator?.epoch), execution: last('executions'), service: last('services') };
 }
 
+/** Reads also a database that does not record it yet. */
+export async function givenToUsers(db: Db): Promise<GivenToUsers> {
+  const isRecorded = (await db.query(`SELECT 1 FROM sqlite_master WHERE name = 'fs_uids'`)).length > 0;
+  const [numbers, names] = isRecorded
+    ? ['fs_uids', 'SELECT name FROM workspaces']
+    : ['users', 'SELECT username AS name FROM users WHERE deleted = 0'];
+  const [row] = await db.query(`SELECT ifnull(max(fs_uid), 0) AS last FROM ${numbers}`);
+  return { fsUid: Number(row?.last), workspaces: (await db.query(names)).map(({ name }) => String(name)) };
+}
+
 /**
  * Prepares a copy to replace `former`; undefined if that cannot be read. Ids that were assigned since the
  * backup are not assigned again. All sessions and tokens end.
  */
-export async function prepareRestored(db: Db, former: AssignedIds | undefined): Promise<void> {
+export async function prepareRestored(
+  db: Db,
+  former: AssignedIds | undefined,
+  formerUsers?: GivenToUsers,
+): Promise<void> {
   await migrate(db, migrations);
   const own = await assignedIds(db);
   const last = (of: 'execution' | 'service') => Math.max(own[of] + SKIPPED_IDS, former?.[of] ?? 0);
@@ -73,6 +98,15 @@ export async function prepareRestored(db: Db, former: AssignedIds | undefined): 
   await db.batch([
     { sql: 'UPDATE coordinator SET epoch = ?, writer = ?, holder = NULL', args: [epoch, epoch] },
     writeUnknown({ first: own.service + 1, last: last('service') }),
+    // Users who were created since the backup have files, too.
+    {
+      sql: 'INSERT OR IGNORE INTO fs_uids (fs_uid, user_id) VALUES (?, 0)',
+      args: [Math.max((await givenToUsers(db)).fsUid + SKIPPED_NUMBERS, formerUsers?.fsUid ?? 0)],
+    },
+    {
+      sql: 'INSERT OR IGNORE INTO workspaces (name, user_id) SELECT value, 0 FROM json_each(?)',
+      args: [JSON.stringify(formerUsers?.workspaces ?? [])],
+    },
     ...raiseIds({ execution: last('execution') + 1, service: last('service') + 1 }),
     { sql: 'DELETE FROM sessions', args: [] },
     { sql: 'DELETE FROM tokens', args: [] },

@@ -74,8 +74,8 @@ const ACCOUNTS = [
 ];
 
 const CREDENTIALS = [
-  // opened_from: digest of the address whose Basic credentials opened the session; null for logins by the
-  // form. signed_on_ms: null for sessions by a password. full_until_ms: until then a session admits
+  // opened_from: digest of the address whose Basic credentials opened the session, or `program` for logins by
+  // the command line; null for logins by the form. signed_on_ms: null for sessions by a password. full_until_ms: until then a session admits
   // everything, after it executions only; null: until it expires.
   `CREATE TABLE sessions (
     token_hash TEXT PRIMARY KEY,

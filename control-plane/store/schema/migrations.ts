@@ -2,4 +2,34 @@
 import { baseline } from './baseline.ts';
 import type { Migration } from './migrate.ts';
 
-export const migrations: readonly Migration[] = [baseline];
+/**
+ * Names of workspaces and numbers in file systems belong to the user who had them first, for ever: files stay
+ * when a user is deleted (H754). The names of users who were deleted before are in the audit log, and none of
+ * their numbers is above the count of all users so far.
+ */
+const workspaces: Migration = {
+  version: 30,
+  name: 'workspaces and numbers of former users',
+  statements: [
+    'ALTER TABLE users ADD COLUMN workspace TEXT',
+    'UPDATE users SET workspace = username WHERE deleted = 0',
+    'CREATE TABLE workspaces (name TEXT PRIMARY KEY, user_id INTEGER NOT NULL) WITHOUT ROWID',
+    'INSERT INTO workspaces (name, user_id) SELECT workspace, id FROM users WHERE deleted = 0',
+    `INSERT OR IGNORE INTO workspaces (name, user_id) SELECT target_name, coalesce(target_id, 0) FROM audit
+      WHERE action = 'delete-user' AND outcome = 'done' AND target_name IS NOT NULL`,
+    'CREATE TABLE fs_uids (fs_uid INTEGER PRIMARY KEY, user_id INTEGER NOT NULL)',
+    'INSERT OR IGNORE INTO fs_uids (fs_uid, user_id) SELECT fs_uid, id FROM users ORDER BY deleted, id',
+    `INSERT OR IGNORE INTO fs_uids (fs_uid, user_id) SELECT 999 + seq, 0 FROM sqlite_sequence
+      WHERE name = 'users' AND seq > 0`,
+    `CREATE TRIGGER users_inserted AFTER INSERT ON users BEGIN
+      UPDATE users SET workspace = NEW.username WHERE id = NEW.id AND workspace IS NULL;
+      INSERT OR IGNORE INTO workspaces (name, user_id) VALUES (coalesce(NEW.workspace, NEW.username), NEW.id);
+      INSERT OR IGNORE INTO fs_uids (fs_uid, user_id) VALUES (NEW.fs_uid, NEW.id);
+    END`,
+    `CREATE TRIGGER users_numbered AFTER UPDATE OF fs_uid ON users BEGIN
+      INSERT OR IGNORE INTO fs_uids (fs_uid, user_id) VALUES (NEW.fs_uid, NEW.id);
+    END`,
+  ],
+};
+
+export const migrations: readonly Migration[] = [baseline, workspaces];

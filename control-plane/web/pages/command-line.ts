@@ -1,8 +1,11 @@
 /** Login of the command line: a page that asks the user, and the exchange of the code that it gives. */
 import { Hono } from 'hono';
 import * as z from 'zod';
+import { OperationError } from '../../core/model/errors.ts';
 import { isHttps } from '../../http/cookies.ts';
+import { errorResponse } from '../../http/json/render.ts';
 import { checked, originOf, sessionCookie } from '../../http/request.ts';
+import { native } from '../../http/variants/native.ts';
 import { CommandLineLogins } from '../../operations/sign-on/command-line.ts';
 import { formOf } from '../components/form.ts';
 import { html } from '../components/html.ts';
@@ -19,6 +22,7 @@ const exchange = z.strictObject({
   code: z.string().max(4_096),
   verifier: z.string().min(43).max(128),
 });
+const password = z.strictObject({ username: z.string(), password: z.string() });
 
 /** The pages behind a login. */
 export function commandLinePages(deps: WebDeps): Hono<WebEnv> {
@@ -32,12 +36,27 @@ export function commandLinePages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-/** Exchanges a code for a session. Needs no login: the code and the verifier prove who it is. */
-export function redeemCode(deps: WebDeps): (c: WebContext) => Promise<Response> {
+/**
+ * Opens a session of its own for a password, or for a code of the page. Needs no login: either of them proves
+ * who it is.
+ */
+export function logInCommandLine(deps: WebDeps): (c: WebContext) => Promise<Response> {
+  const { authentication, addressOf } = deps;
   const logins = new CommandLineLogins(deps);
+  const open = async (c: WebContext): Promise<string> => {
+    const given = checked(z.union([exchange, password]), await deps.bodies.json(c), 'body');
+    const origin = originOf(c, addressOf);
+    return 'code' in given ? logins.redeem(given, origin) : authentication.logInProgram(given, origin);
+  };
   return async (c) => {
-    const given = checked(exchange, await deps.bodies.json(c), 'body');
-    const session = await logins.redeem(given, originOf(c, deps.addressOf));
+    let session: string;
+    try {
+      session = await open(c);
+    } catch (error) {
+      if (!(error instanceof OperationError)) throw error;
+      // For a program, and not as a page.
+      return errorResponse(error, native);
+    }
     return new Response(null, {
       status: 204,
       headers: { 'set-cookie': sessionCookie(session, isHttps(c)), 'cache-control': 'no-store' },

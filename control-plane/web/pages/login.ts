@@ -15,7 +15,7 @@ import { field } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
 import { safePath, sessionToken, withContext } from '../session.ts';
-import { redeemCode } from './command-line.ts';
+import { logInCommandLine } from './command-line.ts';
 import { logOutPage, signOnPages } from './sign-on.ts';
 
 export interface Attempt {
@@ -39,7 +39,7 @@ export function loginPages(deps: WebDeps): Hono<WebEnv> {
       : c.redirect(next, 303);
   });
   routes.post('/login', (c) => logIn(deps, c));
-  routes.post('/login/command-line', redeemCode(deps));
+  routes.post('/login/command-line', logInCommandLine(deps));
   routes.post('/logout', (c) => logOut(deps, c));
   if (signOns)
     routes.route(

@@ -73,6 +73,43 @@ onHosts(
       expect(sessions).toBeLessThanOrEqual(6);
     });
 
+    const byCommandLine = async () => {
+      const login = await anonymous.post('/login/command-line', { username: 'carol', password: PASSWORD });
+      expect(login.status).toBe(204);
+      return sessionOf(login);
+    };
+    const isOpen = async (cookie: string) =>
+      (await anonymous.with({ cookie }).get('execution')).status === 200;
+
+    test('H751: a login by the command line is a session of its own, which no other login and no Basic request ends', async () => {
+      await addUser(host(), 'carol', PASSWORD, 'user');
+      const carol = anonymous.with(basic('carol', PASSWORD));
+      const [one, other] = [await byCommandLine(), await byCommandLine()];
+      expect(one).not.toBe(other);
+      await restart(host());
+      for (let n = 0; n < 3; n++) expect((await carol.get('login')).status).toBe(200);
+      const form = await WebClient.logIn(host, 'carol', PASSWORD);
+      expect([await isOpen(one), await isOpen(other), await statusOf(form)]).toEqual([true, true, 200]);
+      expect((await anonymous.with({ cookie: one }).send('POST', '/logout')).status).toBe(303);
+      expect([await isOpen(one), await isOpen(other), await statusOf(form)]).toEqual([false, true, 200]);
+      expect((await carol.get('execution')).status).toBe(200);
+    });
+
+    test('H751: beyond the limit the oldest login by the command line ends, and none by the form', async () => {
+      const form = await WebClient.logIn(host, 'carol', PASSWORD);
+      const logins: string[] = [];
+      for (let n = 0; n < 4; n++) logins.push(await byCommandLine());
+      expect(await statusOf(form)).toBe(200);
+      expect(await isOpen(logins.at(-1) ?? '')).toBe(true);
+      expect(await isOpen(logins[0] ?? '')).toBe(false);
+    });
+
+    test('H751: a wrong password of the command line is refused and throttled like any other', async () => {
+      const wrong = await anonymous.post('/login/command-line', { username: 'nobody', password: 'wrong' });
+      expect(wrong.status).toBe(401);
+      expect(wrong.json()).toEqual({ message: 'Wrong user name or password.' });
+    });
+
     test('H327: the cookie of Basic credentials works beside logins by the form', async () => {
       await addUser(host(), 'bob', PASSWORD, 'user');
       const cookie = sessionOf(await anonymous.with(basic('bob', PASSWORD)).get('login'));

@@ -10,6 +10,7 @@ import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
+import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';
@@ -52,6 +53,7 @@ beforeEach(async () => {
       return sql.includes('octet_length(description)') ? duringList(rows) : rows;
     },
     batch: (statements) => db.batch(statements),
+    batchRows: (statements) => db.batchRows(statements),
     close: () => db.close(),
   };
   app = new Hono<Env>();
@@ -70,6 +72,7 @@ beforeEach(async () => {
         minPasswordLength: 10,
         bodies: bodyReader(),
         turns: new ReadTurns(Date.now),
+        shares: new UserShares(Date.now),
         seal: new Seal([]),
         nowMs: Date.now,
       },

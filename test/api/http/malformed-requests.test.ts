@@ -121,6 +121,8 @@ onHosts(eitherGroup, (host, { kind, variant }) => {
       ['a folded header', 400, head(`GET ${BASE}/info`, `${CLOSE}X-Long: a\r\n b\r\n`)],
       ['bare line feeds', 400, `GET ${BASE}/info HTTP/1.1\nHost: berth\n\n`],
       ['a request without a host', 400, head(`GET ${BASE}/info`, 'Connection: close\r\n')],
+      ['two hosts', 400, head(`GET ${BASE}/info`, `${CLOSE}Host: other\r\n`)],
+      ['the same host twice', 400, head(`GET ${BASE}/info`, `${CLOSE}HOST: berth\r\n`)],
       ['an invalid host', 400, head(`GET ${BASE}/info`, 'Host: [\r\nConnection: close\r\n')],
       ['a host with a path', 400, head(`GET ${BASE}/info`, 'Host: a/b?c\r\nConnection: close\r\n')],
       ['an unknown method', 400, head(`NONSENSE ${BASE}/info`)],

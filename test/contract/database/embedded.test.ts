@@ -87,6 +87,26 @@ test('a new file that another process is using is opened once that process is do
   expect(await (await opening).query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
+test('H755: while another process writes, a batch waits without holding up this process, and then succeeds', async () => {
+  const db = await open();
+  await db.batch([{ sql: 'CREATE TABLE t (a)', args: [] }]);
+  const other = holdLock('IMMEDIATE');
+  let isDone = false;
+  const writing = Promise.all([
+    db.batch([{ sql: 'INSERT INTO t VALUES (1)', args: [] }]),
+    db.query('INSERT INTO t VALUES (2) RETURNING a'),
+  ]).finally(() => {
+    isDone = true;
+  });
+  for (let turn = 0; turn < 100; turn++) {
+    await new Promise(setImmediate);
+    expect(await db.query('SELECT a FROM t')).toEqual([]);
+  }
+  expect(isDone).toBe(false);
+  other.exec('COMMIT');
+  expect(await writing).toEqual([[1], [{ a: 2 }]]);
+});
+
 test('a batch is "unavailable" while another process writes, and succeeds afterwards; queries continue', async () => {
   const db = await open({ busyTimeoutMs: 20 });
   const create = [{ sql: 'CREATE TABLE hosts (id INTEGER)', args: [] }];

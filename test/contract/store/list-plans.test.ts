@@ -59,6 +59,7 @@ describe.each(['file', 'sqld'] as const)('on %s', (kind) => {
         return [];
       },
       batch: (statements) => db.batch(statements),
+      batchRows: (statements) => db.batchRows(statements),
       close: () => db.close(),
     };
     await pagedIds(explaining, sql, args);

@@ -234,6 +234,10 @@ export class MeteredBerth {
         if (statements.length > 0) count();
         return db.batch(statements);
       },
+      batchRows: (statements: readonly Statement[]): Promise<Row[][]> => {
+        if (statements.length > 0) count();
+        return db.batchRows(statements);
+      },
       close: () => db.close(),
     };
   }

@@ -49,13 +49,21 @@ export class FaultyDb implements Db {
     return rows;
   }
 
-  async batch(statements: readonly Statement[]): Promise<number[]> {
+  batch(statements: readonly Statement[]): Promise<number[]> {
+    return this.#attempt(statements, () => this.#db.batch(statements));
+  }
+
+  batchRows(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#attempt(statements, () => this.#db.batchRows(statements));
+  }
+
+  async #attempt<T>(statements: readonly Statement[], run: () => Promise<T>): Promise<T> {
     this.batches.push(statements);
     await this.before();
     if (this.failing === 'refused' || this.failing === 'unreachable') throw unavailable();
-    const affected = await this.#db.batch(statements);
+    const result = await run();
     if (this.failing === 'committed') throw unavailable();
-    return affected;
+    return result;
   }
 
   close(): Promise<void> {

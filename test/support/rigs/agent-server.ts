@@ -9,6 +9,7 @@ import { Passwords } from '../../../control-plane/operations/passwords/passwords
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { SecretFetches } from '../../../control-plane/operations/secrets/secret-fetches.ts';
+import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { bodyReader } from './body-reader.ts';
@@ -26,6 +27,7 @@ export async function agentServer(
     deploymentName,
     minPasswordLength: 10,
     turns: new ReadTurns(Date.now),
+    shares: new UserShares(Date.now),
     seal: new Seal([]),
     variant: variants.B,
     bodies: bodyReader(),

@@ -23,6 +23,7 @@ import { QueueBoundsCheck } from './checks/queue-bounds.ts';
 import { ReportedStarts } from './checks/reported-starts.ts';
 import { RestartCheck } from './checks/restarts.ts';
 import { SecretsCheck } from './checks/secrets.ts';
+import { checkTurnWaits } from './checks/turn-waits.ts';
 import { FaultInjector } from './faults/fault-injector.ts';
 import type { FaultName } from './faults/fault-names.ts';
 import type { StandbyFaults } from './faults/standby-faults.ts';
@@ -36,9 +37,10 @@ import { addAccounts, randomKeepMs, randomSchedulerConfig, registerHosts } from 
 import { Requests } from './plane/requests.ts';
 import { TakeoverCheck } from './plane/takeover-check.ts';
 import { Administrator } from './workload/administrator.ts';
+import { oversized, small } from './workload/applications.ts';
 import { endlessScript, randomScript } from './workload/container-scripts.ts';
 import { StreamUsers, smallStreamRules } from './workload/stream-users.ts';
-import { Users } from './workload/users.ts';
+import { administrator, Users } from './workload/users.ts';
 import { Network } from './world/network.ts';
 import { type Change, changeText, Store } from './world/store.ts';
 import type { World } from './world/time.ts';
@@ -47,6 +49,8 @@ import type { World } from './world/time.ts';
 const MACHINES = ['one', 'two', 'three'];
 const SETTLE_STEP_MS = 10_000;
 /** A backfill reservation may last 10 minutes; nothing else takes longer. */
+/** Executions that wait while one user requests much at a moment. */
+const BURST_WAITING = 10;
 const MAX_SETTLE_MS = 20 * 60_000;
 /** What the loss of a host may take beyond its time. */
 const LOSS_SLACK_MS = 10_000;
@@ -210,7 +214,33 @@ export class Simulation {
         return [...this.#convergence.remains(action), ...(this.streams?.check.open() ?? [])];
       });
     }
+    await this.#burst();
     await this.#loseHost();
+  }
+
+  /** One user requests much at a moment, while many executions wait whose descriptions are not in memory. */
+  async #burst(): Promise<void> {
+    const { world, ledger, users } = this;
+    const waiting = () => [...ledger.executions.values()].filter(({ status }) => status === 'queued');
+    for (let at = 0; at < BURST_WAITING; at++) void users.submit(oversized, 1);
+    await this.#settle('executions wait', () =>
+      waiting().length >= BURST_WAITING ? [] : [`${waiting().length} executions wait`],
+    );
+    const readyBefore = world.counts.get('log: coordinator.ready') ?? 0;
+    this.restart();
+    await this.#settle('it is restarted', () =>
+      (world.counts.get('log: coordinator.ready') ?? 0) > readyBefore ? [] : ['no control plane is ready'],
+    );
+    await checkTurnWaits({
+      ...{ world, requests: this.#requests, user: administrator },
+      waiting: waiting().map(({ id }) => Number(id)),
+      submit: () => users.submit(small, 2, { ...administrator, user: { ...administrator.user, id: 2 } }),
+    });
+    this.users.endAll('remove');
+    await this.#settle('the burst is over', () => {
+      this.users.endAll('remove');
+      return this.#convergence.remains('remove');
+    });
   }
 
   /** A host that dies when nothing is under way, and all that can sleep does, is lost in time (C17, P180). */

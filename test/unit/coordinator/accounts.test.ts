@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { NewUser } from '../../../control-plane/core/accounts/account-input.ts';
-import { listExecutionIds } from '../../../control-plane/store/accounts/user-rows.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KnownActor } from '../../../control-plane/core/accounts/account.ts';
+import type { AccountChange, NewUser } from '../../../control-plane/core/accounts/account-input.ts';
+import type { AuditEntry } from '../../../control-plane/core/accounts/audit.ts';
+import { listExecutionIds, purgeUsers } from '../../../control-plane/store/accounts/user-rows.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
 import { exited, gone, running } from '../../support/rigs/core-rig.ts';
@@ -20,6 +22,23 @@ const bob: NewUser = {
   authSource: 'internal',
   priority: 0,
   enabled: true,
+};
+const identity = { issuer: 'https://provider.example', subject: 'carl' };
+const adminRights = {
+  ...{ canChangeConfig: true, canDeleteExecutions: true, canSeeStatus: true, canAccessFullAppShop: true },
+  ...{ canOperateOthers: true, canCustomizeResources: true, canAccessApi: true, canExec: true },
+};
+const entryOfAlice: Omit<AuditEntry, 'action'> = {
+  ...{ userId: 1, username: 'alice', credential: 'session', tokenId: null, requestId: 'r', address: null },
+};
+const alice: KnownActor = {
+  kind: 'user',
+  credential: { by: 'password' },
+  user: {
+    ...{ id: 1, username: 'alice', email: '', roleId: 1, quotaId: 1, authSource: 'internal' },
+    ...{ fsUid: 1_000, priority: 0, enabled: true, credentialVersion: 1 },
+  },
+  role: { ...adminRights, id: 1, name: 'admin' },
 };
 const usernames = async () =>
   (await rig.memory.query('SELECT username FROM users ORDER BY id')).map(({ username }) => username);
@@ -53,6 +72,222 @@ test('C50: a change that the data refuse changes nothing, and does not affect it
     why: 'refused',
   });
   expect(agent.socket.closeCode).toBeUndefined();
+});
+
+test('C50: each kind of change that the data refuse says why, and fails no other of its turn', async () => {
+  const { coordinator } = rig;
+  await coordinator.ready();
+  const quota = { name: 'small', concurrentExecutions: 1, memoryBytes: 0, cores: 0 };
+  const role = { ...adminRights, name: 'operator' };
+  const taken = { done: false, why: 'taken' };
+  const dangling = { done: false, why: 'refers-to-nothing' };
+  const refused = { done: false, why: 'refused' };
+  const commits = rig.db.batches.length;
+  const changes: [AccountChange, object][] = [
+    [
+      { kind: 'create-user', user: bob },
+      { done: true, id: 2 },
+    ],
+    [{ kind: 'create-user', user: { ...bob, username: 'carl', roleId: 99 } }, dangling],
+    [{ kind: 'create-user', user: { ...bob, username: 'carl', quotaId: 99 } }, dangling],
+    [
+      { kind: 'create-user', user: { ...bob, username: 'carl', identity } },
+      { done: true, id: 3 },
+    ],
+    [{ kind: 'create-user', user: { ...bob, username: 'dora', identity } }, taken],
+    [{ kind: 'update-user', id: 2, changes: { username: 'alice' } }, taken],
+    [{ kind: 'update-user', id: 2, changes: { identity } }, taken],
+    [{ kind: 'update-user', id: 2, changes: { roleId: 99 } }, dangling],
+    [{ kind: 'update-user', id: 99, changes: { email: 'x@example.org' } }, refused],
+    [
+      { kind: 'update-user', id: 2, changes: { email: 'bob@example.org' } },
+      { done: true, id: 2 },
+    ],
+    [
+      { kind: 'create-quota', quota },
+      { done: true, id: 2 },
+    ],
+    [{ kind: 'create-quota', quota }, taken],
+    [{ kind: 'update-quota', id: 2, changes: { name: 'default' } }, taken],
+    [{ kind: 'update-quota', id: 99, changes: { cores: 1 } }, refused],
+    [{ kind: 'delete-quota', id: 1 }, refused],
+    [
+      { kind: 'create-role', role },
+      { done: true, id: 4 },
+    ],
+    [{ kind: 'create-role', role }, taken],
+    [{ kind: 'delete-role', id: 1, moves: true }, refused],
+    [{ kind: 'delete-user', id: 99 }, refused],
+    [{ kind: 'remove-credentials', id: 99, place: { userId: 1, registry: 'r.example' } }, refused],
+  ];
+  const outcomes = await Promise.all([
+    ...changes.map(([change]) => coordinator.changeAccounts(change)),
+    codeOf(rig.submit()),
+  ]);
+  expect(outcomes).toEqual([...changes.map(([, outcome]) => outcome), 'fulfilled']);
+  expect(rig.db.batches).toHaveLength(commits + 1);
+  expect(await rig.memory.query('SELECT user_id FROM sign_ons')).toEqual([{ user_id: 3 }]);
+  expect(await rig.memory.query('SELECT email FROM users WHERE id = 2')).toEqual([
+    { email: 'bob@example.org' },
+  ]);
+});
+
+test('C50, H440: what a change records names what it has made, beside others in its turn', async () => {
+  const entry = (action: 'create-user' | 'create-quota', targetName: string): AuditEntry => ({
+    ...entryOfAlice,
+    ...{ action, targetName },
+  });
+  const quota = (name: string) => ({ name, concurrentExecutions: 1, memoryBytes: 0, cores: 0 });
+  const { coordinator } = rig;
+  await Promise.all([
+    coordinator.changeAccounts({ kind: 'create-user', user: bob }, undefined, entry('create-user', 'bob')),
+    coordinator.changeAccounts({ kind: 'create-user', user: bob }, undefined, entry('create-user', 'bob')),
+    ...['a', 'b', 'a'].map((name, at) =>
+      coordinator.changeAccounts(
+        { kind: 'create-quota', quota: quota(name) },
+        { userId: 1, key: `${at}`, digest: 'd' },
+        entry('create-quota', name),
+      ),
+    ),
+  ]);
+  expect(await rig.memory.query('SELECT target_name, target_id FROM audit ORDER BY id')).toEqual([
+    { target_name: 'bob', target_id: 2 },
+    { target_name: 'a', target_id: 2 },
+    { target_name: 'b', target_id: 3 },
+  ]);
+  expect(await rig.memory.query('SELECT key, made_id FROM idempotency_keys ORDER BY key')).toEqual([
+    { key: '0', made_id: 2 },
+    { key: '1', made_id: 3 },
+  ]);
+});
+
+describe('C330: while one user requests 1,000 changes and explanations at a moment', () => {
+  const waiting = 20;
+  /** Waits for the database so far: those at the same time are one. */
+  let waits: number;
+  let pending: Promise<void> | undefined;
+  const wait = () => {
+    pending ??= new Promise((resolve) => {
+      waits += 1;
+      setImmediate(() => {
+        pending = undefined;
+        resolve();
+      });
+    });
+    return pending;
+  };
+  beforeEach(async () => {
+    await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
+    const needsMuch = application(
+      service({ resources: { memory: { min: 2 ** 50, max: 2 ** 50 }, cores: { min: 1, max: 1 } } }),
+    );
+    for (let at = 0; at < waiting; at++) await rig.submit(needsMuch);
+    rig.restart();
+    await rig.coordinator.ready();
+    waits = 0;
+    rig.db.before = wait;
+    rig.db.afterQuery = wait;
+  });
+
+  const email = (at: number) =>
+    rig.coordinator.changeAccounts(
+      { kind: 'update-user', id: 1, changes: { email: `${at}@example.org` } },
+      undefined,
+      { ...entryOfAlice, action: 'update-user', targetId: 1 },
+    );
+  const byBob = () => {
+    const actor: KnownActor = { ...alice, user: { ...alice.user, id: 2, username: 'bob' } };
+    const description = application();
+    return rig.coordinator.submit(
+      { userId: 2, name: 'run', application: description, description: JSON.stringify(description) },
+      actor,
+    );
+  };
+
+  test('C330: the submission of another waits for a few round trips, and shares the next turn', async () => {
+    const all = [
+      ...Array.from({ length: 1_000 }, (_, at) => email(at)),
+      ...Array.from({ length: 1_000 }, (_, at) => rig.coordinator.explain(1 + (at % waiting), alice)),
+    ];
+    await byBob();
+    expect(waits).toBeLessThanOrEqual(6);
+    await Promise.all(all);
+    expect(await rig.memory.query('SELECT email FROM users WHERE id = 1')).toEqual([
+      { email: '999@example.org' },
+    ]);
+  });
+
+  test('C331: an explanation reads outside of turns, and nothing for a user who must not see it', async () => {
+    const batches = rig.db.batches.length;
+    const explained = await rig.coordinator.explain(1, alice);
+    expect(explained?.waitingFor[0]).toContain('not connected');
+    expect(rig.db.batches).toHaveLength(batches);
+    const before = waits;
+    const stranger: KnownActor = {
+      ...alice,
+      user: { ...alice.user, id: 2 },
+      role: { ...alice.role, canOperateOthers: false },
+    };
+    expect(await codeOf(rig.coordinator.explain(2, stranger))).toBe('not-found');
+    expect(waits).toBe(before);
+  });
+});
+
+test('H754: neither the number nor the workspace of a deleted user is given to another', async () => {
+  const { coordinator } = rig;
+  const create = (username: string, fsUid?: number) =>
+    coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username, fsUid } });
+  await create('bob');
+  await coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
+  await rig.memory.batch([purgeUsers]);
+  await create('bob');
+  await create('carl', 5_000);
+  await coordinator.changeAccounts({ kind: 'update-user', id: 4, changes: { fsUid: 3_000 } });
+  await coordinator.changeAccounts({ kind: 'delete-user', id: 4 });
+  await rig.memory.batch([purgeUsers]);
+  await create('dora');
+  expect(await create('eve', 3_000)).toEqual({ done: false, why: 'taken' });
+  expect(await create('eve', 1_001)).toEqual({ done: false, why: 'taken' });
+  const numbered = { kind: 'update-user', id: 3, changes: { fsUid: 5_000 } } as const;
+  expect(await coordinator.changeAccounts(numbered)).toEqual({ done: false, why: 'taken' });
+  expect(await rig.memory.query('SELECT username, fs_uid, workspace FROM users ORDER BY id')).toEqual([
+    { username: 'alice', fs_uid: 1_000, workspace: 'alice' },
+    { username: 'bob', fs_uid: 1_002, workspace: expect.stringMatching(/^bob\.[0-9a-f]{8}$/) },
+    { username: 'dora', fs_uid: 5_001, workspace: 'dora' },
+  ]);
+});
+
+test('H754: a service has the workspace of its user, also after the user was renamed and the name was given again', async () => {
+  await rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { username: 'anna' } });
+  await rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username: 'alice' } });
+  const agent = await rig.agent().join();
+  await rig.submit(application(), 'of anna', 1);
+  expect((await agent.started(1)).owner).toBe('alice');
+  await rig.submit(application(), 'of the second alice', 2);
+  expect((await agent.started(2)).owner).toMatch(/^alice\.[0-9a-f]{8}$/);
+});
+
+test('H754: the workspace of a user is the same after a restart', async () => {
+  await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
+  await rig.coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
+  await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
+  rig.restart();
+  const agent = await rig.agent().join();
+  await rig.submit(application(), 'run', 3);
+  const [row] = await rig.memory.query('SELECT workspace FROM users WHERE id = 3');
+  expect((await agent.started(1)).owner).toBe(row?.workspace);
+  expect(row?.workspace).toMatch(/^bob\.[0-9a-f]{8}$/);
+});
+
+test('H140: a quota that is raised starts what waits for it before the change is answered', async () => {
+  const agent = await rig.agent().join();
+  await rig.coordinator.changeAccounts({ kind: 'update-quota', id: 1, changes: { concurrentExecutions: 1 } });
+  await rig.submit();
+  const second = await rig.submit();
+  await agent.started(1);
+  expect(await rig.statusOf(second)).toBe('queued');
+  await rig.coordinator.changeAccounts({ kind: 'update-quota', id: 1, changes: { concurrentExecutions: 2 } });
+  expect(await rig.statusOf(second)).toBe('starting');
 });
 
 test('C50: a change that the database may not have made is not acknowledged, and the state is read again', async () => {

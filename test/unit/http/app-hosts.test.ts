@@ -77,7 +77,7 @@ async function send(path: string, headers: Record<string, string> = {}, method =
   const deps = {
     ...{ nowMs: () => nowMs, deploymentName: 'test', minPasswordLength: 10, coordinator: {} as never },
     db: {
-      ...{ batch: db.batch.bind(db), close: () => db.close() },
+      ...{ batch: db.batch.bind(db), batchRows: db.batchRows.bind(db), close: () => db.close() },
       query: (...query: Parameters<Db['query']>) => {
         read.push(/ FROM (\w+)/.exec(query[0])?.[1] ?? '');
         return db.query(...query);

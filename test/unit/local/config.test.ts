@@ -28,10 +28,10 @@ describe('BERTH_HOST_LOST_AFTER', () => {
 });
 
 describe('BERTH_BACKFILL_RESERVE_AFTER', () => {
-  test('C73: it is in seconds, 600 by default', () => {
+  test('C73: it is in seconds, a day by default', () => {
     const delayMs = (text?: string) =>
       schedulerConfigOf(readConfig({ BERTH_BACKFILL_RESERVE_AFTER: text })).backfillReserveAfterMs;
-    expect([delayMs('0'), delayMs('60'), delayMs()]).toEqual([0, 60_000, 600_000]);
+    expect([delayMs('0'), delayMs('60'), delayMs()]).toEqual([0, 60_000, 86_400_000]);
   });
   test('C73: its old name is refused, and the message names the new one beside every other problem', () => {
     const read = () => readConfig({ BERTH_HOLD_AFTER: '60', BERTH_HOST_LOSS: 'never' });

@@ -7,6 +7,7 @@ import { FamiliarAddresses } from '../../../control-plane/operations/accounts/fa
 import { endSession } from '../../../control-plane/operations/accounts/sessions.ts';
 import type { PasswordVerificationDeps } from '../../../control-plane/operations/passwords/password-verification.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
+import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -31,6 +32,7 @@ const open = (maxWaitingLogins = 512, more: Partial<PasswordVerificationDeps> = 
     credentialsEnded: async () => {},
     db: faulty,
     passwords: new Passwords(),
+    shares: new UserShares(() => nowMs),
     nowMs: () => nowMs,
     deploymentName: 'test',
     tokenRules: null,

@@ -5,8 +5,8 @@ import { LoginCounts } from '../../../control-plane/core/metrics/login-counts.ts
 import { ExpectedProofs } from '../../../control-plane/operations/accounts/expected-proofs.ts';
 import { PersonalTokens } from '../../../control-plane/operations/accounts/personal-tokens.ts';
 import {
+  insertPersonalToken,
   listPersonalTokens,
-  personalTokenStatements,
 } from '../../../control-plane/store/accounts/personal-tokens.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
@@ -35,7 +35,7 @@ const open = () => new PersonalTokens({ db: faulty, counts: new LoginCounts(), n
 async function make(expiresMs: number | null, scopes: Scope[] = ['read']) {
   const { token, hash } = await tokens.make();
   const stored = { userId: ALICE, credentialVersion: 1, name: hash, hash, scopes, madeMs: nowMs, expiresMs };
-  const [, inserted] = await db.batch(personalTokenStatements(stored, 50));
+  const [inserted] = await db.batch([insertPersonalToken(stored, 50)]);
   expect(inserted).toBe(1);
   return { token, hash };
 }

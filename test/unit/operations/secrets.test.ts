@@ -8,6 +8,7 @@ import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { SecretMetrics } from '../../../control-plane/operations/secrets/secret-metrics.ts';
 import { listSecrets, resealSecrets, setSecret } from '../../../control-plane/operations/secrets/secrets.ts';
 import { findSecretProblem } from '../../../control-plane/operations/secrets/start-secrets.ts';
+import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { findSealedSecrets, LIST } from '../../../control-plane/store/accounts/user-secrets.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
@@ -31,7 +32,7 @@ beforeEach(async () => {
 afterEach(() => db.close());
 
 const contextWith = (...keys: string[]) => ({
-  ...{ db, nowMs: () => 1, seal: new Seal(keys) },
+  ...{ db, nowMs: () => 1, seal: new Seal(keys), shares: new UserShares(() => 1) },
   secretRules: { maxPerUser: 100 },
 });
 const set = (name: string, ...keys: string[]) =>

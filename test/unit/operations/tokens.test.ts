@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Authenticated } from '../../../control-plane/core/accounts/account.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { type Granted, Tokens } from '../../../control-plane/operations/accounts/tokens.ts';
+import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
@@ -20,7 +21,16 @@ beforeEach(async () => {
 afterEach(() => db.close());
 
 const open = (deploymentName = 'test') =>
-  new Tokens({ db, nowMs: () => nowMs, deploymentName, credentialsEnded: async () => {} }, RULES);
+  new Tokens(
+    {
+      db,
+      nowMs: () => nowMs,
+      deploymentName,
+      credentialsEnded: async () => {},
+      shares: new UserShares(() => nowMs),
+    },
+    RULES,
+  );
 
 async function grantPair(): Promise<Required<Granted>> {
   const account = await findAccountByName(db, 'alice');

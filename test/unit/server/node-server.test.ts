@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { httpServer, type ServerLimits } from '../../../control-plane/server/node-server.ts';
@@ -31,11 +32,18 @@ afterEach(async () => {
 });
 
 /** Starts a server whose app answers with the body of the request. */
-async function start(limits: Partial<ServerLimits>): Promise<(bytes: string) => Socket> {
-  const fetch = async (request: Request) => new Response(await request.text());
+async function start(
+  limits: Partial<ServerLimits>,
+  isUpgrade: () => boolean = () => false,
+  served: () => void = () => {},
+): Promise<(bytes: string) => Socket> {
+  const fetch = async (request: Request) => {
+    served();
+    return new Response(await request.text());
+  };
   ({ server } = httpServer(fetch, {
     variant: variants.B,
-    isUpgrade: () => false,
+    isUpgrade,
     connectionLimits: WIDE_LIMITS,
     trustsProxy: false,
     log: () => {},
@@ -71,6 +79,43 @@ test.each([
     reason: 'The request is malformed: it did not arrive in time.',
   });
   expect(JSON.parse(reply.body)).toEqual({ message: reply.reason });
+});
+
+test.each([
+  ['', 'GET / HTTP/1.1\r\nHost: berth\r\nhost: other\r\n\r\n'],
+  [' of HTTP/1.0', 'GET / HTTP/1.0\r\nHost: berth\r\nHost: berth\r\n\r\n'],
+  [
+    ' for an upgrade',
+    'GET / HTTP/1.1\r\nHost: berth\r\nHost: other\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  ],
+])('H191: a request%s that names its host twice is 400, and the connection is closed', async (_, bytes) => {
+  const send = await start({}, () => true);
+  const reply = await answerOn(send(bytes));
+  expect(reply.status).toBe(400);
+  expect(JSON.parse(reply.body)).toEqual({
+    message: 'The request is malformed: it has more than one Host header.',
+  });
+});
+
+test('H377: of the requests that wait on a connection, one is served in each turn of the event loop', async () => {
+  let turn = 0;
+  let isCounting = true;
+  const count = () => {
+    turn += 1;
+    if (isCounting) setImmediate(count);
+  };
+  count();
+  const served: number[] = [];
+  const send = await start(
+    {},
+    () => false,
+    () => served.push(turn),
+  );
+  const requests = GET.replace('Connection: close\r\n', '').repeat(9);
+  await buffer(send(requests + GET));
+  isCounting = false;
+  expect(served).toHaveLength(10);
+  expect(new Set(served).size).toBe(10);
 });
 
 test('H192: peers that send half a request do not delay other peers', async () => {

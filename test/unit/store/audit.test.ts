@@ -76,7 +76,13 @@ test('C265: a statement that changes nothing leaves no row, and one that inserts
   expect(await all()).toEqual([]);
   await db.batch([rename(2), insertAuditOfChange(change, 0)]);
   const insert = insertRole({ ...role, name: 'new' });
-  await db.batch([insert, insertAuditOfChange(entry(1, { action: 'create-role' }), 0, 'inserted')]);
+  await db.batch([
+    insert,
+    insertAuditOfChange(entry(1, { action: 'create-role' }), 0, {
+      sql: 'SELECT max(id) FROM roles',
+      args: [],
+    }),
+  ]);
   expect((await all()).map(({ targetId }) => targetId)).toEqual([
     (await listRoles(db, { name: 'new' }))[0]?.id,
     2,

@@ -25,6 +25,7 @@ beforeEach(async () => {
       return database.query(sql, args);
     },
     batch: (statements) => database.batch(statements),
+    batchRows: (statements) => database.batchRows(statements),
     close: () => database.close(),
   });
 });

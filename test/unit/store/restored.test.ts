@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { assignedIds, prepareRestored } from '../../../control-plane/store/schema/backup.ts';
+import { assignedIds, givenToUsers, prepareRestored } from '../../../control-plane/store/schema/backup.ts';
 import { loadIdKey } from '../../../control-plane/store/schema/id-sequences.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
@@ -18,6 +18,19 @@ test('C210: a restored copy keeps its key of the proofs of ids', async () => {
   await prepareRestored(copy, await assignedIds(former));
   expect(key).toMatch(/^[0-9a-f]{64}$/);
   expect(await loadIdKey(copy)).toBe(key);
+});
+test('H754: a restored copy gives no number or workspace that the replaced database has given', async () => {
+  const [copy, former] = [await database(), await database()];
+  const user = (name: string, uid: number) =>
+    former.query(
+      `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+        VALUES (?, '', 1, 1, 'internal', ?, 0, 1)`,
+      [name, uid],
+    );
+  await user('late', 7_000);
+  await former.query('DELETE FROM users');
+  await prepareRestored(copy, await assignedIds(former), await givenToUsers(former));
+  expect(await givenToUsers(copy)).toEqual({ fsUid: 7_000, workspaces: ['late'] });
 });
 test('H253: new ids are above those of the replaced database, even if it has assigned more than are skipped', async () => {
   const copy = await database();

@@ -25,7 +25,7 @@ export function userDeletionPages(deps: WebDeps): Hono<WebEnv> {
 
 const deletionPage = (
   c: WebContext,
-  { id, username }: User,
+  { id, username, fsUid, workspace = username }: User,
   { executions, unended }: { executions: number; unended: number },
 ): Promise<Response> =>
   adminPage(c, {
@@ -34,7 +34,8 @@ const deletionPage = (
 <form class="card" method="post" action="/admin/users/${id}/delete">
 <h1>Delete ${username}?</h1>
 <p>${deletionText(executions, unended)}</p>
-<p>The user name can then be given to another user. This can't be undone.</p>
+<p>What stays behind: the files of the user in workspaces, volumes and images on hosts, which Berth never removes. No other user gets
+their number (${String(fsUid)}) or their workspace (<code>${workspace}</code>), though the user name can be given again. This can't be undone.</p>
 <div class="bar"><button class="danger">Delete user</button><a class="button" href="/admin/users/${id}">Cancel</a></div>
 </form>`,
   });

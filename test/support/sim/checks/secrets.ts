@@ -100,7 +100,13 @@ export class SecretsCheck {
 function withReferences(db: Db): Db {
   const query: Db['query'] = async (...args) =>
     (await db.query(...args)).map((row) => (typeof row.description === 'string' ? referring(row) : row));
-  return { ...db, query, batch: db.batch.bind(db), close: db.close.bind(db) };
+  return {
+    ...db,
+    query,
+    batch: db.batch.bind(db),
+    batchRows: db.batchRows.bind(db),
+    close: db.close.bind(db),
+  };
 }
 
 function referring(row: Row): Row {

@@ -11,8 +11,8 @@ export const planeMutants: readonly Mutant[] = [
     name: 'answer and send before committing',
     inShortForm: true,
     file: turns,
-    from: '      await commit(this.#db, state.epoch, state.cluster.takeChanges());',
-    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+    from: '      settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());',
   },
   {
     name: 'commit what a request makes without its idempotency key',
@@ -77,8 +77,14 @@ export const planeMutants: readonly Mutant[] = [
     name: 'commit without fencing the epoch',
     inShortForm: true,
     file: 'control-plane/store/cluster/cluster-rows.ts',
-    from: '  await db.batch([fence(epoch), ...statements]);',
-    to: '  await db.batch(statements);',
+    from: '  const rows = await db.batchRows([fence(epoch), ...statements]);',
+    to: '  const rows = [[], ...(await db.batchRows(statements))];',
+  },
+  {
+    name: 'make a round trip for each change of an account',
+    file: 'control-plane/store/cluster/cluster-rows.ts',
+    from: '  // The change of each account is guarded by its own statements.\n',
+    to: '  for (const _ of accounts) await db.batch([fence(epoch)]);\n',
   },
   {
     name: 'leave the row of a service that moves at its former host',

@@ -46,7 +46,7 @@ const subscriber: LogSubscriber = {
 };
 
 /** On whose behalf everything is submitted and deleted. */
-const administrator: KnownActor = {
+export const administrator: KnownActor = {
   kind: 'user',
   credential: { by: 'password' },
   user: {
@@ -96,7 +96,11 @@ export class Users {
     for (let at = 0; at < FLOOD; at++) void this.submit(oversized, user);
   }
 
-  async submit(application: Application, user = this.#options.world.pick(USERS)): Promise<void> {
+  async submit(
+    application: Application,
+    user = this.#options.world.pick(USERS),
+    by: KnownActor = administrator,
+  ): Promise<void> {
     const { world } = this.#options;
     const number = this.#sent + 1;
     const isOnce = number % KEYED === 0;
@@ -108,11 +112,11 @@ export class Users {
       ...(number % TIMED === 0 && { timeLimitS: TIME_LIMIT_S }),
     };
     if (isOnce)
-      for (const afterMs of REPEATS_MS) world.after(afterMs, () => void this.#send(submission, isOnce));
-    await this.#send(submission, isOnce);
+      for (const afterMs of REPEATS_MS) world.after(afterMs, () => void this.#send(submission, isOnce, by));
+    await this.#send(submission, isOnce, by);
   }
 
-  async #send(submission: Submission, isOnce: boolean): Promise<void> {
+  async #send(submission: Submission, isOnce: boolean, by: KnownActor): Promise<void> {
     const { acknowledgements, bounds } = this.#options;
     const { userId: user, name } = submission;
     const before = bounds.waitingOf(user);
@@ -122,7 +126,7 @@ export class Users {
     };
     await this.#options.requests.send(
       `submission ${name} by user ${user}`,
-      (c) => c.submit(submission, administrator, isOnce ? { key: name, digest: name } : undefined),
+      (c) => c.submit(submission, by, isOnce ? { key: name, digest: name } : undefined),
       ({ id, isRepeat }) =>
         isOnce
           ? acknowledgements.submittedOnce(id, user, name, isRepeat)

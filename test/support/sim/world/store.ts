@@ -162,6 +162,10 @@ class Connection implements Db {
     return this.#call('a commit', false, () => this.#store.db.batch(statements));
   }
 
+  batchRows(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#call('a commit', false, () => this.#store.db.batchRows(statements));
+  }
+
   async close(): Promise<void> {}
 
   #call<T>(label: string, isRead: boolean, effect: () => Promise<T>): Promise<T> {

@@ -277,5 +277,5 @@ test('C260: an execution that shares its key with an account of the same turn is
       ),
     ),
   ]);
-  expect(outcomes).toEqual(['other-request', 'fulfilled']);
+  expect(outcomes).toEqual(['fulfilled', 'other-request']);
 });

@@ -22,6 +22,7 @@ import {
   startFromShop,
 } from '../../../../control-plane/operations/shop/shop.ts';
 import { readShop } from '../../../../control-plane/operations/shop/shop-entries.ts';
+import { UserShares } from '../../../../control-plane/operations/user-shares.ts';
 import { findAccountByName } from '../../../../control-plane/store/accounts/users.ts';
 import { findExecution } from '../../../../control-plane/store/executions/executions.ts';
 import { ScratchShop } from '../../../support/fixtures/shops.ts';
@@ -52,6 +53,7 @@ beforeEach(async () => {
     deploymentName: 'test',
     minPasswordLength: 10,
     turns: new ReadTurns(Date.now),
+    shares: new UserShares(Date.now),
     seal: new Seal([]),
     nowMs: Date.now,
     shopFiles,
