@@ -5,7 +5,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { type Actor, authorise } from '../core/accounts/account.ts';
 import { answerAhead } from '../http/answer-ahead.ts';
-import { readOwnCookie } from '../http/cookies.ts';
+import { readProofCookie } from '../http/cookies.ts';
 import { COOKIE, withOrigin } from '../http/request.ts';
 import { lastEventId } from '../operations/cluster/events.ts';
 import { redirectWith } from './components/notice.ts';
@@ -65,7 +65,7 @@ const isVisit = (c: WebContext): boolean =>
   c.req.header('berth-refresh') === undefined &&
   (c.req.header('accept') ?? '').includes('text/html');
 
-export const sessionToken = (c: WebContext): string | undefined => readOwnCookie(c, COOKIE);
+export const sessionToken = (c: WebContext): string | undefined => readProofCookie(c, COOKIE);
 
 function loginPath(c: WebContext): string {
   const { pathname, search } = new URL(c.req.url);

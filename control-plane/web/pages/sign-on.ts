@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { dropOwnCookie, isHttps, readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
+import { dropOwnCookie, isHttps, readOwnCookie, readProofCookie, setOwnCookie } from '../../http/cookies.ts';
 import { isOwnVisit } from '../../http/cross-site.ts';
 import { contentPolicy } from '../../http/files.ts';
 import { originOf, sessionCookie } from '../../http/request.ts';
@@ -48,7 +48,7 @@ async function comeBack(
   c: WebContext,
   signOn: SignOn,
 ): Promise<Response> {
-  const begun = readOwnCookie(c, COOKIE);
+  const begun = readProofCookie(c, COOKIE);
   // Used once, whatever comes of it.
   dropOwnCookie(c, COOKIE, CALLBACK);
   const query = new URL(c.req.url).searchParams;

@@ -17,6 +17,15 @@ onHosts(hosts, (host) => {
   const logIn = (fields = {}) =>
     anyone.send('POST', '/login', form({ username: 'admin', password: ADMIN_PASSWORD, ...fields }));
 
+  test('H701: a browser with two sessions reads that a login would not help, also at the login', async () => {
+    const cookie = `berth_session=${'x'.repeat(43)}; berth_session=${'y'.repeat(43)}`;
+    for (const path of ['/executions', '/login', '/login?next=%2Fshop']) {
+      const { status, text } = await anyone.with({ cookie }).get(path);
+      expect(status).toBe(401);
+      expect(text).toContain('two cookies with the name berth_session');
+    }
+  });
+
   test('W1: a page requires a session, and other visitors are redirected to the login', async () => {
     const reply = await anyone.get('/executions/5?a=b&c');
     expect([reply.status, reply.headers.location]).toEqual([
