@@ -150,6 +150,35 @@ test('H728: what an application sets stays at its host name', () => {
   ]);
 });
 
+test('H702: no header of an application gives an order to the proxy in front of Berth', () => {
+  const none = headersForBrowser([]);
+  for (const name of [
+    ...['X-Accel-Redirect', 'x-accel-expires', 'X-ACCEL-CHARSET', 'X-Accel-Buffering', 'X-Accel-Limit-Rate'],
+    ...['X_Accel_Redirect', 'X-Sendfile', 'X-SENDFILE2', 'X-Sendfile-Temporary', 'X-Sendfile-Range'],
+    ...['X-LIGHTTPD-send-file', 'X-LIGHTTPD-send-tempfile', 'X-LiteSpeed-Location', 'X-LiteSpeed-Purge'],
+    ...['X-Reproxy-URL', 'X-REPROXY-FILE', 'X-Envoy-Immediate-Health-Check-Fail', 'Surrogate-Control'],
+    ...['CDN-Cache-Control', 'Cloudflare-CDN-Cache-Control', 'Fastly-CDN-Cache-Control', 'Edge-Control'],
+  ])
+    for (const prefix of ['', '/a-path'])
+      expect(headersForBrowser([[name, '/internal/secret']], prefix), name).toEqual(none);
+  expect(
+    headersForBrowser([
+      ['X-Accelerated-By', '1'],
+      ['X-Sender', '2'],
+      ['Cache-Control', 'no-store'],
+    ]),
+  ).toEqual([['x-accelerated-by', '1'], ['x-sender', '2'], ['cache-control', 'no-store'], ...none]);
+  // Nor does a client choose what a program behind such a proxy takes for the proxy's.
+  for (const name of ['X-Accel-Mapping', 'X-Sendfile-Type', 'Client-IP', 'X-Envoy-Original-Path'])
+    expect(toApp([name, '/=/']), name).toEqual(STATED);
+});
+
+test('H728: nothing that a browser keeps for the whole origin passes, at a path either', () => {
+  for (const name of ['Reporting-Endpoints', 'Use-As-Dictionary', 'Accept-CH', 'Set-Login', 'NEL'])
+    for (const prefix of ['', '/a-path'])
+      expect(headersForBrowser([[name, 'x']], prefix), name).toEqual(headersForBrowser([]));
+});
+
 test('H728: whatever cookie an application sets, none has a domain or a name of Berth', () => {
   const random = seededRandom(720);
   const pieces = [
