@@ -1,7 +1,6 @@
 /** Renders a row of a log: its time, the name of its service if there are several, and its coloured text. */
 import { paint, piecesOf } from './log-colours.ts';
 import type { LogRows } from './log-rows.ts';
-import { rangesOf } from './log-search.ts';
 import { colouredText, partsOf } from './log-text.ts';
 
 /** A longer line is cut here until the user requests all of it. */
@@ -28,8 +27,12 @@ export class LogLines {
     return this.#rows.stores[source]?.line(line).byteLength ?? 0;
   }
 
-  /** `changed` is called when the row must be rendered again. */
-  element(row: number, pattern: RegExp | undefined, changed: () => void): HTMLElement {
+  /** `rangesIn`: the matches in a text. `changed` is called when the row must be rendered again. */
+  element(
+    row: number,
+    rangesIn: (text: string) => [start: number, end: number][],
+    changed: () => void,
+  ): HTMLElement {
     const { source, line } = this.#rows.at(row);
     const store = this.#rows.stores[source];
     const element = document.createElement('div');
@@ -44,7 +47,7 @@ export class LogLines {
     const shown = colouredText(decoder.decode(isCut ? text.subarray(0, MAX_LINE_BYTES) : text));
     const body = span('log-text', '');
     const pieces = piecesOf(shown);
-    paint(body, pieces, rangesOf(pieces.map((piece) => piece.text).join(''), pattern));
+    paint(body, pieces, rangesIn(pieces.map((piece) => piece.text).join('')));
     element.append(body);
     if (isCut) {
       const more = document.createElement('button');

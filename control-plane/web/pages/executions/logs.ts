@@ -130,7 +130,7 @@ ${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text
 <label class="check"><input type="checkbox" id="log-wrap" autocomplete="off"> Wrap lines</label>
 <div class="log-find" role="search">
 <label class="unseen" for="log-search">Search in the log</label>
-<input type="search" id="log-search" placeholder="Search (press /)" autocomplete="off" spellcheck="false" aria-describedby="log-found">
+<input type="search" id="log-search" placeholder="Search (press /)" maxlength="1000" autocomplete="off" spellcheck="false" aria-describedby="log-found">
 <label class="check"><input type="checkbox" id="log-expression" autocomplete="off"> <abbr title="Regular expression">.*</abbr></label>
 <button id="log-previous" aria-label="Previous match" disabled>↑</button>
 <button id="log-next" aria-label="Next match" disabled>↓</button>
