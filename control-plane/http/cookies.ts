@@ -6,10 +6,7 @@ import type { Context as HonoContext } from 'hono';
 import { deleteCookie, generateCookie, getCookie } from 'hono/cookie';
 import { hasSeveral, severalText } from '../core/apps/app-cookies.ts';
 import { OperationError } from '../core/model/errors.ts';
-
-/** Whether the client uses HTTPS, to Berth or to a proxy in front of it. */
-export const isHttps = (c: HonoContext) =>
-  new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';
+import { isHttps } from './own-origin.ts';
 
 interface Kept {
   maxAgeS: number;

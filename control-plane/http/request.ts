@@ -15,8 +15,9 @@ import { SESSION_MS } from '../operations/accounts/sessions.ts';
 import { readInput } from '../operations/input.ts';
 import { type AddressOf, plainAddress } from './address.ts';
 import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
-import { isHttps, ownCookie, readProofCookie } from './cookies.ts';
+import { ownCookie, readProofCookie } from './cookies.ts';
 import { maySetSession } from './cross-site.ts';
+import { isHttps } from './own-origin.ts';
 
 export type Env = {
   Variables: {

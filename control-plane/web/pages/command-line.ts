@@ -1,7 +1,7 @@
 /** Login of the command line: a page that asks the user, and the exchange of the code that it gives. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import { isHttps } from '../../http/cookies.ts';
+import { isHttps } from '../../http/own-origin.ts';
 import { checked, originOf, sessionCookie } from '../../http/request.ts';
 import { CommandLineLogins } from '../../operations/sign-on/command-line.ts';
 import { formOf } from '../components/form.ts';

@@ -3,9 +3,10 @@ import { Hono } from 'hono';
 import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { dropOwnCookie, isHttps, readOwnCookie, readProofCookie, setOwnCookie } from '../../http/cookies.ts';
+import { dropOwnCookie, readOwnCookie, readProofCookie, setOwnCookie } from '../../http/cookies.ts';
 import { isOwnVisit } from '../../http/cross-site.ts';
 import { contentPolicy } from '../../http/files.ts';
+import { isHttps, ownOrigin } from '../../http/own-origin.ts';
 import { originOf, sessionCookie } from '../../http/request.ts';
 import type { EndSession } from '../../operations/sign-on/provider.ts';
 import { PENDING_MS, type SignOn } from '../../operations/sign-on/sign-on.ts';
@@ -38,7 +39,7 @@ export function signOnPages(deps: WebDeps, signOn: SignOn, loginPage: LoginPage)
 }
 
 async function leave({ addressOf }: WebDeps, c: WebContext, signOn: SignOn, next: string): Promise<Response> {
-  const { url, begun } = await signOn.begin(next, `${siteOf(c)}${CALLBACK}`, plainAddress(addressOf(c)));
+  const { url, begun } = await signOn.begin(next, `${ownOrigin(c)}${CALLBACK}`, plainAddress(addressOf(c)));
   setOwnCookie(c, COOKIE, begun, { path: CALLBACK, maxAgeS: PENDING_MS / 1_000 });
   return c.redirect(url, 303);
 }
@@ -90,7 +91,7 @@ export async function logOutPage(
   const hint = readOwnCookie(c, HINT);
   if (hint !== undefined) dropOwnCookie(c, HINT, '/logout');
   try {
-    const end = await signOn.endSession(user, `${siteOf(c)}/login`, hint, plainAddress(addressOf(c)));
+    const end = await signOn.endSession(user, `${ownOrigin(c)}/login`, hint, plainAddress(addressOf(c)));
     if (end === undefined) return undefined;
     return await ('id_token_hint' in end.fields ? formPage : linkPage)(c, signOn.settings.name, end);
   } catch (error) {
@@ -135,5 +136,3 @@ const loggedOutPage = (
 ${goOn}
 </div>`,
   });
-
-const siteOf = (c: WebContext): string => `${isHttps(c) ? 'https' : 'http'}://${new URL(c.req.url).host}`;

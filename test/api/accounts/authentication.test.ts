@@ -196,6 +196,17 @@ onHosts(bothGroups, (host, { variant }) => {
     expect(await logIn(as('alice').with({ 'x-forwarded-proto': 'https' }))).toContain('; Secure');
   });
 
+  test.each(['https, http', 'HTTPS', 'https,https', ' https '])(
+    'H801: of the schemes %j of several proxies, the first is that of the client',
+    async (schemes) => {
+      expect(await logIn(as('alice').with({ 'x-forwarded-proto': schemes }))).toContain(
+        '__Host-berth_session',
+      );
+      const others = `http, ${schemes}`;
+      expect(await logIn(as('alice').with({ 'x-forwarded-proto': others }))).not.toContain('__Host-');
+    },
+  );
+
   test.each(['execution', 'execution/999', 'service/999'])(
     'H17: Basic credentials at %s also set the cookie',
     async (path) => {

@@ -8,7 +8,11 @@ test('H733: strangers learn nothing of applications, with a proxy and without on
   const db = await memoryDatabase();
   const routes = askRoutes(
     { db },
-    { publicUrl: 'https://berth.example.org', paths: readPathSite('https://apps.example.org') },
+    {
+      publicUrl: 'https://berth.example.org',
+      paths: readPathSite('https://apps.example.org'),
+      sharesSite: false,
+    },
   );
   const ask = async (remoteAddress: string | undefined, headers: Record<string, string> = {}) => {
     const env = { incoming: { socket: { remoteAddress } } };
