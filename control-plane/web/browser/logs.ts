@@ -227,7 +227,7 @@ class LogPage {
       this.#view.wrap((target as HTMLInputElement).checked),
     );
     document.getElementById('service-choice')?.addEventListener('change', ({ target }) => {
-      (target as HTMLSelectElement).form?.submit();
+      (target as HTMLSelectElement).form?.requestSubmit();
     });
   }
 

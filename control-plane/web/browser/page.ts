@@ -1,6 +1,7 @@
-/** Script of every page: durations that count, copying, confirmations, and live updates. */
+/** Script of every page: durations that count, copying, sending forms, and live updates. */
 import { duration } from '../components/duration.ts';
 import { keepLive } from './parts/live.ts';
+import { keepPageWhileAway } from './parts/send.ts';
 
 const TICK_MS = 1_000;
 
@@ -22,17 +23,6 @@ function showTimes(): void {
 showTimes();
 setInterval(showTimes, TICK_MS);
 document.addEventListener('berth:refreshed', showTimes);
-
-/**
- * `data-confirm` on a button holds the question. A button named `confirmed` reports that the user has agreed.
- */
-document.addEventListener('submit', (event) => {
-  const { submitter } = event;
-  const question = submitter?.dataset.confirm;
-  if (question === undefined) return;
-  if (!confirm(question)) event.preventDefault();
-  else if (submitter instanceof HTMLButtonElement && submitter.name === 'confirmed') submitter.value = 'yes';
-});
 
 /** `data-copy` on a button holds the id of the element to copy. */
 document.addEventListener('click', async ({ target }) => {
@@ -58,4 +48,5 @@ async function copy(source: HTMLElement): Promise<void> {
   document.execCommand('copy');
 }
 
+keepPageWhileAway();
 keepLive();
