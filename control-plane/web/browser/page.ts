@@ -1,21 +1,22 @@
 /** Script of every page: durations that count, copying, sending forms, and live updates. */
 import { duration } from '../components/duration.ts';
 import { keepLive } from './parts/live.ts';
+import { localText } from './parts/local-time.ts';
 import { keepPageWhileAway } from './parts/send.ts';
 
 const TICK_MS = 1_000;
 
-/** In the time zone of the browser. */
-const MOMENT = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
-
 function showTimes(): void {
   for (const time of document.querySelectorAll<HTMLTimeElement>('time:is([data-ago], [data-elapsed])')) {
     const passed = duration(Date.now() - Date.parse(time.dateTime));
-    const text = 'ago' in time.dataset ? `${passed} ago` : passed;
+    const moment = localText(Date.parse(time.dateTime));
+    const isAgo = 'ago' in time.dataset;
+    const [text, title] = isAgo ? [`${passed} ago`, moment] : [passed, `since ${moment}`];
     if (time.textContent !== text) time.textContent = text;
+    if (time.title !== title) time.title = title;
   }
   for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-moment]')) {
-    const text = MOMENT.format(new Date(time.dateTime));
+    const text = localText(Date.parse(time.dateTime));
     if (time.textContent !== text) time.textContent = text;
   }
 }

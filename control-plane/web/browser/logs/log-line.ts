@@ -1,4 +1,5 @@
 /** Renders a row of a log: its time, the name of its service if there are several, and its coloured text. */
+import { localText } from '../parts/local-time.ts';
 import { paint, piecesOf } from './log-colours.ts';
 import type { LogRows } from './log-rows.ts';
 import { colouredText, partsOf } from './log-text.ts';
@@ -39,7 +40,7 @@ export class LogLines {
     element.className = 'log-row';
     if (!store) return element;
     const { when, text } = partsOf(store.line(line), store.isContinued(line));
-    element.append(span('log-when', decoder.decode(when)));
+    element.append(span('log-when', whenText(decoder.decode(when))));
     if (this.#names.length > 1)
       element.append(span(`log-name log-${source % COLOURS}`, this.#names[source] ?? ''));
     const key = `${source}/${line}`;
@@ -60,6 +61,12 @@ export class LogLines {
     }
     return element;
   }
+}
+
+/** The time of a line, which comes in UTC, as the page shows all times. */
+function whenText(stamp: string): string {
+  const ms = Date.parse(`${stamp.replace(' ', 'T')}Z`);
+  return Number.isNaN(ms) ? stamp : localText(ms);
 }
 
 function span(classes: string, text: string): HTMLSpanElement {
