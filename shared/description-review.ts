@@ -1,4 +1,4 @@
-/** Lists what a description runs and takes from the user who submits it, for a person who did not write it. */
+/** Lists what a description runs and takes from who submits it, for a person who did not write it. */
 import type { Application, ServiceDescription } from './application-schema.ts';
 import { secretsIn } from './variables.ts';
 

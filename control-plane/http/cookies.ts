@@ -36,7 +36,7 @@ export function readOwnCookie(c: HonoContext, name: string): string | undefined 
   return hasSeveral(c.req.header('cookie'), own) ? undefined : getCookie(c, own);
 }
 
-/** The same for a cookie that logs somebody in. Throws if there are different ones: no login would end that. */
+/** The same for a cookie that logs somebody in. Throws if there are different ones: no login ends that. */
 export function readProofCookie(c: HonoContext, name: string): string | undefined {
   const own = nameOf(name, isHttps(c));
   if (hasSeveral(c.req.header('cookie'), own))

@@ -8,7 +8,7 @@ import type { Context as HonoContext } from 'hono';
 export const isHttps = (c: HonoContext): boolean =>
   new URL(c.req.url).protocol === 'https:' || isForwardedHttps(c);
 
-/** Whether a proxy states that the client uses HTTPS. Of several proxies, the first had the client. */
+/** Whether a proxy states that the client uses HTTPS. The first of several had the client. */
 export const isForwardedHttps = (c: HonoContext): boolean =>
   /^[ \t]*https[ \t]*(,|$)/i.test(c.req.header('x-forwarded-proto') ?? '');
 

@@ -67,8 +67,8 @@ const NOT_FOR_BROWSER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Orders to the proxy in front of Berth: to serve an internal file or address in place of the answer, to cache
- * it for others, or to take this upstream for unhealthy. Some programs read "_" for "-".
+ * Orders to the proxy in front of Berth: to serve an internal file or address in place of the answer, to
+ * cache it for others, or to take this upstream for unhealthy. Some programs read "_" for "-".
  */
 const FOR_PROXIES =
   /^x[-_](accel[-_]|sendfile|lighttpd|litespeed|lsadc|reproxy|envoy|passenger|varnish)|^(surrogate|edge|cdn|cloudflare)[-_]|^attribution-reporting-|[-_]cdn-cache-control$/;

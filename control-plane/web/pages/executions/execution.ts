@@ -60,7 +60,8 @@ async function showExecution(deps: WebDeps, c: WebContext, id: number): Promise<
     isEnded(execution) ? undefined : explained(deps, c, id),
     appAddresses(deps),
   ]);
-  return detailPage(c, execution, { services, explanation, apps });
+  const { defaultMemoryBytes } = deps;
+  return detailPage(c, execution, { services, explanation, apps, defaultMemoryBytes });
 }
 
 async function descriptionFile(c: WebContext, { id, description }: ExecutionView): Promise<Response> {
@@ -112,12 +113,13 @@ interface Shown {
   services: readonly ServiceView[];
   explanation: Explanation | undefined;
   apps: AppAddresses;
+  defaultMemoryBytes: number | undefined;
 }
 
 function detailPage(
   c: WebContext,
   execution: ExecutionView,
-  { services, explanation, apps }: Shown,
+  { services, explanation, apps, defaultMemoryBytes }: Shown,
 ): Promise<Response> {
   const { id, name, status } = execution;
   const { user, role } = c.get('account');
@@ -125,7 +127,7 @@ function detailPage(
   const form = (action: string) =>
     html`<form id="${action}" method="post" action="/executions/${id}/${action}"></form>`;
   return page(c, {
-    title: name,
+    title: `${name} #${id}`,
     scripts: ['execution'],
     body: html`
 ${crumbs([['/executions', 'Executions']])}
@@ -135,7 +137,7 @@ ${live(
   [`execution:${id}`],
   html`
 <div class="bar">
-<h1>${name} <span class="quiet">${id}</span> ${badge(status)}</h1>
+<h1>${name} <span class="quiet">#${id}</span> ${badge(status)}</h1>
 <div class="buttons">${buttons(c, execution)}</div>
 </div>
 ${timeline(execution, nowMs)}
@@ -148,7 +150,7 @@ ${serviceTable(id, services, {
   whyNoStream: (service) => whyNoStream(c.get('actor'), service),
 })}`,
 )}
-${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username) : ''}`,
+${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username, defaultMemoryBytes) : ''}`,
   });
 }
 

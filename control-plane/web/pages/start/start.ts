@@ -90,7 +90,7 @@ async function earlierExecution(deps: WebDeps, c: WebContext, from: string): Pro
   return getExecution(deps, c.get('actor'), Number(from));
 }
 
-/** What the description of another user would get; undefined for one's own, and once that execution is gone. */
+/** What the description of another user would get. Undefined for one's own, and if it is gone. */
 async function reviewOfSource(deps: WebDeps, c: WebContext): Promise<Html | undefined> {
   const { from } = c.req.query();
   if (from === undefined) return undefined;

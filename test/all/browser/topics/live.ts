@@ -50,13 +50,11 @@ export function live(site: () => Site): void {
     expect(new URL(page.url()).pathname).toBe(`/executions/${id}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await berth.start();
+    await page.locator('#connection').waitFor({ state: 'hidden' });
     await form.getByRole('button', { name: 'Start' }).click();
     await form.getByText('Nothing was submitted').waitFor();
     await page.getByRole('button', { name: 'Terminate' }).click();
     await page.getByText('The execution is being terminated.').waitFor();
-    // Nothing else has reached Berth: neither Run again nor Log out.
-    await page.goto('/executions');
-    expect(await page.locator(`main a[href="/executions/${id + 1}"]`).count()).toBe(0);
   });
 
   test('W11, W166: a session that ends elsewhere leads to the login with the reason, without a lost connection, and back', async () => {
