@@ -31,6 +31,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   rerun: [
     ['berth rerun 12', 'submits the description of execution 12 again'],
     ['berth rerun 12 --set services.worker.total_count=5 --wait', 'with a change, and waits for its end'],
+    ['berth rerun 12 --as-me', 'also if somebody else has described what runs as yours'],
   ],
   ps: [
     ['berth ps', 'the newest 20'],

@@ -14,6 +14,7 @@ import {
   firstPasswordOf,
   type NodeConfig,
   personalTokenRulesOf,
+  schedulerConfigOf,
   secretSettingsOf,
   strictTransportOf,
 } from './config.ts';
@@ -244,6 +245,7 @@ function appDeps(
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     publicUrl: config.BERTH_PUBLIC_URL,
     minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
+    defaultMemoryBytes: schedulerConfigOf(config).defaultMemoryBytes,
     nowMs,
     addressOf: behindProxy ? forwardedAddress : peerAddress,
     maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,

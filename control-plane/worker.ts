@@ -111,6 +111,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     publicUrl: config.BERTH_PUBLIC_URL,
     minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
+    defaultMemoryBytes: assembly.scheduling.defaultMemoryBytes,
     coordinator: {
       ...coordinator,
       openLog: openLogsFrom(coordinator, (gateway) => gatewayStub(env, gateway)),

@@ -4,10 +4,9 @@
  */
 import type { Context as HonoContext } from 'hono';
 import { deleteCookie, generateCookie, getCookie } from 'hono/cookie';
-
-/** Whether the client uses HTTPS, to Berth or to a proxy in front of it. */
-export const isHttps = (c: HonoContext) =>
-  new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';
+import { hasSeveral, severalText } from '../core/apps/app-cookies.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { isHttps } from './own-origin.ts';
 
 interface Kept {
   maxAgeS: number;
@@ -28,9 +27,22 @@ export const ownCookie = (name: string, value: string, secure: boolean, { maxAge
 export const setOwnCookie = (c: HonoContext, name: string, value: string, kept: Kept): void =>
   c.header('set-cookie', ownCookie(name, value, isHttps(c), kept), { append: true });
 
-/** Undefined if the request has none. Over https only the one that no other host can have set. */
-export const readOwnCookie = (c: HonoContext, name: string): string | undefined =>
-  getCookie(c, nameOf(name, isHttps(c)));
+/**
+ * Undefined if the request has none, or different ones of that name. Over https only the one that no other
+ * host can have set.
+ */
+export function readOwnCookie(c: HonoContext, name: string): string | undefined {
+  const own = nameOf(name, isHttps(c));
+  return hasSeveral(c.req.header('cookie'), own) ? undefined : getCookie(c, own);
+}
+
+/** The same for a cookie that logs somebody in. Throws if there are different ones: no login ends that. */
+export function readProofCookie(c: HonoContext, name: string): string | undefined {
+  const own = nameOf(name, isHttps(c));
+  if (hasSeveral(c.req.header('cookie'), own))
+    throw new OperationError('unauthenticated', severalText(own, new URL(c.req.url).hostname));
+  return getCookie(c, own);
+}
 
 /**
  * Names and values of the request's cookies whose names begin so, in its order: browsers send the oldest

@@ -4,10 +4,26 @@
  */
 import type { Context as HonoContext } from 'hono';
 import { OperationError } from '../core/model/errors.ts';
+import { isOwnHost, ownOrigin } from './own-origin.ts';
 
 /** Refuses a request that may change something if another site caused it, whatever its credential (H21). */
 export function refuseCrossSite(c: HonoContext): void {
-  if (siteOf(c) === 'foreign') throw new OperationError('forbidden', 'The request comes from another site.');
+  if (siteOf(c) !== 'foreign') return;
+  throw new OperationError('forbidden', `The request comes from another site.${behindProxy(c)}`);
+}
+
+/** Most characters of a header in a message. */
+const MAX_SHOWN = 100;
+
+/** What to do if the other site is Berth itself, behind a proxy that changes the host. */
+function behindProxy(c: HonoContext): string {
+  const origin = c.req.header('origin');
+  if (c.req.header('sec-fetch-site') !== undefined || origin === undefined) return '';
+  const shown = (text: string) => text.slice(0, MAX_SHOWN).toWellFormed();
+  return (
+    ` The browser opened it at ${shown(origin)} (Origin), and Berth received it for ${shown(ownOrigin(c))} (Host).` +
+    ' If a proxy is between them, it must pass on the Host header with its port: in nginx, proxy_set_header Host $http_host.'
+  );
 }
 
 /**
@@ -27,7 +43,7 @@ export function maySetSession(c: HonoContext): boolean {
 export function isOwnVisit(c: HonoContext): boolean {
   const site = siteOf(c);
   if (site !== 'unknown') return site === 'own';
-  return URL.parse(c.req.header('referer') ?? '')?.host === new URL(c.req.url).host;
+  return isOwnHost(c, URL.parse(c.req.header('referer') ?? ''));
 }
 
 /**
@@ -39,7 +55,7 @@ function siteOf(c: HonoContext): 'own' | 'foreign' | 'unknown' {
   if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
   const origin = c.req.header('origin');
   if (origin === undefined) return 'unknown';
-  return URL.parse(origin)?.host === new URL(c.req.url).host ? 'own' : 'foreign';
+  return isOwnHost(c, URL.parse(origin)) ? 'own' : 'foreign';
 }
 
 /** True if the browser opens the answer as a page. Any site can link to one, with credentials in the URL. */

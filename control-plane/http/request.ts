@@ -15,8 +15,9 @@ import { SESSION_MS } from '../operations/accounts/sessions.ts';
 import { readInput } from '../operations/input.ts';
 import { type AddressOf, plainAddress } from './address.ts';
 import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
-import { isHttps, ownCookie, readOwnCookie } from './cookies.ts';
+import { ownCookie, readOwnCookie, readProofCookie } from './cookies.ts';
 import { maySetSession } from './cross-site.ts';
+import { isHttps } from './own-origin.ts';
 
 export type Env = {
   Variables: {
@@ -209,13 +210,12 @@ export function bearerOf(authorization: string | null | undefined): string | und
 }
 
 function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
+  const header = c.req.header('authorization');
   const proofs = {
-    sessionToken: readOwnCookie(c, COOKIE),
     addressOf: () => plainAddress(addressOf(c)),
     requestIdOf: () => requestIdOf(c),
   };
-  const header = c.req.header('authorization');
-  if (header === undefined) return proofs;
+  if (header === undefined) return { ...proofs, sessionToken: readProofCookie(c, COOKIE) };
   const [scheme = '', encoded = ''] = header.trim().split(/ +/, 2);
   if (scheme.toLowerCase() === 'bearer') return { ...proofs, bearer: encoded };
   if (scheme.toLowerCase() !== 'basic') {

@@ -1,5 +1,6 @@
 /** Strict-Transport-Security: a browser that once came by https must not come by http again (RFC 6797). */
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
+import { isForwardedHttps } from './own-origin.ts';
 
 export interface StrictTransport {
   /** How long browsers remember it. */
@@ -10,7 +11,7 @@ export interface StrictTransport {
 
 export function strictTransport({ maxAgeS, behindProxy }: StrictTransport): MiddlewareHandler {
   const isHttps = (c: HonoContext): boolean =>
-    c.req.url.startsWith('https:') || (behindProxy && c.req.header('x-forwarded-proto') === 'https');
+    c.req.url.startsWith('https:') || (behindProxy && isForwardedHttps(c));
   return async (c, next) => {
     await next();
     // Not includeSubDomains: services on other names of the domain need not speak https.

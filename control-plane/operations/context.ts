@@ -15,6 +15,8 @@ export interface Context {
   deploymentName: string;
   /** In characters, of new passwords. */
   minPasswordLength: number;
+  /** The memory limit of services that state none; 0: no limit. Absent where nothing shows it. */
+  defaultMemoryBytes?: number | undefined;
   /** For reads of long descriptions and lists. */
   turns: ReadTurns;
   /** What one user may have under way at a time. */

@@ -5,7 +5,8 @@
 import type { MiddlewareHandler } from 'hono';
 import { type Actor, authorise } from '../core/accounts/account.ts';
 import { answerAhead } from '../http/answer-ahead.ts';
-import { readOwnCookie } from '../http/cookies.ts';
+import { readProofCookie } from '../http/cookies.ts';
+import { isOwnHost } from '../http/own-origin.ts';
 import { COOKIE, withOrigin } from '../http/request.ts';
 import { lastEventId } from '../operations/cluster/events.ts';
 import { redirectWith } from './components/notice.ts';
@@ -65,7 +66,7 @@ const isVisit = (c: WebContext): boolean =>
   c.req.header('berth-refresh') === undefined &&
   (c.req.header('accept') ?? '').includes('text/html');
 
-export const sessionToken = (c: WebContext): string | undefined => readOwnCookie(c, COOKIE);
+export const sessionToken = (c: WebContext): string | undefined => readProofCookie(c, COOKIE);
 
 function loginPath(c: WebContext): string {
   const { pathname, search } = new URL(c.req.url);
@@ -85,7 +86,7 @@ const hadSession = (c: WebContext): boolean =>
 /** Path of the page that sent the request, if it is ours. */
 export function refererPath(c: WebContext): string | undefined {
   const referer = URL.parse(c.req.header('referer') ?? '');
-  return referer?.host === new URL(c.req.url).host ? referer.pathname + referer.search : undefined;
+  return isOwnHost(c, referer) ? referer.pathname + referer.search : undefined;
 }
 
 /** `next` if it is a path of this site, else the first page: a login must never lead to another site. */

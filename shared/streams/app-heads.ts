@@ -82,17 +82,24 @@ export class HeadReader {
 }
 
 /** Headers that concern one connection only (RFC 9110, 7.6.1). */
-const HOP_BY_HOP = new Set([
+const HOP_BY_HOP = [
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
-  ...['proxy-authenticate', 'proxy-authorization', 'expect'],
-]);
+  ...['proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info', 'http2-settings', 'expect'],
+];
+/** What no side may remove by naming it in `connection`. */
+const ESSENTIAL: ReadonlySet<string> = new Set(['content-length', 'content-type', 'cookie', 'set-cookie']);
 
-/** Without the headers of the one connection, and without those that `connection` names. */
-export function endToEnd(headers: readonly HeaderPair[]): HeaderPair[] {
+/** The names, in lower case, of headers of the one connection, and of those that `connection` names. */
+export function connectionHeaders(headers: readonly HeaderPair[]): ReadonlySet<string> {
   const named = headers
     .filter(([name]) => name.toLowerCase() === 'connection')
     .flatMap(([, value]) => value.split(',').map((one) => one.trim().toLowerCase()));
-  const dropped = new Set([...HOP_BY_HOP, ...named]);
+  return new Set([...HOP_BY_HOP, ...named.filter((name) => !ESSENTIAL.has(name))]);
+}
+
+/** Without the headers of the one connection. */
+export function endToEnd(headers: readonly HeaderPair[]): HeaderPair[] {
+  const dropped = connectionHeaders(headers);
   return headers.filter(([name]) => !dropped.has(name.toLowerCase()));
 }
 

@@ -151,6 +151,8 @@ export interface AuditRow extends Omit<Required<AuditEntry>, 'targetId' | 'targe
   timeMs: number;
   targetId: number | null;
   targetName: string | null;
+  /** The execution of a service that is the target; null if that is gone, or the target is something else. */
+  executionId: number | null;
   outcome: 'done' | AuditRefusal;
   /** Refusals of one kind within a minute are one row. */
   count: number;

@@ -1,20 +1,15 @@
 /** Headers between browsers and web applications: what passes in each direction. Pure. */
+import { connectionHeaders } from '../../../shared/streams/app-heads.ts';
 import { cookieForBrowser, cookiesOfApp, hasOwnToken } from './app-cookies.ts';
 
 export type Header = [name: string, value: string];
-
-/** Concern one connection only (RFC 9110, 7.6.1). */
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization'],
-  ...['proxy-authentication-info', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
-]);
 
 /**
  * What only Berth or a proxy may state about a request. Programs often read these names with "_" for "-" too;
  * names with anything but letters, digits and "-" never pass.
  */
 const STATED =
-  /^(host|expect|forwarded|via|proxy|x-forwarded.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-original-.*|x-rewrite-url|true-client-ip|fastly-client-ip|cf-.*|cdn-loop|x-berth-.*|berth-.*|x-proxy-.*|(x-)?(remote|auth-request|webauth|authenticated|ssl|client-cert|client-verify)(-.*)?|ssl-client-.*|x-amzn-oidc-.*|x-goog-(authenticated|iap)-.*|x-ms-client-principal.*|tailscale-.*)$/;
+  /^(host|expect|forwarded|via|proxy|x-forwarded.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-original-.*|x-rewrite-url|true-client-ip|client-ip|fastly-.*|fly-client-ip|x-originating-ip|x-azure-.*|x-arr-.*|x-envoy-.*|x-appengine-.*|x-accel-.*|x-sendfile.*|cf-.*|cdn-loop|x-berth-.*|berth-.*|x-proxy-.*|(x-)?(remote|auth-request|webauth|authenticated|ssl|client-cert|client-verify)(-.*)?|ssl-client-.*|x-amzn-oidc-.*|x-goog-(authenticated|iap)-.*|x-ms-client-principal.*|tailscale-.*)$/;
 const NAME = /^[a-z0-9-]+$/;
 /** The schemes with which clients log in to Berth. */
 const OWN_SCHEME = /^(basic|bearer)(\s|$)/i;
@@ -32,7 +27,7 @@ export interface RequestFacts {
 /** What the application gets of the headers of a request, and what Berth adds. Names are in lower case. */
 export function headersForApp(headers: Iterable<Header>, facts: RequestFacts): Header[] {
   const all = [...headers].map(([name, value]): Header => [name.toLowerCase(), value]);
-  const dropped = connectionOptions(all);
+  const dropped = connectionHeaders(all);
   const passed = all.flatMap(([name, value]): Header[] => {
     if (!NAME.test(name) || STATED.test(name) || dropped.has(name)) return [];
     if (name === 'cookie') {
@@ -58,14 +53,25 @@ function stated({ host, scheme, address, username }: RequestFacts): Header[] {
   ];
 }
 
-/** What an application may not set: it would reach beyond its own host name, or beyond its own life. */
+/**
+ * What an application may not set: it would reach beyond its own host name or path, or beyond its own life.
+ */
 const NOT_FOR_BROWSER: ReadonlySet<string> = new Set([
   ...['clear-site-data', 'strict-transport-security', 'public-key-pins', 'public-key-pins-report-only'],
   ...['expect-ct', 'alt-svc', 'nel', 'report-to', 'service-worker-allowed', 'origin-agent-cluster'],
   ...['sec-session-registration', 'secure-session-registration', 'sec-session-challenge'],
+  ...['secure-session-challenge', 'reporting-endpoints', 'use-as-dictionary', 'accept-ch', 'critical-ch'],
+  ...['set-login', 'shared-storage-write', 'observe-browsing-topics'],
   // Node's server takes the first for the reason phrase, and with the second sends no answer at all.
   ...['status', 'x-hono-already-sent'],
 ]);
+
+/**
+ * Orders to the proxy in front of Berth: to serve an internal file or address in place of the answer, to
+ * cache it for others, or to take this upstream for unhealthy. Some programs read "_" for "-".
+ */
+const FOR_PROXIES =
+  /^x[-_](accel[-_]|sendfile|lighttpd|litespeed|lsadc|reproxy|envoy|passenger|varnish)|^(surrogate|edge|cdn|cloudflare)[-_]|^attribution-reporting-|[-_]cdn-cache-control$/;
 
 /**
  * What the browser gets of the headers of an answer. Names are in lower case. `prefix`: what each path of the
@@ -73,9 +79,9 @@ const NOT_FOR_BROWSER: ReadonlySet<string> = new Set([
  */
 export function headersForBrowser(headers: Iterable<Header>, prefix = ''): Header[] {
   const all = [...headers].map(([name, value]): Header => [name.toLowerCase(), value]);
-  const dropped = connectionOptions(all);
+  const dropped = connectionHeaders(all);
   const passed = all.flatMap(([name, value]): Header[] => {
-    if (dropped.has(name) || NOT_FOR_BROWSER.has(name)) return [];
+    if (dropped.has(name) || NOT_FOR_BROWSER.has(name) || FOR_PROXIES.test(name)) return [];
     if (name !== 'set-cookie') return [[name, value]];
     const cookie = cookieForBrowser(value, prefix);
     return cookie === undefined ? [] : [[name, cookie]];
@@ -88,14 +94,3 @@ export function headersForBrowser(headers: Iterable<Header>, prefix = ''): Heade
     ['origin-agent-cluster', '?1'],
   ];
 }
-
-/** Hop-by-hop headers, and those that the Connection header names. */
-function connectionOptions(headers: readonly Header[]): ReadonlySet<string> {
-  const named = headers
-    .filter(([name]) => name === 'connection')
-    .flatMap(([, value]) => value.split(',').map((one) => one.trim().toLowerCase()));
-  // A client must not remove what is essential by naming it.
-  return new Set([...HOP_BY_HOP, ...named.filter((name) => !ESSENTIAL.has(name))]);
-}
-
-const ESSENTIAL: ReadonlySet<string> = new Set(['content-length', 'content-type', 'cookie', 'set-cookie']);

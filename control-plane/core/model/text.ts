@@ -34,3 +34,13 @@ export function listText(names: readonly string[], limit = 3): string {
   const listed = rest > 0 ? [...names.slice(0, limit), `${rest} more`] : names;
   return listed.length < 2 ? listed.join('') : `${listed.slice(0, -1).join(', ')} and ${listed.at(-1)}`;
 }
+
+/** The beginning of a text. If it is cut, it ends at a word, as far as one ends near, with an ellipsis. */
+export function shortened(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const cut = text
+    .slice(0, maxLength - 1)
+    .toWellFormed()
+    .replace(/\ufffd$/, '');
+  return `${/^(.*\S)\s\S{0,39}$/s.exec(cut)?.[1] ?? cut.trimEnd()}…`;
+}

@@ -16,17 +16,21 @@ export class FeasibilityCache {
   #answers = new WeakMap<ResourceDemand, boolean>();
   #count = 0;
 
-  /** Whether the essential services would fit on these hosts if the hosts were empty. */
+  /**
+   * Whether the essential services would fit on these hosts if the hosts were empty. `asIf`: what is assumed
+   * of each host besides, always the same.
+   */
   isFeasible(
     execution: Execution,
     demand: ResourceDemand,
     hosts: ReadonlyMap<number, Host>,
     version: number,
+    asIf: (host: Host) => Host = (host) => host,
   ): boolean {
     if (this.#version !== version || this.#count >= MAX_CACHED) this.#clear(version);
     const known = this.#answers.get(demand);
     if (known !== undefined) return known;
-    const answer = placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
+    const answer = placeOnEmptyHosts(execution, [...hosts.values()].map(asIf)) !== null;
     this.#answers.set(demand, answer);
     this.#count += 1;
     return answer;

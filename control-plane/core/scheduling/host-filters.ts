@@ -175,8 +175,10 @@ function explainShortage(
   const largest = failed.reduce((found, { host }) => Math.max(found, amountOf(host)), 0);
   const fit = failed.length === 1 ? 'the best fit' : `the best fit of ${failed.length} hosts`;
   const needs = needsText(services, `${textOf(needed)}${noun}`);
-  const free = freeText(rounded(amountOf(best)), textOf);
-  const text = `${needs}, but ${best.host.name}, ${fit}, has ${free}${besideText(services)}: ${textOf(missing)} short.`;
+  const free = rounded(amountOf(best));
+  const held = rounded(amountOf(backfillReservedOn(best.host)));
+  const short = free < 0 && held > 0 ? '' : `: ${textOf(missing)} short`;
+  const text = `${needs}, but ${best.host.name}, ${fit}, has ${freeText(free, held, textOf)}${besideText(services)}${short}.`;
   if (needed <= largest) return { missing, largest, text };
   const whole =
     failed.length === 1 ? `It has only ${textOf(largest)}` : `None has more than ${textOf(largest)}`;
@@ -185,9 +187,22 @@ function explainShortage(
 
 /**
  * Less than nothing is free if a backfill reservation exceeds what is left, or the host has become smaller.
+ * `held`: reserved for an execution that waits.
  */
-const freeText = (free: number, textOf: (amount: number) => string): string =>
-  free < 0 ? `${textOf(-free)} more reserved than it has in all` : `${textOf(free)} free`;
+function freeText(free: number, held: number, textOf: (amount: number) => string): string {
+  if (held > 0 && free + held > 0)
+    return free > 0
+      ? `${textOf(free)} free, beyond ${HELD}`
+      : `nothing free beyond ${HELD}, for which it keeps its last ${textOf(free + held)}`;
+  return free < 0 ? `${textOf(-free)} more reserved than it has in all` : `${textOf(free)} free`;
+}
+
+const HELD = 'what is reserved for an execution that has waited longer';
+
+const backfillReservedOn = (host: Host): Resources => ({
+  memoryBytes: host.backfillReservedMemoryBytes,
+  cores: host.backfillReservedCores,
+});
 
 const besideText = ({ beside }: UnplacedServices): string =>
   beside === 0

@@ -47,6 +47,8 @@ export class Cluster implements SchedulerState {
   /** The backfill reservation, due or in effect. */
   reservation: BackfillReservation | null = null;
   readonly feasibility = new FeasibilityCache();
+  /** As if all hosts took new services. */
+  readonly feasibilityLater = new FeasibilityCache();
   /** The free capacity of the hosts. */
   readonly hostIndex: HostIndex;
   /** Executions that count under their user's quota: from placement to the end or the return to the queue. */

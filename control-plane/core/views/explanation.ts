@@ -18,6 +18,7 @@ import type { ResourceDemand } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 import { count } from '../model/text.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
+import { isUsable } from '../scheduling/host-filters.ts';
 import { victimsForQuota } from '../scheduling/preemption.ts';
 import { demandOf } from '../scheduling/resource-demand.ts';
 import { exceededPlacedBound } from '../scheduling/scheduler-state.ts';
@@ -153,6 +154,7 @@ function explainQueued(
   const { placements, unplaceable, backfillReservedFor } = diagnose(cluster, execution, own ?? []);
   const reasons = unplaceable.flatMap(reasonsOf);
   const fitsHosts = unplaceable.length === 0 || isFeasible(cluster, execution, demand);
+  const fitsLater = !fitsHosts && isFeasibleLater(cluster, execution, demand);
   const fitsQuota = cluster.exceededLimits(userId, usage, noUsage()).length === 0;
   const fitsBound = exceededPlacedBound(cluster, weightOf(execution), 0) === null;
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
@@ -164,7 +166,7 @@ function explainQueued(
     waitingFor: [
       ...texts(quota),
       ...texts(reasons),
-      ...remedies(unplaceable, fitsHosts, backfillReservedFor),
+      ...remedies(unplaceable, { fitsHosts, fitsLater, backfillReservedFor }),
       ...retries(execution, nowMs),
     ],
     reasons,
@@ -180,6 +182,14 @@ function explainQueued(
 const isFeasible = (cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean =>
   cluster.feasibility.isFeasible(execution, demand, cluster.hosts, cluster.hostIndex.version);
 
+/** The same if all hosts were connected and took new services. */
+const isFeasibleLater = (cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean =>
+  [...cluster.hosts.values()].some((host) => !isUsable(host)) &&
+  cluster.feasibilityLater.isFeasible(
+    ...([execution, demand, cluster.hosts, cluster.hostIndex.version] as const),
+    (host) => ({ ...host, connected: true, lost: false, schedulable: true, conditions: [] }),
+  );
+
 /** The queue as if the execution were in it. */
 const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>
   cluster.queue.projectedOrder(
@@ -190,10 +200,14 @@ const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>
 /** Whether waiting helps services that find no host. */
 function remedies(
   unplaceable: readonly UnplaceableService[],
-  fitsHosts: boolean,
-  backfillReservedFor: number | null,
+  {
+    fitsHosts,
+    fitsLater,
+    backfillReservedFor,
+  }: { fitsHosts: boolean; fitsLater: boolean; backfillReservedFor: number | null },
 ): string[] {
   if (unplaceable.length === 0) return [];
+  if (fitsLater) return ['It would fit if hosts that take no new services now did.'];
   if (!fitsHosts) return ['Waiting alone is not enough: it would not fit even if nothing else ran.'];
   return [
     ...(backfillReservedFor === null

@@ -5,7 +5,7 @@ import { generateCookie } from 'hono/cookie';
 import type { KnownActor } from '../../core/accounts/account.ts';
 import { entryOf } from '../../core/accounts/audit.ts';
 import { pathApp } from '../../core/apps/app-address.ts';
-import { cookieIn } from '../../core/apps/app-cookies.ts';
+import { cookieIn, hasSeveral, severalText } from '../../core/apps/app-cookies.ts';
 import { headersForApp, headersForBrowser } from '../../core/apps/app-headers.ts';
 import {
   type AppPlace,
@@ -107,6 +107,8 @@ export class AppRequests {
     if (isForeign(facts, place.origin)) return this.#say(c, 'refused', FOREIGN);
     if (c.req.header('service-worker') !== undefined || facts.dest === 'serviceworker')
       return this.#say(c, 'refused', NO_WORKER);
+    const several = severalCookies(asked);
+    if (several) return this.#say(c, 'unauthenticated', several);
     const sealed = cookieIn(asked.cookies, place.cookies.pass);
     const pass = sealed === undefined ? undefined : await this.#visits.open(sealed, idOfPlace(place));
     return (
@@ -226,6 +228,8 @@ export class AppRequests {
 
   /** Exchanges a ticket for a pass. */
   async #enter({ c, place, url, cookies }: Asked): Promise<Response> {
+    const several = severalCookies({ place, cookies });
+    if (several) return this.#say(c, 'unauthenticated', several);
     const ticket = url.searchParams.get('ticket') ?? '';
     const secret = cookieIn(cookies, place.cookies.visit);
     const entered =
@@ -286,6 +290,17 @@ const noEntry = ({ prefix }: AppPlace): AppAnswer => ({
   sentences: ['It was used, is older than a minute, or was not made for this browser.'],
   link: { href: `${prefix}/`, text: 'Open the application' },
 });
+/** A visit would go on without an end: each login adds the cookie that is not the only one. */
+function severalCookies({ place, cookies }: Pick<Asked, 'place' | 'cookies'>): AppAnswer | undefined {
+  const name = Object.values(place.cookies).find((one) => hasSeveral(cookies, one));
+  if (name === undefined) return undefined;
+  return {
+    status: 401,
+    title: 'Two cookies of one name',
+    sentences: [severalText(name, place.host)],
+    link: { href: `${place.prefix}/`, text: 'Open the application' },
+  };
+}
 const logIn = ({ place: { origin, prefix } }: Asked): AppAnswer => ({
   status: 401,
   title: 'Log in',

@@ -36,6 +36,7 @@ export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile
   routes.route('/', documentRoute('/openapi.json', variant, group, API_PATH));
   routes.get(DOCS_PATH, () => file(PAGE, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }));
   routes.get('/docs/initialise.js', () => file(INITIALISE, 'text/javascript; charset=utf-8'));
+  routes.get('/docs/page.css', () => file(STYLE, 'text/css; charset=utf-8'));
   routes.get('/docs/:name', async (c) => {
     const name = c.req.param('name');
     const type = Object.hasOwn(SWAGGER_FILES, name) && SWAGGER_FILES[name];
@@ -71,8 +72,26 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Without a validator, which would be on another host. */
-const INITIALISE = `SwaggerUIBundle({
+/** The way back, and dark colours where the browser has them: Swagger's own styles know white only. */
+const STYLE = `:root { color-scheme: light dark; }
+body { margin: 0; }
+nav { padding: 0.75rem 1.25rem; font: 600 1rem system-ui, sans-serif; }
+nav a { color: #0b6e99; }
+@media (prefers-color-scheme: dark) {
+  body { background: #11171d; }
+  nav a { color: #6cc4e8; }
+  #page { filter: invert(0.9) hue-rotate(180deg); }
+}
+`;
+
+/** Without a validator, which would be on another host. Nothing of the page is there without script. */
+const INITIALISE = `const back = document.createElement('nav');
+back.innerHTML = '<a href="/">Back to Berth</a>';
+document.body.prepend(back);
+const style = document.createElement('link');
+Object.assign(style, { rel: 'stylesheet', href: 'docs/page.css' });
+document.head.append(style);
+SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#page',
   deepLinking: true,

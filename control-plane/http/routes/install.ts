@@ -12,8 +12,8 @@ import {
   signedReleaseSchema,
 } from '../../../shared/protocol/release.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { isHttps } from '../cookies.ts';
 import { file, isMissing, type ReadFile } from '../files.ts';
+import { ownOrigin } from '../own-origin.ts';
 import type { Env } from '../request.ts';
 
 const SCRIPT = 'text/x-shellscript; charset=utf-8';
@@ -109,7 +109,6 @@ async function checksumOf(agentFile: ReadFile): Promise<string> {
  * it becomes part of a script. The script then requires BERTH_URL.
  */
 function originOf(c: HonoContext): string {
-  const { host } = new URL(c.req.url);
-  if (!/^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host)) return '';
-  return `${isHttps(c) ? 'https' : 'http'}://${host}`;
+  const origin = ownOrigin(c);
+  return /^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(origin) ? origin : '';
 }

@@ -10,7 +10,6 @@ import {
   entryWithoutUser,
   failedLoginKeys,
   MAX_NETWORKS,
-  minuteOf,
   refusalKey,
   shortName,
 } from '../../core/accounts/audit.ts';
@@ -98,7 +97,7 @@ export function countFailedLogin(
 ): Statement {
   const { key, others, range } = failedLoginKeys(network, nowMs, by);
   const entry = entryWithoutUser(by, undefined, { action: 'log-in' });
-  const [timeMs, ...values] = valuesOf(entry, minuteOf(nowMs), 'unauthenticated');
+  const [timeMs, ...values] = valuesOf(entry, nowMs, 'unauthenticated');
   return {
     sql: `WITH place AS (SELECT EXISTS (SELECT 1 FROM audit WHERE counted_by = ?)
         OR (SELECT count(*) FROM audit WHERE counted_by >= ? AND counted_by < ?) < ? AS is_own)
@@ -112,7 +111,11 @@ export function countFailedLogin(
 export async function listAudit(db: Db, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
   const { conditions, args } = conditionsOf(filter);
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
-  const rows = await db.query(`SELECT * FROM audit ${where} ORDER BY id DESC LIMIT ?`, [...args, limit]);
+  const rows = await db.query(
+    `SELECT *, (SELECT execution_id FROM services s WHERE s.id = target_id) AS execution_id
+      FROM audit ${where} ORDER BY id DESC LIMIT ?`,
+    [...args, limit],
+  );
   return rows.map(rowOf);
 }
 
@@ -172,6 +175,7 @@ const rowOf = (row: Row): AuditRow => ({
   action: String(row.action) as AuditRow['action'],
   targetId: numberOf(row.target_id),
   targetName: textOf(row.target_name),
+  executionId: numberOf(row.execution_id),
   fields: fieldsOf(String(row.fields)),
   outcome: String(row.outcome) as AuditRow['outcome'],
   count: Number(row.count),

@@ -25,7 +25,7 @@ export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promi
   const { sql, args } = filterCondition(filter);
   const rows = await db.query(
     `SELECT e.id, e.name, u.username, e.status, json_extract(e.description, '$.name') AS application,
-      CASE e.status WHEN 'error' THEN substr(e.error_message, 1, ${MAX_ERROR_LENGTH}) END AS error,
+      CASE e.status WHEN 'error' THEN substr(e.error_message, 1, ${MAX_ERROR_LENGTH + 1}) END AS error,
       e.time_submit_ms, e.time_start_ms, e.time_end_ms,
       COALESCE(e.service_count, (SELECT count(*) FROM services s WHERE s.execution_id = e.id)) AS services,
       (SELECT count(*) FROM services s WHERE s.execution_id = e.id AND s.status = 'active') AS active_services

@@ -5,6 +5,7 @@
 import uPlot from 'uplot';
 import { coresText, memoryText } from '../../core/model/text.ts';
 import type { ChartColumn } from '../components/charts.ts';
+import { localText } from './parts/local-time.ts';
 
 type Column = Exclude<ChartColumn, 'time'>;
 
@@ -57,6 +58,7 @@ const CHARTS: readonly Chart[] = [
       { column: 'memoryReserved', label: 'reserved', colour: '--accent', filled: true },
       { column: 'memoryUsed', label: 'in use', colour: '--good' },
       { column: 'memory', label: 'total', colour: '--quiet', dashed: true },
+      { column: 'memoryLimit', label: 'limit', colour: '--bad', dashed: true },
     ],
     unitOf: (highest) => (highest < GIB ? { unit: MIB, name: 'MiB' } : { unit: GIB, name: 'GiB' }),
     valueText: memoryText,
@@ -146,7 +148,7 @@ function optionsOf(chart: Chart, samples: Samples, width: number): uPlot.Options
       },
     ],
     series: [
-      { label: '', value: (_, atS) => (atS === null ? '' : new Date(atS * 1_000).toLocaleString()) },
+      { label: '', value: (_, atS) => (atS === null ? '' : localText(atS * 1_000)) },
       ...linesIn(chart, samples).map(
         ({ label, colour: name, filled, dashed }): uPlot.Series => ({
           label,

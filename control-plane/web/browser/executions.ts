@@ -33,7 +33,7 @@ document.addEventListener('click', ({ target }) => {
   update();
 });
 
-// After the confirmation of page.ts.
+// After the confirmation of parts/send.ts.
 document.addEventListener('submit', (event) => {
   const verb = event.submitter?.dataset.selected;
   if (verb === undefined || event.defaultPrevented) return;

@@ -9,12 +9,8 @@ import { byId, setText } from './parts/element.ts';
 
 /** Bytes of output. With its rendering, the page stays below 300 MB. */
 const MAX_BYTES = 128 * 2 ** 20;
-/**
- * A service that has been silent for this long no longer delays lines of other services. After connecting,
- * the first output takes longer.
- */
+/** A service that has been silent for this long no longer delays lines of other services. */
 const QUIET_MS = 250;
-const FIRST_MS = 1_500;
 const TICK_MS = 200;
 
 interface Service {
@@ -31,6 +27,8 @@ class LogPage {
   readonly #feed: LogFeed;
   /** When each service counts as silent. */
   readonly #quietFromMs: number[];
+  /** Services without output since the page has connected. It may come late, and belong before other rows. */
+  readonly #silent = new Set<number>();
   readonly #generations: number[];
   readonly #ended = new Set<number>();
   readonly #missing = new Set<number>();
@@ -98,7 +96,11 @@ class LogPage {
       },
       size: (row: number) => this.#lines.size(row),
       element: (row: number) => {
-        const element = this.#lines.element(row, this.#search.pattern, () => this.#view.redraw());
+        const element = this.#lines.element(
+          row,
+          (text) => this.#search.rangesIn(text),
+          () => this.#view.redraw(),
+        );
         element.classList.toggle('current', row === this.#search.current);
         return element;
       },
@@ -117,9 +119,16 @@ class LogPage {
     const last = this.#rows.end - 1;
     store.append(bytes);
     this.#search.again(last);
+    if (this.#silent.delete(source) && this.#rows.isLate(source)) this.#reorder();
     this.#release();
     // Redraws even if only the last line has grown.
     this.#view.changed();
+  }
+
+  #reorder(): void {
+    this.#rows.reorder();
+    this.#search.restart();
+    this.#view.redraw();
   }
 
   #release(): void {
@@ -145,7 +154,8 @@ class LogPage {
     this.#isLost = !isConnected;
     if (!isConnected) return;
     this.#problems.clear();
-    this.#quietFromMs.fill(performance.now() + FIRST_MS);
+    this.#quietFromMs.fill(performance.now() + QUIET_MS);
+    for (const source of this.#services.keys()) this.#silent.add(source);
   }
 
   /**
@@ -217,7 +227,7 @@ class LogPage {
       this.#view.wrap((target as HTMLInputElement).checked),
     );
     document.getElementById('service-choice')?.addEventListener('change', ({ target }) => {
-      (target as HTMLSelectElement).form?.submit();
+      (target as HTMLSelectElement).form?.requestSubmit();
     });
   }
 

@@ -1,20 +1,22 @@
-/** Script of every page: durations that count, copying, confirmations, and live updates. */
+/** Script of every page: durations that count, copying, sending forms, and live updates. */
 import { duration } from '../components/duration.ts';
 import { keepLive } from './parts/live.ts';
+import { localText } from './parts/local-time.ts';
+import { keepPageWhileAway } from './parts/send.ts';
 
 const TICK_MS = 1_000;
-
-/** In the time zone of the browser. */
-const MOMENT = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
 
 function showTimes(): void {
   for (const time of document.querySelectorAll<HTMLTimeElement>('time:is([data-ago], [data-elapsed])')) {
     const passed = duration(Date.now() - Date.parse(time.dateTime));
-    const text = 'ago' in time.dataset ? `${passed} ago` : passed;
+    const moment = localText(Date.parse(time.dateTime));
+    const isAgo = 'ago' in time.dataset;
+    const [text, title] = isAgo ? [`${passed} ago`, moment] : [passed, `since ${moment}`];
     if (time.textContent !== text) time.textContent = text;
+    if (time.title !== title) time.title = title;
   }
   for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-moment]')) {
-    const text = MOMENT.format(new Date(time.dateTime));
+    const text = localText(Date.parse(time.dateTime));
     if (time.textContent !== text) time.textContent = text;
   }
 }
@@ -22,17 +24,6 @@ function showTimes(): void {
 showTimes();
 setInterval(showTimes, TICK_MS);
 document.addEventListener('berth:refreshed', showTimes);
-
-/**
- * `data-confirm` on a button holds the question. A button named `confirmed` reports that the user has agreed.
- */
-document.addEventListener('submit', (event) => {
-  const { submitter } = event;
-  const question = submitter?.dataset.confirm;
-  if (question === undefined) return;
-  if (!confirm(question)) event.preventDefault();
-  else if (submitter instanceof HTMLButtonElement && submitter.name === 'confirmed') submitter.value = 'yes';
-});
 
 /** `data-copy` on a button holds the id of the element to copy. */
 document.addEventListener('click', async ({ target }) => {
@@ -58,4 +49,5 @@ async function copy(source: HTMLElement): Promise<void> {
   document.execCommand('copy');
 }
 
+keepPageWhileAway();
 keepLive();

@@ -8,6 +8,7 @@ export const CHART_COLUMNS = [
   'queued',
   'memoryReserved',
   'memoryUsed',
+  'memoryLimit',
   'memory',
   'coresReserved',
   'coresUsed',

@@ -3,6 +3,7 @@
  * and it is shown once.
  */
 import { OperationError } from '../../core/model/errors.ts';
+import { shortened } from '../../core/model/text.ts';
 import { dropOwnCookie, readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
 import type { WebContext } from '../context.ts';
 
@@ -16,7 +17,7 @@ export interface Notice {
 
 /** Redirects to `path`, which shows the notice. */
 export function redirectWith(c: WebContext, path: string, { kind, text }: Notice): Response {
-  setOwnCookie(c, COOKIE, `${kind}:${text.slice(0, MAX_NOTICE_LENGTH)}`, { maxAgeS: 60 });
+  setOwnCookie(c, COOKIE, `${kind}:${shortened(text, MAX_NOTICE_LENGTH)}`, { maxAgeS: 60 });
   return c.redirect(path, 303);
 }
 

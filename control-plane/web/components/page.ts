@@ -47,6 +47,7 @@ ${['page', ...scripts].map((name) => html`<script type="module" src="/assets/${n
 ${header(c)}
 <main id="main" tabindex="-1">
 <p id="connection" class="notice failed" role="status" hidden></p>
+<p id="unsent" class="notice failed" role="alert" hidden></p>
 ${notice(c)}
 ${body}
 </main>

@@ -6,6 +6,7 @@ import { coresText } from '../../core/model/text.ts';
 import { duration } from './duration.ts';
 import type { Problems } from './form.ts';
 import { type Html, html } from './html.ts';
+import { momentText } from './moment.ts';
 
 /** A state as a coloured word. The style picks the colour by the word; colour is never the only sign. */
 export const badge = (state: string): Html => html`<span class="badge" data-state="${state}">${state}</span>`;
@@ -14,19 +15,19 @@ export const badge = (state: string): Html => html`<span class="badge" data-stat
 export function ago(timeMs: number | null, nowMs: number): Html | '' {
   if (timeMs === null) return '';
   const exact = new Date(timeMs).toISOString();
-  return html`<time datetime="${exact}" title="${exact}" data-ago>${duration(nowMs - timeMs)} ago</time>`;
+  return html`<time datetime="${exact}" title="${momentText(timeMs)}" data-ago>${duration(nowMs - timeMs)} ago</time>`;
 }
 
 /** The duration since a moment, which browser/page.ts keeps counting. */
 export function elapsed(sinceMs: number, nowMs: number): Html {
   const exact = new Date(sinceMs).toISOString();
-  return html`<time datetime="${exact}" title="since ${exact}" data-elapsed>${duration(nowMs - sinceMs)}</time>`;
+  return html`<time datetime="${exact}" title="since ${momentText(sinceMs)}" data-elapsed>${duration(nowMs - sinceMs)}</time>`;
 }
 
-/** A moment to the second, in UTC. With script it is in the time zone of the browser. */
+/** A moment to the second, in UTC. With script it is in the time zone of the browser, as all moments are. */
 export function timeOf(timeMs: number): Html {
   const exact = new Date(timeMs).toISOString();
-  return html`<time datetime="${exact}" title="${exact}" data-moment>${exact.slice(0, 19).replace('T', ' ')} UTC</time>`;
+  return html`<time datetime="${exact}" data-moment>${momentText(timeMs)}</time>`;
 }
 
 /** A number of cores without its unit, for texts such as `0.25 of 8 cores`. */

@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { OperationError } from '../../core/model/errors.ts';
-import { isHttps } from '../../http/cookies.ts';
 import { errorResponse } from '../../http/json/render.ts';
+import { isHttps } from '../../http/own-origin.ts';
 import { checked, originOf, sessionCookie } from '../../http/request.ts';
 import { native } from '../../http/variants/native.ts';
 import { CommandLineLogins } from '../../operations/sign-on/command-line.ts';

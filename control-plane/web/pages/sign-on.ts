@@ -3,9 +3,16 @@ import { Hono } from 'hono';
 import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { dropOwnCookie, isHttps, readOwnCookie, readOwnCookies, setOwnCookie } from '../../http/cookies.ts';
+import {
+  dropOwnCookie,
+  readOwnCookie,
+  readOwnCookies,
+  readProofCookie,
+  setOwnCookie,
+} from '../../http/cookies.ts';
 import { isOwnVisit } from '../../http/cross-site.ts';
 import { contentPolicy } from '../../http/files.ts';
+import { isHttps, ownOrigin } from '../../http/own-origin.ts';
 import { originOf, sessionCookie } from '../../http/request.ts';
 import type { EndSession } from '../../operations/sign-on/provider.ts';
 import { PENDING_MS, type SignOn } from '../../operations/sign-on/sign-on.ts';
@@ -48,7 +55,7 @@ export function signOnPages(deps: WebDeps, signOn: SignOn, loginPage: LoginPage)
 async function leave({ addressOf }: WebDeps, c: WebContext, signOn: SignOn, next: string): Promise<Response> {
   const { url, state, begun } = await signOn.begin(
     next,
-    `${siteOf(c)}${CALLBACK}`,
+    `${ownOrigin(c)}${CALLBACK}`,
     plainAddress(addressOf(c)),
   );
   let [count, length] = [1, begun.length];
@@ -67,7 +74,7 @@ async function comeBack(
 ): Promise<Response> {
   const query = new URL(c.req.url).searchParams;
   const cookie = cookieFor(query.get('state') ?? '');
-  const begun = await signOn.begunBy(query, readOwnCookie(c, cookie));
+  const begun = await signOn.begunBy(query, readProofCookie(c, cookie));
   // Used once, whatever comes of it.
   dropOwnCookie(c, cookie, PATH);
   const { session, next, hint } = await signOn.complete(query, begun, originOf(c, addressOf));
@@ -111,7 +118,7 @@ export async function logOutPage(
   const hint = readOwnCookie(c, HINT);
   if (hint !== undefined) dropOwnCookie(c, HINT, '/logout');
   try {
-    const end = await signOn.endSession(user, `${siteOf(c)}/login`, hint, plainAddress(addressOf(c)));
+    const end = await signOn.endSession(user, `${ownOrigin(c)}/login`, hint, plainAddress(addressOf(c)));
     if (end === undefined) return undefined;
     return await ('id_token_hint' in end.fields ? formPage : linkPage)(c, signOn.settings.name, end);
   } catch (error) {
@@ -158,5 +165,3 @@ const loggedOutPage = (
 ${goOn}
 </div>`,
   });
-
-const siteOf = (c: WebContext): string => `${isHttps(c) ? 'https' : 'http'}://${new URL(c.req.url).host}`;

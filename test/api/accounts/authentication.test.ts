@@ -196,6 +196,17 @@ onHosts(bothGroups, (host, { variant }) => {
     expect(await logIn(as('alice').with({ 'x-forwarded-proto': 'https' }))).toContain('; Secure');
   });
 
+  test.each(['https, http', 'HTTPS', 'https,https', ' https '])(
+    'H801: of the schemes %j of several proxies, the first is that of the client',
+    async (schemes) => {
+      expect(await logIn(as('alice').with({ 'x-forwarded-proto': schemes }))).toContain(
+        '__Host-berth_session',
+      );
+      const others = `http, ${schemes}`;
+      expect(await logIn(as('alice').with({ 'x-forwarded-proto': others }))).not.toContain('__Host-');
+    },
+  );
+
   test.each(['execution', 'execution/999', 'service/999'])(
     'H17: Basic credentials at %s also set the cookie',
     async (path) => {
@@ -217,6 +228,23 @@ onHosts(bothGroups, (host, { variant }) => {
   test('H18: the cookie is found among other cookies', async () => {
     const cookie = `theme=dark; ${(await logIn()).split(';')[0]}; lang=en`;
     expect((await anonymous.with({ cookie }).get('execution')).status).toBe(200);
+  });
+
+  test('H701: different cookies of the same name log in nobody, which is stated, and one sent twice does', async () => {
+    const [own = ''] = (await logIn()).split(';');
+    const other = `berth_session=${'x'.repeat(43)}`;
+    const both = `${other}; a=b; ${own}`;
+    const sent = (cookie: string) => anonymous.with({ cookie });
+    const reply = await sent(both).get('execution');
+    expect([reply.status, reply.text]).toEqual([
+      401,
+      expect.stringContaining('two cookies with the name berth_session'),
+    ]);
+    expect((await as('alice').with({ cookie: both }).get('execution')).status).toBe(200);
+    expect((await sent(`${own}; ${own}`).get('execution')).status).toBe(200);
+    // Another name, whatever a program takes for a space.
+    expect((await sent(`\u00a0${other}; ${own}`).get('execution')).status).toBe(200);
+    expect((await sent(`\u00a0${own}`).get('execution')).status).toBe(401);
   });
 
   test('H18: an unknown cookie authenticates no user', async () => {

@@ -1,6 +1,7 @@
 /** Requests that another web site makes a browser send, with what credentials the browser adds by itself. */
 import { beforeAll, expect, test } from 'vitest';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 
@@ -70,6 +71,35 @@ onHosts(eitherGroup, (host, { variant }) => {
         // The requests are invalid, which is found only after the check of the site.
         expect([200, 400, 401, 404, 409], `${JSON.stringify(headers)}: ${status}`).toContain(status);
       }
+  });
+
+  test('H801: behind a proxy that loses the port, the refusal states what arrived and what the proxy must pass on', async () => {
+    const { hostname } = new URL(host().url());
+    const reply = await withPassword.with({ origin: `http://${hostname}:9` }).delete('execution/999');
+    expect(reply.status).toBe(403);
+    for (const part of [
+      `http://${hostname}:9 (Origin)`,
+      `${host().url()} (Host)`,
+      'Host header with its port',
+    ])
+      expect(reply.text).toContain(part);
+    const foreign = await withPassword.with({ 'sec-fetch-site': 'cross-site' }).delete('execution/999');
+    expect(foreign.json()).toEqual({ message: 'The request comes from another site.' });
+  });
+
+  test.each([
+    ['berth.example.org:443', 'https://berth.example.org', true],
+    ['berth.example.org', 'https://berth.example.org', true],
+    ['berth.example.org:80', 'http://berth.example.org', true],
+    ['berth.example.org:8443', 'https://berth.example.org:8443', true],
+    ['berth.example.org:8443', 'https://berth.example.org', false],
+    ['berth.example.org', 'https://berth.example.org:8443', false],
+    ['berth.example.org:443', 'http://berth.example.org', false],
+    ['other.example.org:443', 'https://berth.example.org', false],
+  ])('H801: a request for %s from %s is its own: %s', async (name, origin, isOwn) => {
+    const head = `DELETE /api/0.7/execution/999 HTTP/1.1\r\nHost: ${name}\r\nOrigin: ${origin}\r\n`;
+    const { status } = await answerOn(dial(host().url(), `${head}Connection: close\r\n\r\n`));
+    expect(status).toBe(isOwn ? 401 : 403);
   });
 
   test('H21: a refused request from another site does not count as a failed login', async () => {

@@ -140,6 +140,16 @@ onHosts(
         expect((await new HttpClient(() => host().url(), { cookie }).get('execution')).status).toBe(401);
       const tossed = { accept: '*/*', cookie: `${pair}; ${pair}x` };
       expect((await at(anyone(), tossed)).status).toBe(401);
+      // A page states it, since a login would lead back here without an end.
+      const page = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'none' };
+      for (const name of ['__Host-berth_app', '__Host-berth_visit']) {
+        const several = await at(anyone(), { ...page, cookie: `${name}=x; a=b; ${name}=y` });
+        expect(several).toMatchObject({
+          status: 401,
+          headers: { 'content-type': 'text/html; charset=utf-8' },
+        });
+        expect(several.text).toContain(`two cookies with the name ${name}`);
+      }
       for (const cookie of [
         ada.cookie,
         ada.cookie.replace('berth_session', '__Host-berth_app'),

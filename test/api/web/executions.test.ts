@@ -143,6 +143,22 @@ onHosts(hosts, (host) => {
       await api.terminate(id);
     });
 
+    test('W228, W229: the id is told from the name, a command keeps its lines, and the default limit of memory is a number', async () => {
+      const command = 'sh -c "echo one\n  echo two"';
+      const id = await api.submit(application(service({ labels: ['nowhere'], command })), 'fast log 20000');
+      const text = await detail(id);
+      expect(text).toContain(`<title>fast log 20000 #${id} · Berth</title>`);
+      expect(text).toContain(`fast log 20000 <span class="quiet">#${id}</span>`);
+      expect(text).toContain(escaped(command));
+      expect(text).toContain('at most 512.0 MiB, the default');
+      for (const page of ['logs', 'usage'])
+        expect((await admin.get(`/executions/${id}/${page}`)).text).toContain(
+          `fast log 20000 #${id} · Berth</title>`,
+        );
+      expect((await admin.get('/executions')).text).toContain(`<span class="quiet">#${id}</span>`);
+      await api.terminate(id);
+    });
+
     test('W24: the page shows a hundred services, and all of them on request', async () => {
       const id = await api.submit(application(service({ labels: ['nowhere'], total_count: 150 })));
       const rows = async (path: string) => marksOf((await admin.get(path)).text).length;

@@ -17,6 +17,36 @@ onHosts(hosts, (host) => {
   const logIn = (fields = {}) =>
     anyone.send('POST', '/login', form({ username: 'admin', password: ADMIN_PASSWORD, ...fields }));
 
+  test('H701: a browser with two sessions reads that a login would not help, also at the login', async () => {
+    const cookie = `berth_session=${'x'.repeat(43)}; berth_session=${'y'.repeat(43)}`;
+    for (const path of ['/executions', '/login', '/login?next=%2Fshop']) {
+      const { status, text } = await anyone.with({ cookie }).get(path);
+      expect(status).toBe(401);
+      expect(text).toContain('two cookies with the name berth_session');
+    }
+  });
+
+  test('W226: a browser that does not bring cookies back reads why, before a login that would have no effect', async () => {
+    const proxied = { 'x-forwarded-proto': 'https' };
+    const form = { username: 'admin', password: ADMIN_PASSWORD, next: '/shop', cookie: 'set' };
+    const first = await anyone.with(proxied).get('/login');
+    const [probe = ''] = (first.headers['set-cookie']?.[0] ?? '').split(';');
+    expect(probe).toBe('__Host-berth_login=1');
+    expect(first.text).toContain('name="cookie" value="set"');
+    // Over http the browser has dropped the cookie.
+    const refused = await anyone.with(proxied).send('POST', '/login', new URLSearchParams(form).toString());
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('X-Forwarded-Proto: https');
+    expect(refused.text).toContain('value="admin"');
+    expect(cookieOf(refused)).not.toContain('berth_session');
+    const blocked = await anyone.send('POST', '/login', new URLSearchParams(form).toString());
+    expect([blocked.status, blocked.text]).toEqual([400, expect.stringContaining('Allow cookies for')]);
+    const entered = await anyone
+      .with({ ...proxied, cookie: probe })
+      .send('POST', '/login', new URLSearchParams(form).toString());
+    expect([entered.status, entered.headers.location]).toEqual([303, '/shop']);
+  });
+
   test('W1: a page requires a session, and other visitors are redirected to the login', async () => {
     const reply = await anyone.get('/executions/5?a=b&c');
     expect([reply.status, reply.headers.location]).toEqual([

@@ -120,7 +120,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       ...[
         'words.ts',
         'request.ts',
-        'cookies.ts',
+        'own-origin.ts',
         'idempotency.ts',
         'files.ts',
         'text-stream.ts',

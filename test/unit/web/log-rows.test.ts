@@ -78,6 +78,45 @@ describe('lines of several services', () => {
   });
 });
 
+describe('lines of services whose first output comes late', () => {
+  test('W224: they move before the rows that are shown already, and no row is lost', () => {
+    const rows = new LogRows(3, 64 * BLOCK_BYTES);
+    rows.stores[0]?.append(bytes(stamped(1, 'a1') + stamped(3, 'a3')));
+    rows.stores[2]?.append(bytes(stamped(2, 'c2')));
+    // The second service is silent, so the others do not wait for it.
+    rows.release((source) => source === 1);
+    expect(textsOf(rows)).toEqual(['a1', 'c2']);
+    rows.release(() => true);
+    expect(textsOf(rows)).toEqual(['a1', 'c2', 'a3']);
+    expect(rows.isLate(1)).toBe(false);
+    rows.stores[1]?.append(bytes(stamped(0, 'b0') + stamped(4, 'b4')));
+    expect(rows.isLate(1)).toBe(true);
+    rows.reorder();
+    expect(textsOf(rows)).toEqual(['b0', 'a1', 'c2', 'a3', 'b4']);
+    rows.stores[2]?.append(bytes(stamped(5, 'c5')));
+    expect(rows.isLate(2)).toBe(false);
+    rows.release(() => true);
+    expect(textsOf(rows)).toEqual(['b0', 'a1', 'c2', 'a3', 'b4', 'c5']);
+  });
+
+  test('W224: rows that were dropped stay so, and keep their numbers', () => {
+    const rows = new LogRows(2, 2 * BLOCK_BYTES);
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, n) => stamped(1, `${n} ${'x'.repeat(200)}`)).join('');
+    rows.stores[0]?.append(bytes(many(60_000)));
+    rows.release(() => true);
+    rows.trim();
+    const [first, end] = [rows.first, rows.end];
+    expect(first).toBeGreaterThan(0);
+    rows.stores[1]?.append(bytes(stamped(0, 'late')));
+    expect(rows.isLate(1)).toBe(true);
+    rows.reorder();
+    expect([rows.first, rows.end]).toEqual([first, end + 1]);
+    expect(textsOf(rows)[0]).toBe('late');
+    expect(textsOf(rows)[1]?.split(' ')[0]).toBe(String(first));
+  });
+});
+
 describe('a line', () => {
   test.each([
     ['plain <b>text</b>', 'plain <b>text</b>'],
@@ -134,6 +173,42 @@ describe('a search', () => {
     expect(found).toEqual(expected);
     expect(search.count).toBe(expected.length);
     if (expected.length > 0) expect(search.beside(expected[0] ?? 0, false)).toBe(expected.at(-1));
+  });
+
+  test('W33, W223: an expression that runs elsewhere finds the same, also in a line that grows meanwhile', async () => {
+    const growing = new LogRows(1, 64 * BLOCK_BYTES);
+    growing.stores[0]?.append(bytes(stamped(0, 'alpha') + stamped(0, 'alp').trimEnd()));
+    growing.release(() => true);
+    const search = new LogSearch(growing);
+    const pattern = patternOf('al.+a', true);
+    const asked: string[][] = [];
+    const answers: ((found: boolean[]) => void)[] = [];
+    search.begin(pattern, (texts) => {
+      asked.push([...texts]);
+      return new Promise((resolve) => answers.push(resolve));
+    });
+    const answer = async (at: number) => {
+      answers[at]?.((asked[at] ?? []).map((text) => /al.+a/.test(text)));
+      await Promise.resolve().then(() => {});
+    };
+    search.step();
+    search.ask(() => {});
+    search.ask(() => {});
+    expect(asked).toEqual([['alpha', 'alp']]);
+    growing.stores[0]?.append(bytes('ha\n'));
+    search.again(1);
+    await answer(0);
+    expect([search.isDone, search.count]).toEqual([false, 0]);
+    search.ask(() => {});
+    await answer(1);
+    expect([search.isDone, search.isAsking, search.count]).toEqual([true, false, 2]);
+    // The answer to an expression that was replaced does not count.
+    search.begin(pattern, () => new Promise((resolve) => answers.push(resolve)));
+    search.ask(() => {});
+    search.begin(undefined);
+    answers.at(-1)?.([true, true]);
+    await Promise.resolve();
+    expect(search.count).toBe(0);
   });
 
   test('W33: it marks its matches, and never an empty one', () => {

@@ -1,7 +1,7 @@
 /** Renders a row of a log: its time, the name of its service if there are several, and its coloured text. */
+import { localText } from '../parts/local-time.ts';
 import { paint, piecesOf } from './log-colours.ts';
 import type { LogRows } from './log-rows.ts';
-import { rangesOf } from './log-search.ts';
 import { colouredText, partsOf } from './log-text.ts';
 
 /** A longer line is cut here until the user requests all of it. */
@@ -28,15 +28,19 @@ export class LogLines {
     return this.#rows.stores[source]?.line(line).byteLength ?? 0;
   }
 
-  /** `changed` is called when the row must be rendered again. */
-  element(row: number, pattern: RegExp | undefined, changed: () => void): HTMLElement {
+  /** `rangesIn`: the matches in a text. `changed` is called when the row must be rendered again. */
+  element(
+    row: number,
+    rangesIn: (text: string) => [start: number, end: number][],
+    changed: () => void,
+  ): HTMLElement {
     const { source, line } = this.#rows.at(row);
     const store = this.#rows.stores[source];
     const element = document.createElement('div');
     element.className = 'log-row';
     if (!store) return element;
     const { when, text } = partsOf(store.line(line), store.isContinued(line));
-    element.append(span('log-when', decoder.decode(when)));
+    element.append(span('log-when', whenText(decoder.decode(when))));
     if (this.#names.length > 1)
       element.append(span(`log-name log-${source % COLOURS}`, this.#names[source] ?? ''));
     const key = `${source}/${line}`;
@@ -44,7 +48,7 @@ export class LogLines {
     const shown = colouredText(decoder.decode(isCut ? text.subarray(0, MAX_LINE_BYTES) : text));
     const body = span('log-text', '');
     const pieces = piecesOf(shown);
-    paint(body, pieces, rangesOf(pieces.map((piece) => piece.text).join(''), pattern));
+    paint(body, pieces, rangesIn(pieces.map((piece) => piece.text).join('')));
     element.append(body);
     if (isCut) {
       const more = document.createElement('button');
@@ -57,6 +61,12 @@ export class LogLines {
     }
     return element;
   }
+}
+
+/** The time of a line, which comes in UTC, as the page shows all times. */
+function whenText(stamp: string): string {
+  const ms = Date.parse(`${stamp.replace(' ', 'T')}Z`);
+  return Number.isNaN(ms) ? stamp : localText(ms);
 }
 
 function span(classes: string, text: string): HTMLSpanElement {

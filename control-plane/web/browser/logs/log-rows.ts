@@ -28,6 +28,8 @@ export class LogRows {
   #base = 0;
   #first = 0;
   #end = 0;
+  /** The time of the last row. */
+  #lastStamp = 0;
 
   constructor(sources: number, maxBytes: number) {
     this.stores = Array.from({ length: sources }, () => new LogStore());
@@ -66,9 +68,25 @@ export class LogRows {
    */
   release(isQuiet: (source: number) => boolean): void {
     for (let source = this.#earliest(isQuiet); source >= 0; source = this.#earliest(isQuiet)) {
+      this.#lastStamp = this.#stamps[source] ?? 0;
       this.#push(source, this.#next[source] ?? 0);
       this.#next[source] = (this.#next[source] ?? 0) + 1;
     }
+  }
+
+  /** Whether the next line of a service belongs before rows that are there. */
+  isLate = (source: number): boolean =>
+    this.stores.length > 1 && this.#hasNext(source) && this.#stampOf(source) < this.#lastStamp;
+
+  /** Orders all lines that are stored again, with those that came late. */
+  reorder(): void {
+    this.#blocks.length = 0;
+    [this.#base, this.#end, this.#lastStamp] = [this.#first, this.#first, 0];
+    for (const [source, { first }] of this.stores.entries()) {
+      this.#next[source] = first;
+      this.#stamps[source] = 0;
+    }
+    this.release(() => true);
   }
 
   /** Drops the oldest rows if the limit is exceeded. */

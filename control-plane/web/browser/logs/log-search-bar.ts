@@ -1,7 +1,11 @@
 /** The search field of a log page: counts the matching lines and steps through them. */
 import { byId, setText } from '../parts/element.ts';
+import { ExpressionWorker, type Range } from './expression-worker.ts';
 import type { LogRows } from './log-rows.ts';
-import { LogSearch, patternOf } from './log-search.ts';
+import { LogSearch, patternOf, rangesOf } from './log-search.ts';
+
+/** Texts whose matches are remembered: several screens. */
+const MAX_REMEMBERED = 2_000;
 
 export interface SearchBarEvents {
   /** All rows must be redrawn. */
@@ -18,6 +22,13 @@ export class LogSearchBar {
   readonly #events: SearchBarEvents;
   readonly #field = byId<HTMLInputElement>('log-search');
   readonly #expression = byId<HTMLInputElement>('log-expression');
+  /** Runs the expression, if the search is for one. */
+  #worker: ExpressionWorker | undefined;
+  /** Where the expression matches in the texts that are shown. */
+  readonly #ranges = new Map<string, Range[]>();
+  /** Texts whose matches the worker is to find next. */
+  readonly #unknown = new Set<string>();
+  #isTooSlow = false;
   /** The row of the present match. */
   #current = -1;
   /** The direction of a step that waits for the search to find its match. */
@@ -36,12 +47,36 @@ export class LogSearchBar {
     document.addEventListener('keydown', (event) => this.#shortcut(event));
   }
 
-  get pattern(): RegExp | undefined {
-    return this.#search.pattern;
+  /**
+   * The matches in a text that is shown. Those of an expression are found in the worker, after which all rows
+   * are drawn again.
+   */
+  rangesIn(text: string): Range[] {
+    if (!this.#worker) return rangesOf(text, this.#search.pattern);
+    const known = this.#ranges.get(text);
+    if (known) return known;
+    if (this.#unknown.size === 0) setTimeout(() => void this.#findRanges());
+    this.#unknown.add(text);
+    return [];
+  }
+
+  async #findRanges(): Promise<void> {
+    const [worker, texts] = [this.#worker, [...this.#unknown]];
+    this.#unknown.clear();
+    const found = await worker?.ranges(texts);
+    if (!found || worker !== this.#worker) return;
+    if (this.#ranges.size + texts.length > MAX_REMEMBERED) this.#ranges.clear();
+    for (const [at, text] of texts.entries()) this.#ranges.set(text, found[at] ?? []);
+    this.#events.changed();
   }
 
   get current(): number {
     return this.#current;
+  }
+
+  /** Begins again, after rows have got other numbers. */
+  restart(): void {
+    if (this.#search.pattern) this.#begin();
   }
 
   /** Searches a line again after it has grown. */
@@ -53,26 +88,54 @@ export class LogSearchBar {
   goOn(): void {
     clearTimeout(this.#next);
     this.#search.step();
+    this.#search.ask(() => this.goOn());
     if (this.#wanted) this.#step(this.#wanted === 'next');
     this.#showCount();
-    if (!this.#search.isDone) this.#next = setTimeout(() => this.goOn(), 0);
+    if (!this.#search.isDone && !this.#search.isAsking) this.#next = setTimeout(() => this.goOn(), 0);
   }
 
   #begin(): void {
+    const query = this.#field.value;
+    const isExpression = this.#expression.checked;
     let pattern: RegExp | undefined;
     let isWrong = false;
     try {
-      pattern = patternOf(this.#field.value, this.#expression.checked);
+      pattern = patternOf(query, isExpression);
     } catch {
       isWrong = true;
     }
-    if (isWrong) this.#field.setAttribute('aria-invalid', 'true');
-    else this.#field.removeAttribute('aria-invalid');
-    this.#search.begin(pattern);
+    this.#mark(isWrong);
+    this.#isTooSlow = false;
+    this.#startWorker(pattern && isExpression ? query : undefined);
+    const worker = this.#worker;
+    this.#search.begin(pattern, worker && ((texts) => worker.test(texts)));
     this.#current = -1;
     this.#wanted = undefined;
     this.#events.changed();
     this.goOn();
+  }
+
+  /** Ends the expression before, and runs this one, if it is one. */
+  #startWorker(query: string | undefined): void {
+    this.#worker?.end();
+    this.#ranges.clear();
+    this.#unknown.clear();
+    this.#worker = query === undefined ? undefined : new ExpressionWorker(query, () => this.#tooSlow());
+  }
+
+  #tooSlow(): void {
+    this.#isTooSlow = true;
+    this.#startWorker(undefined);
+    this.#search.begin(undefined);
+    this.#wanted = undefined;
+    this.#mark(true);
+    this.#events.changed();
+    this.#showCount();
+  }
+
+  #mark(isWrong: boolean): void {
+    if (isWrong) this.#field.setAttribute('aria-invalid', 'true');
+    else this.#field.removeAttribute('aria-invalid');
   }
 
   #showCount(): void {
@@ -81,7 +144,8 @@ export class LogSearchBar {
       this.#current >= 0 ? `${this.#search.numberOf(this.#current).toLocaleString('en')} of ` : '';
     const found = `${which}${count.toLocaleString('en')} ${count === 1 ? 'line' : 'lines'}${isDone ? '' : '...'}`;
     const isWrong = this.#field.hasAttribute('aria-invalid');
-    setText(byId('log-found'), isWrong ? 'invalid expression' : pattern ? found : '');
+    const wrong = this.#isTooSlow ? 'stopped: takes too long on this log' : 'invalid expression';
+    setText(byId('log-found'), isWrong ? wrong : pattern ? found : '');
     for (const id of ['log-next', 'log-previous']) byId<HTMLButtonElement>(id).disabled = count === 0;
   }
 

@@ -3,8 +3,13 @@ import type { LogRows } from './log-rows.ts';
 import { partsOf, plainText } from './log-text.ts';
 
 const SLICE_MS = 12;
-/** Rows between two readings of the clock. */
+/** Rows between two readings of the clock, and of one request to `TextTest`. */
 const STEP = 256;
+/** Characters of one such request, or one longer row. */
+const MAX_TEXT_LENGTH = 256 * 1024;
+
+/** Whether each text has a match, found elsewhere. */
+export type TextTest = (texts: readonly string[]) => Promise<boolean[]>;
 
 const decoder = new TextDecoder();
 
@@ -41,6 +46,10 @@ export class LogSearch {
   #found: number[] = [];
   /** Rows before this one have been searched. */
   #upTo = 0;
+  /** Set for expressions, which do not run here. */
+  #test: TextTest | undefined;
+  /** The request to `#test` whose answer counts, up to this row. */
+  #asked: { end: number } | undefined;
 
   constructor(rows: LogRows) {
     this.#rows = rows;
@@ -58,8 +67,16 @@ export class LogSearch {
     return !this.#pattern || this.#upTo >= this.#rows.end;
   }
 
-  begin(pattern: RegExp | undefined): void {
+  /** Whether rows are searched elsewhere at the moment. */
+  get isAsking(): boolean {
+    return this.#asked !== undefined;
+  }
+
+  /** `test`: what searches in place of the pattern. */
+  begin(pattern: RegExp | undefined, test?: TextTest): void {
     this.#pattern = pattern;
+    this.#test = test;
+    this.#asked = undefined;
     this.#found = [];
     this.#upTo = this.#rows.first;
   }
@@ -67,7 +84,7 @@ export class LogSearch {
   /** Searches for SLICE_MS. */
   step(): void {
     const pattern = this.#pattern;
-    if (!pattern) return;
+    if (!pattern || this.#test) return;
     this.#forget();
     const untilMs = performance.now() + SLICE_MS;
     while (this.#upTo < this.#rows.end && performance.now() < untilMs) {
@@ -79,8 +96,32 @@ export class LogSearch {
     }
   }
 
+  /** Has the next rows searched elsewhere, and calls `answered` then. */
+  ask(answered: () => void): void {
+    if (!this.#test || this.#asked || this.isDone) return;
+    this.#forget();
+    const from = this.#upTo;
+    const texts: string[] = [];
+    for (let length = 0; from + texts.length < this.#rows.end && texts.length < STEP; ) {
+      const text = textOf(this.#rows, from + texts.length);
+      length += text.length;
+      if (length > MAX_TEXT_LENGTH && texts.length > 0) break;
+      texts.push(text);
+    }
+    const asked = { end: from + texts.length };
+    this.#asked = asked;
+    void this.#test(texts).then((found) => {
+      if (this.#asked !== asked) return;
+      this.#asked = undefined;
+      for (const [at, isFound] of found.entries()) if (isFound) this.#found.push(from + at);
+      this.#upTo = asked.end;
+      answered();
+    });
+  }
+
   /** Searches a row again after its line has grown. */
   again(row: number): void {
+    if (this.#asked && row < this.#asked.end) this.#asked = undefined;
     if (row < this.#rows.first || row >= this.#upTo) return;
     this.#upTo = row;
     this.#found.length = this.#indexAfter(row - 1);

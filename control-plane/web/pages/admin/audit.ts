@@ -1,5 +1,5 @@
 /** The audit log with its filters, the latest entries first. */
-import { type AuditRow, auditActions, auditTargets } from '../../../core/accounts/audit.ts';
+import { type AuditRow, type AuditTarget, auditActions, auditTargets } from '../../../core/accounts/audit.ts';
 import { auditFilter, auditFilterOf } from '../../../http/json/audit-schemas.ts';
 import { listAudit } from '../../../operations/audit.ts';
 import { type Html, html } from '../../components/html.ts';
@@ -86,5 +86,20 @@ const table = (rows: readonly AuditRow[]): Html => html`
 )}</tbody>
 </table></div>`;
 
-const targetText = ({ action, targetId, targetName }: AuditRow): string =>
-  [targetId === null ? '' : `${auditTargets[action]}/${targetId}`, targetName ?? ''].join(' ').trim() || '–';
+/** Where each kind of target has a page. What was deleted meanwhile has none, which that page states. */
+const PAGES: Partial<Record<AuditTarget, string>> = {
+  execution: '/executions/',
+  user: '/admin/users/',
+  role: '/admin/roles/',
+  quota: '/admin/quotas/',
+  host: '/cluster/hosts/',
+};
+
+function targetText({ action, targetId, targetName, executionId }: AuditRow): Html {
+  if (targetId === null) return html`${targetName ?? '–'}`;
+  const kind = auditTargets[action];
+  const path = PAGES[kind] && `${PAGES[kind]}${targetId}`;
+  const href = kind === 'service' && executionId !== null ? `/executions/${executionId}` : path;
+  const text = `${kind}/${targetId}`;
+  return html`${href === undefined ? text : html`<a href="${href}">${text}</a>`} ${targetName ?? ''}`;
+}

@@ -3,21 +3,20 @@ import { memoryText } from '../../../core/model/text.ts';
 import type { Sample } from '../../../core/views/history.ts';
 import { CHART_COLUMNS, samplesFor } from '../../components/charts.ts';
 import { type Html, html } from '../../components/html.ts';
-import { coresNumber } from '../../components/pieces.ts';
+import { coresNumber, timeOf } from '../../components/pieces.ts';
 
 /** Time between two rows of the table; the charts have all samples. */
 const ROW_MS = 5 * 60_000;
 
 export function historyPart(samples: readonly Sample[]): Html {
   const [first] = samples;
-  const since = first ? new Date(first.atMs).toISOString() : '';
   return html`
 ${samplesFor('samples', CHART_COLUMNS, samples.map(numbersOf))}
 <details class="card">
 <summary>Last hour as a table</summary>
-<p class="hint">Since <time datetime="${since}">${since.slice(11, 16)} UTC</time>. Samples are kept for an hour, and are lost when the control plane restarts.</p>
+<p class="hint">${first ? html`Since ${timeOf(first.atMs)}. ` : ''}Samples are kept for an hour, and are lost when the control plane restarts.</p>
 <div class="scroll"><table>
-<thead><tr><th scope="col">Time (UTC)</th><th scope="col" class="number">Running</th><th scope="col" class="number">Queued</th><th scope="col">Memory reserved</th><th scope="col">Memory in use</th><th scope="col">Cores reserved</th><th scope="col">Cores in use</th></tr></thead>
+<thead><tr><th scope="col">Time</th><th scope="col" class="number">Running</th><th scope="col" class="number">Queued</th><th scope="col">Memory reserved</th><th scope="col">Memory in use</th><th scope="col">Cores reserved</th><th scope="col">Cores in use</th></tr></thead>
 <tbody>${rowsOf(samples).map(row)}</tbody>
 </table></div>
 </details>`;
@@ -43,7 +42,7 @@ export function rowsOf<T extends { atMs: number }>(samples: readonly T[]): T[] {
 }
 
 const row = (one: Sample): Html => html`
-<tr><th scope="row">${new Date(one.atMs).toISOString().slice(11, 16)}</th>
+<tr><th scope="row">${timeOf(one.atMs)}</th>
 <td class="number">${one.running}</td><td class="number">${one.queued}</td>
 <td>${shareText(one.reservedMemoryBytes, one.memoryBytes, memoryText)}</td>
 <td>${textOf(one.usedMemoryBytes, memoryText)}</td>

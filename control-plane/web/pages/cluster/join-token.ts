@@ -8,7 +8,7 @@ import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/
 import { type Entry, handleForm } from '../../components/form-entry.ts';
 import { html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
-import { alert, crumbs, facts, field } from '../../components/pieces.ts';
+import { alert, crumbs, facts, field, timeOf } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { labelsIn } from './host.ts';
 
@@ -81,7 +81,6 @@ const tokenPage = (
   { token, expiresMs }: NewJoinToken,
   { checksum, line, warning }: InstallInstructions,
 ): Promise<Response> => {
-  const until = new Date(expiresMs).toISOString();
   return page(c, {
     title: 'Join token',
     body: html`
@@ -100,7 +99,7 @@ ${
 ${facts([
   ['Token', html`<code id="token">${token}</code>`],
   ['Checksum of the agent', html`<code>${checksum}</code>`],
-  ['Valid until', html`<time datetime="${until}">${until.slice(0, 16).replace('T', ' ')} UTC</time>`],
+  ['Valid until', timeOf(expiresMs)],
 ])}
 </div>
 <p><a href="/cluster">Back to cluster</a>: the host appears there once it has joined. <a href="/cluster/join">Create another token</a></p>`,

@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { type ExecutionStatus, executionStatuses } from '../../../core/model/execution.ts';
+import { shortened } from '../../../core/model/text.ts';
 import { MAX_COUNT } from '../../../core/views/execution-filter.ts';
 import type { ExecutionPage } from '../../../operations/executions/executions.ts';
 import { type ListQuery, readListQuery } from './execution-filter-form.ts';
@@ -46,7 +47,7 @@ const runSchema = z.object({
   reason: z
     .string()
     .default('')
-    .transform((text) => text.slice(0, MAX_REASON_LENGTH)),
+    .transform((text) => shortened(text, MAX_REASON_LENGTH)),
   confirmed: z.string().optional(),
 });
 

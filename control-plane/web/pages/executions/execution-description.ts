@@ -2,7 +2,7 @@
 import type { Application, ServiceDescription } from '../../../../shared/application-schema.ts';
 import { sharedWithUsers } from '../../../core/apps/app-address.ts';
 import { requirementOf } from '../../../core/model/resources.ts';
-import { coresText, count, memoryText } from '../../../core/model/text.ts';
+import { coresText, count, memoryText, shortened } from '../../../core/model/text.ts';
 import type { ExecutionView } from '../../../core/views/execution-views.ts';
 import { duration } from '../../components/duration.ts';
 import { type Html, html } from '../../components/html.ts';
@@ -14,7 +14,12 @@ const MAX_SHOWN = 64 * 1024;
 const MAX_ROWS = 20;
 const MAX_TEXT_LENGTH = 200;
 
-export function aboutDescription(execution: ExecutionView, username: string): Html {
+/** `defaultMemoryBytes`: the limit of services that state none. */
+export function aboutDescription(
+  execution: ExecutionView,
+  username: string,
+  defaultMemoryBytes: number | undefined,
+): Html {
   const { id, userName, description, timeLimitS } = execution;
   const application = JSON.parse(description) as Application;
   const isShown = description.length <= MAX_SHOWN;
@@ -28,7 +33,7 @@ ${timeLimitS === null ? '' : html`<dt>Time limit</dt><dd>${duration(timeLimitS *
 ${sharedWithUsers(application) ? html`<dt>Web applications</dt><dd>for everybody who is logged in</dd>` : ''}
 <dt>Owner</dt><dd>${userName}${userName === username ? ' (you)' : ''}</dd>
 </dl>
-${definitions(application.services)}
+${definitions(application.services, defaultMemoryBytes)}
 <details>
 <summary>JSON as submitted</summary>
 <div class="bar">
@@ -41,16 +46,19 @@ ${isShown ? html`<pre id="description" tabindex="0">${`${JSON.stringify(applicat
 }
 
 /** What each instance of a service runs, reserves and may use at most. */
-const definitions = (services: readonly ServiceDescription[]): Html => html`
+const definitions = (
+  services: readonly ServiceDescription[],
+  defaultMemoryBytes: number | undefined,
+): Html => html`
 <div class="scroll below" tabindex="0"><table>
 <caption class="unseen">What each instance of a service runs and reserves</caption>
 <thead><tr><th scope="col">Service</th><th scope="col" class="number">Instances</th><th scope="col">Image, command</th>
 <th scope="col">Memory reserved</th><th scope="col">Cores reserved</th></tr></thead>
-<tbody>${services.slice(0, MAX_ROWS).map(definition)}</tbody>
+<tbody>${services.slice(0, MAX_ROWS).map((service) => definition(service, defaultMemoryBytes))}</tbody>
 </table></div>
 ${services.length > MAX_ROWS ? html`<p class="hint">${count(services.length - MAX_ROWS, 'more service')} in the JSON.</p>` : ''}`;
 
-function definition(service: ServiceDescription): Html {
+function definition(service: ServiceDescription, defaultMemoryBytes: number | undefined): Html {
   const { name, image, command, total_count, resources } = service;
   const { memoryBytes, limitBytes, cores } = requirementOf(service);
   return html`
@@ -58,10 +66,17 @@ function definition(service: ServiceDescription): Html {
 <th scope="row">${name}</th>
 <td class="number">${total_count}</td>
 <td class="words"><code>${cut(image)}</code>${command === null ? '' : html`<br><code class="quiet">${cut(command)}</code>`}</td>
-<td>${memoryBytes === 0 ? 'nothing' : memoryText(memoryBytes)}<br><span class="quiet">at most ${limitBytes === null ? "the deployment's default" : memoryText(limitBytes)}</span></td>
+<td>${memoryBytes === 0 ? 'nothing' : memoryText(memoryBytes)}<br><span class="quiet">${limitText(limitBytes, defaultMemoryBytes)}</span></td>
 <td>${coresText(cores)}<br><span class="quiet">${resources.cores.max === null ? 'no limit' : `at most ${coresText(resources.cores.max)}`}</span></td>
 </tr>`;
 }
 
-const cut = (text: string): string =>
-  text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH - 1)}…` : text;
+const cut = (text: string): string => shortened(text, MAX_TEXT_LENGTH);
+
+/** What a container may use before it is killed. */
+export function limitText(limitBytes: number | null, defaultMemoryBytes: number | undefined): string {
+  const bytes = limitBytes ?? defaultMemoryBytes;
+  if (bytes === undefined) return "at most the deployment's default";
+  if (bytes === 0) return 'no limit';
+  return `at most ${memoryText(bytes)}${limitBytes === null ? ', the default' : ''}`;
+}

@@ -17,6 +17,7 @@ import { getExecution } from '../../../operations/executions/reads.ts';
 import { listExecutionServices } from '../../../operations/executions/services.ts';
 import { whyNoStream } from '../../../operations/executions/streams.ts';
 import { submissionSteps } from '../../../operations/executions/submission-input.ts';
+import { descriptionReview, isOfAnother } from '../../components/description-review.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { isOperationError, redirectAfter, redirectWith } from '../../components/notice.ts';
@@ -59,7 +60,8 @@ async function showExecution(deps: WebDeps, c: WebContext, id: number): Promise<
     isEnded(execution) ? undefined : explained(deps, c, id),
     appAddresses(deps),
   ]);
-  return detailPage(c, execution, { services, explanation, apps });
+  const { defaultMemoryBytes } = deps;
+  return detailPage(c, execution, { services, explanation, apps, defaultMemoryBytes });
 }
 
 async function descriptionFile(c: WebContext, { id, description }: ExecutionView): Promise<Response> {
@@ -74,9 +76,15 @@ async function descriptionFile(c: WebContext, { id, description }: ExecutionView
   });
 }
 
-/** Redirects to the new execution, or back with the reason for a refusal, for example by the quota. */
+/**
+ * Redirects to the new execution, or back with the reason for a refusal, for example by the quota. The
+ * description of another user is shown first: it would run with the secrets and files of who runs it.
+ */
 async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
-  const { name, description } = await getExecution(deps, c.get('actor'), id);
+  const execution = await getExecution(deps, c.get('actor'), id);
+  const isConfirmed = !isOfAnother(c, execution) || (await formOf(c)).get('confirmed') === 'yes';
+  if (!isConfirmed) return reviewPage(c, execution);
+  const { name, description } = execution;
   const body = { name, application: JSON.parse(description) };
   const input = () => c.get('bodies').work(c, description.length, submissionSteps(body));
   try {
@@ -105,12 +113,13 @@ interface Shown {
   services: readonly ServiceView[];
   explanation: Explanation | undefined;
   apps: AppAddresses;
+  defaultMemoryBytes: number | undefined;
 }
 
 function detailPage(
   c: WebContext,
   execution: ExecutionView,
-  { services, explanation, apps }: Shown,
+  { services, explanation, apps, defaultMemoryBytes }: Shown,
 ): Promise<Response> {
   const { id, name, status } = execution;
   const { user, role } = c.get('account');
@@ -118,7 +127,7 @@ function detailPage(
   const form = (action: string) =>
     html`<form id="${action}" method="post" action="/executions/${id}/${action}"></form>`;
   return page(c, {
-    title: name,
+    title: `${name} #${id}`,
     scripts: ['execution'],
     body: html`
 ${crumbs([['/executions', 'Executions']])}
@@ -128,7 +137,7 @@ ${live(
   [`execution:${id}`],
   html`
 <div class="bar">
-<h1>${name} <span class="quiet">${id}</span> ${badge(status)}</h1>
+<h1>${name} <span class="quiet">#${id}</span> ${badge(status)}</h1>
 <div class="buttons">${buttons(c, execution)}</div>
 </div>
 ${timeline(execution, nowMs)}
@@ -141,7 +150,7 @@ ${serviceTable(id, services, {
   whyNoStream: (service) => whyNoStream(c.get('actor'), service),
 })}`,
 )}
-${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username) : ''}`,
+${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username, defaultMemoryBytes) : ''}`,
   });
 }
 
@@ -161,6 +170,21 @@ ${isEnded(execution) || status === 'cleaning up' ? '' : html`<button form="termi
 <button form="again">Run again</button>
 <a class="button" href="/start?from=${id}">Edit and run again</a>
 ${canDeleteExecutions ? html`<button form="delete" name="confirmed" value="" class="danger" data-confirm="Delete ${name} and its logs? If it is still running, it is terminated first.">Delete</button>` : ''}`;
+}
+
+function reviewPage(c: WebContext, execution: ExecutionView): Promise<Response> {
+  const { id, name, userName } = execution;
+  return page(c, {
+    title: `Run ${name} of ${userName}`,
+    body: html`
+<form class="card" method="post" action="/executions/${id}/again">
+<h1>Run what ${userName} has described as your own?</h1>
+<p>You did not submit execution ${id}, ${name}. Run it only if you trust ${userName} with what it gets from you.</p>
+${descriptionReview(execution)}
+<button class="danger" name="confirmed" value="yes">Run as my own</button>
+<a class="button" href="/executions/${id}">Cancel</a>
+</form>`,
+  });
 }
 
 /** Asks for confirmation without script. */

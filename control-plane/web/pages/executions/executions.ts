@@ -3,6 +3,7 @@
 import { Hono } from 'hono';
 import type { Account, Role } from '../../../core/accounts/account.ts';
 import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/model/execution.ts';
+import { shortened } from '../../../core/model/text.ts';
 import { MAX_COUNT, SEARCHED_NAMES } from '../../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../../core/views/execution-views.ts';
 import { type ExecutionPage, pageExecutions } from '../../../operations/executions/executions.ts';
@@ -116,7 +117,7 @@ function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
 <div class="scroll"><table>
 <caption class="unseen">Executions, newest first</caption>
 <thead><tr>
-<td></td><th scope="col">Name</th><th scope="col">State</th>
+<td></td><th scope="col">Name</th><th scope="col">State and time</th>
 <th scope="col" class="number">Services</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}<th scope="col">Application</th>
 </tr></thead>
 <tbody>${found.lines.map((line) => row(line, found.waitingFor.get(line.id) ?? [], role, c.get('nowMs')))}</tbody>
@@ -136,7 +137,7 @@ function row(
   return html`
 <tr id="execution-${id}">
 <td>${isEnded(line) && !canDeleteExecutions ? '' : checkbox}</td>
-<th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}${why(waitingFor)}</th>
+<th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">#${id}</span>${line.error === null ? '' : html`<div class="why">${shortened(line.error, MAX_WHY_LENGTH)}</div>`}${why(waitingFor)}</th>
 <td><div class="state"><span>${badge(status)}</span><span>${age(line, nowMs)}</span></div></td>
 <td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
 ${canOperateOthers ? html`<td class="words">${line.userName}</td>` : ''}
@@ -147,7 +148,7 @@ ${canOperateOthers ? html`<td class="words">${line.userName}</td>` : ''}
 /** The first reason for waiting. The page of the execution has all of them. */
 function why([first, ...others]: readonly string[]): Html | '' {
   if (first === undefined) return '';
-  const text = first.length > MAX_WHY_LENGTH ? `${first.slice(0, MAX_WHY_LENGTH - 1)}…` : first;
+  const text = shortened(first, MAX_WHY_LENGTH);
   return html`<div class="why quiet" title="${[first, ...others].join(' ')}">${text}</div>`;
 }
 

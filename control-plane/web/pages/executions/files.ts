@@ -28,7 +28,7 @@ async function showFiles(c: WebContext, deps: WebDeps): Promise<Response> {
   const answer = problem === undefined && isWanted ? await download(c, deps, service) : undefined;
   if (answer instanceof Response) return answer;
   return page(c, {
-    title: `Files of ${service.name} of ${executionName}`,
+    title: `Files of ${service.name} of ${executionName} #${executionId}`,
     status: answer ? statusOf(answer) : 200,
     ...(problem === undefined && { scripts: ['files'] }),
     body: html`

@@ -82,7 +82,7 @@ async function logPage(c: WebContext, deps: WebDeps): Promise<Response> {
   if (wanted !== '' && !one) throw new OperationError('not-found', 'There is no such service.');
   const shown = one ? [one] : all.slice(0, MAX_SERVICES);
   return page(c, {
-    title: `Log of ${one ? `${one.name} of ` : ''}${execution.name}`,
+    title: `Log of ${one ? `${one.name} of ` : ''}${execution.name} #${id}`,
     scripts: ['logs'],
     body: html`
 ${crumbs([
@@ -90,7 +90,7 @@ ${crumbs([
   [`/executions/${id}`, execution.name],
 ])}
 <div class="bar">
-<h1>Log of ${execution.name}</h1>
+<h1>Log of ${execution.name} <span class="quiet">#${id}</span></h1>
 ${serviceChoice({ services: all, chosen: wanted, isFollowed: true })}
 ${files(execution, shown, all.length > 1 && !one)}
 </div>
@@ -130,7 +130,7 @@ ${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text
 <label class="check"><input type="checkbox" id="log-wrap" autocomplete="off"> Wrap lines</label>
 <div class="log-find" role="search">
 <label class="unseen" for="log-search">Search in the log</label>
-<input type="search" id="log-search" placeholder="Search (press /)" autocomplete="off" spellcheck="false" aria-describedby="log-found">
+<input type="search" id="log-search" placeholder="Search (press /)" maxlength="1000" autocomplete="off" spellcheck="false" aria-describedby="log-found">
 <label class="check"><input type="checkbox" id="log-expression" autocomplete="off"> <abbr title="Regular expression">.*</abbr></label>
 <button id="log-previous" aria-label="Previous match" disabled>↑</button>
 <button id="log-next" aria-label="Next match" disabled>↓</button>

@@ -19,7 +19,7 @@ async function showTerminal(c: WebContext, deps: WebDeps): Promise<Response> {
   const servicePage = await readServicePage(c, deps);
   const { executionId, executionName, service, problem, isRefresh } = servicePage;
   return page(c, {
-    title: `Terminal of ${service.name} of ${executionName}`,
+    title: `Terminal of ${service.name} of ${executionName} #${executionId}`,
     ...(problem === undefined && { scripts: ['terminal'], styles: ['terminal'] }),
     body: html`
 ${serviceCrumbs(servicePage)}

@@ -19,6 +19,7 @@ import { page } from '../../components/page.ts';
 import { badge, coresNumber, crumbs, empty, facts, live, timeOf } from '../../components/pieces.ts';
 import { serviceChoice } from '../../components/service-choice.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { limitText } from './execution-description.ts';
 
 /** Charts of a service: memory and cores. */
 const CHARTS = 2;
@@ -41,7 +42,7 @@ async function usagePage(c: WebContext, deps: WebDeps): Promise<Response> {
   if (wanted !== '' && usages.length === 0)
     throw new OperationError('not-found', 'There is no such service.');
   return page(c, {
-    title: `Usage of ${execution.name}`,
+    title: `Usage of ${execution.name} #${id}`,
     scripts: ['charts'],
     body: html`
 ${crumbs([
@@ -49,40 +50,50 @@ ${crumbs([
   [`/executions/${id}`, execution.name],
 ])}
 <div class="bar">
-<h1>Usage of ${execution.name}</h1>
+<h1>Usage of ${execution.name} <span class="quiet">#${id}</span></h1>
 ${serviceChoice({ services, chosen: wanted, isFollowed: false })}
 </div>
 ${services.length === 0 ? empty('No services', html`<p>This execution has no services.</p>`) : ''}
-${usages.map((one) => serviceUsage(one, usages.length === 1))}
+${usages.map((one) => serviceUsage(one, usages.length === 1, deps.defaultMemoryBytes))}
 <p class="hint">This is the last start of each service, over its whole life. Its host measures every 30 s, and keeps the samples for six hours after the end. They begin anew if the agent of the host is restarted.</p>`,
   });
 }
 
-const serviceUsage = (seen: SeenServiceUsage, isAlone: boolean): Html => {
+const serviceUsage = (
+  seen: SeenServiceUsage,
+  isAlone: boolean,
+  defaultMemoryBytes: number | undefined,
+): Html => {
   const { service } = seen;
   return html`
 <section aria-labelledby="title-${service.id}">
 <h2 id="title-${service.id}">${service.name}</h2>
 ${chartPlace(`samples-${service.id}`, seen.usage?.samples.length ? CHARTS : 0)}
-${live(`usage-${service.id}`, [`execution:${service.executionId}`, 'time'], usagePart(seen, isAlone))}
+${live(`usage-${service.id}`, [`execution:${service.executionId}`, 'time'], usagePart(seen, isAlone, defaultMemoryBytes))}
 </section>`;
 };
 
-function usagePart({ service, usage, problem }: SeenServiceUsage, isAlone: boolean): Html {
+function usagePart(
+  { service, usage, problem }: SeenServiceUsage,
+  isAlone: boolean,
+  defaultMemoryBytes: number | undefined,
+): Html {
   const samples = usage?.samples ?? [];
-  const { memoryBytes, cores } = requirementOf(service.description);
+  const { memoryBytes, limitBytes, cores } = requirementOf(service.description);
   return html`
 ${samplesFor(
   `samples-${service.id}`,
-  ['time', 'memoryReserved', 'memoryUsed', 'coresReserved', 'coresUsed'],
+  ['time', 'memoryReserved', 'memoryUsed', 'memoryLimit', 'coresReserved', 'coresUsed'],
   spansOf(usage).map(([fromMs, one]) => [
     ...[Math.round(fromMs / 1_000), memoryBytes, one.memoryBytes],
+    // Null without a limit.
+    (limitBytes ?? defaultMemoryBytes) || null,
     ...[cores, one.cores],
   ]),
 )}
 ${problem === null ? '' : html`<p class="notice waits">${problem}</p>`}
 ${usage && samples.length === 0 ? html`<p class="quiet">${whyNone(service)}</p>` : ''}
-${usage && samples.length > 0 ? sums(service, usage) : ''}
+${usage && samples.length > 0 ? sums(service, usage, defaultMemoryBytes) : ''}
 ${samples.length > 0 ? table(service, samples, isAlone) : ''}`;
 }
 
@@ -103,7 +114,11 @@ const whyNone = ({ starts }: ServiceView): string =>
     ? 'The service has not been started yet.'
     : 'There are no samples: the service has just started or ran for a short time, or its host has none any more.';
 
-function sums(service: ServiceView, { startedAtMs, samples }: SeenUsage): Html {
+function sums(
+  service: ServiceView,
+  { startedAtMs, samples }: SeenUsage,
+  defaultMemoryBytes: number | undefined,
+): Html {
   const reserved = requirementOf(service.description);
   const last = samples.at(-1);
   if (!last || startedAtMs === null) return html``;
@@ -115,7 +130,7 @@ function sums(service: ServiceView, { startedAtMs, samples }: SeenUsage): Html {
     ['Started', timeOf(startedAtMs)],
     [
       'Memory',
-      `${memoryText(last.memoryBytes)} ${when}, ${memoryText(highest)} at most, ${memoryText(reserved.memoryBytes)} reserved`,
+      `${memoryText(last.memoryBytes)} ${when}, ${memoryText(highest)} at most, ${memoryText(reserved.memoryBytes)} reserved; ${limitText(reserved.limitBytes, defaultMemoryBytes)}`,
     ],
     [
       'Cores',

@@ -22,6 +22,8 @@ export interface StartFrame {
   form: Html;
   outcome: Outcome;
   allowance: Allowance | undefined;
+  /** What it gets from the user, if somebody else has described it. */
+  review?: Html | undefined;
 }
 
 export const FORMAT_PATH = '/start/format';
@@ -38,13 +40,14 @@ export const ways = (path: string, description = '/start?by=description'): Html 
     path,
   );
 
-export function startBody({ by, source, form, outcome, allowance }: StartFrame): Html {
+export function startBody({ by, source, form, outcome, allowance, review = html`` }: StartFrame): Html {
   const description = source === undefined ? undefined : `/start?by=description&${source}`;
   return html`
 <h1>New execution</h1>
 ${ways(by === 'form' ? '/start?by=form' : (description ?? '/start?by=description'), description)}
 <div class="beside">
 <div>
+${review}
 ${outcomePart(outcome)}
 ${form}
 </div>

@@ -5,12 +5,14 @@
 import { Hono } from 'hono';
 import { type Steps, TURN_UNITS } from '../../../../shared/steps.ts';
 import { OperationError } from '../../../core/model/errors.ts';
+import type { ExecutionView } from '../../../core/views/execution-views.ts';
 import { getAllowance } from '../../../operations/accounts/quotas.ts';
 import { explainApplication, submitExecution } from '../../../operations/executions/executions.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
 import type { SubmissionInput } from '../../../operations/executions/submission-input.ts';
+import { descriptionReview, isOfAnother } from '../../components/description-review.ts';
 import { descriptionFormOf, formOf, nameIn } from '../../components/form.ts';
-import type { Html } from '../../components/html.ts';
+import { type Html, html } from '../../components/html.ts';
 import { redirectWith } from '../../components/notice.ts';
 import { HEADERS, page } from '../../components/page.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
@@ -76,14 +78,34 @@ const actionOf = (form: URLSearchParams): string => form.get('action') ?? 'expla
 /** What the user begins with, if anything: an earlier execution, or a template. */
 async function earlier(deps: WebDeps, c: WebContext): Promise<Draft | undefined> {
   const { from, template } = c.req.query();
-  if (from !== undefined) {
-    if (!/^\d{1,15}$/.test(from)) throw new OperationError('not-found', 'There is no such execution.');
-    return getExecution(deps, c.get('actor'), Number(from));
-  }
+  if (from !== undefined) return earlierExecution(deps, c, from);
   if (template === undefined) return undefined;
   const found = templates.find(({ id }) => id === template);
   if (!found) throw new OperationError('not-found', 'There is no such template.');
   return { name: found.application.name, description: JSON.stringify(found.application) };
+}
+
+async function earlierExecution(deps: WebDeps, c: WebContext, from: string): Promise<ExecutionView> {
+  if (!/^\d{1,15}$/.test(from)) throw new OperationError('not-found', 'There is no such execution.');
+  return getExecution(deps, c.get('actor'), Number(from));
+}
+
+/** What the description of another user would get. Undefined for one's own, and if it is gone. */
+async function reviewOfSource(deps: WebDeps, c: WebContext): Promise<Html | undefined> {
+  const { from } = c.req.query();
+  if (from === undefined) return undefined;
+  const execution = await earlierExecution(deps, c, from).catch((error: unknown) => {
+    if (error instanceof OperationError) return undefined;
+    throw error;
+  });
+  if (!execution || !isOfAnother(c, execution)) return undefined;
+  const { id, userName } = execution;
+  return html`
+<section class="notice waits" aria-labelledby="review-title">
+<h2 id="review-title">${userName} has described this, not you</h2>
+<p>Start it only if you trust ${userName} with what it gets from you. This is execution ${id} as it was submitted:</p>
+${descriptionReview(execution)}
+</section>`;
 }
 
 /** The parameter of the URL that names it. */
@@ -183,11 +205,14 @@ async function startPage(
   const source = sourceOf(c);
   const form = formAt({ by, source, fresh: c.req.method === 'GET', username, docsPath: deps.docsPath });
   // The form must remain usable while the quota can't be read.
-  const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
+  const [allowance, review] = await Promise.all([
+    getAllowance(deps, c.get('actor')).catch(() => undefined),
+    reviewOfSource(deps, c),
+  ]);
   return page(c, {
     title: 'New execution',
     status: outcome.status ?? 200,
     scripts: ['start'],
-    body: startBody({ by, source, form, outcome, allowance }),
+    body: startBody({ by, source, form, outcome, allowance, review }),
   });
 }

@@ -108,7 +108,7 @@ export function executions(site: () => Site): void {
     await page.waitForLoadState();
     await page.getByText('JSON as submitted').click();
     expect(await page.locator('#description').textContent()).toContain(JSON.stringify(NASTY).slice(1, -1));
-    expect(await page.title()).toBe(`${NASTY} · Berth`);
+    expect(await page.title()).toBe(`${NASTY} #${id} · Berth`);
     page.once('dialog', (dialog) => {
       expect(dialog.message()).toContain(NASTY);
       return dialog.accept();

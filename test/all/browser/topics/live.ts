@@ -30,6 +30,22 @@ export function live(site: () => Site): void {
     await page.locator(`a[href="/executions/${id}"]`).waitFor();
   });
 
+  test('W225: while Berth is away no button leaves its page, which says so, and what was typed is sent later', async () => {
+    const { berth } = site();
+    const page = await site().visit('/start?by=description', { expected: /ERR_|400|502|503|Failed to load/ });
+    const draft = page.getByLabel('Description', { exact: true });
+    await draft.fill('{}');
+    await berth.killAll();
+    const start = page.getByRole('button', { name: 'Start' });
+    await start.click();
+    const unsent = page.locator('#unsent');
+    await unsent.getByText("Berth can't be reached. Nothing was sent").waitFor();
+    expect(await draft.inputValue()).toBe('{}');
+    await berth.start();
+    await start.click();
+    await page.getByText('Nothing was submitted').waitFor();
+  });
+
   test('W11, W166: a session that ends elsewhere leads to the login with the reason, without a lost connection, and back', async () => {
     const page = await site().visit('/executions?state=running', { expected: /40[13]/ });
     await page.evaluate(`new MutationObserver(() => {

@@ -152,6 +152,27 @@ export function logs(site: () => Site): void {
     await shows(page, ['side one']);
   });
 
+  test('W223: an expression that takes for ever is stopped, and the page goes on', async () => {
+    const id = await run(script(`echo ${'z'.repeat(200)}; echo abc; sleep 1000`));
+    const page = await site().visit(`/executions/${id}/logs`);
+    await lines(page, '2');
+    await page.getByLabel('.*').check();
+    const field = page.getByRole('searchbox');
+    const found = page.locator('#log-found');
+    await field.fill('(z+)+y');
+    // The page itself answers meanwhile.
+    await page.getByLabel('Wrap lines').check();
+    await found.getByText('stopped: takes too long on this log', { exact: true }).waitFor();
+    expect(await field.getAttribute('aria-invalid')).toBe('true');
+    await field.fill('b.$');
+    await found.getByText('1 line', { exact: true }).waitFor();
+    await page.locator('.log-text mark').getByText('bc', { exact: true }).waitFor();
+    await field.press('Enter');
+    await found.getByText('1 of 1 line', { exact: true }).waitFor();
+    await field.fill('(');
+    await found.getByText('invalid expression', { exact: true }).waitFor();
+  });
+
   test('W32, W33, W154: a million lines are shown in little memory, and searched', async () => {
     const id = await run(script('seq 1 1000000'));
     const page = await site().visit(`/executions/${id}/logs`);

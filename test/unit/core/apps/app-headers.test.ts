@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { cookieForBrowser, cookieIn, cookiesOfApp } from '../../../../control-plane/core/apps/app-cookies.ts';
+import {
+  cookieForBrowser,
+  cookieIn,
+  cookiesOfApp,
+  hasSeveral,
+} from '../../../../control-plane/core/apps/app-cookies.ts';
 import { headersForApp, headersForBrowser } from '../../../../control-plane/core/apps/app-headers.ts';
 import { pickOne, seededRandom } from '../../../support/tools/random.ts';
 import { caseCount } from '../../../support/tools/random-cases.ts';
@@ -90,9 +95,22 @@ test('H725: Berth reads the cookie that has exactly its name, and none if there 
       '__Host-berth_app',
     ],
     ...['__Host-berth_app=x; __Host-berth_app=y'],
+    ...SPACES.flatMap((space) => [`${space}__Host-berth_app=x`, `a=1; ${space}__Host-berth_app${space}=x`]),
   ])
     expect(cookieIn(header, name), header).toBeUndefined();
+  for (const space of SPACES) {
+    const header = `__Host-berth_app=mine; ${space}__Host-berth_app=theirs`;
+    expect([cookieIn(header, name), hasSeveral(header, name)], header).toEqual(['mine', false]);
+  }
+  expect(hasSeveral('\t__Host-berth_app =x ;__Host-berth_app=\ty', name)).toBe(true);
+  expect(cookieIn('\t__Host-berth_app =x ;__Host-berth_app=\tx', name)).toBe('x');
 });
+
+/** What `trim` of JavaScript leaves out and a browser keeps in the name of a cookie. */
+const SPACES = [
+  ...['\u00a0', '\ufeff', '\u2003', '\u3000', '\u2028', '\u1680', '\u202f', '\u0085', '\v', '\f', '\r', '\n'],
+  ...[' \u00a0', '\u00a0 ', '\u00c2\u00a0'],
+];
 
 test('H728: what an application sets stays at its host name', () => {
   const kept = headersForBrowser([
@@ -130,6 +148,35 @@ test('H728: what an application sets stays at its host name', () => {
     ['content-security-policy', "frame-ancestors 'self'"],
     ['origin-agent-cluster', '?1'],
   ]);
+});
+
+test('H702: no header of an application gives an order to the proxy in front of Berth', () => {
+  const none = headersForBrowser([]);
+  for (const name of [
+    ...['X-Accel-Redirect', 'x-accel-expires', 'X-ACCEL-CHARSET', 'X-Accel-Buffering', 'X-Accel-Limit-Rate'],
+    ...['X_Accel_Redirect', 'X-Sendfile', 'X-SENDFILE2', 'X-Sendfile-Temporary', 'X-Sendfile-Range'],
+    ...['X-LIGHTTPD-send-file', 'X-LIGHTTPD-send-tempfile', 'X-LiteSpeed-Location', 'X-LiteSpeed-Purge'],
+    ...['X-Reproxy-URL', 'X-REPROXY-FILE', 'X-Envoy-Immediate-Health-Check-Fail', 'Surrogate-Control'],
+    ...['CDN-Cache-Control', 'Cloudflare-CDN-Cache-Control', 'Fastly-CDN-Cache-Control', 'Edge-Control'],
+  ])
+    for (const prefix of ['', '/a-path'])
+      expect(headersForBrowser([[name, '/internal/secret']], prefix), name).toEqual(none);
+  expect(
+    headersForBrowser([
+      ['X-Accelerated-By', '1'],
+      ['X-Sender', '2'],
+      ['Cache-Control', 'no-store'],
+    ]),
+  ).toEqual([['x-accelerated-by', '1'], ['x-sender', '2'], ['cache-control', 'no-store'], ...none]);
+  // Nor does a client choose what a program behind such a proxy takes for the proxy's.
+  for (const name of ['X-Accel-Mapping', 'X-Sendfile-Type', 'Client-IP', 'X-Envoy-Original-Path'])
+    expect(toApp([name, '/=/']), name).toEqual(STATED);
+});
+
+test('H728: nothing that a browser keeps for the whole origin passes, at a path either', () => {
+  for (const name of ['Reporting-Endpoints', 'Use-As-Dictionary', 'Accept-CH', 'Set-Login', 'NEL'])
+    for (const prefix of ['', '/a-path'])
+      expect(headersForBrowser([[name, 'x']], prefix), name).toEqual(headersForBrowser([]));
 });
 
 test('H728: whatever cookie an application sets, none has a domain or a name of Berth', () => {
@@ -175,7 +222,7 @@ test('H728: whatever cookie an application sets, none has a domain or a name of 
     // As browsers parse them (RFC 6265bis, 5.6).
     const name = pair.slice(0, pair.indexOf('=')).replace(/^[ \t]+|[ \t]+$/g, '');
     expect(pair.indexOf('='), text).toBeGreaterThan(0);
-    expect(name, text).not.toMatch(/^(__Host-|__Secure-)?berth_/i);
+    expect(name.trim(), text).not.toMatch(/^(__Host-|__Secure-)?berth_/i);
     for (const one of attributes) expect(one.split('=')[0]?.trim().toLowerCase(), text).not.toBe('domain');
     expect(cookie, text).not.toMatch(/[\r\n\0]/);
   }

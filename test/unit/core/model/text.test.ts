@@ -1,6 +1,6 @@
 /** Amounts as text, on the server and in the browser alike: both load the same file. */
 import { expect, test } from 'vitest';
-import { coresText, memoryText } from '../../../../control-plane/core/model/text.ts';
+import { coresText, memoryText, shortened } from '../../../../control-plane/core/model/text.ts';
 
 test.each([
   [0, '0 bytes'],
@@ -25,4 +25,17 @@ test.each([
   [12.3456, '12.35 cores'],
 ])('W81: %d cores are written as %s', (cores, text) => {
   expect(coresText(cores)).toBe(text);
+});
+
+test.each([
+  ['short enough', 12, 'short enough'],
+  ['in the middle of a word', 20, 'in the middle of a…'],
+  ['x'.repeat(300), 200, `${'x'.repeat(199)}…`],
+  [`a ${'x'.repeat(100)}`, 60, `a ${'x'.repeat(57)}…`],
+  ['half 😀😀', 7, 'half…'],
+  ['12345😀', 6, '12345…'],
+  ['one\ntwo three', 9, 'one\ntwo…'],
+])('W228: %j in %i characters is %j', (text, maxLength, cut) => {
+  expect(shortened(text, maxLength)).toBe(cut);
+  expect(cut.isWellFormed()).toBe(true);
 });

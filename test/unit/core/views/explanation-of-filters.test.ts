@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, hostFacts, lowDisk } from '../../../support/rigs/core-rig.ts';
 import { draft, ENOUGH, NOT_ENOUGH, of, rigOf, waiting } from '../../../support/rigs/explanations.ts';
@@ -31,6 +32,32 @@ describe('H212: why no host takes a service', () => {
     expect(waitingFor[0]).toBe(
       '2 of 3 hosts take no new services: 1 not connected (start its agent), 1 drained (an administrator can make it schedulable again).',
     );
+  });
+
+  test('H802: an execution that fits only hosts that take nothing now does not read that waiting is not enough', () => {
+    const later = 'It would fit if hosts that take no new services now did.';
+    const states: ((rig: CoreRig, host: Host) => void)[] = [
+      (rig, host) => rig.disconnect(host),
+      (rig, host) => {
+        rig.disconnect(host);
+        rig.advance(100_000);
+      },
+      (_, host) => {
+        host.schedulable = false;
+      },
+      (_, host) => {
+        host.conditions = [lowDisk];
+      },
+    ];
+    for (const change of states) {
+      const rig = rigOf('one');
+      const [host] = [...rig.cluster.hosts.values()];
+      if (!host) throw new Error('no host');
+      change(rig, host);
+      const fitting = waiting(rig, of({ resources: needs(8 * GIB, 1) }));
+      expect([fitting.waitingFor.at(-1), fitting.fitsWhenIdle]).toEqual([later, false]);
+      expect(waiting(rig, of({ resources: needs(9 * GIB, 1) })).waitingFor.at(-1)).toBe(NOT_ENOUGH);
+    }
   });
 
   test('C84: hosts that are low on disk are listed separately, with the text of their agent', () => {

@@ -94,7 +94,7 @@ describe('H213: capacity that is reserved for another execution', () => {
       placement: null,
     });
     expect(small.waitingFor).toEqual([
-      'web0 needs 1.0 GiB of memory, but one, the best fit, has 2.0 GiB more reserved than it has in all: 3.0 GiB short.',
+      'web0 needs 1.0 GiB of memory, but one, the best fit, has nothing free beyond what is reserved for an execution that has waited longer, for which it keeps its last 6.0 GiB.',
       `It would fit if no capacity were reserved for execution ${large.id}, which has waited longer.`,
       ENOUGH,
     ]);
