@@ -95,6 +95,10 @@ function kindOf(status: number | undefined, message: string): EngineErrorKind {
   return CONTAINER_FAULT.test(message) ? 'permanent' : 'temporary';
 }
 
+/** A port of the host that the container is to publish has been taken. It has not run. */
+export const isPortTaken = (error: unknown): boolean =>
+  /port is already allocated|address already in use/i.test(engineMessage(error));
+
 export const isNetworkMissing = (error: unknown): boolean =>
   statusOf(error) === 404 && /network .* not found/i.test(engineMessage(error));
 

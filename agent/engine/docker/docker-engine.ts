@@ -7,7 +7,15 @@ import type { ContainerInspectInfo } from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { Overlay, Swarm } from '../../../shared/protocol/swarm.ts';
 import { claimOf } from '../cpu-allocation.ts';
-import { engineError, isInitMissing, isPinLost, statusOf, tolerate, wrapErrors } from '../docker-error.ts';
+import {
+  engineError,
+  isInitMissing,
+  isPinLost,
+  isPortTaken,
+  statusOf,
+  tolerate,
+  wrapErrors,
+} from '../docker-error.ts';
 import {
   type Container,
   type ContainerSummary,
@@ -36,14 +44,18 @@ import { PrivateImages } from '../pulls/private-images.ts';
 import { Pulls } from '../pulls/pulls.ts';
 import { readDiskUse } from './container-disk-use.ts';
 import { OomEvents, watchContainers } from './container-events.ts';
-import { containerOptions, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { containerOptions, nanoCpus, publishedPorts, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
 import type { DockerEngineOptions } from './docker-engine-options.ts';
 import { EngineInfo } from './engine-info.ts';
 import { healthChecks, requireCheckable } from './health-probe.ts';
+import { freeHostPorts } from './host-ports.ts';
 import { followOutput } from './output-stream.ts';
 import { startErrorOf } from './start-error.ts';
+
+/** Starts of one container, each on other ports of the host. */
+const MAX_PORT_ATTEMPTS = 5;
 
 const MAY_HAVE_RUN = 'the container may have run before, and cannot start again as it was created';
 
@@ -147,6 +159,7 @@ export class DockerEngine implements Engine {
       nanoCpus: nanoCpus(cpuLimit, info),
       rotatedLogBytes: this.#files ? null : logMaxBytes,
       init: this.#initWorks && (info.InitBinary ?? '') !== '',
+      hostPorts: bind === null ? await freeHostPorts(publishedPorts(assignment)) : undefined,
     };
     const folders = await wrapErrors(this.#folders.open(assignment));
     try {
@@ -167,20 +180,25 @@ export class DockerEngine implements Engine {
   }
 
   async start(assignment: Start, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container> {
+    let startedId = id;
     const recreate = async (): Promise<string> => {
       if (!mayReplace) throw new EngineError('temporary', MAY_HAVE_RUN);
-      await this.remove(id);
+      await this.remove(startedId);
       return (await this.create(assignment, cpuLimit)).id;
     };
     await this.#containerImages.starts(id, assignment);
-    let startedId = (await this.#hasFolders(assignment, id)) ? id : await recreate();
-    try {
-      await this.#start(assignment, startedId);
-    } catch (error) {
-      if (startedId !== id || !(await this.#canRecreate(assignment, id, error))) throw engineError(error);
-      startedId = await recreate();
-      await wrapErrors(this.#start(assignment, startedId));
-    }
+    if (!(await this.#hasFolders(assignment, id))) startedId = await recreate();
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        await this.#start(assignment, startedId);
+        break;
+      } catch (error) {
+        const otherPorts = isPortTaken(error) && attempt < MAX_PORT_ATTEMPTS;
+        const mayRecreate =
+          otherPorts || (startedId === id && (await this.#canRecreate(assignment, id, error)));
+        if (!mayRecreate) throw engineError(error);
+        startedId = await recreate();
+      }
     await this.#networks.started(assignment, startedId);
     const container = await this.inspect(startedId);
     if (!container) throw new EngineError('temporary', 'the container vanished right after its start');
