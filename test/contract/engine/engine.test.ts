@@ -180,12 +180,14 @@ describe('failures', () => {
   test('a limit that the engine refuses fails permanently', async () => {
     expect(await errorOf(run({ memoryMaxBytes: 1000 }))).toMatchObject({ kind: 'permanent' });
   });
-  test('an unreachable registry fails permanently, after a second attempt', async () => {
+  test('P305: an unreachable registry fails temporarily, after a second attempt, with the likely remedy', async () => {
     const allowing = makeEngine({ registries: ['127.0.0.1:9'] });
     const error = await errorOf(allowing.pull('127.0.0.1:9/none:1', () => {}, noWait));
     expect(error).toMatchObject({
-      kind: 'permanent',
-      message: expect.stringMatching(/^pulling 127\.0\.0\.1:9\/none:1: .*connection refused/),
+      kind: 'temporary',
+      message: expect.stringMatching(
+        /^pulling 127\.0\.0\.1:9\/none:1: .*connection refused \(is the name of the image right, .* registry 127\.0\.0\.1:9 can't be reached/,
+      ),
     });
   });
   test('a pull without progress fails temporarily', async () => {
