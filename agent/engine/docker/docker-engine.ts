@@ -133,8 +133,7 @@ export class DockerEngine implements Engine {
       if (container?.state !== 'exited') return container && this.#health.withHealth(container, info);
       this.#health.forget(container.id);
       const outOfMemory = await this.#oomEvents.ranOutOfMemory(container);
-      const hasInit = info.HostConfig.Init;
-      const startError = hasInit ? await startErrorOf(this.#docker, id, container.exitCode) : undefined;
+      const startError = await startErrorOf(this.#docker, info);
       return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
     } catch (error) {
       if (statusOf(error) !== 404) throw engineError(error);
