@@ -132,6 +132,8 @@ export interface DockerInfo extends CpuFacts {
   MemTotal: number;
   ServerVersion: string;
   DockerRootDir: string;
+  OSType: string;
+  Architecture: string;
   InitBinary?: string;
 }
 

@@ -35,6 +35,7 @@ import { closeFolders } from '../folders/allowed-folders.ts';
 import { containerUser } from '../folders/container-user.ts';
 import { HostFolders } from '../folders/host-folders.ts';
 import type { HealthChecks } from '../health/health-checks.ts';
+import { requirePlatform } from '../images/platform.ts';
 import { label } from '../labels.ts';
 import { ContainerNetworks } from '../networks/container-networks.ts';
 import { killProcesses } from '../processes/container-processes.ts';
@@ -167,6 +168,7 @@ export class DockerEngine implements Engine {
       const options = containerOptions(assignment, { ...around, mounts, user });
       const { id } = await this.#docker.createContainer(options);
       await this.#containerImages.created(id, assignment);
+      await requirePlatform(this.#docker, id, assignment.image, info, this.#options.local);
       await requireCheckable(this.#docker, id, assignment, this.#options.local);
       this.#folders.hold(id, folders);
       const cpu = { ...claimOf(assignment), limit: cpuLimit };

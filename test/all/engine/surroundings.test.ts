@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { extract, pack } from 'tar-stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { IMAGE } from '../../../examples/image.ts';
 import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
@@ -187,6 +188,48 @@ describe('ports', () => {
 });
 
 describe('what an image says', () => {
+  /** A copy of the test's image whose description states another platform. */
+  async function imageFor(changes: { os?: string; architecture?: string }): Promise<string> {
+    const image = `berth/${deployment}-platform:${Object.values(changes).join('-') || 'none'}`;
+    const copy = pack();
+    const reading = extract();
+    reading.on('entry', (header, stream, next) => {
+      const parts: Buffer[] = [];
+      stream.on('data', (part: Buffer) => parts.push(part));
+      stream.on('end', () => {
+        let text = Buffer.concat(parts);
+        if (/^[0-9a-f]{64}\.json$/.test(header.name))
+          text = Buffer.from(JSON.stringify({ ...JSON.parse(text.toString()), ...changes }));
+        if (header.name === 'manifest.json')
+          text = Buffer.from(text.toString().replaceAll(`"${IMAGE}"`, `"${image}"`));
+        if (header.type === 'file' && header.name !== 'repositories') copy.entry({ name: header.name }, text);
+        next();
+      });
+    });
+    (await docker.getImage(IMAGE).get()).pipe(reading);
+    await once(reading, 'finish');
+    copy.finalize();
+    const loaded = await docker.loadImage(copy);
+    await new Promise((done) => docker.modem.followProgress(loaded, done));
+    onTestFinished(async () => {
+      for (const { id } of await engine().list()) await engine().remove(id);
+      await docker.getImage(image).remove({ force: true });
+    });
+    return image;
+  }
+  test('P308: an image of another platform fails the start for good before it, and both platforms are named', async () => {
+    const image = await imageFor({ architecture: 's390x' });
+    expect(await errorOf(engine().create(assignment({ image }), CPU_LIMIT))).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringMatching(/is for linux\/s390x, and this host runs linux\/(amd64|arm64)/),
+    });
+    expect(await engine().list()).toEqual([]);
+    const unnamed = await imageFor({ architecture: '' });
+    expect(await exitOf((await run({ image: unnamed, command: ['true'] })).id)).toMatchObject({
+      exitCode: 0,
+    });
+  });
+
   /** A new image with this line of a Dockerfile. */
   async function imageWith(changes: string): Promise<string> {
     const image = `berth/${deployment}-image:1`;
