@@ -69,9 +69,13 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     const mayHaveRun = output.wasStarted(created);
     // Must precede the start. If this agent is killed now and the container is removed meanwhile, the next
     // agent must not start the key again (CONT-1).
-    if (!output.markStarted(created))
-      throw new EngineError('temporary', 'another agent on this host has begun to start the service');
-    const started = engine.start(start, created.id, cpuLimit(assignment), !mayHaveRun);
+    const set = () => {
+      if (!output.markStarted(created))
+        throw new EngineError('temporary', 'another agent on this host has begun to start the service');
+    };
+    const clear = () => output.unmark(created);
+    set();
+    const started = engine.start(start, created.id, cpuLimit(assignment), !mayHaveRun, { set, clear });
     const container = await started.catch((error) => {
       // The start has failed and is not gone. The next agent must find the same.
       if (!mayHaveStarted(error)) output.unmark(created);

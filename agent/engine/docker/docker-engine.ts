@@ -26,6 +26,7 @@ import {
   type OutputRecord,
   type RemovedImage,
   type Start,
+  type StartMark,
   type UnusedImageOptions,
   type UsageSample,
   type Watch,
@@ -180,14 +181,23 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async start(assignment: Start, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container> {
+  async start(
+    assignment: Start,
+    id: string,
+    cpuLimit: number,
+    mayReplace: boolean,
+    mark?: StartMark,
+  ): Promise<Container> {
     let startedId = id;
     const recreate = async (): Promise<string> => {
       if (!mayReplace) throw new EngineError('temporary', MAY_HAVE_RUN);
+      mark?.clear();
       await this.remove(startedId);
-      return (await this.create(assignment, cpuLimit)).id;
+      const created = await this.create(assignment, cpuLimit);
+      mark?.set();
+      return created.id;
     };
-    await this.#containerImages.starts(id, assignment);
+    await this.#containerImages.starts(id, assignment, () => mayReplace && mark?.clear());
     if (!(await this.#hasFolders(assignment, id))) startedId = await recreate();
     for (let attempt = 1; ; attempt += 1)
       try {
