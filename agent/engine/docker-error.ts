@@ -35,7 +35,7 @@ export const networkMessages = {
 
 export function engineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error;
-  const message = engineMessage(error);
+  const message = isTimeout(error) ? 'the engine does not answer' : engineMessage(error);
   const [, network, code] = SWARM_REFUSAL.exec(message) ?? [];
   if (network !== undefined) {
     const { missing, closed } = networkMessages;
@@ -89,6 +89,10 @@ export function engineMessage(error: unknown): string {
   const { json, message = String(error) } = (error ?? {}) as Partial<ApiError>;
   return json?.message ?? message.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
 }
+
+/** The engine has not answered in time: dockerode only reports that its own side has given up. */
+const isTimeout = (error: unknown): boolean =>
+  ['AbortError', 'TimeoutError'].includes((error as Error | null)?.name ?? '');
 
 function kindOf(status: number | undefined, message: string): EngineErrorKind {
   if (status === undefined) return 'unreachable';

@@ -59,6 +59,9 @@ import { startErrorOf } from './start-error.ts';
 /** Starts of one container, each on other ports of the host. */
 const MAX_PORT_ATTEMPTS = 5;
 
+/** An engine that takes longer to list its containers counts as away. */
+const LIST_MS = 20_000;
+
 const MAY_HAVE_RUN = 'the container may have run before, and cannot start again as it was created';
 
 export class DockerEngine implements Engine {
@@ -122,7 +125,8 @@ export class DockerEngine implements Engine {
   async list(): Promise<ContainerSummary[]> {
     const filters = { label: this.#labels() };
     const listed = this.#health.listing();
-    const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters }));
+    const abortSignal = AbortSignal.timeout(this.#options.listMs ?? LIST_MS);
+    const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters, abortSignal }));
     const found = infos.flatMap((info) => readSummary(info, this.#health.stateOf(info.Id)) ?? []);
     listed(new Set(found.filter(({ state }) => state === 'running').map(({ id }) => id)));
     return found;
