@@ -84,7 +84,9 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
   const reporter = new Reporter();
   const conditions = new Conditions({ log, changed: (all) => reporter.setConditions(all) });
   const { secretsDir, deployment, name } = config;
-  const secretFiles = new SecretFiles(secretsDir === null ? undefined : join(secretsDir, deployment, name));
+  const secretsFolder = secretsDir === null ? undefined : join(secretsDir, deployment, name);
+  const secretFiles = new SecretFiles(secretsFolder, (text) => conditions.set('no-secret-files', text));
+  void secretFiles.check();
   const agent: Agent = new Agent({
     engine,
     output,
