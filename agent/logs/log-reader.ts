@@ -33,7 +33,7 @@ export interface LogReaderOptions {
   firstOffset(): number;
   /** A sentence that takes the place of a log that was removed for the sake of later starts. */
   removedText: string | undefined;
-  /** A sentence that takes the place of this many bytes of removed output. */
+  /** A sentence that takes the place of removed output, which took this many bytes of the store. */
   missingText(bytes: number): string;
   /** False once no more output can arrive. */
   isLive(): boolean;

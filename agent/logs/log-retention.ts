@@ -30,6 +30,8 @@ export class LogRetention {
   readonly #options: RetentionOptions;
   /** First stored position of each log that was cut, by key. */
   readonly #first = new Map<string, number>();
+  /** How much output was before that position: a record takes more than the output in it. */
+  readonly #gone = new Map<string, number>();
   /** The latest start of each service whose log was removed. Those of all its earlier starts were, too. */
   readonly #removed = new Map<number, number>();
   /** Bytes of the earlier starts of each service. */
@@ -43,9 +45,13 @@ export class LogRetention {
     for (const path of paths) {
       const [, service = '', generation = '', kind] = /^(\d+)\/(?:(\d+)\.)?(first|removed)$/.exec(path) ?? [];
       if (kind === undefined) continue;
-      const value = Number(readFileSync(`${dir}/${path}`, 'utf8')) || 0;
-      if (kind === 'first') this.#first.set(`${service}.${generation}`, value);
-      else this.#removed.set(Number(service), value);
+      const [value = 0, gone = value] = readFileSync(`${dir}/${path}`, 'utf8')
+        .split(' ')
+        .map((text) => Number(text) || 0);
+      if (kind === 'first') {
+        this.#first.set(`${service}.${generation}`, value);
+        this.#gone.set(`${service}.${generation}`, gone);
+      } else this.#removed.set(Number(service), value);
     }
   }
 
@@ -56,6 +62,13 @@ export class LogRetention {
   /** Position of the first byte that is still stored. */
   firstOffset(key: ServiceKey): number {
     return this.#first.get(keyOf(key)) ?? 0;
+  }
+
+  /** About how much output the removed part of a log had in so many of its stored bytes; exact for all of it. */
+  outputIn(key: ServiceKey, storedBytes: number): number {
+    const first = this.firstOffset(key);
+    const gone = this.#gone.get(keyOf(key)) ?? first;
+    return first === 0 ? storedBytes : Math.round((storedBytes / first) * gone);
   }
 
   /** The latest start whose log was removed for the sake of later ones. 0: none. */
@@ -101,6 +114,7 @@ export class LogRetention {
 
   /** The log of this key begins anew, or is gone. */
   clear(key: ServiceKey): void {
+    this.#gone.delete(keyOf(key));
     if (this.#first.delete(keyOf(key))) rmSync(this.#path(key, 'first'), { force: true });
   }
 
@@ -108,7 +122,8 @@ export class LogRetention {
   forget(service: number): void {
     this.#removed.delete(service);
     this.#earlier.delete(service);
-    for (const key of this.#first.keys()) if (key.startsWith(`${service}.`)) this.#first.delete(key);
+    for (const of of [this.#first, this.#gone])
+      for (const key of of.keys()) if (key.startsWith(`${service}.`)) of.delete(key);
   }
 
   async #limit(key: ServiceKey, path: string, maxBytes?: number): Promise<void> {
@@ -121,28 +136,36 @@ export class LogRetention {
     }
     const limit = maxBytes ?? this.maxBytes - (this.#earlier.get(key.service) ?? 0);
     if (size - first <= limit) return;
-    const next = await this.#recordFrom(path, first, size - Math.floor(limit * KEPT_SHARE), size);
+    const { at: next, outputBytes } = await this.#recordFrom(
+      path,
+      first,
+      size - Math.floor(limit * KEPT_SHARE),
+      size,
+    );
+    const gone = (this.#gone.get(keyOf(key)) ?? first) + outputBytes;
     this.#first.set(keyOf(key), next);
+    this.#gone.set(keyOf(key), gone);
     // A full disk may refuse the note before there is a hole.
-    const isNoted = this.#note(key, next);
+    const isNoted = this.#note(key, next, gone);
     await this.#options.punchHole(path, next);
-    if (!isNoted) this.#note(key, next);
+    if (!isNoted) this.#note(key, next, gone);
   }
 
   /** The end of the log if it has a damaged record: nothing before the end could be read. */
-  async #recordFrom(path: string, first: number, target: number, size: number): Promise<number> {
+  async #recordFrom(path: string, first: number, target: number, size: number) {
     const file = await open(path, 'r');
     try {
-      return await firstRecordFrom(file, first, target).catch(() => size);
+      const end = { at: size, outputBytes: size - first };
+      return await firstRecordFrom(file, first, target).catch(() => end);
     } finally {
       await file.close();
     }
   }
 
   /** Written before the space is freed: a reader must never take a hole for output. */
-  #note(key: ServiceKey, first: number): boolean {
+  #note(key: ServiceKey, first: number, gone: number): boolean {
     try {
-      this.#write(this.#path(key, 'first'), first);
+      this.#write(this.#path(key, 'first'), `${first} ${gone}`);
       return true;
     } catch {
       return false;
@@ -160,7 +183,7 @@ export class LogRetention {
     }
   }
 
-  #write(path: string, value: number): void {
+  #write(path: string, value: number | string): void {
     writeFileSync(`${path}.new`, String(value));
     renameSync(`${path}.new`, path);
   }
