@@ -32,6 +32,8 @@ export class LogRetention {
   readonly #first = new Map<string, number>();
   /** How much output was before that position: a record takes more than the output in it. */
   readonly #gone = new Map<string, number>();
+  /** Logs that lack their end, because it could not be stored. */
+  readonly #lost = new Set<string>();
   /** The latest start of each service whose log was removed. Those of all its earlier starts were, too. */
   readonly #removed = new Map<number, number>();
   /** Bytes of the earlier starts of each service. */
@@ -43,8 +45,13 @@ export class LogRetention {
     this.#dir = dir;
     this.#options = options;
     for (const path of paths) {
-      const [, service = '', generation = '', kind] = /^(\d+)\/(?:(\d+)\.)?(first|removed)$/.exec(path) ?? [];
+      const [, service = '', generation = '', kind] =
+        /^(\d+)\/(?:(\d+)\.)?(first|lost|removed)$/.exec(path) ?? [];
       if (kind === undefined) continue;
+      if (kind === 'lost') {
+        this.#lost.add(`${service}.${generation}`);
+        continue;
+      }
       const [value = 0, gone = value] = readFileSync(`${dir}/${path}`, 'utf8')
         .split(' ')
         .map((text) => Number(text) || 0);
@@ -62,6 +69,20 @@ export class LogRetention {
   /** Position of the first byte that is still stored. */
   firstOffset(key: ServiceKey): number {
     return this.#first.get(keyOf(key)) ?? 0;
+  }
+
+  /** The end of this log could not be stored. Never throws: the disk may refuse the note as well. */
+  noteLost(key: ServiceKey): void {
+    this.#lost.add(keyOf(key));
+    try {
+      writeFileSync(this.#path(key, 'lost'), '');
+    } catch {
+      // Then only this process has it.
+    }
+  }
+
+  isLost(key: ServiceKey): boolean {
+    return this.#lost.has(keyOf(key));
   }
 
   /** About how much output the removed part of a log had in so many of its stored bytes; exact for all of it. */
@@ -115,6 +136,7 @@ export class LogRetention {
   /** The log of this key begins anew, or is gone. */
   clear(key: ServiceKey): void {
     this.#gone.delete(keyOf(key));
+    if (this.#lost.delete(keyOf(key))) rmSync(this.#path(key, 'lost'), { force: true });
     if (this.#first.delete(keyOf(key))) rmSync(this.#path(key, 'first'), { force: true });
   }
 
@@ -122,7 +144,7 @@ export class LogRetention {
   forget(service: number): void {
     this.#removed.delete(service);
     this.#earlier.delete(service);
-    for (const of of [this.#first, this.#gone])
+    for (const of of [this.#first, this.#gone, this.#lost])
       for (const key of of.keys()) if (key.startsWith(`${service}.`)) of.delete(key);
   }
 
@@ -188,7 +210,7 @@ export class LogRetention {
     renameSync(`${path}.new`, path);
   }
 
-  #path({ service, generation }: ServiceKey, extension: 'log' | 'first'): string {
+  #path({ service, generation }: ServiceKey, extension: 'log' | 'first' | 'lost'): string {
     return `${this.#dir}/${service}/${generation}.${extension}`;
   }
 }

@@ -164,6 +164,7 @@ export class OutputStore {
         await this.#copyApi(container, preservation.abort.signal);
       }
     } catch (error) {
+      this.retention.noteLost(container);
       this.#log('output.lost', { service: container.service, reason: messageOf(error) });
     }
     preservation.copied = true;

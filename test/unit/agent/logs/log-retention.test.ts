@@ -104,6 +104,21 @@ describe('output beyond its limit', () => {
     await connection.reported(1, 'gone');
     await eventually(() => usedBytes(`${scratch.path}/data/1/1.log`) <= MIB + 8192);
   });
+  test('P316: output that could not be stored is no empty log, also after a restart of the agent', async () => {
+    engine.write('c1', numbered(10_000, 10_001));
+    engine.exit('c1', 0);
+    rig.output.retention.noteLost(key);
+    for (const stream of [1, 3]) {
+      if (stream === 3) {
+        await rig.close();
+        await begin();
+        connection.welcome([assignment()]);
+      }
+      open(stream);
+      await connection.ended(stream);
+      expect(textOf(stream)).toMatch(/^10000 .*\n10001 .*\n\[berth\] Output is missing here: .*\n$/);
+    }
+  });
   test('P122: an offset means the same byte before and after older output has gone', async () => {
     engine.write('c1', numbered(10_000, 29_999));
     await rig.output.limit();
