@@ -85,7 +85,7 @@ export class LogRetention {
     return this.#lost.has(keyOf(key));
   }
 
-  /** About how much output the removed part of a log had in so many of its stored bytes; exact for all of it. */
+  /** How much output so many bytes of the removed part of a log had: exact for all of it, else about. */
   outputIn(key: ServiceKey, storedBytes: number): number {
     const first = this.firstOffset(key);
     const gone = this.#gone.get(keyOf(key)) ?? first;

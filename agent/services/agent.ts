@@ -290,7 +290,7 @@ export class Agent {
     const stuck = { reason, attempts, isPaused: true };
     this.#setStuck(tracked, stuck);
     const { service, generation } = step.container;
-    // Of an assigned key the end itself is to be reported.
+    // The end of an assigned key is itself to be reported.
     if (tracked.assignment?.generation !== generation) {
       const detail = `the engine refuses to ${step.kind} its container: ${reason}`;
       this.#options.reporter.observe({ service, generation, state: 'preparing', detail });

@@ -1,8 +1,8 @@
 /**
  * Checks a container by a command that the engine runs in it: the description's, or that of the image's own
- * HEALTHCHECK. The engine cannot end a command. Where the agent reaches the processes of the container, it ends
- * a command that takes too long, and what any command has left behind; elsewhere it begins no other command
- * while the first one runs.
+ * HEALTHCHECK. The engine cannot end a command. Where the agent reaches the processes of the container, it
+ * ends a command that takes too long, and what any command has left behind; elsewhere it begins no other
+ * command while the first one runs.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -44,8 +44,8 @@ export interface CommandProbeOptions {
   /** For calls that last as long as a command. */
   streams: Docker;
   /**
-   * Ends what is left of a command in a container, by its process and by the variable in its environment. False
-   * if the agent does not reach that.
+   * Ends what is left of a command in a container, by its process and by the variable in its environment.
+   * False if the agent does not reach that.
    */
   end(container: Pick<Target, 'id' | 'pid'>, pid: number, mark?: string): Promise<boolean>;
   /** An engine that takes longer than this for its own part of a check has not answered. */
