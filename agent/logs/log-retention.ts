@@ -144,8 +144,8 @@ export class LogRetention {
   forget(service: number): void {
     this.#removed.delete(service);
     this.#earlier.delete(service);
-    for (const of of [this.#first, this.#gone, this.#lost])
-      for (const key of of.keys()) if (key.startsWith(`${service}.`)) of.delete(key);
+    for (const keys of [this.#first, this.#gone, this.#lost])
+      for (const key of keys.keys()) if (key.startsWith(`${service}.`)) keys.delete(key);
   }
 
   async #limit(key: ServiceKey, path: string, maxBytes?: number): Promise<void> {
