@@ -14,7 +14,7 @@ import type { FetchSecrets } from './engine/folders/start-secrets.ts';
 import type { FetchCredentials } from './engine/pulls/pull-credentials.ts';
 import type { ConnectContainer } from './engine/streams/container-targets.ts';
 import { compareClocks } from './host/clock-check.ts';
-import { Conditions, unknownContainers } from './host/conditions.ts';
+import { Conditions, stuckContainers, unknownContainers } from './host/conditions.ts';
 import { type DiskProbe, engineFolder, isDiskLow, lowText } from './host/disk.ts';
 import type { Firewall } from './host/firewall.ts';
 import { ImageRemoval } from './host/image-removal.ts';
@@ -84,7 +84,9 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
   const reporter = new Reporter();
   const conditions = new Conditions({ log, changed: (all) => reporter.setConditions(all) });
   const { secretsDir, deployment, name } = config;
-  const secretFiles = new SecretFiles(secretsDir === null ? undefined : join(secretsDir, deployment, name));
+  const secretsFolder = secretsDir === null ? undefined : join(secretsDir, deployment, name);
+  const secretFiles = new SecretFiles(secretsFolder, (text) => conditions.set('no-secret-files', text));
+  void secretFiles.check();
   const agent: Agent = new Agent({
     engine,
     output,
@@ -101,6 +103,7 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
         .retain(({ service, generation }) => agent.isKnown(service, generation))
         .catch((error: unknown) => log('secrets.removal-failed', { reason: messageOf(error) }));
     },
+    stuck: (services) => conditions.set('stuck-containers', stuckContainers(services)),
     onEngineFailure: () => watch.refreshSoon(),
   });
   const watch = engineWatcher(agent, conditions, reporter, parts);

@@ -20,7 +20,7 @@ export interface Config {
   labels: string[];
   /** Address at which others reach the published ports of this host. */
   address: string;
-  /** Address of the host on which containers publish their ports. Null: all addresses. */
+  /** Address of the host on which containers publish their ports. Null: all, of IPv4 and IPv6. */
   bind: string | null;
   /** Subtracted from the capacity that the host offers. */
   reserve: Reserve;
@@ -154,7 +154,8 @@ function publishedAt(
   // The engine of another machine has other addresses than this one.
   const isOwn = (address: string) =>
     socketOf(dockerHost) !== undefined && addresses.map(canonical).includes(canonical(address));
-  const isAll = bind !== undefined && ['0.0.0.0', '[::]'].includes(canonical(bind));
+  const isAllIpv4 = bind === '0.0.0.0';
+  const isAll = isAllIpv4 || (bind !== undefined && canonical(bind) === '[::]');
   if (bind !== undefined && !isAll) {
     const address = given ?? bind;
     if (canonical(address) !== canonical(bind) && isOwn(address))
@@ -165,6 +166,7 @@ function publishedAt(
   }
   const routed = urls.every(({ hostname }) => isLoopback(hostname)) ? undefined : routedAddress;
   const address = given ?? routed ?? '127.0.0.1';
+  if (isAllIpv4) return { address, bind };
   return { address, bind: !isAll && isOwn(address) ? address : null };
 }
 

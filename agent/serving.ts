@@ -188,11 +188,11 @@ async function waitForFacts(
   log: Logger,
   signal: AbortSignal,
 ): Promise<EngineFacts | undefined> {
-  while (!signal.aborted) {
+  for (let isLogged = false; !signal.aborted; isLogged = true) {
     try {
       return await engine.facts();
     } catch (error) {
-      log('engine.unreachable', { reason: messageOf(error) });
+      if (!isLogged) log('engine.unreachable', { reason: messageOf(error) });
       await sleep(ENGINE_RETRY_MS, signal);
     }
   }

@@ -155,10 +155,11 @@ export class Berth {
 
   /**
    * Copies a file or a folder out of a running service, at an absolute path, as a tar archive with one root.
-   * The archive is whole only if the exit code is 0 once the output has ended.
+   * The archive is whole only if the exit code is 0 once the output has ended. It has links that lead out of
+   * it, which the caller must not follow.
    */
   copyOut(serviceId: number, path: string): Promise<ClientStream> {
-    const opening = { type: 'files-out', path, form: 'tar' } as const;
+    const opening = { type: 'files-out', path, form: 'tar', links: 'all' } as const;
     return ClientStream.open(this.#call('GET', `service/${serviceId}/files`), opening);
   }
 

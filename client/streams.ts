@@ -18,7 +18,7 @@ export interface ExecRequest {
 type StreamOpening =
   | ({ type: 'exec' } & ExecRequest)
   | { type: 'forward'; port: number }
-  | { type: 'files-out'; path: string; form: 'tar' | 'file' }
+  | { type: 'files-out'; path: string; form: 'tar' | 'file'; links?: 'all' }
   | { type: 'files-in'; path: string; name: string; bytes?: number };
 
 /** The frames of the server (docs/streams.md). */

@@ -14,7 +14,7 @@ const PAUSE_MS_PER_STREAM = 4;
 
 export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
-  retention: Pick<LogRetention, 'firstOffset' | 'lastRemoved' | 'maxBytes'>;
+  retention: Pick<LogRetention, 'firstOffset' | 'lastRemoved' | 'maxBytes' | 'outputIn' | 'isLost'>;
   mayWrite(key: ServiceKey): boolean;
   /** The usage of a start as lines of text; undefined if there is none. */
   usageOf(key: ServiceKey): string | undefined;
@@ -62,7 +62,12 @@ export class LogStreams {
       open: () => this.#options.open(key),
       isLive: () => this.#options.mayWrite(key),
       firstOffset: () => retention.firstOffset(key),
-      missingText: (bytes) => `[berth] ${sizeText(bytes)} of older output are missing here: ${limit}.`,
+      missingText: (bytes) =>
+        `[berth] ${sizeText(retention.outputIn(key, bytes))} of older output are missing here: ${limit}.`,
+      lostText: () =>
+        retention.isLost(key)
+          ? '[berth] Output is missing here: the host could not store it, for example because its disk was full.'
+          : undefined,
       removedText:
         retention.lastRemoved(service) === generation
           ? `[berth] The output of the service's first ${generation} starts is missing here: ${limit}.`

@@ -18,6 +18,9 @@ const CONTAINER_FAULT =
 const TRANSIENT =
   /no space left on device|cannot allocate memory|resource temporarily|too many open files|timed? ?out|port is already allocated|address already in use|could not find an available, non-overlapping/i;
 
+/** Names and paths of users, as the engine quotes them: what they say must not classify an error. */
+const QUOTED = /"(?:[^"\\]|\\.)*"/g;
+
 /** What a swarm manager answers to an engine whose container is to join a network. */
 const SWARM_REFUSAL = /Could not attach to network (\S+): rpc error: code = (NotFound|PermissionDenied)/;
 
@@ -32,7 +35,7 @@ export const networkMessages = {
 
 export function engineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error;
-  const message = engineMessage(error);
+  const message = isTimeout(error) ? 'the engine does not answer' : engineMessage(error);
   const [, network, code] = SWARM_REFUSAL.exec(message) ?? [];
   if (network !== undefined) {
     const { missing, closed } = networkMessages;
@@ -87,13 +90,26 @@ export function engineMessage(error: unknown): string {
   return json?.message ?? message.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
 }
 
+/** The engine has not answered in time: dockerode only reports that its own side has given up. */
+const isTimeout = (error: unknown): boolean =>
+  ['AbortError', 'TimeoutError'].includes((error as Error | null)?.name ?? '');
+
 function kindOf(status: number | undefined, message: string): EngineErrorKind {
   if (status === undefined) return 'unreachable';
   if (status === 404 && /no such image/i.test(message)) return 'image-missing';
-  if (TRANSIENT.test(message)) return 'temporary';
+  const words = message.replace(QUOTED, '""');
+  if (TRANSIENT.test(words)) return 'temporary';
   if (status < 500) return 'permanent';
-  return CONTAINER_FAULT.test(message) ? 'permanent' : 'temporary';
+  return CONTAINER_FAULT.test(words) ? 'permanent' : 'temporary';
 }
+
+/** A port of the host that the container is to publish has been taken. It has not run. */
+export const isPortTaken = (error: unknown): boolean =>
+  /port is already allocated|address already in use/i.test(engineMessage(error));
+
+/** Only the engine runs its init process, so no command of a user stands there. */
+const INIT_MISSING =
+  /exec: "[^"]*(?:docker-init|tini)[^"]*": (?:executable file not found|stat |no such file)/;
 
 export const isNetworkMissing = (error: unknown): boolean =>
   statusOf(error) === 404 && /network .* not found/i.test(engineMessage(error));
@@ -101,4 +117,4 @@ export const isNetworkMissing = (error: unknown): boolean =>
 export const isPinLost = (error: unknown): boolean => PIN_LOST.test(engineMessage(error));
 
 /** True if the engine reports an init process but cannot find its program. */
-export const isInitMissing = (error: unknown): boolean => /docker-init|tini/.test(engineMessage(error));
+export const isInitMissing = (error: unknown): boolean => INIT_MISSING.test(engineMessage(error));

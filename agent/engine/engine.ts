@@ -61,6 +61,14 @@ export type ContainerSummary = Pick<Container, 'id' | 'service' | 'generation' |
   health?: Health['state'];
 };
 
+/** The caller's note that a start has begun: without its container, the service then counts as removed. */
+export interface StartMark {
+  /** Called before a container that has not run is removed. */
+  clear(): void;
+  /** Called before its replacement starts. Throws EngineError if that must not start. */
+  set(): void;
+}
+
 export interface EngineFacts {
   memoryBytes: number;
   cores: number;
@@ -149,7 +157,13 @@ export interface Engine {
    * Starts the container. If it can't be started as it was created, the returned container is a new one. A
    * container that may have run before must not be replaced (P114): the start then fails temporarily.
    */
-  start(assignment: Start, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container>;
+  start(
+    assignment: Start,
+    id: string,
+    cpuLimit: number,
+    mayReplace: boolean,
+    mark?: StartMark,
+  ): Promise<Container>;
   /** Changes the CPU limit of a running container. Succeeds if the container does not exist. */
   updateCpuLimit(id: string, cpuLimit: number): Promise<void>;
   /**

@@ -44,6 +44,17 @@ export class Conditions {
 }
 
 /** Undefined if there are none. */
+export function stuckContainers(
+  services: readonly { service: number; reason: string }[],
+): string | undefined {
+  const [first] = services;
+  if (!first) return undefined;
+  const named = services.slice(0, MAX_NAMED).map(({ service }) => service);
+  const ids = `${named.join(', ')}${services.length > MAX_NAMED ? ' ...' : ''}`;
+  return `the engine refuses to stop or remove containers of services (${ids}), which the agent tries again: ${first.reason}`;
+}
+
+/** Undefined if there are none. */
 export function unknownContainers(services: readonly number[]): string | undefined {
   if (services.length === 0) return undefined;
   const named =

@@ -33,7 +33,9 @@ export interface LogReaderOptions {
   firstOffset(): number;
   /** A sentence that takes the place of a log that was removed for the sake of later starts. */
   removedText: string | undefined;
-  /** A sentence that takes the place of this many bytes of removed output. */
+  /** A sentence that follows the stored output if its end could not be stored. */
+  lostText?(): string | undefined;
+  /** A sentence that takes the place of removed output, which took this many bytes of the store. */
   missingText(bytes: number): string;
   /** False once no more output can arrive. */
   isLive(): boolean;
@@ -90,8 +92,8 @@ export class LogReader {
       return undefined;
     }
     if (!file) {
-      const { removedText } = this.#options;
-      if (removedText !== undefined) await this.#sendText(`${this.#stamp()}${removedText}`, 0);
+      const text = this.#options.removedText ?? this.#options.lostText?.();
+      if (text !== undefined) await this.#sendText(`${this.#stamp()}${text}`, 0);
       return { reason: 'missing' };
     }
     try {
@@ -154,7 +156,12 @@ export class LogReader {
         const pauseMs = this.#options.pauseMs();
         pollMs = bytesRead > 0 ? pauseMs : Math.max(pauseMs, Math.min(LAST_POLL_MS, pollMs * 1.2));
         await sleep(pollMs, this.#closed.signal);
-      } else if (bytesRead === 0) return { reason: 'exited' };
+      } else if (bytesRead === 0) {
+        const lost = this.#options.lostText?.();
+        const line = `${decoder.isLineOpen ? '\n' : ''}${this.#stamp()}${lost}`;
+        if (lost !== undefined) await this.#sendText(line, position);
+        return { reason: 'exited' };
+      }
     }
     return undefined;
   }

@@ -30,6 +30,10 @@ export class LogRetention {
   readonly #options: RetentionOptions;
   /** First stored position of each log that was cut, by key. */
   readonly #first = new Map<string, number>();
+  /** How much output was before that position: a record takes more than the output in it. */
+  readonly #gone = new Map<string, number>();
+  /** Logs that lack their end, because it could not be stored. */
+  readonly #lost = new Set<string>();
   /** The latest start of each service whose log was removed. Those of all its earlier starts were, too. */
   readonly #removed = new Map<number, number>();
   /** Bytes of the earlier starts of each service. */
@@ -41,11 +45,20 @@ export class LogRetention {
     this.#dir = dir;
     this.#options = options;
     for (const path of paths) {
-      const [, service = '', generation = '', kind] = /^(\d+)\/(?:(\d+)\.)?(first|removed)$/.exec(path) ?? [];
+      const [, service = '', generation = '', kind] =
+        /^(\d+)\/(?:(\d+)\.)?(first|lost|removed)$/.exec(path) ?? [];
       if (kind === undefined) continue;
-      const value = Number(readFileSync(`${dir}/${path}`, 'utf8')) || 0;
-      if (kind === 'first') this.#first.set(`${service}.${generation}`, value);
-      else this.#removed.set(Number(service), value);
+      if (kind === 'lost') {
+        this.#lost.add(`${service}.${generation}`);
+        continue;
+      }
+      const [value = 0, gone = value] = readFileSync(`${dir}/${path}`, 'utf8')
+        .split(' ')
+        .map((text) => Number(text) || 0);
+      if (kind === 'first') {
+        this.#first.set(`${service}.${generation}`, value);
+        this.#gone.set(`${service}.${generation}`, gone);
+      } else this.#removed.set(Number(service), value);
     }
   }
 
@@ -56,6 +69,27 @@ export class LogRetention {
   /** Position of the first byte that is still stored. */
   firstOffset(key: ServiceKey): number {
     return this.#first.get(keyOf(key)) ?? 0;
+  }
+
+  /** The end of this log could not be stored. Never throws: the disk may refuse the note as well. */
+  noteLost(key: ServiceKey): void {
+    this.#lost.add(keyOf(key));
+    try {
+      writeFileSync(this.#path(key, 'lost'), '');
+    } catch {
+      // Then only this process has it.
+    }
+  }
+
+  isLost(key: ServiceKey): boolean {
+    return this.#lost.has(keyOf(key));
+  }
+
+  /** How much output so many bytes of the removed part of a log had: exact for all of it, else about. */
+  outputIn(key: ServiceKey, storedBytes: number): number {
+    const first = this.firstOffset(key);
+    const gone = this.#gone.get(keyOf(key)) ?? first;
+    return first === 0 ? storedBytes : Math.round((storedBytes / first) * gone);
   }
 
   /** The latest start whose log was removed for the sake of later ones. 0: none. */
@@ -101,6 +135,8 @@ export class LogRetention {
 
   /** The log of this key begins anew, or is gone. */
   clear(key: ServiceKey): void {
+    this.#gone.delete(keyOf(key));
+    if (this.#lost.delete(keyOf(key))) rmSync(this.#path(key, 'lost'), { force: true });
     if (this.#first.delete(keyOf(key))) rmSync(this.#path(key, 'first'), { force: true });
   }
 
@@ -108,7 +144,8 @@ export class LogRetention {
   forget(service: number): void {
     this.#removed.delete(service);
     this.#earlier.delete(service);
-    for (const key of this.#first.keys()) if (key.startsWith(`${service}.`)) this.#first.delete(key);
+    for (const keys of [this.#first, this.#gone, this.#lost])
+      for (const key of keys.keys()) if (key.startsWith(`${service}.`)) keys.delete(key);
   }
 
   async #limit(key: ServiceKey, path: string, maxBytes?: number): Promise<void> {
@@ -121,28 +158,36 @@ export class LogRetention {
     }
     const limit = maxBytes ?? this.maxBytes - (this.#earlier.get(key.service) ?? 0);
     if (size - first <= limit) return;
-    const next = await this.#recordFrom(path, first, size - Math.floor(limit * KEPT_SHARE), size);
+    const { at: next, outputBytes } = await this.#recordFrom(
+      path,
+      first,
+      size - Math.floor(limit * KEPT_SHARE),
+      size,
+    );
+    const gone = (this.#gone.get(keyOf(key)) ?? first) + outputBytes;
     this.#first.set(keyOf(key), next);
+    this.#gone.set(keyOf(key), gone);
     // A full disk may refuse the note before there is a hole.
-    const isNoted = this.#note(key, next);
+    const isNoted = this.#note(key, next, gone);
     await this.#options.punchHole(path, next);
-    if (!isNoted) this.#note(key, next);
+    if (!isNoted) this.#note(key, next, gone);
   }
 
   /** The end of the log if it has a damaged record: nothing before the end could be read. */
-  async #recordFrom(path: string, first: number, target: number, size: number): Promise<number> {
+  async #recordFrom(path: string, first: number, target: number, size: number) {
     const file = await open(path, 'r');
     try {
-      return await firstRecordFrom(file, first, target).catch(() => size);
+      const end = { at: size, outputBytes: size - first };
+      return await firstRecordFrom(file, first, target).catch(() => end);
     } finally {
       await file.close();
     }
   }
 
   /** Written before the space is freed: a reader must never take a hole for output. */
-  #note(key: ServiceKey, first: number): boolean {
+  #note(key: ServiceKey, first: number, gone: number): boolean {
     try {
-      this.#write(this.#path(key, 'first'), first);
+      this.#write(this.#path(key, 'first'), `${first} ${gone}`);
       return true;
     } catch {
       return false;
@@ -160,12 +205,12 @@ export class LogRetention {
     }
   }
 
-  #write(path: string, value: number): void {
+  #write(path: string, value: number | string): void {
     writeFileSync(`${path}.new`, String(value));
     renameSync(`${path}.new`, path);
   }
 
-  #path({ service, generation }: ServiceKey, extension: 'log' | 'first'): string {
+  #path({ service, generation }: ServiceKey, extension: 'log' | 'first' | 'lost'): string {
     return `${this.#dir}/${service}/${generation}.${extension}`;
   }
 }

@@ -7,7 +7,7 @@
  * the engine's files cannot be read, the log API is copied continuously. All three have the same bytes at the
  * same positions. Never changes or removes a file of the engine.
  */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type FileHandle, readdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
@@ -164,6 +164,7 @@ export class OutputStore {
         await this.#copyApi(container, preservation.abort.signal);
       }
     } catch (error) {
+      this.retention.noteLost(container);
       this.#log('output.lost', { service: container.service, reason: messageOf(error) });
     }
     preservation.copied = true;
@@ -175,6 +176,9 @@ export class OutputStore {
     if (preservation?.by === 'handle') await this.finalise(container);
     if (preservation?.by === 'api') preservation.abort.abort();
     this.#preservations.delete(container.id);
+    // Nobody looks at the log of an ended service again.
+    const path = this.#path(container, 'log');
+    if (preservation && existsSync(path)) await this.retention.limit(container, path);
   }
 
   /** Whether more output of this key may arrive although its container has ended. */

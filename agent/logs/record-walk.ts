@@ -1,23 +1,43 @@
 /** Finds records in a stored log by walking from one to the next. */
 import type { FileHandle } from 'node:fs/promises';
-import { FRAME_BYTES, MAX_RECORD_BYTES, RecordError } from './record.ts';
+import { FRAME_BYTES, MAX_RECORD_BYTES, noFields, RecordError, readFields } from './record.ts';
 
 const READ_BYTES = 1 << 20;
 
 /**
- * Position of the first record that begins at `target` or later. `from`: the position of an earlier record.
+ * Position of the first record that begins at `target` or later, and the output in those before it. `from`:
+ * the position of an earlier record.
  * Throws RecordError if a record in between is damaged.
  */
-export async function firstRecordFrom(file: FileHandle, from: number, target: number): Promise<number> {
+export async function firstRecordFrom(
+  file: FileHandle,
+  from: number,
+  target: number,
+): Promise<{ at: number; outputBytes: number }> {
   const input = Buffer.allocUnsafe(READ_BYTES);
   let at = from;
+  let outputBytes = 0;
   while (at < target) {
     const { bytesRead } = await file.read(input, 0, READ_BYTES, at);
     const walked = walk(input, bytesRead, target - at);
+    outputBytes += outputIn(input, walked);
     if (walked === 0) throw new RecordError('the stored log is damaged: it ends within a record');
     at += walked;
   }
-  return at;
+  return { at, outputBytes };
+}
+
+/** What a service has written, in the whole records in the first `length` bytes. */
+function outputIn(input: Buffer, length: number): number {
+  const fields = noFields();
+  let bytes = 0;
+  for (let at = 0; at < length; ) {
+    const size = input.readUInt32BE(at) + FRAME_BYTES;
+    readFields(input, at + 4, at + size - 4, fields);
+    bytes += fields.lineEnd - fields.lineStart + (fields.ended ? 1 : 0);
+    at += size;
+  }
+  return bytes;
 }
 
 /** Position after the last whole record. `from`: the position of a record. Throws RecordError. */

@@ -21,6 +21,8 @@ export interface AgentOptions extends SecretSource {
    * have containers here.
    */
   leftAlone(services: readonly number[]): void;
+  /** Called with all services of which the engine refuses to stop or remove a container, at each change. */
+  stuck?(services: readonly { service: number; reason: string }[]): void;
   /** The engine failed at a step that will be retried after the next refresh. */
   onEngineFailure(): void;
 }

@@ -16,6 +16,10 @@ import { type SeenIds, seenIds } from './seen-ids.ts';
 import { ServiceRegistry, type TrackedService } from './service-registry.ts';
 import { type Effect, execute, type Step } from './steps.ts';
 
+/** Pauses after a refused stop or removal. */
+const FIRST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 60_000;
+
 export class Agent {
   readonly #options: AgentOptions;
   readonly #registry = new ServiceRegistry();
@@ -195,13 +199,15 @@ export class Agent {
     }
     if (!(this.#synced || tracked.lapsed) || this.#registry.isUnknown(tracked.service)) return;
     this.#report(tracked);
-    const step = tracked.blocked ? undefined : planService(tracked.view(this.#outputState));
+    const waits = tracked.blocked || tracked.stuck?.isPaused === true;
+    const step = waits ? undefined : planService(tracked.view(this.#outputState));
     if (step) this.#perform(tracked, step);
     else if (tracked.isEmpty()) this.#drop(tracked);
   }
 
   #drop(tracked: TrackedService): void {
     this.#registry.drop(tracked);
+    this.#setStuck(tracked, undefined);
     if (tracked.isForgotten) removeLogs(tracked.service, this.#options);
   }
 
@@ -241,6 +247,7 @@ export class Agent {
       };
       try {
         this.#apply(tracked, await execute(step, { ...this.#options, cpuLimit, progress, signal }));
+        this.#setStuck(tracked, undefined);
       } catch (error) {
         if (!signal.aborted) this.#stepFailed(tracked, step, error);
       }
@@ -260,16 +267,47 @@ export class Agent {
   #stepFailed(tracked: TrackedService, step: Step, error: unknown): void {
     const kind = error instanceof EngineError ? error.kind : 'temporary';
     const message = messageOf(error);
-    this.#options.log('step.failed', { step: step.kind, service: tracked.service, kind, reason: message });
-    const starts = step.kind === 'create' || step.kind === 'start' || step.kind === 'pull';
-    if (!starts || kind === 'unreachable') {
+    const isKnown = tracked.stuck?.reason === message;
+    if (!isKnown)
+      this.#options.log('step.failed', { step: step.kind, service: tracked.service, kind, reason: message });
+    if (kind === 'unreachable' || step.kind === 'preserve-output') {
       tracked.blocked = true;
       this.#options.onEngineFailure();
+      return;
+    }
+    if (step.kind === 'stop' || step.kind === 'remove') {
+      this.#refused(tracked, step, message);
       return;
     }
     if (!tracked.assignment || !sameKey(tracked.assignment, step.assignment)) return;
     if (kind === 'image-missing' && !tracked.pulled) tracked.start = { kind: 'image-missing' };
     else tracked.start = { kind: 'failed', temporary: kind === 'temporary', message };
+  }
+
+  /** The engine refuses to stop or remove a container: tries again, ever later. */
+  #refused(tracked: TrackedService, step: Extract<Step, { container: Container }>, reason: string): void {
+    const attempts = (tracked.stuck?.attempts ?? 0) + 1;
+    const stuck = { reason, attempts, isPaused: true };
+    this.#setStuck(tracked, stuck);
+    const { service, generation } = step.container;
+    // The end of an assigned key is itself to be reported.
+    if (tracked.assignment?.generation !== generation) {
+      const detail = `the engine refuses to ${step.kind} its container: ${reason}`;
+      this.#options.reporter.observe({ service, generation, state: 'preparing', detail });
+    }
+    setTimeout(
+      () => {
+        stuck.isPaused = false;
+        this.#advance(tracked);
+      },
+      Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 16)),
+    ).unref();
+  }
+
+  #setStuck(tracked: TrackedService, stuck: TrackedService['stuck']): void {
+    if (tracked.stuck === stuck) return;
+    tracked.stuck = stuck;
+    this.#options.stuck?.(this.#registry.stuck());
   }
 
   #containerGone(tracked: TrackedService, id: string): void {

@@ -22,6 +22,8 @@ export interface EngineWatcherOptions {
 export class EngineWatcher {
   readonly #options: EngineWatcherOptions;
   #wake: (() => void) | undefined;
+  /** The engine has not answered since `engine.lost` was logged. */
+  #isLost = false;
   #closed = false;
 
   constructor(options: EngineWatcherOptions) {
@@ -35,7 +37,8 @@ export class EngineWatcher {
         await this.#follow(ready);
       } catch (error) {
         const reason = messageOf(error);
-        this.#options.log('engine.lost', { reason });
+        if (!this.#isLost) this.#options.log('engine.lost', { reason });
+        this.#isLost = true;
         this.#options.lost(reason);
       }
       if (!this.#closed) await this.#sleep(this.#options.retryMs);
@@ -64,6 +67,7 @@ export class EngineWatcher {
     try {
       while (!this.#closed && !ended) {
         await refresh();
+        this.#isLost = false;
         ready();
         if (!ended) await this.#sleep(refreshMs);
       }

@@ -13,6 +13,13 @@ export interface Work {
   abort: AbortController;
 }
 
+/** `isPaused`: not tried again yet. */
+export interface Stuck {
+  reason: string;
+  attempts: number;
+  isPaused: boolean;
+}
+
 export class TrackedService {
   readonly service: number;
   readonly containers = new Map<string, Container>();
@@ -26,6 +33,8 @@ export class TrackedService {
   work: Work | undefined;
   /** An engine call failed: wait for the next refresh. */
   blocked = false;
+  /** The engine refuses to stop or remove a container, for this reason. */
+  stuck: Stuck | undefined;
   pulled = false;
   /** Its logs must be removed when its last container is gone. */
   isForgotten = false;
@@ -193,6 +202,11 @@ export class ServiceRegistry {
       ({ service, containers }) => containers.size > 0 && this.isUnknown(service),
     );
     return left.map(({ service }) => service);
+  }
+
+  /** Services with a container that the engine refuses to stop or remove, with its reason. */
+  stuck(): { service: number; reason: string }[] {
+    return this.all().flatMap(({ service, stuck }) => (stuck ? [{ service, reason: stuck.reason }] : []));
   }
 
   /** Running containers, except those of unknown services. */

@@ -2,7 +2,7 @@
  * Executes each step on the engine and the stored output. Never decides which step is next: that is plan.ts.
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
-import { type Container, type Engine, EngineError } from '../engine/engine.ts';
+import { type Container, type Engine, EngineError, type Start } from '../engine/engine.ts';
 import { type SecretSource, withSecrets } from '../engine/folders/start-secrets.ts';
 import { type FetchCredentials, pullCredentials } from '../engine/pulls/pull-credentials.ts';
 import type { OutputStore } from '../logs/output-store.ts';
@@ -42,10 +42,11 @@ type Executor<Kind extends StepKind> = (step: StepArguments[Kind], context: Step
 
 const executors: { [Kind in StepKind]: Executor<Kind> } = {
   create: async ({ assignment }, context) => {
-    const { engine, cpuLimit, secretFiles } = context;
+    const { secretFiles } = context;
     try {
       const start = await withSecrets(assignment, context);
-      return { container: await engine.create(start, cpuLimit(assignment)) };
+      const container = await createWithFiles(start, context);
+      return { container };
     } catch (error) {
       // The next attempt writes them again.
       if (assignment.secrets) await secretFiles.remove(assignment);
@@ -69,9 +70,13 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     const mayHaveRun = output.wasStarted(created);
     // Must precede the start. If this agent is killed now and the container is removed meanwhile, the next
     // agent must not start the key again (CONT-1).
-    if (!output.markStarted(created))
-      throw new EngineError('temporary', 'another agent on this host has begun to start the service');
-    const started = engine.start(start, created.id, cpuLimit(assignment), !mayHaveRun);
+    const set = () => {
+      if (!output.markStarted(created))
+        throw new EngineError('temporary', 'another agent on this host has begun to start the service');
+    };
+    const clear = () => output.unmark(created);
+    set();
+    const started = engine.start(start, created.id, cpuLimit(assignment), !mayHaveRun, { set, clear });
     const container = await started.catch((error) => {
       // The start has failed and is not gone. The next agent must find the same.
       if (!mayHaveStarted(error)) output.unmark(created);
@@ -101,6 +106,22 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     return { replaces: container.id };
   },
 };
+
+/** A file that the engine does not find is named in its message. */
+async function createWithFiles(
+  start: Start,
+  { engine, cpuLimit, secretFiles }: StepContext,
+): Promise<Container> {
+  const { files = [] } = start;
+  try {
+    const container = await engine.create(start, cpuLimit(start));
+    if (files.length > 0) secretFiles.mounted();
+    return container;
+  } catch (error) {
+    const isLost = files.some(({ source }) => error instanceof EngineError && error.message.includes(source));
+    throw isLost ? secretFiles.notMounted() : error;
+  }
+}
 
 /** After such an error the container may have run, or the start may still happen. */
 const mayHaveStarted = (error: unknown): boolean =>

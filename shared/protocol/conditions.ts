@@ -17,6 +17,8 @@ export const conditionKinds = {
   'volume-options': { blocks: null },
   'no-firewall': { blocks: null },
   'unpinned-folders': { blocks: null },
+  'no-secret-files': { blocks: null },
+  'stuck-containers': { blocks: null },
   'update-failed': { blocks: null },
 } as const satisfies Record<string, { blocks: string | null }>;
 

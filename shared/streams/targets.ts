@@ -63,6 +63,8 @@ export const filesOutSchema = z.object({
   kind: z.literal('files-out'),
   path: containerPath,
   form: z.enum(['tar', 'file']),
+  /** Also those that lead out, for a reader that judges them itself. Absent: these are left out (P267). */
+  links: z.literal('all').optional(),
 });
 export type FilesOut = z.infer<typeof filesOutSchema>;
 export type DownloadTarget = Omit<FilesOut, 'kind'>;

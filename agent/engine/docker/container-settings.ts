@@ -1,7 +1,7 @@
 /** What an agent's settings say about all of its containers. */
 
 export interface ContainerSettings {
-  /** Address on which containers publish their ports. Null: all addresses of the host. */
+  /** Address on which containers publish their ports. Null: all addresses of the host, IPv6 too. */
   bind: string | null;
   /** Capabilities of containers besides the usual ones. */
   capabilities: readonly string[];

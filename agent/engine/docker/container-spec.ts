@@ -25,6 +25,8 @@ export interface Surroundings extends ContainerSettings {
   /** The CPU limit at the start (`nanoCpus`). */
   nanoCpus: number | null;
   init: boolean;
+  /** Ports of the host for the ports that are published, in their order. Absent: the engine picks them. */
+  hostPorts?: readonly number[] | undefined;
   /**
    * Size from which the engine discards the oldest output by itself. Null: it never does, because the agent
    * limits the engine's own file.
@@ -67,7 +69,7 @@ const ETC_FILES = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'];
 export function containerOptions(assignment: Start, around: Surroundings): ContainerCreateOptions {
   const { name, image, command, workDir } = assignment;
   const nameOf = ({ port, protocol }: Start['ports'][number]) => `${port}/${protocol}`;
-  const published = assignment.ports.filter(({ publish }) => publish !== false).map(nameOf);
+  const published = publishedPorts(assignment).map(nameOf);
   return {
     name,
     Hostname: name.slice(0, MAX_HOSTNAME_LENGTH).replace(/[-.]+$/, ''),
@@ -88,7 +90,10 @@ export function containerOptions(assignment: Start, around: Surroundings): Conta
       NetworkMode: around.network,
       // With an empty host port the engine picks a free port.
       PortBindings: Object.fromEntries(
-        published.map((port) => [port, [{ HostIp: around.bind ?? '', HostPort: '' }]]),
+        published.map((port, at) => [
+          port,
+          [{ HostIp: around.bind ?? '', HostPort: String(around.hostPorts?.[at] ?? '') }],
+        ]),
       ),
       Mounts: [...around.mounts, ...(assignment.files ?? []).map(fileMount)],
       Init: around.init,
@@ -103,6 +108,9 @@ export function containerOptions(assignment: Start, around: Surroundings): Conta
     NetworkingConfig: { EndpointsConfig: { [around.network]: { Aliases: [name] } } },
   };
 }
+
+export const publishedPorts = ({ ports }: Assignment): Assignment['ports'] =>
+  ports.filter(({ publish }) => publish !== false);
 
 const fileMount = ({ source, target }: MountedFile): MountSettings => ({
   Type: 'bind',
@@ -124,6 +132,8 @@ export interface DockerInfo extends CpuFacts {
   MemTotal: number;
   ServerVersion: string;
   DockerRootDir: string;
+  OSType: string;
+  Architecture: string;
   InitBinary?: string;
 }
 

@@ -70,13 +70,16 @@ function readAddress({ NetworkSettings }: ContainerInspectInfo): {
   return { ipAddress: network?.IPAddress ?? '', ports: readPorts(NetworkSettings.Ports) };
 }
 
-/** The engine may pick another host port for IPv6. The IPv4 port counts. */
+/**
+ * The ports that lead to the container over each family on which they listen. A container of an earlier agent
+ * may have one that is another service's over IPv6: it has no port that can be shown.
+ */
 function readPorts(published: ContainerInspectInfo['NetworkSettings']['Ports']): PublishedPort[] {
   return Object.entries(published ?? {}).flatMap(([name, bindings]) => {
-    const binding = bindings?.find(({ HostIp }) => !HostIp?.includes(':')) ?? bindings?.[0];
+    const [hostPort, ...others] = new Set(bindings?.map(({ HostPort }) => Number(HostPort)));
     const [port, protocol] = name.split('/');
-    if (!binding || (protocol !== 'tcp' && protocol !== 'udp')) return [];
-    return [{ port: Number(port), protocol, hostPort: Number(binding.HostPort) } as const];
+    if (hostPort === undefined || others.length > 0 || (protocol !== 'tcp' && protocol !== 'udp')) return [];
+    return [{ port: Number(port), protocol, hostPort } as const];
   });
 }
 

@@ -15,6 +15,8 @@ export interface DockerEngineOptions extends MountRules, NetworkOptions, Contain
   logMaxBytes: number;
   /** The user of a container with host folders. */
   runAs: RunAs;
+  /** How long the engine may take to list its containers. Default: 20 s. */
+  listMs?: number;
   pull: PullOptions;
   images: ImageRecordOptions;
   /** The file of the pulls with credentials that have begun (P236). */

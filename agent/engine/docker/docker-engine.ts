@@ -7,7 +7,15 @@ import type { ContainerInspectInfo } from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { Overlay, Swarm } from '../../../shared/protocol/swarm.ts';
 import { claimOf } from '../cpu-allocation.ts';
-import { engineError, isInitMissing, isPinLost, statusOf, tolerate, wrapErrors } from '../docker-error.ts';
+import {
+  engineError,
+  isInitMissing,
+  isPinLost,
+  isPortTaken,
+  statusOf,
+  tolerate,
+  wrapErrors,
+} from '../docker-error.ts';
 import {
   type Container,
   type ContainerSummary,
@@ -18,6 +26,7 @@ import {
   type OutputRecord,
   type RemovedImage,
   type Start,
+  type StartMark,
   type UnusedImageOptions,
   type UsageSample,
   type Watch,
@@ -32,18 +41,26 @@ import { ContainerNetworks } from '../networks/container-networks.ts';
 import { killProcesses } from '../processes/container-processes.ts';
 import { ContainerImages } from '../pulls/container-images.ts';
 import { OwnImages } from '../pulls/own-images.ts';
+import { requirePlatform } from '../pulls/platform.ts';
 import { PrivateImages } from '../pulls/private-images.ts';
 import { Pulls } from '../pulls/pulls.ts';
 import { readDiskUse } from './container-disk-use.ts';
 import { OomEvents, watchContainers } from './container-events.ts';
-import { containerOptions, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { containerOptions, nanoCpus, publishedPorts, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
 import type { DockerEngineOptions } from './docker-engine-options.ts';
 import { EngineInfo } from './engine-info.ts';
 import { healthChecks, requireCheckable } from './health-probe.ts';
+import { freeHostPorts } from './host-ports.ts';
 import { followOutput } from './output-stream.ts';
 import { startErrorOf } from './start-error.ts';
+
+/** Starts of one container, each on other ports of the host. */
+const MAX_PORT_ATTEMPTS = 5;
+
+/** An engine that takes longer to list its containers counts as away. */
+const LIST_MS = 20_000;
 
 const MAY_HAVE_RUN = 'the container may have run before, and cannot start again as it was created';
 
@@ -108,7 +125,8 @@ export class DockerEngine implements Engine {
   async list(): Promise<ContainerSummary[]> {
     const filters = { label: this.#labels() };
     const listed = this.#health.listing();
-    const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters }));
+    const abortSignal = AbortSignal.timeout(this.#options.listMs ?? LIST_MS);
+    const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters, abortSignal }));
     const found = infos.flatMap((info) => readSummary(info, this.#health.stateOf(info.Id)) ?? []);
     listed(new Set(found.filter(({ state }) => state === 'running').map(({ id }) => id)));
     return found;
@@ -121,8 +139,7 @@ export class DockerEngine implements Engine {
       if (container?.state !== 'exited') return container && this.#health.withHealth(container, info);
       this.#health.forget(container.id);
       const outOfMemory = await this.#oomEvents.ranOutOfMemory(container);
-      const hasInit = info.HostConfig.Init;
-      const startError = hasInit ? await startErrorOf(this.#docker, id, container.exitCode) : undefined;
+      const startError = await startErrorOf(this.#docker, info);
       return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
     } catch (error) {
       if (statusOf(error) !== 404) throw engineError(error);
@@ -147,6 +164,7 @@ export class DockerEngine implements Engine {
       nanoCpus: nanoCpus(cpuLimit, info),
       rotatedLogBytes: this.#files ? null : logMaxBytes,
       init: this.#initWorks && (info.InitBinary ?? '') !== '',
+      hostPorts: bind === null ? await freeHostPorts(publishedPorts(assignment)) : undefined,
     };
     const folders = await wrapErrors(this.#folders.open(assignment));
     try {
@@ -155,6 +173,7 @@ export class DockerEngine implements Engine {
       const options = containerOptions(assignment, { ...around, mounts, user });
       const { id } = await this.#docker.createContainer(options);
       await this.#containerImages.created(id, assignment);
+      await requirePlatform(this.#docker, id, assignment.image, info, this.#options.local);
       await requireCheckable(this.#docker, id, assignment, this.#options.local);
       this.#folders.hold(id, folders);
       const cpu = { ...claimOf(assignment), limit: cpuLimit };
@@ -166,21 +185,35 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async start(assignment: Start, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container> {
+  async start(
+    assignment: Start,
+    id: string,
+    cpuLimit: number,
+    mayReplace: boolean,
+    mark?: StartMark,
+  ): Promise<Container> {
+    let startedId = id;
     const recreate = async (): Promise<string> => {
       if (!mayReplace) throw new EngineError('temporary', MAY_HAVE_RUN);
-      await this.remove(id);
-      return (await this.create(assignment, cpuLimit)).id;
+      mark?.clear();
+      await this.remove(startedId);
+      const created = await this.create(assignment, cpuLimit);
+      mark?.set();
+      return created.id;
     };
-    await this.#containerImages.starts(id, assignment);
-    let startedId = (await this.#hasFolders(assignment, id)) ? id : await recreate();
-    try {
-      await this.#start(assignment, startedId);
-    } catch (error) {
-      if (startedId !== id || !(await this.#canRecreate(assignment, id, error))) throw engineError(error);
-      startedId = await recreate();
-      await wrapErrors(this.#start(assignment, startedId));
-    }
+    await this.#containerImages.starts(id, assignment, () => mayReplace && mark?.clear());
+    if (!(await this.#hasFolders(assignment, id))) startedId = await recreate();
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        await this.#start(assignment, startedId);
+        break;
+      } catch (error) {
+        const otherPorts = isPortTaken(error) && attempt < MAX_PORT_ATTEMPTS;
+        const mayRecreate =
+          otherPorts || (startedId === id && (await this.#canRecreate(assignment, id, error)));
+        if (!mayRecreate) throw engineError(error);
+        startedId = await recreate();
+      }
     await this.#networks.started(assignment, startedId);
     const container = await this.inspect(startedId);
     if (!container) throw new EngineError('temporary', 'the container vanished right after its start');

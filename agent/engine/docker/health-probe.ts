@@ -2,7 +2,7 @@
 import type Docker from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { EngineError } from '../engine.ts';
-import { CommandProbe, requireImageCommand } from '../health/command-probe.ts';
+import { CommandProbe, type CommandProbeOptions, requireImageCommand } from '../health/command-probe.ts';
 import { HealthChecks } from '../health/health-checks.ts';
 import { HostAddresses } from '../health/host-addresses.ts';
 import { probeNetwork } from '../health/network-probe.ts';
@@ -13,7 +13,8 @@ import { killCommand } from '../processes/command-processes.ts';
  * machine, where the agent may reach the processes of containers.
  */
 export function healthChecks(docker: Docker, streams: Docker, isLocal: boolean): HealthChecks {
-  const end = async (id: string, pid: number) => isLocal && (await killCommand(id, pid));
+  const end: CommandProbeOptions['end'] = async (container, pid, mark) =>
+    isLocal && (await killCommand(container, pid, mark));
   const commands = new CommandProbe({ docker, streams, end });
   const addresses = new HostAddresses(docker);
   return new HealthChecks({

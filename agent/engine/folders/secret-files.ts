@@ -3,7 +3,7 @@
  * which the engine mounts them. They go with the container, and never reach a disk (P224).
  */
 import { chmod, lstat, mkdir, open, readdir, rm, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { StartSecrets } from '../../../shared/protocol/secrets.ts';
 import { EngineError, type MountedFile } from '../engine.ts';
@@ -15,10 +15,35 @@ const [FOLDER_MODE, FILE_MODE] = [0o700, 0o444];
 
 export class SecretFiles {
   readonly #folder: string | undefined;
+  readonly #found: (problem: string | undefined) => void;
 
-  /** `folder`: of this agent alone. Undefined: the engine is on another machine, and mounts none. */
-  constructor(folder: string | undefined) {
+  /**
+   * `folder`: of this agent alone. Undefined: the engine is on another machine, and mounts none. `found` is
+   * called with what prevents files of any service, or with undefined once files have been mounted.
+   */
+  constructor(folder: string | undefined, found: (problem: string | undefined) => void = () => {}) {
     this.#folder = folder;
+    this.#found = found;
+  }
+
+  /** Looks where the folder would be, before any service needs it. Makes nothing. */
+  async check(): Promise<void> {
+    for (let at = this.#folder; at !== undefined; at = at === '/' ? undefined : dirname(at)) {
+      const found = await statfs(at).catch(() => undefined);
+      if (!found) continue;
+      if (!IN_MEMORY.has(found.type)) this.#problem(onDisk(String(this.#folder)));
+      return;
+    }
+  }
+
+  /** The engine has mounted files. */
+  mounted(): void {
+    this.#found(undefined);
+  }
+
+  /** The engine does not find the files: the agent is in a container, and its folder is not the host's. */
+  notMounted(): EngineError {
+    return this.#problem(`the engine does not find the files that the agent writes to ${this.#folder}`);
   }
 
   /** Writes the files of a start, in place of earlier ones. Throws EngineError with the remedy. */
@@ -69,12 +94,7 @@ export class SecretFiles {
     const own = String(this.#folder);
     await mkdir(own, { recursive: true, mode: FOLDER_MODE });
     const [found, { type }] = [await lstat(own), await statfs(own)];
-    if (!IN_MEMORY.has(type))
-      throw new EngineError(
-        'permanent',
-        `this host mounts no files with secrets, because ${own} is not on a file system in memory: set ` +
-          'BERTH_AGENT_SECRETS_DIR to a folder of a tmpfs, such as /run or /dev/shm',
-      );
+    if (!IN_MEMORY.has(type)) throw this.#problem(onDisk(own));
     if (!found.isDirectory() || found.uid !== process.getuid?.())
       throw new EngineError(
         'permanent',
@@ -83,7 +103,19 @@ export class SecretFiles {
     await chmod(own, FOLDER_MODE);
     await mkdir(folder, { mode: FOLDER_MODE });
   }
+
+  /** Another host, or this one once it is repaired, may start the service. */
+  #problem(reason: string): EngineError {
+    const message =
+      `this host mounts no files with secrets, because ${reason}: set BERTH_AGENT_SECRETS_DIR to a folder of a ` +
+      'tmpfs of the host, such as /run/berth; an agent in a container needs that folder of the host at the same ' +
+      'path, by -v /run/berth:/run/berth';
+    this.#found(message);
+    return new EngineError('temporary', message);
+  }
 }
+
+const onDisk = (folder: string): string => `${folder} is not on a file system in memory`;
 
 /** Creates the file, and returns its mount. */
 async function writeFile(source: string, target: string, content: string): Promise<MountedFile> {

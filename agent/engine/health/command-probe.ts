@@ -1,8 +1,10 @@
 /**
  * Checks a container by a command that the engine runs in it: the description's, or that of the image's own
- * HEALTHCHECK. The engine cannot end a command. The agent ends one that takes too long by its process, where
- * it reaches that; elsewhere it begins no other command while the first one runs.
+ * HEALTHCHECK. The engine cannot end a command. Where the agent reaches the processes of the container, it
+ * ends a command that takes too long, and what any command has left behind; elsewhere it begins no other
+ * command while the first one runs.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { engineError, statusOf, wrapErrors } from '../docker-error.ts';
@@ -41,8 +43,11 @@ export interface CommandProbeOptions {
   docker: Docker;
   /** For calls that last as long as a command. */
   streams: Docker;
-  /** Ends a command in a container by its process. False if the agent does not reach that. */
-  end(container: string, pid: number): Promise<boolean>;
+  /**
+   * Ends what is left of a command in a container, by its process and by the variable in its environment.
+   * False if the agent does not reach that.
+   */
+  end(container: Pick<Target, 'id' | 'pid'>, pid: number, mark?: string): Promise<boolean>;
   /** An engine that takes longer than this for its own part of a check has not answered. */
   engineMs?: number;
 }
@@ -66,7 +71,7 @@ export class CommandProbe {
       if (!command) return UNKNOWN;
       if (await this.#isRunning(target, command, abortSignal))
         return failed('the command of the last check still runs');
-      return await this.#run(target.id, command, timeoutMs, abortSignal);
+      return await this.#run(target, command, timeoutMs, abortSignal);
     } catch (error) {
       // The container is not running any more.
       if (statusOf(error) === 404 || statusOf(error) === 409) return UNKNOWN;
@@ -93,12 +98,14 @@ export class CommandProbe {
   }
 
   async #run(
-    id: string,
+    target: Target,
     words: readonly string[],
     timeoutMs: number,
     abortSignal: AbortSignal,
   ): Promise<Finding> {
-    const options = { Cmd: [...words], AttachStdout: true, AttachStderr: true, abortSignal };
+    const { id } = target;
+    const mark = `BERTH_CHECK=${randomUUID()}`;
+    const options = { Cmd: [...words], Env: [mark], AttachStdout: true, AttachStderr: true, abortSignal };
     const exec = await this.#options.docker.getContainer(id).exec(options);
     const deadlineMs = performance.now() + timeoutMs;
     const stream = await this.#options.streams.getExec(exec.id).start({ abortSignal });
@@ -109,7 +116,8 @@ export class CommandProbe {
     const exit = await this.#exitOf(exec, isWithinBound ? deadlineMs : 0, abortSignal).finally(() =>
       stream.destroy(),
     );
-    if (exit.Running && !(await this.#options.end(id, exit.Pid))) this.#unended.set(id, [exec.id]);
+    const isEnded = await this.#options.end(target, exit.Pid, mark);
+    if (exit.Running && !isEnded) this.#unended.set(id, [exec.id]);
     if (!isWithinBound) return failed(`the command wrote more than ${MAX_OUTPUT_BYTES / 1024} KiB`);
     if (exit.Running) return failed(`the command did not end within ${timeoutMs / 1_000} s`);
     return verdict(exit.ExitCode, output.text);
@@ -125,16 +133,13 @@ export class CommandProbe {
   }
 
   /** Whether an earlier command still runs, which may be that of an earlier agent, and can't be ended. */
-  async #isRunning(
-    { id, commands }: Target,
-    words: readonly string[],
-    abortSignal: AbortSignal,
-  ): Promise<boolean> {
+  async #isRunning(target: Target, words: readonly string[], abortSignal: AbortSignal): Promise<boolean> {
+    const { id, commands } = target;
     const running: string[] = [];
     for (const command of this.#unended.get(id) ?? commands.slice(-MAX_EARLIER)) {
       const seen = await this.#inspect(command, abortSignal);
       if (seen?.Running !== true || !isSame(seen.ProcessConfig, words)) continue;
-      if (!(await this.#options.end(id, seen.Pid))) running.push(command);
+      if (!(await this.#options.end(target, seen.Pid))) running.push(command);
     }
     this.#unended.set(id, running);
     return running.length > 0;

@@ -5,6 +5,8 @@ import { label } from '../labels.ts';
 
 export interface Target {
   id: string;
+  /** Its first process, by the number that the engine's machine has for it. */
+  pid: number;
   /** The name of its user. */
   owner: string;
   /** Its address in its own network; empty if it has none. */
@@ -30,6 +32,7 @@ export function checkOf({ Config }: ContainerInspectInfo): HealthCheck | undefin
 
 export const targetOf = (info: ContainerInspectInfo): Target => ({
   id: info.Id,
+  pid: info.State?.Pid ?? 0,
   owner: info.Config.Labels[label.owner] ?? '',
   ...addressOf(info),
   image: info.Image,

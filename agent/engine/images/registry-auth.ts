@@ -108,6 +108,10 @@ export function refusalHint(
     : `your credentials for ${registry} were refused: set them again with \`berth registry set ${registry}\``;
 }
 
+/** What a user can do about a registry that can't be reached. */
+export const unreachableHint = (registry: string): string =>
+  `is the name of the image right, and the tag, if only the host has the image? The registry ${registry} can't be reached from this host; the start is tried again`;
+
 /** Docker's protocol of credential helpers: the registry on stdin, `{Username, Secret}` on stdout. */
 async function runHelper(
   name: string,

@@ -24,13 +24,22 @@ export async function signalProblem(container: Running): Promise<string | undefi
   }
 }
 
+/** How often the agent looks for what the killed processes have started meanwhile. */
+const MAX_ROUNDS = 5;
+
 /**
- * Kills a command that the engine runs in the container, with what it has started. False if the agent sees
- * none of it, or may not kill all.
+ * Kills a command that the engine runs in the container, or has run, with what it has started. `mark`: a
+ * variable in the environment of the command and thereby of all that it starts, whatever its session. False
+ * if the agent sees none of it, or may not kill all.
  */
-export async function killCommand(id: string, pid: number): Promise<boolean> {
-  if (pid <= 0) return false;
-  const killed = (await commandProcesses({ id, pid }, pid)).map(killProcess);
+export async function killCommand(container: Running, leader: number, mark?: string): Promise<boolean> {
+  if (leader <= 0) return false;
+  const killed: boolean[] = [];
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const left = await commandMembers(container, leader, mark);
+    if (left.length === 0) break;
+    killed.push(...left.map(({ pid }) => killProcess(pid)));
+  }
   return killed.length > 0 && !killed.includes(false);
 }
 
@@ -39,7 +48,7 @@ export const isAlive = async ({ pid }: Running): Promise<boolean> => (await stat
 
 /** Sends a signal to the processes of the command with that first process. */
 export async function signalCommand(container: Running, pid: number, signal: NodeJS.Signals): Promise<void> {
-  for (const member of await commandProcesses(container, pid)) sendSignal(member, signal);
+  for (const member of await commandMembers(container, pid)) sendSignal(member.pid, signal);
 }
 
 /**
@@ -61,18 +70,19 @@ export async function endCommand(container: Running, pid: number): Promise<void>
   for (const one of await left()) sendSignal(one, 'SIGKILL');
 }
 
-const commandProcesses = async (container: Running, leader: number): Promise<number[]> =>
-  (await commandMembers(container, leader)).map(({ pid }) => pid);
-
 /**
  * The engine starts a command as leader of a session: its processes are those of the session, and their
- * children.
+ * children. One that has left the session is a child of the container's first process once its parent has
+ * ended, and is found by its mark.
  */
-async function commandMembers(container: Running, leader: number): Promise<Member[]> {
+async function commandMembers(container: Running, leader: number, mark?: string): Promise<Member[]> {
   const all = (await Promise.all((await processesOf(container)).map(Number).map(statOf))).filter(
     (member) => member !== undefined,
   );
   const members = new Map<number, Member>();
+  if (mark !== undefined)
+    for (const one of all)
+      if (one.parent === container.pid && (await hasMark(one, mark))) members.set(one.pid, one);
   for (let before = -1; before < members.size; ) {
     before = members.size;
     for (const one of all)
@@ -80,6 +90,11 @@ async function commandMembers(container: Running, leader: number): Promise<Membe
   }
   if (container.pid !== leader) members.delete(container.pid);
   return [...members.values()];
+}
+
+async function hasMark({ pid }: Member, mark: string): Promise<boolean> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+  return environment.split('\0').includes(mark);
 }
 
 interface Member {

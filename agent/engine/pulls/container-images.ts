@@ -26,8 +26,9 @@ export class ContainerImages {
   }
 
   /** Before a start. An earlier process may have made the container, and ended before it looked. */
-  async starts(containerId: string, assignment: Assignment): Promise<void> {
+  async starts(containerId: string, assignment: Assignment, beforeRemoval: () => void): Promise<void> {
     if (this.#allowed.delete(containerId) || (await this.#isAllowed(containerId, assignment))) return;
+    beforeRemoval();
     throw new EngineError('temporary', await this.#removed(containerId, assignment));
   }
 

@@ -11,7 +11,8 @@ import { EngineError, type EngineErrorKind } from '../engine.ts';
 import { firstSentence } from '../images/pull-error.ts';
 import { type PullEvent, PullProgress } from '../images/pull-progress.ts';
 import { assertAllowed } from '../images/registries.ts';
-import { findLogin, type Login, loginOf, refusalHint } from '../images/registry-auth.ts';
+import { findLogin, type Login, loginOf, refusalHint, unreachableHint } from '../images/registry-auth.ts';
+import { isRateLimited, RegistryHolds, requestRetryAfter } from '../images/registry-holds.ts';
 import { jsonLines } from '../json-lines.ts';
 import type { OwnImages } from './own-images.ts';
 import type { PrivateImages } from './private-images.ts';
@@ -41,13 +42,13 @@ interface Pull {
 
 /** The registry could not be reached, as opposed to refusing the image. */
 const UNREACHABLE =
-  /dial tcp|no such host|connection refused|no route to host|i\/o timeout|Client\.Timeout|network is unreachable/i;
+  /dial tcp|no such host|server misbehaving|name resolution|connection refused|no route to host|i\/o timeout|Client\.Timeout|network is unreachable/i;
 /**
  * Transient faults of the registry, the network or the disk. The patterns must be specific, because names of
  * images and ports contain numbers.
  */
 const TRANSIENT =
-  /toomanyrequests|too many requests|HTTP status:? 5\d\d|no space left on device|unexpected EOF|connection reset|handshake timeout|deadline exceeded/i;
+  /HTTP (?:response )?status(?: code)?:? 5\d\d|unexpected status[^:]*(?:: |:\/\/\S+: )5\d\d|parsing HTTP 5\d\d|no space left on device|\bEOF\b|connection reset|broken pipe|handshake timeout|deadline exceeded/i;
 
 export class Pulls {
   readonly #docker: Docker;
@@ -55,6 +56,7 @@ export class Pulls {
   readonly #privateImages: PrivateImages;
   readonly #options: PullOptions;
   readonly #running = new Map<string, Pull>();
+  readonly #holds = new RegistryHolds(() => performance.now());
 
   constructor(docker: Docker, images: OwnImages, privateImages: PrivateImages, options: PullOptions) {
     this.#docker = docker;
@@ -110,6 +112,7 @@ export class Pulls {
     await assertAllowed(image, this.#options.registries);
     if (credentials && credentials.registry !== imageRegistry(image))
       throw new EngineError('permanent', `pulling ${image}: the credentials are for another registry`);
+    this.#holds.assertFree(holdKey(wanted), image);
     const prove = () => this.#prove(wanted);
     await this.#images.whilePulled(image, () =>
       this.#privateImages.whilePulled({ image, credentials: credentials?.id, prove }, () =>
@@ -118,7 +121,7 @@ export class Pulls {
     );
   }
 
-  /** An unreachable registry is tried twice; then its name counts as wrong (CONT-14). */
+  /** An unreachable registry is tried twice; then the start fails for the time being (CONT-14). */
   async #twice(wanted: Wanted, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
     try {
       await this.#once(wanted, listeners, signal);
@@ -135,13 +138,21 @@ export class Pulls {
     try {
       await this.#docker.getImage(wanted.image).distribution({ authconfig: login.auth ?? {} });
     } catch (error) {
-      const message = engineMessage(error);
-      throw new EngineError(
-        statusOf(error) === undefined ? 'unreachable' : 'permanent',
-        failureOf(wanted, login, message),
-        error,
-      );
+      throw await this.#failure(wanted, login, error);
     }
+  }
+
+  /** `error`: of a request to the engine, or what the engine reported during a pull. */
+  async #failure(wanted: Wanted, login: Login, error: unknown): Promise<EngineError> {
+    const message = typeof error === 'string' ? error : engineMessage(error);
+    const isUnanswered = typeof error !== 'string' && statusOf(error) === undefined;
+    if (!isUnanswered && isRateLimited(message)) {
+      const waitMs = await requestRetryAfter(wanted.image);
+      return this.#holds.refused(holdKey(wanted), wanted.image, message, waitMs);
+    }
+    const kind = isUnanswered ? 'unreachable' : kindOf(message);
+    if (kind === 'permanent') this.#holds.answered(holdKey(wanted));
+    return new EngineError(kind, failureOf(wanted, login, message), error);
   }
 
   async #loginFor({ image, credentials }: Wanted): Promise<Login> {
@@ -158,7 +169,6 @@ export class Pulls {
       for (const listener of listeners) listener(progress.describe());
     });
     const login = await this.#loginFor(wanted);
-    const messageFor = (message: string) => failureOf(wanted, login, message);
     try {
       const abortSignal = AbortSignal.any([signal, stall.signal]);
       const options = { ...reference(image), abortSignal };
@@ -167,11 +177,12 @@ export class Pulls {
       for await (const event of jsonLines<PullEvent>(stream)) {
         timer.refresh();
         const failure = event.errorDetail?.message ?? event.error;
-        if (failure !== undefined) throw new EngineError(kindOf(undefined, failure), messageFor(failure));
+        if (failure !== undefined) throw await this.#failure(wanted, login, failure);
         progress.take(event);
         throttle.trigger();
       }
       if (stall.signal.aborted) throw stall.signal.reason;
+      this.#holds.answered(holdKey(wanted));
     } catch (error) {
       if (error instanceof EngineError) throw error;
       if (stall.signal.aborted) {
@@ -181,8 +192,7 @@ export class Pulls {
           error,
         );
       }
-      const message = engineMessage(error);
-      throw new EngineError(kindOf(statusOf(error), message, error), messageFor(message), error);
+      throw await this.#failure(wanted, login, error);
     } finally {
       clearTimeout(timer);
       throttle.close();
@@ -198,7 +208,10 @@ function failureOf({ image, credentials }: Wanted, { problem }: Login, message: 
   const sentence = firstSentence(message);
   // A registry may quote what it was sent.
   const words = credentials ? sentence.replaceAll(credentials.password, '***') : sentence;
-  const hint = problem ?? refusalHint(imageRegistry(image), credentials, message);
+  const registry = imageRegistry(image);
+  const hint = UNREACHABLE.test(message)
+    ? unreachableHint(registry)
+    : (problem ?? refusalHint(registry, credentials, message));
   return `pulling ${image}: ${words}${hint === undefined ? '' : ` (${hint})`}`;
 }
 
@@ -238,11 +251,11 @@ function reference(image: string): { fromImage: string; tag?: string } {
   return image.includes('@') || tagged ? { fromImage: image } : { fromImage: image, tag: 'latest' };
 }
 
-/** Without a status, the message came during a pull, or (with a cause) the engine itself did not answer. */
-function kindOf(status: number | undefined, message: string, cause?: unknown): EngineErrorKind {
-  if (status === undefined && cause !== undefined) return 'unreachable';
-  return TRANSIENT.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';
-}
+const kindOf = (message: string): EngineErrorKind =>
+  TRANSIENT.test(message) || UNREACHABLE.test(message) ? 'temporary' : 'permanent';
+
+const holdKey = ({ image, credentials }: Wanted): string =>
+  `${imageRegistry(image)} ${credentials?.id ?? ''}`;
 
 function destroy(stream: NodeJS.ReadableStream): void {
   if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();

@@ -1,6 +1,5 @@
 /** Copies a file or a folder out of a container, as the target of a stream (P265). */
 import { shown, TarError } from '../../../shared/archives/tar-entry.ts';
-import { TarReader } from '../../../shared/archives/tar-reader.ts';
 import { type TreeEntry, TreeReader } from '../../../shared/archives/tar-tree.ts';
 import { endOfTar, headerOf, paddingOf } from '../../../shared/archives/tar-writer.ts';
 import type { FilesOut } from '../../../shared/streams/targets.ts';
@@ -12,14 +11,16 @@ import type { Piece, Target } from './target.ts';
 /** Throws an Error for people. */
 export async function copyOut(
   run: RunCommand,
-  { path, form }: FilesOut,
+  { path, form, links }: FilesOut,
   mounts: readonly string[],
 ): Promise<Target> {
   const target = await run(outWords(path, mounts));
   target.end();
   const command = new CopyCommand(target);
   const content =
-    form === 'tar' ? packed(command.output(), baseOf(path) || 'files') : single(command.output());
+    form === 'tar'
+      ? packed(command.output(), baseOf(path) || 'files', links === 'all')
+      : single(command.output());
   return {
     output: checked(content, command),
     write: async () => {},
@@ -42,28 +43,37 @@ async function* checked(content: AsyncIterable<Uint8Array>, command: CopyCommand
   await command.assertDone();
 }
 
-/** The same archive in a form that each reader understands alike. Links stay as they are (P267). */
-async function* packed(archive: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Uint8Array> {
-  let root: string | undefined;
+/**
+ * The same archive in a form that each reader understands alike. The container may have chosen every byte of
+ * it, so it is refused unless each entry lies beneath the root and none within a link (P267).
+ */
+async function* packed(
+  archive: AsyncIterable<Uint8Array>,
+  name: string,
+  allLinks: boolean,
+): AsyncGenerator<Uint8Array> {
+  const rooted = (names: readonly string[]) => [name, ...names].join('/');
+  const header = (one: TreeEntry) => {
+    const target = one.targetNames.length > 0 ? rooted(one.targetNames) : one.target;
+    return headerOf({ ...one, path: rooted(one.names), target });
+  };
+  const outward: TreeEntry[] = [];
+  const leaveOut = (one: TreeEntry) => {
+    if (allLinks && one.kind !== 'other') outward.push(one);
+  };
   let size = 0;
-  for await (const one of itemsOf(new TarReader(), archive)) {
+  for await (const one of itemsOf(new TreeReader(leaveOut), archive)) {
     if (one instanceof Uint8Array) {
       yield one;
       continue;
     }
     yield paddingOf(size);
-    size = 0;
-    if (one.kind === 'other') continue;
-    root ??= one.path.replace(/\/$/, '');
-    const named = (path: string) => `${name}${path.slice((root ?? '').length)}`;
     size = one.size;
-    yield headerOf({
-      ...one,
-      path: named(one.path),
-      target: one.kind === 'hard-link' ? named(one.target) : one.target,
-    });
+    for (const link of outward.splice(0)) yield header(link);
+    yield header(one);
   }
   yield paddingOf(size);
+  for (const link of outward) yield header(link);
   yield endOfTar();
 }
 

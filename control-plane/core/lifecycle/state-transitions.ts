@@ -27,6 +27,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       break;
     case 'stop':
       decision.service.status = 'terminating';
+      decision.service.preparing = '';
       cluster.touch(decision.service);
       break;
     case 'replace-service':

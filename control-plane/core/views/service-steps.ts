@@ -48,8 +48,8 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
       ? `leaving host ${host.name}, which is drained`
       : `giving its capacity on host ${host?.name} to others`;
   if (status === 'active') return null;
-  if (status === 'terminating') return `being stopped on host ${host?.name}`;
   const progress = preparing === '' ? '' : ` (${preparing})`;
+  if (status === 'terminating') return `being stopped on host ${host?.name}${progress}`;
   if (backendStatus === 'started') {
     const found = preparing === '' ? 'no check has ended yet' : `last check: ${preparing}`;
     return `waiting until it is healthy on host ${host?.name} (${found})`;

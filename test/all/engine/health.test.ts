@@ -113,6 +113,26 @@ describe('P212: checks by a command', () => {
     expect(await detailOf(container, 'starting')).toBe('the command did not end within 1 s');
     await eventually(async () => (await sleepersIn(container)) === 0);
   });
+  test('P306: what a command leaves behind in the container is ended with it, in whatever session it is', async () => {
+    const leaves =
+      'sleep 551 & setsid sleep 552 & (setsid sh -c "sleep 553 & sleep 554" &) ; exec >&- 2>&-; exit';
+    const endings = { passed: `${leaves} 0`, failed: `${leaves} 3` };
+    const service = { command: ['sh', '-c', 'sleep 600 & setsid sleep 601 & exec sleep 1000'] };
+    for (const [at, [result, script]] of Object.entries(endings).entries()) {
+      const container = await run({
+        service: at + 1,
+        ...service,
+        health: { ...sh(script), intervalMs: 60_000 },
+      });
+      expect(await detailOf(container, result === 'passed' ? 'healthy' : 'unhealthy')).toContain('exit code');
+      await eventually(async () => (await sleepersIn(container)) === 0);
+      const { Processes } = await docker.getContainer(container.id).top();
+      const own = Processes.filter((process: string[]) =>
+        /^sleep (600|601|1000)$/.test(process.at(-1) ?? ''),
+      );
+      expect(own).toHaveLength(3);
+    }
+  });
   test('P212: where the agent does not reach the processes of its engine, no command is begun while an earlier one runs, be it that of an earlier agent', async () => {
     const remote = makeEngine({ local: false });
     const container = await run({ ...idle, health: late }, remote);

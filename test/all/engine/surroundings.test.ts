@@ -1,12 +1,15 @@
 /** The surroundings of containers on a real Docker engine: mounts, capabilities, ports, images. */
+import { once } from 'node:events';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { extract, pack } from 'tar-stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { IMAGE } from '../../../examples/image.ts';
 import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const { docker, deployment, engine, scratch, makeEngine, run, exitOf } = dockerRig('around');
+const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
 
 describe('mounts', () => {
   test('a volume below an allowed root is mounted, read-only on request', async () => {
@@ -134,6 +137,46 @@ describe('ports', () => {
     for (const host of ['127.0.0.2', ...hosts])
       await expect(fetch(at(host)), host).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
   });
+  /** The numbers of a container's ports over each family. */
+  const numbersOf = async (id: string): Promise<string[][]> => {
+    const { NetworkSettings } = await docker.getContainer(id).inspect();
+    return Object.values(NetworkSettings.Ports).map((all) => all?.map(({ HostPort }) => HostPort) ?? []);
+  };
+  test('P303: a port has the same number over IPv4 and IPv6, whatever else listens on the host', async () => {
+    const ports = [
+      { port: 80, protocol: 'tcp' as const },
+      { port: 53, protocol: 'tcp' as const },
+      { port: 53, protocol: 'udp' as const },
+    ];
+    const HostConfig = {
+      PublishAllPorts: false,
+      PortBindings: { '9/tcp': [{ HostIp: '0.0.0.0', HostPort: '' }] },
+    };
+    const options = { Image: IMAGE, Cmd: ['sleep', '600'], ExposedPorts: { '9/tcp': {} }, HostConfig };
+    const other = await docker.createContainer(options);
+    onTestFinished(() => other.remove({ force: true }));
+    await other.start();
+    for (const service of [1, 2, 3]) {
+      const container = await run({ service, ports });
+      if (container.state !== 'running') throw new Error(`it is ${container.state}`);
+      expect(container.ports).toHaveLength(3);
+      for (const numbers of await numbersOf(container.id)) expect(new Set(numbers).size).toBe(1);
+    }
+  });
+  test('P303: a port that is taken before the start is replaced, and the container has not run before', async () => {
+    const ports = [{ port: 80, protocol: 'tcp' as const }];
+    const wanted = assignment({ ports });
+    const created = await engine().create(wanted, 1);
+    const { HostConfig } = await docker.getContainer(created.id).inspect();
+    const [{ HostPort: taken }] = HostConfig.PortBindings['80/tcp'];
+    const server = createServer().listen(Number(taken), '0.0.0.0');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const container = await engine().start(wanted, created.id, 1, true);
+    if (container.state !== 'running') throw new Error(`it is ${container.state}`);
+    expect(container.ports).toEqual([{ port: 80, protocol: 'tcp', hostPort: expect.any(Number) }]);
+    expect(container.ports[0]?.hostPort).not.toBe(Number(taken));
+  });
   test('P106: an address that the host does not have fails the start temporarily, with the remedy', async () => {
     const on = makeEngine({ bind: '192.0.2.1' });
     const ports = [{ port: 80, protocol: 'tcp' as const }];
@@ -145,6 +188,48 @@ describe('ports', () => {
 });
 
 describe('what an image says', () => {
+  /** A copy of the test's image whose description states another platform. */
+  async function imageFor(changes: { os?: string; architecture?: string }): Promise<string> {
+    const image = `berth/${deployment}-platform:${Object.values(changes).join('-') || 'none'}`;
+    const copy = pack();
+    const reading = extract();
+    reading.on('entry', (header, stream, next) => {
+      const parts: Buffer[] = [];
+      stream.on('data', (part: Buffer) => parts.push(part));
+      stream.on('end', () => {
+        let text = Buffer.concat(parts);
+        if (/^[0-9a-f]{64}\.json$/.test(header.name))
+          text = Buffer.from(JSON.stringify({ ...JSON.parse(text.toString()), ...changes }));
+        if (header.name === 'manifest.json')
+          text = Buffer.from(text.toString().replaceAll(`"${IMAGE}"`, `"${image}"`));
+        if (header.type === 'file' && header.name !== 'repositories') copy.entry({ name: header.name }, text);
+        next();
+      });
+    });
+    (await docker.getImage(IMAGE).get()).pipe(reading);
+    await once(reading, 'finish');
+    copy.finalize();
+    const loaded = await docker.loadImage(copy);
+    await new Promise((done) => docker.modem.followProgress(loaded, done));
+    onTestFinished(async () => {
+      for (const { id } of await engine().list()) await engine().remove(id);
+      await docker.getImage(image).remove({ force: true });
+    });
+    return image;
+  }
+  test('P308: an image of another platform fails the start for good before it, and both platforms are named', async () => {
+    const image = await imageFor({ architecture: 's390x' });
+    expect(await errorOf(engine().create(assignment({ image }), CPU_LIMIT))).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringMatching(/is for linux\/s390x, and this host runs linux\/(amd64|arm64)/),
+    });
+    expect(await engine().list()).toEqual([]);
+    const unnamed = await imageFor({ architecture: '' });
+    expect(await exitOf((await run({ image: unnamed, command: ['true'] })).id)).toMatchObject({
+      exitCode: 0,
+    });
+  });
+
   /** A new image with this line of a Dockerfile. */
   async function imageWith(changes: string): Promise<string> {
     const image = `berth/${deployment}-image:1`;

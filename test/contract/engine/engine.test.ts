@@ -167,6 +167,38 @@ describe('failures', () => {
       startError: 'exec nosuch failed: No such file or directory',
     });
   });
+  test('P307: a program that is missing, or may not be executed, is found wherever the command looks for it', async () => {
+    for (const [command, env, startError] of [
+      [['/no/such'], [], 'exec /no/such failed: No such file or directory'],
+      [['./no/such'], [], 'exec ./no/such failed: No such file or directory'],
+      [['/etc/passwd'], [], 'exec /etc/passwd failed: Permission denied'],
+      [['sh', '-c', 'true'], [['PATH', '/nowhere:/etc']], 'exec sh failed: No such file or directory'],
+    ] as const) {
+      const { id } = await run({
+        command: [...command],
+        environment: env.map(([name, value]) => [name, value]),
+      });
+      expect(await exitOf(id), startError).toMatchObject({ startError });
+      await engine().remove(id);
+    }
+  });
+  test("P307: a command that writes the init process's words and ends with its exit code has run", async () => {
+    const words = (of: string) =>
+      `printf '[FATAL tini (7)] exec ${of} failed: No such file or directory\\n' >&2`;
+    for (const script of [
+      `${words('nosuch')}; exit 127`,
+      `${words('sh')}; exit 127`,
+      `${words('sh')}; exit 126`,
+      `echo begun; ${words('sh')}; exit 127`,
+      `ln -s /bin/sh /tmp/sh; ${words('sh')}; exit 127`,
+    ]) {
+      const { id } = await run({ command: ['sh', '-c', script] });
+      const seen = await exitOf(id);
+      expect(seen, script).not.toHaveProperty('startError');
+      expect(seen.exitCode).toBeGreaterThan(125);
+      await engine().remove(id);
+    }
+  });
   test('a command that fails with the same code counts as valid', async () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 127'] });
     expect(await exitOf(id)).not.toHaveProperty('startError');
@@ -180,12 +212,14 @@ describe('failures', () => {
   test('a limit that the engine refuses fails permanently', async () => {
     expect(await errorOf(run({ memoryMaxBytes: 1000 }))).toMatchObject({ kind: 'permanent' });
   });
-  test('an unreachable registry fails permanently, after a second attempt', async () => {
+  test('P305: an unreachable registry fails temporarily, after a second attempt, with the likely remedy', async () => {
     const allowing = makeEngine({ registries: ['127.0.0.1:9'] });
     const error = await errorOf(allowing.pull('127.0.0.1:9/none:1', () => {}, noWait));
     expect(error).toMatchObject({
-      kind: 'permanent',
-      message: expect.stringMatching(/^pulling 127\.0\.0\.1:9\/none:1: .*connection refused/),
+      kind: 'temporary',
+      message: expect.stringMatching(
+        /^pulling 127\.0\.0\.1:9\/none:1: .*connection refused \(is the name of the image right, .* registry 127\.0\.0\.1:9 can't be reached/,
+      ),
     });
   });
   test('a pull without progress fails temporarily', async () => {

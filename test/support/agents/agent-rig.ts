@@ -9,7 +9,7 @@ import { stayConnected } from '../../../agent/connection/socket.ts';
 import type { Engine } from '../../../agent/engine/engine.ts';
 import type { OpenTarget } from '../../../agent/engine/streams/target.ts';
 import { compareClocks } from '../../../agent/host/clock-check.ts';
-import { Conditions, unknownContainers } from '../../../agent/host/conditions.ts';
+import { Conditions, stuckContainers, unknownContainers } from '../../../agent/host/conditions.ts';
 import { punchHole } from '../../../agent/host/punch-hole.ts';
 import { runningContainerOf } from '../../../agent/host/usage.ts';
 import { UsageHistory } from '../../../agent/host/usage-history.ts';
@@ -90,6 +90,7 @@ export async function agentRig(
     cores: 2,
     lowDisk: () => conditions.textOf('low-disk'),
     leftAlone: (services) => conditions.set('unknown-containers', unknownContainers(services)),
+    stuck: (services) => conditions.set('stuck-containers', stuckContainers(services)),
     onEngineFailure: () => watch.refreshSoon(),
   });
   const watch = new EngineWatcher({

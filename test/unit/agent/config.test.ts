@@ -77,7 +77,11 @@ describe('settings', () => {
       address: 'node1.example',
       bind: '192.168.1.5',
     });
-    for (const all of ['0.0.0.0', '::', '0:0::'])
+    expect(read({ ...env, BERTH_AGENT_BIND: '0.0.0.0' })).toMatchObject({
+      address: '10.0.0.5',
+      bind: '0.0.0.0',
+    });
+    for (const all of ['::', '0:0::'])
       expect(read({ ...env, BERTH_AGENT_BIND: all })).toMatchObject({ address: '10.0.0.5', bind: null });
   });
   test('P106: an address to listen on is refused if it is not one, or if the advertised one could not be reached', () => {

@@ -14,10 +14,14 @@ const noAbort = new AbortController().signal;
 const requests: string[] = [];
 const service = createServer((request, response) => {
   requests.push(request.url ?? '');
-  const { status, type, body } = answer;
-  response.writeHead(status, { 'content-type': type }).end(body);
+  const { status, type, body, headers = {} } = answer;
+  response.writeHead(status, { 'content-type': type, ...headers }).end(body);
 });
-let answer = { status: 200, type: 'text/plain', body: SECRET };
+let answer: { status: number; type: string; body: string; headers?: Record<string, string> } = {
+  status: 200,
+  type: 'text/plain',
+  body: SECRET,
+};
 let port = 0;
 beforeAll(async () => {
   service.listen(0, '::');
@@ -91,4 +95,41 @@ test('P140: the error of a pull does not have the body of the answer', async () 
     expect(message).not.toContain('secret');
     expect(message.length).toBeLessThan(400);
   }
+});
+
+/** What a registry with a pull rate limit answers, by the code of its error. */
+const limited = (status: number, code: string, message: string, headers = {}) => ({
+  ...{ status, type: 'application/json', headers },
+  body: JSON.stringify({ errors: [{ code, message }] }),
+});
+
+test('P304: a registry that refuses further pulls is asked again when it says, and the message names the limit', async () => {
+  const host = `127.0.0.1:${port}`;
+  const on = makeEngine({ registries: [host] });
+  answer = limited(429, 'TOOMANYREQUESTS', 'Rate exceeded', { 'retry-after': '300' });
+  const first = await errorOf(on.pull(`${host}/limited:1`, () => {}, noAbort));
+  expect(first).toMatchObject({
+    kind: 'temporary',
+    message: expect.stringMatching(/limits how often this host pulls; it is asked again in (300|299) s/),
+  });
+  requests.splice(0);
+  for (const image of ['limited:1', 'other:1'])
+    expect(await errorOf(on.pull(`${host}/${image}`, () => {}, noAbort))).toMatchObject({
+      kind: 'temporary',
+      message: expect.stringMatching(/is asked again in (300|29\d) s/),
+    });
+  expect(requests).toEqual([]);
+});
+
+test('P304: a pull rate limit in an answer of 403 is named as such, and does not count as a missing image', async () => {
+  const host = `127.0.0.1:${port}`;
+  answer = limited(403, 'DENIED', 'You have exceeded pull rate limit of this registry');
+  const error = await errorOf(
+    makeEngine({ registries: [host] }).pull(`${host}/limited:1`, () => {}, noAbort),
+  );
+  expect(error).toMatchObject({
+    kind: 'temporary',
+    message: expect.stringMatching(/: .*pull rate limit.* the start is tried again/),
+  });
+  expect(error.message).not.toMatch(/does not exist|login/);
 });

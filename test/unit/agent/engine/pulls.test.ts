@@ -126,6 +126,13 @@ describe('errors of the engine', () => {
       'temporary',
     ],
     [answer(503, 'starting up'), 'temporary'],
+    // What users have named does not classify an error.
+    [
+      answer(400, 'OCI runtime create failed: exec: "timeout": executable file not found in $PATH'),
+      'permanent',
+    ],
+    [answer(400, 'exec: "address already in use": executable file not found in $PATH'), 'permanent'],
+    [answer(500, 'failed to create task: "not a directory": i/o problem'), 'temporary'],
     [Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }), 'unreachable'],
   ])('the error %o is classified as %s', (error, kind) => {
     expect(engineError(error).kind).toBe(kind);

@@ -51,10 +51,28 @@ test('P242: files stay with the key that has a container, and an earlier start o
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('P224: a disk, a link and a folder of somebody else are refused for good, with the remedy', async () => {
+test('P224: a folder on a disk is a condition of the host from the start on, until the engine has mounted files', async () => {
+  const found: (string | undefined)[] = [];
+  const onDisk = new SecretFiles(join(import.meta.dirname, 'never-made'), (problem) => found.push(problem));
+  await onDisk.check();
+  const remedy = expect.stringContaining('-v /run/berth:/run/berth');
+  expect(found).toEqual([remedy]);
+  await expect(stat(join(import.meta.dirname, 'never-made'))).rejects.toThrow('ENOENT');
+  onDisk.mounted();
+  expect(onDisk.notMounted()).toMatchObject({ kind: 'temporary', message: remedy });
+  expect(found).toEqual([remedy, undefined, remedy]);
+  const inMemory = new SecretFiles(folder, (problem) => found.push(problem));
+  await inMemory.check();
+  expect(found).toHaveLength(3);
+});
+
+test('P224: a disk, a link and a folder of somebody else are refused, with the remedy', async () => {
   const refusal = { kind: 'permanent', message: expect.stringContaining('BERTH_AGENT_SECRETS_DIR') };
   const onDisk = join(import.meta.dirname, 'never-made');
-  await expect(new SecretFiles(onDisk).write(FIRST, contents)).rejects.toMatchObject(refusal);
+  await expect(new SecretFiles(onDisk).write(FIRST, contents)).rejects.toMatchObject({
+    ...refusal,
+    kind: 'temporary',
+  });
   await rm(onDisk, { recursive: true, force: true });
   await mkdir(join(base, 'elsewhere'), { recursive: true });
   await mkdir(join(base, 'test'));

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
+import { sizeText } from '../../../../shared/sizes.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine } from '../../../support/engines/fake-engine.ts';
@@ -80,6 +81,43 @@ describe('output beyond its limit', () => {
       Array.from({ length: 30_000 - first }, (_, index) => first + index),
     );
     expect((30_000 - first) * NUMBERED_BYTES).toBeGreaterThan(MIB * 0.87);
+  });
+  test('P122: what is missing counts as the service wrote it, also after a restart of the agent', async () => {
+    const short = Array.from({ length: 100_000 }, () =>
+      encodeRecord({ source: 'stdout', timeNs: 0n, line: Buffer.from('y'), partial: false }),
+    );
+    engine.write('c1', Buffer.concat(short));
+    await rig.output.limit();
+    await rig.close();
+    await begin();
+    connection.welcome([assignment()]);
+    engine.exit('c1', 0);
+    open(1);
+    await connection.ended(1);
+    const [notice = '', ...lines] = textOf(1).split('\n');
+    const missing = 2 * (100_000 - lines.filter((line) => line === 'y').length);
+    expect(notice).toContain(`[berth] ${sizeText(missing)} of older output are missing here`);
+  });
+  test('P121: the log of a service that has ended is within its limit, whatever it wrote at last', async () => {
+    engine.write('c1', numbered(10_000, 29_999));
+    connection.stop(key);
+    await connection.reported(1, 'gone');
+    await eventually(() => usedBytes(`${scratch.path}/data/1/1.log`) <= MIB + 8192);
+  });
+  test('P316: output that could not be stored is no empty log, also after a restart of the agent', async () => {
+    engine.write('c1', numbered(10_000, 10_001));
+    engine.exit('c1', 0);
+    rig.output.retention.noteLost(key);
+    for (const stream of [1, 3]) {
+      if (stream === 3) {
+        await rig.close();
+        await begin();
+        connection.welcome([assignment()]);
+      }
+      open(stream);
+      await connection.ended(stream);
+      expect(textOf(stream)).toMatch(/^10000 .*\n10001 .*\n\[berth\] Output is missing here: .*\n$/);
+    }
   });
   test('P122: an offset means the same byte before and after older output has gone', async () => {
     engine.write('c1', numbered(10_000, 29_999));

@@ -124,3 +124,25 @@ test('P10: before the first sync any log may still grow, and after it only that 
   await connection.reported(2, 'running');
   expect(machine.rig.agent.mayWrite(key)).toBe(false);
 });
+
+test('P315: a container that the engine refuses to remove is named at its service and its host, until it is gone', async () => {
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+  let isBusy = true;
+  engine.before = (call) => {
+    if (isBusy && call.startsWith('remove')) throw new EngineError('temporary', 'its volume is busy');
+  };
+  connection.stop(key);
+  expect(await connection.reported(1, 'preparing')).toMatchObject({
+    ...key,
+    detail: 'the engine refuses to remove its container: its volume is busy',
+  });
+  const stuck = () => machine.rig.conditions.textOf('stuck-containers');
+  expect(stuck()).toMatch(/services \(1\), .*: its volume is busy$/);
+  await eventually(() => callsOf('remove c1').length === 2);
+  expect(machine.rig.log.filter((line) => line.includes('step.failed'))).toHaveLength(1);
+  isBusy = false;
+  await connection.reported(1, 'gone');
+  expect(stuck()).toBeUndefined();
+});

@@ -134,7 +134,7 @@ describe('H216: executions that are not queued', () => {
     });
   });
 
-  test('H216: an execution that ends is explained with its end and what is left to stop', () => {
+  test('H216, C320: an execution that ends is explained with its end and what is left to stop', () => {
     const rig = rigOf('one');
     const execution = rig.submit(pair);
     rig.turn();
@@ -144,6 +144,10 @@ describe('H216: executions that are not queued', () => {
       summary: 'It ends as terminated when its containers are gone.',
       waitingFor: ['base0, base1 and base2: being stopped on host one.'],
     });
+    rig.see(named(execution, 'base1'), { state: 'preparing', detail: 'its volume is busy' });
+    expect(explained(rig, execution).waitingFor.join()).toContain(
+      'base1: being stopped on host one (its volume is busy).',
+    );
     const failing = rig.submit();
     rig.turn();
     rig.see(named(failing, 'web0'), failed(false, 'no such image'));

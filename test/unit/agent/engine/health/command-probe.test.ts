@@ -5,7 +5,15 @@ import { CommandProbe } from '../../../../../agent/engine/health/command-probe.t
 import type { Target } from '../../../../../agent/engine/health/target.ts';
 import { scratchDir } from '../../../../support/agents/agent-rig.ts';
 
-const target: Target = { id: 'c1', owner: 'alice', address: '', network: '', image: 'i1', commands: [] };
+const target: Target = {
+  id: 'c1',
+  pid: 1,
+  owner: 'alice',
+  address: '',
+  network: '',
+  image: 'i1',
+  commands: [],
+};
 
 /** A probe at an engine that never answers these requests. */
 async function probeAt(isSilent: (url: string) => boolean) {
@@ -25,7 +33,7 @@ async function probeAt(isSilent: (url: string) => boolean) {
     server.close();
     await remove();
   });
-  const end = async (_: string, pid: number) => ended.push(pid) > 0;
+  const end = async (_: unknown, pid: number) => ended.push(pid) > 0;
   const docker = connectEngine(unixHost(socket));
   return { ended, probe: new CommandProbe({ docker, streams: docker, end, engineMs: 100 }) };
 }
