@@ -57,7 +57,8 @@ interface Given {
 }
 
 /**
- * Throws UsageError without --force, or if the database is in use. Returns what it has given; null if damaged.
+ * Throws UsageError without --force, or if the database is in use. Returns what it has given; null if
+ * damaged.
  */
 async function assertReplaceable(target: string, isForced: boolean): Promise<Given | null> {
   if (!isForced)

@@ -105,7 +105,9 @@ export interface CoordinatorApi {
   summary(): Promise<SchedulerStatistics>;
   /** `maxHosts`: how many hosts have metrics of their own. */
   metrics(maxHosts: number): Promise<Family[]>;
-  /** Why an execution has its present state; null if it has ended. Nothing is read before `by` is authorised. */
+  /**
+   * Why an execution has its present state; null if it has ended. Nothing is read before `by` is authorised.
+   */
   explain(executionId: number, by?: KnownActor): Promise<Explanation | null>;
   /** Why those of these executions wait that are queued, as far as that is known (W172). */
   waitingReasons(executionIds: readonly number[]): Promise<WaitingReason[]>;

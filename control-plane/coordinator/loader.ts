@@ -101,7 +101,8 @@ export class Loader {
   }
 
   /**
-   * Reads, outside of a turn, what `load` would add to the executions. Those that have no row yet are left out.
+   * Reads, outside of a turn, what `load` would add to the executions. Those that have no row yet are left
+   * out.
    */
   async read(executions: readonly Execution[]): Promise<ReadExecution[]> {
     const missing = executions.filter((one) => !isLoaded(one) && !this.#kept.has(one.id));
@@ -130,8 +131,8 @@ export class Loader {
   }
 
   /**
-   * Loads those of the executions that still wait, from what was read of them. False if some of it is missing,
-   * or has changed since.
+   * Loads those of the executions that still wait, from what was read of them. False if some of it is
+   * missing, or has changed since.
    */
   loadRead(cluster: Cluster, executions: readonly Execution[], reads: readonly ReadExecution[]): boolean {
     const waiting = executions.filter(({ id, status }) => status === 'queued' && cluster.executions.has(id));

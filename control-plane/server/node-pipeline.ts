@@ -1,7 +1,7 @@
 /**
- * Serves the requests of each connection one after the other, and one in each turn of the event loop. A client
- * that does not await the answers would otherwise cause as much work at a time as it can write requests: a
- * thousand in 40 kB.
+ * Serves the requests of each connection one after the other, and one in each turn of the event loop. A
+ * client that does not await the answers would otherwise cause as much work at a time as it can write
+ * requests: a thousand in 40 kB.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -42,7 +42,7 @@ export interface Changes {
   usedKeys: Map<string, UsedKey>;
   /** Changes of users, roles, quotas and credentials. The state has them after the commit. */
   accounts: RequestedChange[];
-  /** Names of keys under which the changes of accounts among these create something, if they are not refused. */
+  /** Keys under which the changes of accounts among these create something, if they are not refused. */
   keysInDoubt: Set<string>;
   /** What the audit log records of the callers' changes, with the time. */
   audited: { entry: AuditEntry; timeMs: number }[];

@@ -144,8 +144,8 @@ export interface NewSession {
   /** From then on it admits to executions only; null: never. */
   fullUntilMs: number | null;
   /**
-   * Digest of the address for a session by Basic credentials; BY_PROGRAM for a login by the command line; null
-   * for a login by the form.
+   * Digest of the address for a session by Basic credentials; BY_PROGRAM for a login by the command line;
+   * null for a login by the form.
    */
   openedFrom: string | null;
   /** When the user signed on for it; undefined for a session by a password or by another session. */
@@ -155,8 +155,8 @@ export interface NewSession {
 /**
  * Inserts a session in place of earlier ones by Basic credentials from the same address, except for those
  * that were opened or extended within the last `keptMs`. Then deletes all but `maxPerUser` sessions of the
- * user: those by Basic first, then those of programs, of equals the oldest. `audit` runs right after the insertion. Resolves to
- * whether a session of the user has ended.
+ * user: those by Basic first, then those of programs, of equals the oldest. `audit` runs right after the
+ * insertion. Resolves to whether a session of the user has ended.
  */
 export async function insertSession(
   db: Db,

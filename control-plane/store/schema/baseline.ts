@@ -75,8 +75,8 @@ const ACCOUNTS = [
 
 const CREDENTIALS = [
   // opened_from: digest of the address whose Basic credentials opened the session, or `program` for logins by
-  // the command line; null for logins by the form. signed_on_ms: null for sessions by a password. full_until_ms: until then a session admits
-  // everything, after it executions only; null: until it expires.
+  // the command line; null for logins by the form. signed_on_ms: null for sessions by a password.
+  // full_until_ms: until then a session admits everything, after it executions only; null: until it expires.
   `CREATE TABLE sessions (
     token_hash TEXT PRIMARY KEY,
     user_id INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,

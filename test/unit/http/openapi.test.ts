@@ -76,6 +76,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /apps/ask',
         'GET /docs',
         'GET /docs/initialise.js',
+        'GET /docs/page.css',
         'GET /docs/{name}',
         'GET /healthz',
         'GET /metrics',

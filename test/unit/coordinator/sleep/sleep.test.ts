@@ -159,7 +159,9 @@ test('C232: a host that died while the coordinator slept is lost when its gatewa
   await eventually(async () => (await hostRow())?.lost === 1);
 });
 
-test('C72, C232: however often the coordinator sleeps, capacity is reserved after 10 minutes, and then stays reserved', async () => {
+test('C72, C232: however often the coordinator sleeps, capacity is reserved after its delay, and then stays reserved', async () => {
+  await rig.rig.memory.close();
+  rig = await GatewayRig.open(2 ** 25, { backfillReserveAfterMs: 600_000 });
   const submit = (cores: number) => rig.rig.submit(application(service({ resources: needs(null, cores) })));
   const agent = await rig.agent().join();
   await submit(3);

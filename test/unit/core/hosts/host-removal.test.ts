@@ -79,7 +79,7 @@ describe('C93: a removed host', () => {
     run(rig);
     rig.cluster.setQuota(quota(2));
     rig.advance(0);
-    rig.advance(600_000);
+    rig.advance(86_400_000);
     const reserved = rig.cluster.reservation?.placements[0]?.host;
     expect(reserved?.backfillReservedCores).toBe(2);
     const [remaining] = hosts.filter((host) => host !== reserved);
