@@ -82,7 +82,9 @@ onHosts(setups, (host) => {
     expect(await outOf('user', 'ls', '--role-id', String(ROLE.superuser), '--enabled', 'false')).toMatch(
       new RegExp(`^ID +NAME .+\n${other} +${second} .+ false\n$`),
     );
-    expect(await outOf('user', 'rm', first, String(other))).toBe(`${first}\n${other}\n`);
+    const removed = await berth.run(['user', 'rm', first, String(other)]);
+    expect([removed.code, removed.out]).toEqual([0, `${first}\n${other}\n`]);
+    expect(removed.err).toContain('What stays behind: files in workspaces');
   });
 
   test('L40: what is missing or wrong is named with its option', async () => {

@@ -74,7 +74,7 @@ onHosts(setups, (host) => {
     for (const id of ids) await api.remove(id);
     const last = `execution  ${String(ids.at(-1)).padEnd(6)}  deleted       a b\n`;
     await eventually(() => command.out().endsWith(last));
-    expect(command.out()).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}execution {2}\d+ +queued +a b\n/);
+    expect(command.out()).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+ {2}execution {2}\d+ +queued +a b\n/);
   });
 
   test('L51: events go on after broken connections, and none is missing or doubled', async () => {

@@ -77,7 +77,9 @@ onHosts(setups, (host) => {
     expect(ids).toEqual([{ id: first.id }, { id: second.id }]);
     expect(await outOf('host', 'resume', first.name, '-q')).toBe(`${first.id}\n`);
     expect(await outOf('host', 'rm', first.name, second.name)).toBe(`${first.name}\n${second.name}\n`);
-    expect((await berth.run(['host', 'get', String(first.id)])).err).toBe('There is no such host.\n');
+    expect((await berth.run(['host', 'get', String(first.id)])).err).toBe(
+      `There is no such host: ${first.id}. berth host ls lists them.\n`,
+    );
   });
 
   test('L31: essential services stay on a drained host, unless it is drained by force', async () => {
@@ -107,9 +109,9 @@ onHosts(setups, (host) => {
     const name = `line-${++names}`;
     const { code, out, err } = await berth.run(['host', 'token', '--name', name, '--labels', 'gpu,ssd']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^curl .+ BERTH_JOIN_TOKEN=\S+ sh\n$/);
+    expect(out).toMatch(/^curl .+ BERTH_JOIN_TOKEN=\S+ BERTH_AGENT_NAME=line-\d+ sh\n$/);
     expect(err).toMatch(
-      /^Run this as root on the new host\. It is for one host, and valid until [\d: -]+\.\nThe command uses http:\S+, an address that only this machine reaches: .*BERTH_PUBLIC_URL to it\.\n$/,
+      /^Run this as root on the new host\. It is for one host, and valid until \S+\.\nThe command uses http:\S+, an address that only this machine reaches: .*BERTH_PUBLIC_URL to it\.\n$/,
     );
     const token = await outOf('host', 'token', '--name', name, '--labels', 'gpu,ssd', '-q');
     await registeredHost(host(), name, token.trim());

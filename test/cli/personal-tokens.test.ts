@@ -134,7 +134,7 @@ onHosts(
       const words = ['host', 'resume', '999999'];
       expect((await berth.run(words)).err).toContain('with the scope operate');
       await berth.run(['context', 'use', new URL(host().url()).host]);
-      expect((await berth.run(words)).err).toContain('There is no such host.');
+      expect((await berth.run(words)).err).toContain('There is no such host: 999999.');
     });
   },
   { BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') },

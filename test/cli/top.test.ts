@@ -68,7 +68,7 @@ onHosts(setups, (host) => {
     const { code, out, err } = await berth.run(['usage', '--host', 'host1']);
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/^TIME +MEMORY RESERVED +IN USE +CORES RESERVED +IN USE\n/);
-    expect(out.split('\n')[1]).toMatch(/^\S+ \S+ +1\.0 GiB +3\.0 GiB +0\.5 +0\.25$/);
+    expect(out.split('\n')[1]).toMatch(/^\S+ +1\.0 GiB +3\.0 GiB +0\.5 +0\.25$/);
     const { samples } = JSON.parse((await berth.run(['usage', '--host', '1', '--json'])).out);
     expect(samples.at(-1)).toMatchObject({ memory_reserved: GIB, memory_used: 3 * GIB, cores_used: 0.25 });
     for (const words of [['usage'], ['usage', String(id), '--host', 'host1']]) {

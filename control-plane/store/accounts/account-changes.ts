@@ -42,7 +42,7 @@ export interface AccountWrites {
 export function writesOf({ change, key, entry, timeMs }: RequestedChange): AccountWrites {
   const { before = [], main, after = [], refusal } = partsOf(change);
   const use = key ? [insertKeyOfChange({ ...key, madeId: madeIdOf(change), madeMs: timeMs })] : [];
-  const target = 'id' in change ? change.id : madeIdOf(change);
+  const target = auditTargetOf(change);
   const audit = entry ? [insertAuditOfChange(entry, timeMs, target)] : [];
   const query = typeof refusal === 'object' ? [refusal] : [];
   const rowOf = (rows: readonly Row[][]) => rows[before.length]?.[0];
@@ -144,6 +144,12 @@ const returning = ({ sql, args }: Statement, columns = '*'): Statement => ({
   sql: `${sql} RETURNING ${columns}`,
   args,
 });
+
+/** Join tokens have no id of their own. */
+function auditTargetOf(change: AccountChange): number | Statement | null {
+  if (change.kind === 'create-join-token') return null;
+  return 'id' in change ? change.id : madeIdOf(change);
+}
 
 /** The id of what the statements before have made: a value, or a query. */
 function madeIdOf(change: AccountChange): number | Statement {

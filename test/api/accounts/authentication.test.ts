@@ -215,9 +215,12 @@ onHosts(bothGroups, (host, { variant }) => {
   );
 
   test('H18: the cookie replaces the credentials', async () => {
-    const reply = await withCookie(await logIn()).get('login');
+    const cookie = await logIn();
+    const reply = await withCookie(cookie).get('login');
     expect(reply.json()).toMatchObject(isUser('alice'));
-    expect(setCookie(reply)).toBe('');
+    // The login sends the same session again, and nothing else sends one.
+    expect(setCookie(reply)).toContain(cookie.split(';')[0]);
+    expect(setCookie(await withCookie(cookie).get('execution'))).toBe('');
   });
 
   test('H18: a client may send the whole Set-Cookie value back', async () => {

@@ -151,7 +151,10 @@ onHosts(hosts, (host) => {
       const second = await api.submit(described);
       await accounts.update('user', id, { username: `${username}-renamed` });
       await accounts.update('quota', quota, { concurrent_executions: 2 });
-      expect((await assignedOnce(second)).owner).toBe(`${username}-renamed`);
+      const { owner, environment } = await assignedOnce(second);
+      expect(Object.fromEntries(environment).BERTH_USER).toBe(`${username}-renamed`);
+      // Its files stay where they are (H754).
+      expect(owner).toBe(username);
     });
   });
 

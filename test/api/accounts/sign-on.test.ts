@@ -255,7 +255,8 @@ onHosts(
         `?code=a&state=${encodeURIComponent('a;b=c\r\n')}`,
       ]) {
         const seen = await visitor.open(`${berth()}/login/oidc/callback${query}`);
-        expect([query, seen.status, seen.headers.getSetCookie()]).toEqual([query, 401, []]);
+        const changed = seen.headers.getSetCookie().filter((cookie) => cookie.includes('sign_on'));
+        expect([query, seen.status, changed]).toEqual([query, 401, []]);
       }
       expect((await visitor.open(callback)).status).toBe(303);
     });

@@ -279,7 +279,7 @@ onHosts(
       await refused(PATHS, `${shared.prefix}/`, cookieOf(shared));
       await refused(PATHS, `${shared.prefix}/`, cookieOf(one));
       await refused(PATHS, `${one.prefix}/`, `__Host-berth_app=${pass}`);
-      await refused(PATHS, `${one.prefix}/`, `${cookieOf(one)}; ${cookieOf(one)}`);
+      await refused(PATHS, `${one.prefix}/`, `${cookieOf(one)}; ${cookieOf(one)}x`);
       await refused(one.name, '/', `__Host-berth_app=${pass}`);
       const elsewhere = new AppVisitor(host);
       const ticket = await elsewhere.ticket(PATHS, by, `${one.prefix}/`);

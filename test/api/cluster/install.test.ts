@@ -206,7 +206,7 @@ onHosts(
       expect(made.warning).toBeUndefined();
       const { text } = await (await WebClient.logIn(host)).post('/cluster/join', { name: '', labels: '' });
       expect(text).toContain('curl -fsSL https://berth.example.org:8443/agent/install.sh');
-      expect(text).not.toContain('role="alert"');
+      expect(text).not.toContain('notice warns');
     });
   },
   { BERTH_PUBLIC_URL: 'https://berth.example.org:8443/' },

@@ -110,17 +110,6 @@ onHosts(
       await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
       expect(stream.received.length).toBe(0);
     });
-    test('P250: an agent before version 9 is never sent a stream, and the reason names its host', async () => {
-      await agent.close();
-      agent = await ScriptedAgent.join(host(), {
-        version: 8,
-        facts: { name: `host${tests}` },
-        inventory: [seen.running(one)],
-      });
-      const client = await open();
-      expect((await client.got('reset')).message).toContain(`The agent of host host${tests} is too old`);
-      expect(agent.streams).toEqual([]);
-    });
     test('P251: an agent that sends more than its credit is disconnected', async () => {
       const { client, stream } = await opened();
       client.isStalled = true;

@@ -119,13 +119,13 @@ onHosts(hosts, (host) => {
       const one = service({
         name: 'one',
         labels: ['nowhere'],
-        image: `${NASTY.replaceAll(' ', '')}:1`,
-        command: 'run it',
+        image: 'registry.example.org/team/app:1',
+        command: `run '${NASTY}'`,
       });
       const id = await api.submit(
         application(
           { ...one, total_count: 7, resources: { memory, cores: { min: 0.5, max: 2 } } },
-          ...Array.from({ length: 20 }, (_, n) => ({ ...one, name: `more${n}`, image: 'x'.repeat(300) })),
+          ...Array.from({ length: 20 }, (_, n) => ({ ...one, name: `more${n}`, image: 'x'.repeat(250) })),
         ),
       );
       const text = await detail(id);
@@ -136,7 +136,7 @@ onHosts(hosts, (host) => {
           .replaceAll(/ +/g, ' ')
           .trim(),
       ).toBe(
-        'one 7 &quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;imgsrc=xonerror=alert(1)&gt;:1 run it 2.0 GiB at most 3.0 GiB 0.5 cores at most 2 cores',
+        "one 7 registry.example.org/team/app:1 run '&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;' 2.0 GiB at most 3.0 GiB 0.5 cores at most 2 cores",
       );
       expect(text).toContain(`<code>${'x'.repeat(199)}…</code>`);
       expect(text).toContain('1 more service in the JSON');
