@@ -136,7 +136,7 @@ onHosts(hosts, (host) => {
           .replaceAll(/ +/g, ' ')
           .trim(),
       ).toBe(
-        "one 7 registry.example.org/team/app:1 run '&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;' 2.0 GiB at most 3.0 GiB 0.5 cores at most 2 cores",
+        'one 7 registry.example.org/team/app:1 run &#39;&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&#39; 2.0 GiB at most 3.0 GiB 0.5 cores at most 2 cores',
       );
       expect(text).toContain(`<code>${'x'.repeat(199)}…</code>`);
       expect(text).toContain('1 more service in the JSON');

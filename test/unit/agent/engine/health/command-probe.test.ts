@@ -1,7 +1,7 @@
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { connectEngine, unixHost } from '../../../../../agent/engine/engine-address.ts';
-import { CommandProbe } from '../../../../../agent/engine/health/command-probe.ts';
+import { CommandProbe, imageCommand } from '../../../../../agent/engine/health/command-probe.ts';
 import type { Target } from '../../../../../agent/engine/health/target.ts';
 import { scratchDir } from '../../../../support/agents/agent-rig.ts';
 
@@ -15,16 +15,9 @@ const target: Target = {
   commands: [],
 };
 
-/** A probe at an engine that never answers these requests. */
-async function probeAt(isSilent: (url: string) => boolean) {
-  const ended: number[] = [];
-  const server = createServer(({ url = '' }, answer) => {
-    if (isSilent(url)) return;
-    if (url.endsWith('/start')) return answer.writeHead(200).end();
-    const exec = { Id: 'e1', Running: true, ExitCode: null, Pid: 7, ProcessConfig: { entrypoint: 'true' } };
-    answer.writeHead(url.endsWith('/exec') ? 201 : 200, { 'Content-Type': 'application/json' });
-    answer.end(JSON.stringify(exec));
-  });
+/** The client of an engine with these answers. */
+async function engineWith(answers: RequestListener) {
+  const server = createServer(answers);
   const { path, remove } = await scratchDir();
   const socket = `${path}/engine.sock`;
   await new Promise<void>((resolve) => server.listen(socket, resolve));
@@ -33,8 +26,20 @@ async function probeAt(isSilent: (url: string) => boolean) {
     server.close();
     await remove();
   });
+  return connectEngine(unixHost(socket));
+}
+
+/** A probe at an engine that never answers these requests. */
+async function probeAt(isSilent: (url: string) => boolean) {
+  const ended: number[] = [];
+  const docker = await engineWith(({ url = '' }, answer) => {
+    if (isSilent(url)) return;
+    if (url.endsWith('/start')) return answer.writeHead(200).end();
+    const exec = { Id: 'e1', Running: true, ExitCode: null, Pid: 7, ProcessConfig: { entrypoint: 'true' } };
+    answer.writeHead(url.endsWith('/exec') ? 201 : 200, { 'Content-Type': 'application/json' });
+    answer.end(JSON.stringify(exec));
+  });
   const end = async (_: unknown, pid: number) => ended.push(pid) > 0;
-  const docker = connectEngine(unixHost(socket));
   return { ended, probe: new CommandProbe({ docker, streams: docker, end, engineMs: 100 }) };
 }
 
@@ -53,4 +58,22 @@ test('P212: a command whose output has ended is awaited until its time is over, 
     detail: 'the command did not end within 0.1 s',
   });
   expect(ended).toEqual([7]);
+});
+
+test.each([
+  [{ Healthcheck: { Test: ['CMD', 'check', '--all'] } }, ['check', '--all']],
+  [{ Healthcheck: { Test: ['CMD-SHELL', 'check | grep ok'] } }, ['/bin/sh', '-c', 'check | grep ok']],
+  [
+    { Healthcheck: { Test: ['CMD-SHELL', 'check'] }, Shell: ['/bin/bash', '-ec'] },
+    ['/bin/bash', '-ec', 'check'],
+  ],
+  [{ Healthcheck: { Test: ['NONE'] } }, undefined],
+  [{ Healthcheck: { Test: ['CMD'] } }, undefined],
+  [{ Healthcheck: {} }, undefined],
+  [{}, undefined],
+])('P212: of an image with %j the check runs %j', async (Config, words) => {
+  const docker = await engineWith((_, answer) => {
+    answer.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ Config }));
+  });
+  expect(await imageCommand(docker, 'i1')).toEqual(words);
 });
