@@ -1,5 +1,5 @@
 /**
- * Entry point of `npm run mutants -- [--seed TEXT] [--count N] [--only N,...] [--all] [--list]
+ * Entry point of `npm run mutants -- [--seed TEXT] [--count N] [--only N,...] [--near] [--all] [--list]
  * [--json FILE]`: draws single-line changes of coordinator, agent and store, and runs the tests on each in a
  * copy of HEAD. Exits with 0 after all, 2 if the tests fail without a change, and 130 after an interrupt.
  */
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     count: { type: 'string', default: '20' },
     only: { type: 'string' },
     all: { type: 'boolean', default: false },
+    near: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     json: { type: 'string' },
   },
@@ -24,7 +25,12 @@ const { values } = parseArgs({
 const seed = values.seed;
 const count = Number(values.count);
 const only = values.only?.split(',').map(Number);
-const scripts = values.all ? (['test', 'test:all'] as const) : (['test'] as const);
+/** What runs after the nearest tests. */
+const scripts: readonly ('test' | 'test:all')[] = values.near
+  ? []
+  : values.all
+    ? ['test', 'test:all']
+    : ['test'];
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 /** Scripts that have passed on the unchanged sources. */
@@ -103,7 +109,7 @@ async function firstFailure(change: Change): Promise<string | undefined> {
 }
 
 /** A failure proves nothing about a change if the unchanged sources fail as well. */
-async function proveGreen(script: (typeof scripts)[number]): Promise<void> {
+async function proveGreen(script: 'test' | 'test:all'): Promise<void> {
   if (green.has(script)) return;
   const failure = await failureOf(script, LIMIT_MS[script]);
   if (failure !== undefined) throw new Error(`npm run ${script} fails without a change: ${failure}`);
