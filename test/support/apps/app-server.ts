@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
 
 export interface AppServer {
@@ -77,13 +79,12 @@ const paths: Record<string, Handler> = {
   },
 };
 
-async function sendBytes(response: ServerResponse, length: number): Promise<void> {
-  for (let left = length; left > 0 && !response.destroyed; ) {
-    const part = BLOCK.subarray(0, left);
-    left -= part.length;
-    if (!response.write(part)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
-  }
-  response.end();
+/** Ends early if the client goes. */
+const sendBytes = (response: ServerResponse, length: number): Promise<void> =>
+  pipeline(Readable.from(blocksOf(length)), response).catch(() => {});
+
+function* blocksOf(length: number): Generator<Buffer> {
+  for (let left = length; left > 0; left -= BLOCK.length) yield BLOCK.subarray(0, left);
 }
 
 export async function startAppServer(): Promise<AppServer> {
