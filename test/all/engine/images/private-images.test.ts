@@ -83,8 +83,8 @@ test('P235: an image that came with credentials is used again by those who have 
   for (const name of names)
     for (const by of [undefined, MALLORY()]) {
       const error = await errorOf(start(engine, name, by));
-      // The other names lead to registries that are away.
-      const kind = name.startsWith(registry.host) ? 'permanent' : 'temporary';
+      // Without credentials the other names lead to registries that are away.
+      const kind = by || name.startsWith(registry.host) ? 'permanent' : 'temporary';
       expect(error, name).toMatchObject({ name: 'EngineError', kind });
       expect(error.message).not.toMatch(/guess|secret/);
     }
