@@ -1,6 +1,7 @@
 /**
  * Finds out that a container's command could not be run (CONT-17). Its init process reports that on stderr,
- * where the command may write the same words. So the engine must confirm that there is no such program.
+ * where the command may write the same words. So the engine must confirm that there is no such program, where
+ * it can still look into the container.
  */
 import type { IncomingMessage } from 'node:http';
 import type Docker from 'dockerode';
@@ -10,6 +11,8 @@ import { statusOf } from '../docker-error.ts';
 /** Exit codes that mean, by the shell's convention, that the command could not be run. */
 const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
+/** A command that could not be run has ended within this time, by the engine's clock. */
+const MOST_RUN_MS = 5_000;
 /** The path of a container without one of its own, as the engine sets it. */
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** Bit of a folder in Go's file mode. */
@@ -20,8 +23,9 @@ const STDERR = 2;
 
 /** The init process's message. Undefined if the command was run, or if that can't be ruled out. */
 export async function startErrorOf(docker: Docker, info: ContainerInspectInfo): Promise<string | undefined> {
-  const { ExitCode } = info.State;
+  const { ExitCode, StartedAt, FinishedAt } = info.State;
   if (!info.HostConfig.Init || (ExitCode !== NOT_FOUND && ExitCode !== NOT_EXECUTABLE)) return undefined;
+  if (Date.parse(FinishedAt) - Date.parse(StartedAt) > MOST_RUN_MS) return undefined;
   const container = docker.getContainer(info.Id);
   const output = await container.logs({ stdout: true, stderr: true, tail: 2 });
   const failure = `exec ${info.Path} failed: `;
@@ -75,7 +79,8 @@ async function statOf(container: Docker.Container, path: string): Promise<Stat |
     const text = Buffer.from(String(encoded), 'base64').toString();
     return JSON.parse(text) as Stat;
   } catch (error) {
-    if (statusOf(error) === 404) return undefined;
+    // There is no such file, or the engine can't look: it does not mount pinned folders after the end.
+    if (statusOf(error) !== undefined) return undefined;
     throw error;
   }
 }

@@ -86,7 +86,9 @@ export async function checkSecretFiles(
     return again;
   });
   expect(await written(folder)).toEqual([value]);
-  const { HostConfig } = await berth.docker.getContainer(second.backend_id).inspect();
+  const container = berth.docker.getContainer(second.backend_id);
+  await eventually(async () => (await container.logs({ stdout: true })).includes('read-only'));
+  const { HostConfig } = await container.inspect();
   expect(JSON.stringify(HostConfig)).not.toContain(value);
   await api.terminate(id);
   await api.waitFor(id, 'terminated');
