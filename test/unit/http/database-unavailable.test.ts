@@ -37,7 +37,12 @@ test('H61: without a database a program gets the error of the API on every path'
     ['/executions', '*/*'],
     ['/agent/v1/register', 'text/html'],
   ] as const)
-    expect(await ask(path, accept)).toEqual([503, 'application/json', '1', JSON.stringify({ code: 'unavailable', message })]);
+    expect(await ask(path, accept)).toEqual([
+      503,
+      'application/json',
+      '1',
+      JSON.stringify({ code: 'unavailable', message }),
+    ]);
 });
 
 test('H116: a route that needs no database works without one', async () => {
