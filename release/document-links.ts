@@ -4,8 +4,8 @@ import { join, normalize } from 'node:path/posix';
 const LINK = /(!?)\[([^\]]*)\]\(([^)\s]+)\)/g;
 
 /**
- * The text of the document at `path`, whose links lead only to what `has` confirms, to other hosts and within the
- * document itself. Other links are replaced by their words.
+ * The text of the document at `path`, whose links lead only to what `has` confirms, to other hosts and within
+ * the document itself. Other links are replaced by their words.
  */
 export const withLinksWithin = (text: string, path: string, has: (path: string) => boolean): string =>
   text.replace(LINK, (link: string, _: string, words: string, target: string) => {
