@@ -58,6 +58,7 @@ export interface AppDeps
   personalTokenRules: PersonalTokenRules;
   swaggerFile: ReadFile;
   shopFiles: ShopFiles;
+  guideFile: ReadFile;
   webFile: ReadFile;
   acceptStream: AcceptStream;
   /** Undefined if applications have neither host names nor paths. */
