@@ -22,8 +22,8 @@ const FOLDERS = ['shared', 'control-plane', 'agent', 'examples', 'docs'];
 const FILES = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE'];
 const COMMAND = 'cli/main.js';
 /**
- * What only contributors need. The documents of the shop are part of the shop, and those in `docs` are for users
- * and operators.
+ * What only contributors need. The documents of the shop are part of the shop, and those in `docs` are for
+ * users and operators.
  */
 const IS_OF_CHECKOUT =
   /(^|\/)tsconfig\.json$|^(?!examples\/shop\/|docs\/).*\.md$|^docs\/(decisions\/|(changing-berth|testing)\.md$)/;

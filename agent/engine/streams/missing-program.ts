@@ -1,6 +1,6 @@
 /**
- * Recognises that the runtime could not start a command, and reports it in words for people. The runtime reports
- * it as output of the command, with an exit code of the engine.
+ * Recognises that the runtime could not start a command, and reports it in words for people. The runtime
+ * reports it as output of the command, with an exit code of the engine.
  */
 import type { Piece } from './target.ts';
 

@@ -1,8 +1,8 @@
 /**
  * Entry of wrangler's build command: collects in one folder what the Worker serves, since it can't read files
- * elsewhere. These are the files of Swagger UI, the files that hosts install, the web interface, the documents,
- * and the shop (BERTH_SHOP) in one file. Unchanged files are not written, because wrangler restarts when a file
- * changes.
+ * elsewhere. These are the files of Swagger UI, the files that hosts install, the web interface, the
+ * documents, and the shop (BERTH_SHOP) in one file. Unchanged files are not written, because wrangler
+ * restarts when a file changes.
  */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

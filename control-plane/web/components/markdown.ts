@@ -9,7 +9,7 @@ export interface MarkdownOptions {
    * other pictures are shown.
    */
   pictureUrl(name: string): string | undefined;
-  /** The URL of any other link by its target, escaped for an attribute; undefined: only its words are shown. */
+  /** The URL of any other link by its target, escaped for an attribute; undefined: its words are shown. */
   linkUrl?(target: string): string | undefined;
   /** Whether links of the text lead to its headings, by their words, as on GitHub. */
   hasAnchors?: boolean;
@@ -17,7 +17,8 @@ export interface MarkdownOptions {
 
 /**
  * Renders GitHub's Markdown. micromark shows HTML in the text as text. Links lead only to http, https, mail,
- * places in the text, and what the options allow. Headings move down one level, because the page has its own first heading.
+ * places in the text, and what the options allow. Headings move down one level, because the page has its own
+ * first heading.
  */
 export async function renderMarkdown(
   text: string,
