@@ -95,7 +95,7 @@ const publicOperations: Operation[] = [
     tag: 'Public',
     id: 'getInfo',
     summary: 'Read the release, the deployment name and the versions',
-    description: 'The answer is the same for everybody and needs no database.',
+    description: 'The answer is the same for everybody.',
     access: PUBLIC,
     answer: infoSchema,
     errors: [],

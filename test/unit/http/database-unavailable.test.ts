@@ -45,6 +45,9 @@ test('H61: without a database a program gets the error of the API on every path'
     ]);
 });
 
-test('H116: a route that needs no database works without one', async () => {
-  expect((await ask('/healthz', 'text/html'))[0]).toBe(200);
-});
+test.each(['/healthz', '/openapi.json', '/native/openapi.json'])(
+  'H116, H180, H186: %s needs no database',
+  async (path) => {
+    expect((await ask(path, 'text/html'))[0]).toBe(200);
+  },
+);
