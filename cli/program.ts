@@ -1,4 +1,5 @@
 /** The program `berth`: its commands, and how it ends. */
+import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BerthError } from '../client/berth.ts';
 import { VERSION } from '../client/version.ts';
@@ -22,6 +23,7 @@ import { addWaitCommand } from './commands/wait.ts';
 import { connect, refusedWords } from './contexts.ts';
 import { addExamples } from './examples.ts';
 import { linesOfRefusal } from './inputs/refusals.ts';
+import { documentsFolder, OPERATOR_GUIDE, USER_GUIDE } from './machine/programs.ts';
 import { addCopyCommand } from './streams/cp.ts';
 import { addExecCommand } from './streams/exec.ts';
 import { addForwardCommand } from './streams/forward.ts';
@@ -105,7 +107,16 @@ export function programOf(terminal: Terminal): Command {
   addAuditCommand(program, terminal, connected);
   addCompletionCommands(program, terminal, (signal) => connect(terminal.env, signal));
   addExamples(program);
+  addDocuments(program);
   return program;
+}
+
+/** The help names where the guides are, in the checkout or the package. */
+function addDocuments(program: Command): void {
+  const folder = documentsFolder();
+  if (folder === undefined) return;
+  const guides = [USER_GUIDE, OPERATOR_GUIDE].map((name) => `  ${join(folder, name)}`);
+  program.addHelpText('after', `\n${['Guides:', ...guides].join('\n')}`);
 }
 
 /** What went wrong, and the way out. */

@@ -30,6 +30,7 @@ export type Application = {
 };
 
 export type AuditEntry = {
+  /** Id of the entry */
   id: number;
   /** In seconds since 1970; the first time, if several are counted */
   time: number;
@@ -37,6 +38,7 @@ export type AuditEntry = {
   user_id: number | null;
   /** Name of the account at the time */
   user: string | null;
+  /** What showed who it was */
   credential: 'session' | 'password' | 'ldap' | 'token' | 'personal-token' | 'join-token' | 'oidc' | 'none';
   /** Id of the personal access token */
   token_id: number | null;
@@ -44,12 +46,15 @@ export type AuditEntry = {
   address: string | null;
   /** X-Request-Id of the answer */
   request_id: string | null;
+  /** What was done or refused */
   action: 'submit-execution' | 'terminate-execution' | 'limit-execution' | 'delete-execution' | 'exec-service' | 'forward-port' | 'copy-files' | 'use-app' | 'create-user' | 'update-user' | 'delete-user' | 'create-role' | 'update-role' | 'delete-role' | 'create-quota' | 'update-quota' | 'delete-quota' | 'create-join-token' | 'register-host' | 'update-host' | 'update-agent' | 'remove-host' | 'create-personal-token' | 'revoke-personal-token' | 'set-secret' | 'remove-secret' | 'set-file' | 'remove-file' | 'set-registry' | 'remove-registry' | 'encrypt-secrets' | 'grant-token' | 'revoke-token' | 'log-in' | 'log-out';
   /** Kind and id, like user/7 */
   target: string | null;
+  /** Name of the target at the time */
   target_name: string | null;
   /** Names of the fields that were changed */
   fields: Array<string>;
+  /** Whether it was done, or why it was refused */
   outcome: 'done' | 'forbidden' | 'unauthenticated' | 'not-found' | 'conflict';
   /** Refusals of one kind within a minute are one entry */
   count: number;
@@ -67,20 +72,27 @@ export type Discovery = {
 export type Endpoints = Array<[string, string]>;
 
 export type ErrorAnswer = {
+  /** The kind of the error, for programs: a word that does not change */
+  code: 'invalid' | 'unauthenticated' | 'bad-token' | 'forbidden' | 'revoked' | 'unknown-host' | 'not-found' | 'wrong-method' | 'no-websocket' | 'conflict' | 'other-request' | 'too-large' | 'too-many' | 'unavailable' | 'internal';
+  /** What is wrong and what to do, for people; it may change */
   message: string;
   /** Problems of an application description */
   problems?: Array<{
     /** JSON pointer (RFC 6901) */
     pointer: string;
+    /** What is wrong there, for people */
     message: string;
   }> | undefined;
 };
 
 export type Execution = {
+  /** Id of the execution */
   id: number;
+  /** The name that it was submitted with */
   name: string;
   /** The user who submitted the execution */
   user_id: number;
+  /** Its state */
   status: 'submitted' | 'queued' | 'starting' | 'running' | 'cleaning up' | 'terminated' | 'error';
   /** Null unless the status is error */
   error_message: string | null;
@@ -96,6 +108,7 @@ export type Execution = {
   time_limit?: number | null | undefined;
   /** What it waits for, in lists below /native only, while it is queued and if that is known */
   waiting_for?: Array<string> | undefined;
+  /** The application description, as it was submitted */
   description: Application;
 };
 
@@ -106,7 +119,9 @@ export type Explanation = {
   summary: string;
   /** Position in the queue; 1 is next */
   position: number | null;
+  /** Executions in the queue; null if it is not queued */
   queue_length: number | null;
+  /** What it waits for */
   waiting_for: Array<string>;
   /** Why hosts do not take its services */
   reasons: Array<Reason>;
@@ -129,13 +144,17 @@ export type Explanation = {
   fits_when_idle: boolean | null;
   /** Where its instances would be placed; null if it does not fit */
   placement: Array<{
+    /** Name of the host */
     host: string;
+    /** Names of the instances that it would take */
     instances: Array<string>;
   }> | null;
 };
 
 export type Host = {
+  /** Id of the host */
   id: number;
+  /** Name of the host, unique in the deployment */
   name: string;
   /** The address at which clients reach its published ports */
   address: string;
@@ -159,18 +178,23 @@ export type Host = {
   memory_reserved: number;
   /** Bytes that its containers really use; null if not known */
   memory_used: number | null;
+  /** Cores */
   cores_total: number;
+  /** Cores */
   cores_reserved: number;
   /** Cores that its containers really use; null if not known */
   cores_used: number | null;
   /** Containers that are to run there */
   containers: number;
+  /** Version of its agent */
   agent_version: string;
+  /** Version of its Docker engine */
   engine_version: string;
   /** Time of the last contact, in seconds since the epoch (UTC) */
   last_contact: number;
   /** Faults of the host that its agent reports */
   conditions: Array<{
+    /** The kind of the fault, for programs */
     kind: string;
     /** A sentence for people */
     text: string;
@@ -184,9 +208,11 @@ export type HostChanges = {
   labels?: Array<string> | undefined;
   /** The "pending" of the host, unchanged: from now on it is agreed */
   accept?: {
+    /** Labels */
     labels: Array<string>;
     /** Bytes */
     memory: number;
+    /** Cores */
     cores: number;
   } | undefined;
   /** Allowed with schedulable false: essential services also leave */
@@ -194,7 +220,9 @@ export type HostChanges = {
 };
 
 export type HostDetail = {
+  /** Id of the host */
   id: number;
+  /** Name of the host, unique in the deployment */
   name: string;
   /** The address at which clients reach its published ports */
   address: string;
@@ -218,18 +246,23 @@ export type HostDetail = {
   memory_reserved: number;
   /** Bytes that its containers really use; null if not known */
   memory_used: number | null;
+  /** Cores */
   cores_total: number;
+  /** Cores */
   cores_reserved: number;
   /** Cores that its containers really use; null if not known */
   cores_used: number | null;
   /** Containers that are to run there */
   containers: number;
+  /** Version of its agent */
   agent_version: string;
+  /** Version of its Docker engine */
   engine_version: string;
   /** Time of the last contact, in seconds since the epoch (UTC) */
   last_contact: number;
   /** Faults of the host that its agent reports */
   conditions: Array<{
+    /** The kind of the fault, for programs */
     kind: string;
     /** A sentence for people */
     text: string;
@@ -239,9 +272,11 @@ export type HostDetail = {
 };
 
 export type HostOffer = {
+  /** Labels */
   labels: Array<string>;
   /** Bytes */
   memory: number;
+  /** Cores */
   cores: number;
 };
 
@@ -255,11 +290,17 @@ export type HostRemoval = {
 };
 
 export type HostService = {
+  /** Id of the service */
   id: number;
+  /** The service group and a number */
   name: string;
+  /** Id of the execution */
   execution_id: number;
+  /** Whether its execution needs it to run */
   essential: boolean;
+  /** State of the service */
   status: 'inactive' | 'starting' | 'active' | 'terminating';
+  /** State of the container when the host last reported it */
   backend_status: 'undefined' | 'created' | 'started' | 'dead' | 'destroyed';
 };
 
@@ -272,19 +313,23 @@ export type HostUsage = {
     memory_reserved: number;
     /** In bytes; null if it was not known */
     memory_used: number | null;
+    /** Cores */
     cores_reserved: number;
     /** Null if it was not known */
     cores_used: number | null;
   }>;
   /** In bytes */
   memory_total: number;
+  /** Cores */
   cores_total: number;
 };
 
 export type Info = {
   /** Release of Berth */
   version: string;
+  /** Name of this deployment; several may share a cluster */
   deployment_name: string;
+  /** Version of the format of descriptions */
   application_format_version: number;
   /** Version of the API, as in the path */
   api_version: string;
@@ -304,15 +349,19 @@ export type JoinToken = {
 };
 
 export type JoinTokenFields = {
+  /** The only name that the host may have; absent: any */
   name?: string | undefined;
+  /** The labels of the administrator for the host */
   labels?: Array<string> | undefined;
 };
 
 export type Login = {
+  /** Who has logged in */
   user: User;
 };
 
 export type NewPersonalToken = {
+  /** Id of the token */
   token_id: number;
   /** The personal access token, which cannot be read again later */
   token: string;
@@ -321,9 +370,13 @@ export type NewPersonalToken = {
 };
 
 export type PersonalToken = {
+  /** Id of the token */
   id: number;
+  /** What the token is for */
   name: string;
+  /** Id of the user */
   user_id: number;
+  /** What it may do, within what the role allows */
   scopes: Array<'read' | 'submit' | 'operate' | 'admin'>;
   /** When it was created, in seconds since 1970 */
   created_at: number;
@@ -334,6 +387,7 @@ export type PersonalToken = {
 };
 
 export type PersonalTokenFields = {
+  /** What the token is for */
   name: string;
   /** What it may do, within what your role allows */
   scopes: Array<'read' | 'submit' | 'operate' | 'admin'>;
@@ -344,12 +398,15 @@ export type PersonalTokenFields = {
 };
 
 export type Quota = {
+  /** Id of the quota */
   id: number;
+  /** Name of the quota */
   name: string;
+  /** Executions that may be placed at a time; 0: any number */
   concurrent_executions: number;
-  /** Bytes */
+  /** Bytes of all placed executions together; 0: no limit */
   memory: number;
-  /** A whole number, except below Berth's own path */
+  /** Cores of all placed executions together; 0: no limit. A whole number, except below Berth's own path */
   cores: number;
   /** How long an execution lasts by default; 0: no limit, in seconds; only under /native/api/0.7 */
   time_limit?: number | undefined;
@@ -358,27 +415,43 @@ export type Quota = {
 };
 
 export type QuotaChanges = {
+  /** Name of the quota */
   name?: string | undefined;
+  /** Executions that may be placed at a time; 0: any number */
   concurrent_executions?: number | undefined;
+  /** Bytes of all placed executions together; 0: no limit */
   memory?: number | undefined;
+  /** Cores of all placed executions together; 0: no limit */
   cores?: number | undefined;
+  /** How long an execution lasts by default, in seconds; 0: no limit */
   time_limit?: number | undefined;
+  /** The longest time limit of an execution, in seconds; 0: any or none */
   max_time_limit?: number | undefined;
 };
 
 export type QuotaFields = {
+  /** Name of the quota */
   name: string;
+  /** Executions that may be placed at a time; 0: any number */
   concurrent_executions: number;
+  /** Bytes of all placed executions together; 0: no limit */
   memory: number;
+  /** Cores of all placed executions together; 0: no limit */
   cores: number;
+  /** How long an execution lasts by default, in seconds; 0: no limit */
   time_limit?: number | undefined;
+  /** The longest time limit of an execution, in seconds; 0: any or none */
   max_time_limit?: number | undefined;
 };
 
 export type QuotaReason = {
+  /** What is limited */
   dimension: 'executions' | 'memory' | 'cores' | 'instances';
+  /** The limit: a number, bytes or cores */
   limit: number;
+  /** What is in use */
   used: number;
+  /** What the execution would add */
   wanted: number;
   /** The excess over the limit */
   over: number;
@@ -391,6 +464,7 @@ export type Reason = {
   instance: string;
   /** Number of instances with these requirements */
   instances: number;
+  /** The condition that these hosts fail */
   filter: 'schedulable' | 'labels' | 'memory' | 'cores';
   /** Number of hosts that fail the filter */
   hosts: number;
@@ -400,13 +474,16 @@ export type Reason = {
   missing: number | null;
   /** Total bytes or cores of the largest of these hosts */
   largest: number | null;
+  /** The labels that hosts lack, for the filter labels */
   labels: Array<string> | null;
   /** A sentence for people */
   text: string;
 };
 
 export type RegistryCredentials = {
+  /** Id of the credentials */
   id: number;
+  /** Host of the registry, and its port if image names have it */
   registry: string;
   /** Whether the pulls of all users use them */
   for_all: boolean;
@@ -415,40 +492,67 @@ export type RegistryCredentials = {
 };
 
 export type Role = {
+  /** Id of the role */
   id: number;
+  /** Name of the role */
   name: string;
+  /** May change users, roles, quotas and hosts, and read the audit log */
   can_change_config: boolean;
+  /** May delete executions, not only terminate them */
   can_delete_executions: boolean;
+  /** May see the hosts of the cluster */
   can_see_status: boolean;
+  /** Sees every application of the shop */
   can_access_full_app_shop: boolean;
+  /** May read and operate the executions of others */
   can_operate_others: boolean;
+  /** May change memory and cores of applications of the shop */
   can_customize_resources: boolean;
+  /** May use the API and log in */
   can_access_api: boolean;
-  /** Only under `/native` */
+  /** May run commands in services; only under /native */
   can_exec?: boolean | undefined;
 };
 
 export type RoleChanges = {
+  /** May change users, roles, quotas and hosts, and read the audit log */
   can_change_config?: boolean | undefined;
+  /** May delete executions, not only terminate them */
   can_delete_executions?: boolean | undefined;
+  /** May see the hosts of the cluster */
   can_see_status?: boolean | undefined;
+  /** Sees every application of the shop */
   can_access_full_app_shop?: boolean | undefined;
+  /** May read and operate the executions of others */
   can_operate_others?: boolean | undefined;
+  /** May change memory and cores of applications of the shop */
   can_customize_resources?: boolean | undefined;
+  /** May use the API and log in */
   can_access_api?: boolean | undefined;
+  /** May run commands in services */
   can_exec?: boolean | undefined;
+  /** Name of the role */
   name?: string | undefined;
 };
 
 export type RoleFields = {
+  /** Name of the role */
   name: string;
+  /** May change users, roles, quotas and hosts, and read the audit log */
   can_change_config?: boolean | undefined;
+  /** May delete executions, not only terminate them */
   can_delete_executions?: boolean | undefined;
+  /** May see the hosts of the cluster */
   can_see_status?: boolean | undefined;
+  /** Sees every application of the shop */
   can_access_full_app_shop?: boolean | undefined;
+  /** May read and operate the executions of others */
   can_operate_others?: boolean | undefined;
+  /** May change memory and cores of applications of the shop */
   can_customize_resources?: boolean | undefined;
+  /** May use the API and log in */
   can_access_api?: boolean | undefined;
+  /** May run commands in services */
   can_exec?: boolean | undefined;
 };
 
@@ -457,7 +561,9 @@ export type SchedulerStatistics = {
   termination_threads_count: number;
   /** Executions that are queued */
   queue_length: number;
+  /** What waits */
   queue: {
+    /** Executions that are queued */
     executions: number;
     /** When the execution that has been queued longest was submitted, in seconds since the epoch (UTC) */
     oldest_submit: number | null;
@@ -466,13 +572,16 @@ export type SchedulerStatistics = {
   running: {
     /** Executions that are starting or running */
     executions: number;
+    /** Those of them that are starting */
     starting: number;
     /** Containers that are to run */
     containers: number;
   };
   /** Hosts of the cluster; amounts are sums over the connected ones */
   hosts: {
+    /** Hosts that have joined and were not removed */
     known: number;
+    /** Hosts whose agent is connected */
     connected: number;
     /** Hosts that are connected and take new services */
     schedulable: number;
@@ -480,7 +589,9 @@ export type SchedulerStatistics = {
     memory_total: number;
     /** Bytes */
     memory_reserved: number;
+    /** Cores */
     cores_total: number;
+    /** Cores */
     cores_reserved: number;
   };
   /** How long ended executions are kept */
@@ -494,6 +605,7 @@ export type SchedulerStatistics = {
   };
   /** How long the objects on Cloudflare were awake; null on Node */
   awake: {
+    /** The object that schedules */
     coordinator: {
       /** The beginning of the count, in seconds since the epoch (UTC) */
       since: number;
@@ -504,6 +616,7 @@ export type SchedulerStatistics = {
       /** Seconds, with those before each sleep */
       in_memory: number;
     };
+    /** The objects of the agents together; null while none was awake */
     gateways: {
       /** The beginning of the count, in seconds since the epoch (UTC) */
       since: number;
@@ -518,7 +631,9 @@ export type SchedulerStatistics = {
 };
 
 export type Secret = {
+  /** Id of the secret or file */
   id: number;
+  /** The name by which descriptions refer to it */
   name: string;
   /** Whether all users may use it */
   for_all: boolean;
@@ -538,11 +653,15 @@ export type SecretEncryption = {
 };
 
 export type Service = {
+  /** Id of the service */
   id: number;
   /** The service group and a number */
   name: string;
+  /** Name of the service in the description */
   service_group: string;
+  /** Id of the execution */
   execution_id: number;
+  /** State of the service */
   status: 'inactive' | 'starting' | 'active' | 'terminating';
   /** State of the container when its host last reported it */
   backend_status: 'undefined' | 'created' | 'started' | 'dead' | 'destroyed';
@@ -550,20 +669,26 @@ export type Service = {
   ip_address: string;
   /** Id of the container; empty while there is none */
   backend_id: string;
+  /** Why it could not start or has failed; null if neither */
   error_message: string | null;
+  /** The part of the application description that it was made from */
   description: ServiceDescription;
   /** What its host is doing for its start, e.g. pulling its image; absent when it is doing nothing */
   progress?: string | undefined;
   /** Exit code of its last container if that ended by itself, else null; only under /native/api/0.7 */
   exit_code?: number | null | undefined;
+  /** Its endpoints; only under /native/api/0.7 */
   endpoints?: Endpoints | undefined;
   /**
    * Where its web applications are, each with the name of its port; empty if the deployment has no addresses
    * for them; only under /native/api/0.7
    */
   applications?: Array<{
+    /** Name of the port */
     name: string;
+    /** Number of the port in the container */
     port_number: number;
+    /** Where a browser opens it */
     url: string;
   }> | undefined;
   /** Whether every user may use its web applications; only under /native/api/0.7 */
@@ -767,24 +892,34 @@ export type ServiceUsage = {
     /** Average since the sample before, or since the start */
     cores: number;
   }>;
+  /** What the service has reserved */
   reserved: {
     /** In bytes */
     memory: number;
+    /** Cores */
     cores: number;
   };
 };
 
 export type ShopEntry = {
+  /** Id of the application */
   id: string;
+  /** The heading under which it stands */
   category: string;
+  /** Name for people */
   name: string;
+  /** What may be filled in */
   parameters: Array<ShopParameter>;
 };
 
 export type ShopEntryDetail = {
+  /** Id of the application */
   id: string;
+  /** The heading under which it stands */
   category: string;
+  /** Name for people */
   name: string;
+  /** What may be filled in */
   parameters: Array<ShopParameter>;
   /** Markdown */
   readme: string;
@@ -793,11 +928,17 @@ export type ShopEntryDetail = {
 export type ShopParameter = {
   /** Names the parameter in `values` */
   key: string;
+  /** What the value sets */
   kind: 'environment' | 'command' | 'service_count' | 'resources';
+  /** Name in the manifest */
   name: string;
+  /** Name for people */
   readable_name: string;
+  /** What the value means */
   description: string;
+  /** Type of the value */
   type: 'int' | 'float' | 'string';
+  /** The value if none is given */
   default: string;
   /** The smallest value; null: no limit */
   min: number | null;
@@ -810,28 +951,46 @@ export type ShopParameter = {
 };
 
 export type User = {
+  /** Id of the user */
   id: number;
+  /** Name for logging in */
   username: string;
+  /** E-mail address; empty if none is known */
   email: string;
+  /** Id of the role */
   role_id: number;
+  /** Id of the quota */
   quota_id: number;
+  /** What verifies the password, e.g. internal for Berth itself */
   auth_source: string;
+  /** User id of the processes and files of the containers */
   fs_uid: number;
+  /** Executions of users with a higher priority start first */
   priority: number;
+  /** Whether the user may log in */
   enabled: boolean;
   /** Who the user is at the provider of the sign-on, of one user below /native; null: nobody */
   subject?: string | null | undefined;
 };
 
 export type UserChanges = {
+  /** Name for logging in */
   username?: string | undefined;
+  /** E-mail address; may be empty */
   email?: string | undefined;
+  /** Id of the role */
   role_id?: number | undefined;
+  /** Id of the quota */
   quota_id?: number | undefined;
+  /** What verifies the password, e.g. internal for Berth itself */
   auth_source?: string | undefined;
+  /** User id of the processes and files of the containers; by default a free one */
   fs_uid?: number | undefined;
+  /** Executions of users with a higher priority start first */
   priority?: number | undefined;
+  /** Whether the user may log in */
   enabled?: boolean | undefined;
+  /** A new password */
   password?: string | undefined;
   /** Required for a new password of your own by cookie or token */
   current_password?: string | undefined;
@@ -842,13 +1001,21 @@ export type UserChanges = {
 };
 
 export type UserFields = {
+  /** Name for logging in */
   username: string;
+  /** E-mail address; may be empty */
   email?: string | undefined;
+  /** Id of the role */
   role_id: number;
+  /** Id of the quota */
   quota_id: number;
+  /** What verifies the password, e.g. internal for Berth itself */
   auth_source?: string | undefined;
+  /** User id of the processes and files of the containers; by default a free one */
   fs_uid?: number | undefined;
+  /** Executions of users with a higher priority start first */
   priority?: number | undefined;
+  /** Whether the user may log in */
   enabled?: boolean | undefined;
   /** Who the user is at the provider of the sign-on; makes it a user of the source oidc */
   subject?: string | undefined;

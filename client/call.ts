@@ -1,4 +1,5 @@
 /** A call of the API: what is sent, and the error with which it can end. */
+import type { ErrorAnswer } from './api-types.ts';
 
 export type Credentials = { token: string } | { session: string } | { username: string; password: string };
 
@@ -25,6 +26,8 @@ export interface Problem {
 export class BerthError extends Error {
   /** HTTP status; 0 if there was no answer. */
   readonly status: number;
+  /** The kind of what Berth refused: a word that does not change (SPEC H818). */
+  readonly code: ErrorAnswer['code'] | undefined;
   readonly problems: readonly Problem[];
   /** Path of the call that was refused. */
   readonly path: string | undefined;
@@ -34,11 +37,12 @@ export class BerthError extends Error {
   constructor(
     status: number,
     message: string,
-    { problems = [], cause, path, unreachable }: Partial<BerthError> = {},
+    { code, problems = [], cause, path, unreachable }: Partial<BerthError> = {},
   ) {
     super(message, { cause });
     this.name = 'BerthError';
     this.status = status;
+    this.code = code;
     this.problems = problems;
     this.path = path;
     this.unreachable = unreachable;

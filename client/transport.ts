@@ -3,7 +3,8 @@ import type { Agent, IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { BerthError, type Call, type Credentials, type Problem } from './call.ts';
+import type { ErrorAnswer } from './api-types.ts';
+import { BerthError, type Call, type Credentials } from './call.ts';
 
 const COOKIE = 'berth_session';
 /** The same from a server that knows its clients to use https. */
@@ -139,8 +140,8 @@ export function errorOf(
   body: string,
 ): BerthError {
   try {
-    const { message, problems } = JSON.parse(body) as { message: string; problems?: Problem[] };
-    return new BerthError(statusCode, message, { problems: problems ?? [], path });
+    const { code, message, problems } = JSON.parse(body) as ErrorAnswer;
+    return new BerthError(statusCode, message, { code, problems: problems ?? [], path });
   } catch {
     const status = [statusCode, headers.status ?? statusMessage].filter(Boolean).join(' ');
     const { location } = headers;

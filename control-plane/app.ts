@@ -58,6 +58,7 @@ export interface AppDeps
   personalTokenRules: PersonalTokenRules;
   swaggerFile: ReadFile;
   shopFiles: ShopFiles;
+  guideFile: ReadFile;
   webFile: ReadFile;
   acceptStream: AcceptStream;
   /** Undefined if applications have neither host names nor paths. */
@@ -80,7 +81,7 @@ export interface AppDeps
 
 /** Paths that work without a database: probes report its state, and documents and files are static. */
 const NEEDS_NO_DATABASE =
-  /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/(?!v1\/).*|schema\/.*|assets\/.*)$/;
+  /^\/(healthz|readyz|(native\/)?openapi\.json|docs|docs\/.*|agent\/(?!v1\/).*|schema\/.*|assets\/.*)$/;
 
 /** What the routes receive. */
 type RouteDeps = AppDeps & Context & { bodies: BodyReader };

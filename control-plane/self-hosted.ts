@@ -40,6 +40,7 @@ import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
 import type { Variant } from './http/variants/variant.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
 import { generatedFiles } from './local/assets/generated-files.ts';
+import { guideFile } from './local/assets/guide-files.ts';
 import { swaggerFile } from './local/assets/swagger-files.ts';
 import { timeStamp, writeCopy } from './local/database-copy.ts';
 import { namingDisk } from './local/disk-problems.ts';
@@ -269,6 +270,7 @@ function appDeps(
     apps: appsOf(config),
     download: (one) => openDownload(one, streamDeps(config, coordinator)),
     swaggerFile,
+    guideFile,
     agentFile: agentFiles(dataDir, config.BERTH_AGENT_RELEASE),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
     webFile: webFile ?? generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),

@@ -136,6 +136,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     swaggerFile: (name) => readAsset(env, name),
     agentFile: (name) => readAsset(env, name),
     shopFiles: packedShop(async () => JSON.parse(new TextDecoder().decode(await readAsset(env, SHOP_PACK)))),
+    guideFile: (name) => readAsset(env, `docs/${name}`),
     webFile: (name) => readAsset(env, `web/${name}`),
     metrics: access && { access, maxHosts: config.BERTH_METRICS_HOSTS, http, apps: apps && new AppCounts() },
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),

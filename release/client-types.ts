@@ -43,7 +43,7 @@ const BODIES: Record<string, string> = {
 
 /** The text of client/api-types.ts. */
 export async function clientTypesText(): Promise<string> {
-  const document = JSON.parse(JSON.stringify(await openApiDocument(native, 'B', NATIVE_PATH))) as {
+  const document = JSON.parse(JSON.stringify(openApiDocument(native, 'B', NATIVE_PATH))) as {
     components: { schemas: Record<string, Schema> };
     paths: Record<string, { post?: { requestBody?: { content: Record<string, { schema: Schema }> } } }>;
   };

@@ -13,25 +13,36 @@ import { AGENT_BUNDLE, AGENT_RELEASE } from '../shared/protocol/release.ts';
 import { CARRIED, carryPackages } from './carried-packages.ts';
 import { buildClient, CLIENT_EXPORT } from './client.ts';
 import { bundleCommand } from './command.ts';
+import { withLinksWithin } from './document-links.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
 const STAGE = join(DIST, 'package');
-const FOLDERS = ['shared', 'control-plane', 'agent', 'examples'];
-const FILES = ['README.md', 'LICENSE'];
+const FOLDERS = ['shared', 'control-plane', 'agent', 'examples', 'docs'];
+const FILES = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE'];
 const COMMAND = 'cli/main.js';
-/** Not those of the shop: the web interface shows them, and an application without one is left out. */
-const IS_OF_CHECKOUT = /(^|\/)tsconfig\.json$|^(?!examples\/shop\/).*\.md$/;
+/**
+ * What only contributors need. The documents of the shop are part of the shop, and those in `docs` are for
+ * users and operators.
+ */
+const IS_OF_CHECKOUT =
+  /(^|\/)tsconfig\.json$|^(?!examples\/shop\/|docs\/).*\.md$|^docs\/(decisions\/|(changing-berth|testing)\.md$)/;
 /** Needed on a machine that runs a control plane; `npm run dev` alone needs the others. */
 const OWN_OPTIONAL = /^node-/;
 
 // The modes of files are part of the tarball, which must not depend on who makes it.
 process.umask(0o022);
 rmSync(DIST, { recursive: true, force: true });
-for (const folder of FOLDERS)
-  for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
-    if (entry.isFile()) await add(join(entry.parentPath, entry.name).slice(ROOT.length + 1));
-for (const file of FILES) copyFile(file, join(STAGE, file));
+const sources = FOLDERS.flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1)),
+).filter((path) => !IS_OF_CHECKOUT.test(path));
+/** What documents may link to: the sources become other files. */
+const linkable = new Set(
+  [...sources.filter((path) => extname(path) !== '.ts'), ...FILES].flatMap(withFolders),
+);
+for (const path of [...sources, ...FILES]) await add(path);
 addAgent(process.argv[2]);
 await bundleCommand(join(STAGE, COMMAND));
 await buildClient(join(STAGE, 'client'));
@@ -45,9 +56,15 @@ rmSync(STAGE, { recursive: true });
 process.stdout.write(`dist/${packed.filename}: ${packed.entryCount} files, ${packed.size} bytes\n`);
 
 async function add(path: string): Promise<void> {
-  if (IS_OF_CHECKOUT.test(path)) return;
   const to = join(STAGE, path);
   mkdirSync(dirname(to), { recursive: true });
+  if (extname(path) === '.md') {
+    const text = readFileSync(join(ROOT, path), 'utf8');
+    return writeFileSync(
+      to,
+      withLinksWithin(text, path, (file) => linkable.has(file)),
+    );
+  }
   if (extname(path) !== '.ts') return copyFile(path, to);
   const source = readFileSync(join(ROOT, path), 'utf8');
   const { code } = await transform(source, {
@@ -57,6 +74,11 @@ async function add(path: string): Promise<void> {
     charset: 'utf8',
   });
   writeFileSync(to.replace(/\.ts$/, '.js'), withOwnNames(code));
+}
+
+/** The path, and those of the folders around it. */
+function withFolders(path: string): string[] {
+  return path === '.' ? [] : [path, ...withFolders(dirname(path))];
 }
 
 /** The control plane serves it from there (control-plane/local/assets/agent-files.ts). */

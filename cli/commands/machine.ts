@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { LEAN, node24, programAt } from '../machine/programs.ts';
+import { documentsFolder, LEAN, node24, OPERATOR_GUIDE, programAt } from '../machine/programs.ts';
 import { Exit, FAILED } from '../terminal/exit.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { addServerInstall } from './server-install.ts';
@@ -54,10 +54,12 @@ const PROGRAMS: readonly MachineProgram[] = [
 ];
 
 export function addMachineCommands(program: Command, terminal: Terminal): void {
+  const folder = documentsFolder();
   for (const one of PROGRAMS) {
     const command = program
       .command(`${one.name} [words...]`)
-      .description(`${one.description}; settings are in the environment (operator guide)`)
+      .description(`${one.description}; settings are in the environment`)
+      .addHelpText('after', folder === undefined ? '' : `\nSettings: ${join(folder, OPERATOR_GUIDE)}`)
       .allowUnknownOption()
       .action((words: string[]) => run(one, words, terminal));
     if (one.name === 'server') addServerInstall(command, terminal);

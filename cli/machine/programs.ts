@@ -14,6 +14,16 @@ export function programAt(path: string): { file: string; folder: string } {
   throw new Error(`${path} is missing: install Berth again.`);
 }
 
+/** The documents of this checkout or package; undefined for a command line that stands alone. */
+export function documentsFolder(): string | undefined {
+  for (const folder of [join(import.meta.dirname, '../docs'), join(import.meta.dirname, '../../docs')])
+    if (existsSync(join(folder, OPERATOR_GUIDE))) return folder;
+  return undefined;
+}
+
+export const USER_GUIDE = 'user-guide.md';
+export const OPERATOR_GUIDE = 'operator-guide.md';
+
 const NODE_MAJOR = 24;
 
 /** A Node that runs the programs: this one if it is new enough, else the one that comes with the package. */

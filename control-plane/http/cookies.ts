@@ -16,7 +16,7 @@ interface Kept {
 
 /** A Set-Cookie header. */
 export const ownCookie = (name: string, value: string, secure: boolean, { maxAgeS, path = '/' }: Kept) =>
-  generateCookie(nameOf(name, secure), value, {
+  generateCookie(cookieName(name, secure), value, {
     httpOnly: true,
     sameSite: 'Lax',
     path: secure ? '/' : path,
@@ -32,13 +32,13 @@ export const setOwnCookie = (c: HonoContext, name: string, value: string, kept: 
  * host can have set.
  */
 export function readOwnCookie(c: HonoContext, name: string): string | undefined {
-  const own = nameOf(name, isHttps(c));
+  const own = cookieName(name, isHttps(c));
   return hasSeveral(c.req.header('cookie'), own) ? undefined : getCookie(c, own);
 }
 
 /** The same for a cookie that logs somebody in. Throws if there are different ones: no login ends that. */
 export function readProofCookie(c: HonoContext, name: string): string | undefined {
-  const own = nameOf(name, isHttps(c));
+  const own = cookieName(name, isHttps(c));
   if (hasSeveral(c.req.header('cookie'), own))
     throw new OperationError('unauthenticated', severalText(own, new URL(c.req.url).hostname));
   return getCookie(c, own);
@@ -49,7 +49,7 @@ export function readProofCookie(c: HonoContext, name: string): string | undefine
  * first.
  */
 export function readOwnCookies(c: HonoContext, beginning: string): [name: string, value: string][] {
-  const sent = nameOf(beginning, isHttps(c));
+  const sent = cookieName(beginning, isHttps(c));
   return Object.entries(getCookie(c)).flatMap(([name, value]) =>
     name.startsWith(sent) ? [[beginning + name.slice(sent.length), value] as [string, string]] : [],
   );
@@ -57,7 +57,7 @@ export function readOwnCookies(c: HonoContext, beginning: string): [name: string
 
 export function dropOwnCookie(c: HonoContext, name: string, path = '/'): void {
   const secure = isHttps(c);
-  deleteCookie(c, nameOf(name, secure), { path: secure ? '/' : path, secure });
+  deleteCookie(c, cookieName(name, secure), { path: secure ? '/' : path, secure });
 }
 
-const nameOf = (name: string, secure: boolean): string => (secure ? `__Host-${name}` : name);
+export const cookieName = (name: string, secure: boolean): string => (secure ? `__Host-${name}` : name);

@@ -15,7 +15,7 @@ import { SESSION_MS } from '../operations/accounts/sessions.ts';
 import { readInput } from '../operations/input.ts';
 import { type AddressOf, plainAddress } from './address.ts';
 import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
-import { ownCookie, readOwnCookie, readProofCookie } from './cookies.ts';
+import { cookieName, ownCookie, readOwnCookie, readProofCookie } from './cookies.ts';
 import { maySetSession } from './cross-site.ts';
 import { isHttps } from './own-origin.ts';
 
@@ -33,6 +33,7 @@ const REQUEST_ID_HEADER = 'X-Request-Id';
 
 /** The name of the session cookie; over https with `__Host-` before it. */
 export const COOKIE = 'berth_session';
+export const sessionCookieName = (secure: boolean): string => cookieName(COOKIE, secure);
 
 interface AuthenticatedFor {
   kind?: TokenKind;

@@ -18,6 +18,7 @@ import { filesPage } from './pages/executions/files.ts';
 import { logPages } from './pages/executions/logs.ts';
 import { terminalPage } from './pages/executions/terminal.ts';
 import { usagePages } from './pages/executions/usage.ts';
+import { GUIDE_PATH, guidePages } from './pages/guide.ts';
 import { loginPages } from './pages/login.ts';
 import { shopPages } from './pages/shop/shop.ts';
 import { startPages } from './pages/start/start.ts';
@@ -37,6 +38,7 @@ const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/cluster': clusterPages,
   '/admin': adminPages,
   '/account': accountPages,
+  [GUIDE_PATH]: guidePages,
 };
 
 export function webRoutes(deps: WebDeps): Hono<WebEnv> {

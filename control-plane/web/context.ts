@@ -36,6 +36,8 @@ export interface WebDeps extends Context, InstallSources {
   /** Path of the API documentation; undefined in variants without one. */
   docsPath?: string | undefined;
   shopFiles: ShopFiles;
+  /** Reads a document for people by its name. */
+  guideFile: ReadFile;
   /** Reads a generated script or style by its name. */
   webFile: ReadFile;
   /** Compresses pages; undefined on workerd, where the host does. */

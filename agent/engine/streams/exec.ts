@@ -8,6 +8,7 @@ import { endCommand, isAlive, signalCommand } from '../processes/command-process
 import type { Running } from '../processes/container-processes.ts';
 import type { BegunCommands } from './begun-commands.ts';
 import { splitOutput, wholeOutput } from './exec-output.ts';
+import { withStartFailure } from './missing-program.ts';
 import { write } from './socket-target.ts';
 import type { Target } from './target.ts';
 
@@ -46,9 +47,17 @@ export async function startExec(
     ended();
     throw error;
   });
-  const command = new Command(exec, container, socket as Duplex, Tty, ended);
+  const command = new Command(exec, container, socket as Duplex, { program: words[0] ?? '', Tty, ended });
   if (terminal) command.resize(terminal);
   return command;
+}
+
+interface CommandOptions {
+  /** The first of its words. */
+  program: string;
+  /** Whether it has a terminal. */
+  Tty: boolean;
+  ended: () => void;
 }
 
 class Command implements Target {
@@ -58,17 +67,29 @@ class Command implements Target {
   readonly #socket: Duplex;
   readonly #ended: () => void;
   #hasEnded = false;
+  /** Set if the runtime could not start the command. */
+  #startFailureCode: number | undefined;
   #signals: Promise<void> = Promise.resolve();
   #waitingSignals = 0;
   /** The latest that was requested and is not yet applied. */
   #size: TerminalSize | undefined;
 
-  constructor(exec: Docker.Exec, container: Running, socket: Duplex, isTerminal: boolean, ended: () => void) {
+  constructor(
+    exec: Docker.Exec,
+    container: Running,
+    socket: Duplex,
+    { program, Tty, ended }: CommandOptions,
+  ) {
     this.#ended = ended;
     this.#exec = exec;
     this.#container = container;
     this.#socket = socket;
-    this.output = isTerminal ? wholeOutput(socket) : splitOutput(socket);
+    this.output = withStartFailure(Tty ? wholeOutput(socket) : splitOutput(socket), program, {
+      hasRun: () => this.#hasRun(),
+      failed: ({ exitCode }) => {
+        this.#startFailureCode = exitCode;
+      },
+    });
     socket.on('error', () => socket.destroy());
   }
 
@@ -88,18 +109,28 @@ class Command implements Target {
         this.#hasEnded = true;
         this.#ended();
         if (await this.#hasContainerEnded(ExitCode)) throw new Error('the service has ended');
-        return ExitCode;
+        return this.#startFailureCode ?? ExitCode;
       }
       await delay(LOOK_MS);
     }
     throw new Error('the engine lost its connection to the command');
   }
 
+  /** Whether the command has had a process. The engine reports the failure of a start after its words. */
+  async #hasRun(): Promise<boolean> {
+    for (let look = 0; look < EXIT_LOOKS; look += 1) {
+      const { Running, ExitCode, Pid } = await this.#inspect();
+      if (Pid > 0 || (!Running && ExitCode !== null)) return Pid > 0;
+      await delay(LOOK_MS);
+    }
+    return true;
+  }
+
   /** The engine forgets the commands of a container that has ended: they were killed with it. */
-  #inspect(): Promise<Pick<Docker.ExecInspectInfo, 'Running' | 'ExitCode'>> {
+  #inspect(): Promise<Pick<Docker.ExecInspectInfo, 'Running' | 'ExitCode' | 'Pid'>> {
     const inspected = this.#exec.inspect().catch(async (error: unknown) => {
       if (statusOf(error) !== 404 || !(await this.#hasContainerEnded(KILLED))) throw error;
-      return { Running: false, ExitCode: KILLED };
+      return { Running: false, ExitCode: KILLED, Pid: this.#container.pid };
     });
     return wrapErrors(inspected);
   }

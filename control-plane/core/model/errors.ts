@@ -3,21 +3,26 @@
  * statuses.
  */
 
-export type ErrorCode =
-  | 'invalid' // malformed input
-  | 'unauthenticated'
-  | 'bad-token' // a kind of unauthenticated: the Bearer token is invalid or has expired
-  | 'forbidden'
-  | 'revoked' // a kind of forbidden: the host was removed
-  | 'unknown-host' // a kind of unauthenticated: no such host, or the host has another key
-  | 'not-found'
-  | 'wrong-method' // the path exists, but not for this method
-  | 'no-websocket' // the path is for WebSockets only
-  | 'conflict' // the object's state does not allow it
-  | 'other-request' // the idempotency key was used for another request
-  | 'too-large'
-  | 'too-many' // failed logins, or open streams
-  | 'unavailable'; // the database or the coordinator is out of reach; a later attempt may succeed
+export const operationErrors = [
+  'invalid', // malformed input
+  'unauthenticated',
+  'bad-token', // a kind of unauthenticated: the Bearer token is invalid or has expired
+  'forbidden',
+  'revoked', // a kind of forbidden: the host was removed
+  'unknown-host', // a kind of unauthenticated: no such host, or the host has another key
+  'not-found',
+  'wrong-method', // the path exists, but not for this method
+  'no-websocket', // the path is for WebSockets only
+  'conflict', // the object's state does not allow it
+  'other-request', // the idempotency key was used for another request
+  'too-large',
+  'too-many', // failed logins, or open streams
+  'unavailable', // the database or the coordinator is out of reach; a later attempt may succeed
+] as const;
+export type ErrorCode = (typeof operationErrors)[number];
+
+/** What an answer reports; `internal` is a failure that was not foreseen. */
+export const errorCodes = [...operationErrors, 'internal'] as const;
 
 /**
  * An error for the caller. `message` states what is wrong and what to do, `details` lists every problem if

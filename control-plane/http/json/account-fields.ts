@@ -47,7 +47,7 @@ export const booleanText = z
   .transform((text) => /^(true|1)$/i.test(text))
   .pipe(z.boolean());
 
-export const nameFilter = z.strictObject({ name: z.string().optional() });
+export const nameFilter = z.strictObject({ name: z.string().optional().describe('The whole name') });
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`

@@ -10,6 +10,7 @@ import {
   auditTargets,
 } from '../../core/accounts/audit.ts';
 import { integerText } from './account-fields.ts';
+import { idOf } from './schemas.ts';
 
 const DEFAULT_LIMIT = 100;
 export const MAX_AUDIT_LIMIT = 1_000;
@@ -26,8 +27,11 @@ const secondsText = z
 export const auditFilter = z
   .strictObject({
     user: z.string().max(64).describe('Name of the account at the time'),
-    action: z.enum(auditActions),
-    target: z.string().regex(TARGET, 'must be a kind, like user, or one object, like user/7'),
+    action: z.enum(auditActions).describe('What was done or refused'),
+    target: z
+      .string()
+      .regex(TARGET, 'must be a kind, like user, or one object, like user/7')
+      .describe('A kind, like user, or one object, like user/7'),
     since: secondsText.describe('In seconds since 1970'),
     until: secondsText.describe('In seconds since 1970, excluded'),
     before: integerText.describe('Only entries with smaller ids: the next page'),
@@ -54,19 +58,19 @@ export function auditFilterOf(query: z.output<typeof auditFilter>): { filter: Au
 
 export const auditEntrySchema = z
   .strictObject({
-    id: z.int().positive(),
+    id: idOf('entry'),
     time: z.number().describe('In seconds since 1970; the first time, if several are counted'),
     user_id: z.int().positive().nullable().describe('Null without an account'),
     user: z.string().nullable().describe('Name of the account at the time'),
-    credential: z.enum(auditCredentials),
+    credential: z.enum(auditCredentials).describe('What showed who it was'),
     token_id: z.int().positive().nullable().describe('Id of the personal access token'),
     address: z.string().nullable().describe('Address of the client; for failed logins, its network'),
     request_id: z.string().nullable().describe('X-Request-Id of the answer'),
-    action: z.enum(auditActions),
+    action: z.enum(auditActions).describe('What was done or refused'),
     target: z.string().nullable().describe('Kind and id, like user/7'),
-    target_name: z.string().nullable(),
+    target_name: z.string().nullable().describe('Name of the target at the time'),
     fields: z.array(z.string()).describe('Names of the fields that were changed'),
-    outcome: z.enum(['done', ...auditRefusals]),
+    outcome: z.enum(['done', ...auditRefusals]).describe('Whether it was done, or why it was refused'),
     count: z.int().positive().describe('Refusals of one kind within a minute are one entry'),
   })
   .meta({ id: 'AuditEntry' });

@@ -36,23 +36,24 @@ export function executionFilters(words: Words) {
   const statuses = executionStatuses.map((status) => words.statusOf(status));
   return z
     .strictObject({
-      status: z.enum(statuses, `one of: ${statuses.join(', ')}`),
-      name: z.string().min(1, 'the name of an execution'),
+      status: z.enum(statuses, `one of: ${statuses.join(', ')}`).describe('The state'),
+      name: z.string().min(1, 'the name of an execution').describe('The whole name'),
       user_id: z
         .string()
         .refine(
           (text) => words.lenientFilters !== undefined || words.ownerOf(text) !== undefined,
           'the id of a user',
-        ),
+        )
+        .describe('The user who submitted it; for administrators'),
       limit: (words.lenientFilters ? anyCount : count).describe(
         'Returns at most this many executions, those submitted last',
       ),
-      earlier_than_submit: seconds,
-      earlier_than_start: seconds,
-      earlier_than_end: seconds,
-      later_than_submit: seconds,
-      later_than_start: seconds,
-      later_than_end: seconds,
+      earlier_than_submit: seconds.describe('Submitted before this time, in seconds since the epoch (UTC)'),
+      earlier_than_start: seconds.describe('Started before this time, in seconds since the epoch (UTC)'),
+      earlier_than_end: seconds.describe('Ended before this time, in seconds since the epoch (UTC)'),
+      later_than_submit: seconds.describe('Submitted after this time, in seconds since the epoch (UTC)'),
+      later_than_start: seconds.describe('Started after this time, in seconds since the epoch (UTC)'),
+      later_than_end: seconds.describe('Ended after this time, in seconds since the epoch (UTC)'),
     })
     .partial();
 }

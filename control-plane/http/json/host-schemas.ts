@@ -3,19 +3,18 @@ import * as z from 'zod';
 import type { HostRemoval } from '../../core/hosts/host-removal.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
 import { type HostDetail, type HostService, type HostView, hostStates } from '../../core/views/host-view.ts';
-import { seconds } from './schemas.ts';
+import { idOf, seconds } from './schemas.ts';
 
-const id = z.int().positive();
 const bytes = z.int().nonnegative().describe('Bytes');
-const cores = z.number().nonnegative();
-const labels = z.array(z.string()).readonly();
+const cores = z.number().nonnegative().describe('Cores');
+const labels = z.array(z.string()).readonly().describe('Labels');
 
 const offerSchema = z.strictObject({ labels, memory: bytes, cores }).meta({ id: 'HostOffer' });
 
 export const hostSchema = z
   .strictObject({
-    id,
-    name: z.string(),
+    id: idOf('host'),
+    name: z.string().describe('Name of the host, unique in the deployment'),
     address: z.string().describe('The address at which clients reach its published ports'),
     state: z.enum(hostStates).describe('A summary; only a ready host takes new services'),
     connected: z.boolean().describe('Whether its agent is connected'),
@@ -33,11 +32,16 @@ export const hostSchema = z
     cores_reserved: cores,
     cores_used: cores.nullable().describe('Cores that its containers really use; null if not known'),
     containers: z.int().nonnegative().describe('Containers that are to run there'),
-    agent_version: z.string(),
-    engine_version: z.string(),
+    agent_version: z.string().describe('Version of its agent'),
+    engine_version: z.string().describe('Version of its Docker engine'),
     last_contact: z.number().describe('Time of the last contact, in seconds since the epoch (UTC)'),
     conditions: z
-      .array(z.strictObject({ kind: z.string(), text: z.string().describe('A sentence for people') }))
+      .array(
+        z.strictObject({
+          kind: z.string().describe('The kind of the fault, for programs'),
+          text: z.string().describe('A sentence for people'),
+        }),
+      )
       .readonly()
       .describe('Faults of the host that its agent reports'),
   })
@@ -45,12 +49,12 @@ export const hostSchema = z
 
 const hostServiceSchema = z
   .strictObject({
-    id,
-    name: z.string(),
-    execution_id: id,
-    essential: z.boolean(),
-    status: z.enum(serviceStatuses),
-    backend_status: z.enum(backendStatuses),
+    id: idOf('service'),
+    name: z.string().describe('The service group and a number'),
+    execution_id: idOf('execution'),
+    essential: z.boolean().describe('Whether its execution needs it to run'),
+    status: z.enum(serviceStatuses).describe('State of the service'),
+    backend_status: z.enum(backendStatuses).describe('State of the container when the host last reported it'),
   })
   .meta({ id: 'HostService' });
 
@@ -65,7 +69,7 @@ export const hostDetailSchema = hostSchema
 export const hostRemovalSchema = z
   .strictObject({
     message: z.string().describe('A text for people'),
-    requeued: z.array(id).describe('Ids of the executions that return to the queue'),
+    requeued: z.array(idOf('execution')).describe('Ids of the executions that return to the queue'),
     left_behind: z.int().nonnegative().describe('Number of containers that may still be there'),
   })
   .meta({ id: 'HostRemoval' });

@@ -3,11 +3,12 @@ import * as z from 'zod';
 import { scopes } from '../../core/accounts/action.ts';
 import type { PersonalToken } from '../../core/accounts/personal-token.ts';
 import { integerText, name } from './account-fields.ts';
+import { idOf } from './schemas.ts';
 
 const MAX_DAYS = 36_500;
 
 export const personalTokenFields = z.strictObject({
-  name,
+  name: name.describe('What the token is for'),
   scopes: z.array(z.enum(scopes)).min(1).describe('What it may do, within what your role allows'),
   expires_days: z
     .int()
@@ -21,16 +22,18 @@ export const personalTokenFields = z.strictObject({
   current_password: z.string().optional().describe('Required unless the request has it as HTTP Basic'),
 });
 
-export const personalTokenFilter = z.strictObject({ user_id: integerText.optional() });
+export const personalTokenFilter = z.strictObject({
+  user_id: integerText.optional().describe('Id of the user; absent: yourself'),
+});
 
 const seconds = (text: string) => z.number().describe(`${text}, in seconds since 1970`);
 
 export const personalTokenSchema = z
   .strictObject({
-    id: z.int().positive(),
-    name: z.string(),
-    user_id: z.int().positive(),
-    scopes: z.array(z.enum(scopes)),
+    id: idOf('token'),
+    name: z.string().describe('What the token is for'),
+    user_id: idOf('user'),
+    scopes: z.array(z.enum(scopes)).describe('What it may do, within what the role allows'),
     created_at: seconds('When it was created'),
     expires_at: seconds('When it expires; null: never').nullable(),
     last_used_at: seconds('The minute of its last use; null: none').nullable(),
@@ -39,7 +42,7 @@ export const personalTokenSchema = z
 
 export const newPersonalTokenSchema = z
   .strictObject({
-    token_id: z.int().positive(),
+    token_id: idOf('token'),
     token: z.string().describe('The personal access token, which cannot be read again later'),
     expires_at: seconds('When it expires; null: never').nullable(),
   })

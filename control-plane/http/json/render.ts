@@ -136,7 +136,12 @@ export function errorResponse(raised: OperationError | undefined, variant: Statu
   const error = raised?.isOthers && variant.revealsOthers ? unauthorised() : raised;
   const status = statusOf(error, variant);
   const message = error?.message ?? 'Berth failed to handle this request; its log has the reason.';
-  const body = { message, problems: error?.details, reason: error && REASONS[error.code] };
+  const body = {
+    code: error?.code ?? 'internal',
+    message,
+    problems: error?.details,
+    reason: error && REASONS[error.code],
+  };
   const text = variant.errorBody ? JSON.stringify(body) : null;
   const headers: Record<string, string> =
     text === null ? { 'cache-control': 'no-store' } : { ...JSON_HEADERS };

@@ -14,7 +14,11 @@ export const eventQuery = z
   })
   .partial();
 
-export const grantSchema = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
+export const grantSchema = z.object({
+  grant_type: z
+    .enum(['password', 'refresh_token'])
+    .describe('What the request has: Basic credentials, or a refresh token as the bearer token'),
+});
 
 export const hostLabels = z
   .array(z.string().regex(/^[^\s,]{1,64}$/, 'must be 1 to 64 characters without spaces and commas'))
@@ -26,12 +30,15 @@ const hostName = hostNameSchema.regex(
   'must begin with a letter or digit, and contain only letters, digits, "_", "." and "-"',
 );
 
-export const joinTokenFields = z.strictObject({ name: hostName.optional(), labels: hostLabels.optional() });
+export const joinTokenFields = z.strictObject({
+  name: hostName.optional().describe('The only name that the host may have; absent: any'),
+  labels: hostLabels.optional().describe('The labels of the administrator for the host'),
+});
 
 export const hostOffer = z.strictObject({
-  labels: z.array(z.string().max(MAX_LABEL_LENGTH)).max(MAX_LABELS),
+  labels: z.array(z.string().max(MAX_LABEL_LENGTH)).max(MAX_LABELS).describe('Labels'),
   memory: z.int().nonnegative().describe('Bytes'),
-  cores: z.number().nonnegative(),
+  cores: z.number().nonnegative().describe('Cores'),
 });
 
 export const hostChanges = z

@@ -12,6 +12,7 @@ import {
   type Secret,
   type SecretKind,
 } from '../../core/accounts/secret.ts';
+import { idOf } from './schemas.ts';
 
 const MAX_NAME_LENGTH = 64;
 
@@ -55,14 +56,14 @@ const bytes = z
 
 export const secretFields = {
   secret: z.strictObject({
-    name: secretName,
+    name: secretName.describe('The name by which descriptions refer to it'),
     value: text.describe(
       `The value, of at most ${MAX_SECRET_BYTES} bytes in UTF-8, which cannot be read again`,
     ),
     for_all: forAll,
   }),
   file: z.strictObject({
-    name: fileName,
+    name: fileName.describe('The name by which descriptions refer to it'),
     value: bytes.describe(
       `The content in base64, of at most ${MAX_FILE_BYTES} bytes, which cannot be read again`,
     ),
@@ -72,8 +73,8 @@ export const secretFields = {
 
 export const secretSchema = z
   .strictObject({
-    id: z.int().positive(),
-    name: z.string(),
+    id: idOf('secret or file'),
+    name: z.string().describe('The name by which descriptions refer to it'),
     for_all: z.boolean().describe('Whether all users may use it'),
     size: z.int().nonnegative().describe('Bytes of the value'),
     set_at: z.number().describe('When the value was set, in seconds since 1970'),
@@ -121,8 +122,8 @@ export const credentialsFields = z.strictObject({
 
 export const credentialsSchema = z
   .strictObject({
-    id: z.int().positive(),
-    registry: z.string(),
+    id: idOf('credentials'),
+    registry: z.string().describe('Host of the registry, and its port if image names have it'),
     for_all: z.boolean().describe('Whether the pulls of all users use them'),
     set_at: z.number().describe('When they were set, in seconds since 1970'),
   })

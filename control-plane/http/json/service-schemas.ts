@@ -3,8 +3,7 @@ import * as z from 'zod';
 import { serviceSchema } from '../../../shared/application-schema.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
 import { serviceHealths } from '../../core/views/execution-views.ts';
-
-const id = z.int().positive();
+import { idOf } from './schemas.ts';
 
 export const endpointsSchema = z
   .array(z.tuple([z.string(), z.string()]).describe('Name and URL'))
@@ -12,16 +11,16 @@ export const endpointsSchema = z
 
 export const serviceViewSchema = z
   .strictObject({
-    id,
+    id: idOf('service'),
     name: z.string().describe('The service group and a number'),
-    service_group: z.string(),
-    execution_id: id,
-    status: z.enum(serviceStatuses),
+    service_group: z.string().describe('Name of the service in the description'),
+    execution_id: idOf('execution'),
+    status: z.enum(serviceStatuses).describe('State of the service'),
     backend_status: z.enum(backendStatuses).describe('State of the container when its host last reported it'),
     ip_address: z.string().describe('Empty while there is no container'),
     backend_id: z.string().describe('Id of the container; empty while there is none'),
-    error_message: z.string().nullable(),
-    description: serviceSchema,
+    error_message: z.string().nullable().describe('Why it could not start or has failed; null if neither'),
+    description: serviceSchema.describe('The part of the application description that it was made from'),
     progress: z
       .string()
       .optional()
@@ -37,7 +36,13 @@ export const serviceViewSchema = z
       ),
     endpoints: endpointsSchema.optional().describe('Its endpoints; only under /native/api/0.7'),
     applications: z
-      .array(z.strictObject({ name: z.string(), port_number: z.int(), url: z.string() }))
+      .array(
+        z.strictObject({
+          name: z.string().describe('Name of the port'),
+          port_number: z.int().describe('Number of the port in the container'),
+          url: z.string().describe('Where a browser opens it'),
+        }),
+      )
       .optional()
       .describe(
         'Where its web applications are, each with the name of its port; empty if the deployment has no ' +

@@ -10,12 +10,12 @@ const limit = (text: string) => z.number().nullable().describe(`${text}; null: n
 const parameterSchema = z
   .strictObject({
     key: z.string().describe('Names the parameter in `values`'),
-    kind: z.enum(parameterKinds),
-    name: z.string(),
-    readable_name: z.string(),
-    description: z.string(),
-    type: z.enum(['int', 'float', 'string']),
-    default: z.string(),
+    kind: z.enum(parameterKinds).describe('What the value sets'),
+    name: z.string().describe('Name in the manifest'),
+    readable_name: z.string().describe('Name for people'),
+    description: z.string().describe('What the value means'),
+    type: z.enum(['int', 'float', 'string']).describe('Type of the value'),
+    default: z.string().describe('The value if none is given'),
     min: limit('The smallest value'),
     max: limit('The largest value'),
     step: z.number().nullable().describe('Values are a multiple of it above the smallest; null: any'),
@@ -24,10 +24,10 @@ const parameterSchema = z
   .meta({ id: 'ShopParameter' });
 
 const shownFields = {
-  id: z.string(),
-  category: z.string(),
-  name: z.string(),
-  parameters: z.array(parameterSchema),
+  id: z.string().describe('Id of the application'),
+  category: z.string().describe('The heading under which it stands'),
+  name: z.string().describe('Name for people'),
+  parameters: z.array(parameterSchema).describe('What may be filled in'),
 };
 
 export const shopEntrySchema = z.strictObject(shownFields).meta({ id: 'ShopEntry' });
@@ -43,7 +43,9 @@ export const shopValuesSchema = z.strictObject({
     .describe('By the keys of parameters; those that are absent have their defaults'),
 });
 
-export const filledInSchema = z.strictObject({ application: applicationSchema });
+export const filledInSchema = z.strictObject({
+  application: applicationSchema.describe('The description with these values'),
+});
 
 export type ShopEntryJson = z.infer<typeof shopEntrySchema>;
 export type ShopEntryDetailJson = z.infer<typeof shopEntryDetailSchema>;

@@ -21,10 +21,12 @@ export const usageSchema = z
       )
       .max(MAX_USAGE_POINTS)
       .describe('Samples of the last start, oldest first'),
-    reserved: z.strictObject({
-      memory: z.int().nonnegative().describe('In bytes'),
-      cores: z.number().nonnegative(),
-    }),
+    reserved: z
+      .strictObject({
+        memory: z.int().nonnegative().describe('In bytes'),
+        cores: z.number().nonnegative().describe('Cores'),
+      })
+      .describe('What the service has reserved'),
   })
   .meta({ id: 'ServiceUsage' });
 
@@ -41,7 +43,7 @@ export const usageJson = ({ startedAtMs, samples }: SeenUsage, reserved: Resourc
 });
 
 const bytes = z.int().nonnegative().describe('In bytes');
-const cores = z.number().nonnegative();
+const cores = z.number().nonnegative().describe('Cores');
 
 export const hostUsageSchema = z
   .strictObject({

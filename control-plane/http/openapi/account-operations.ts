@@ -1,10 +1,8 @@
 /** Operations on users, roles and quotas for the OpenAPI document. */
 import * as z from 'zod';
-import { quotaSchema, roleSchema, userSchema } from '../json/schemas.ts';
+import { idOf, quotaSchema, roleSchema, userSchema } from '../json/schemas.ts';
 import type { Accounts } from '../variants/variant.ts';
 import type { Operation, Scheme } from './operation.ts';
-
-const BODY_ERRORS = [400, 413];
 
 export const accountOperations = (
   { users, roles, quotas }: Accounts,
@@ -23,49 +21,63 @@ function resourceOperations(
   access: readonly Scheme[],
 ): Operation[] {
   const common = { tag, access };
+  const Kind = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
   const [path, one] = [`/${kind}`, `/${kind}/:id`];
   return [
     {
       ...common,
       method: 'post',
       path,
+      id: `create${Kind}`,
       summary: `Create a ${kind}`,
+      description: `The role must allow to change the configuration. A ${kind} of that name must not exist.`,
       body,
       isMadeOnce: true,
-      answer: z.strictObject({ [`${kind}_id`]: z.int().positive() }),
-      errors: [...BODY_ERRORS, 409],
+      answer: z.strictObject({ [`${kind}_id`]: idOf(kind) }),
+      errors: [409],
     },
     {
       ...common,
       method: 'get',
       path,
+      id: `list${Kind}s`,
       summary: `List ${kind}s by id`,
+      description: 'The role must allow to change the configuration. Several filters must all match.',
       query: filter,
       answer: z.record(z.string(), schema),
-      errors: [400],
+      errors: [],
     },
     {
       ...common,
       method: 'get',
       path: one,
+      id: `get${Kind}`,
       summary: `Read a ${kind}`,
-      answer: z.strictObject({ [kind]: schema }),
+      description: `The role must allow to change the configuration${kind === 'user' ? ', unless it is your own user' : ''}.`,
+      answer: z.strictObject({ [kind]: schema.describe(`The ${kind}`) }),
       errors: [404],
     },
     {
       ...common,
       method: 'post',
       path: one,
+      id: `change${Kind}`,
       summary: `Change some fields of a ${kind}`,
+      description: `Fields that the body lacks stay as they are.${kind === 'user' ? ' Everybody may change their own password and e-mail address.' : ''}`,
       body: changes,
       answer: 'empty',
-      errors: [...BODY_ERRORS, 404, 409],
+      errors: [404, 409],
     },
     {
       ...common,
       method: 'delete',
       path: one,
+      id: `delete${Kind}`,
       summary: `Delete a ${kind}`,
+      description:
+        kind === 'user'
+          ? 'Also deletes the executions, tokens and secrets of the user, but not the files in the workspace.'
+          : `A ${kind} that users still have is not deleted.`,
       answer: 'empty',
       errors: [404, 409],
     },

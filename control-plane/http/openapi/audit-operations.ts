@@ -8,9 +8,11 @@ export const auditOperation = (access: readonly Scheme[]): Operation => ({
   isNative: true,
   method: 'get',
   path: '/audit',
+  id: 'listAuditEntries',
   summary: 'List the latest changes, logins and refusals by id, for administrators',
+  description: 'Several filters must all match. For the page before, repeat the request with `before`.',
   access,
   query: auditFilter,
   answer: z.record(z.string(), auditEntrySchema),
-  errors: [400],
+  errors: [],
 });

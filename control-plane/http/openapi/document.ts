@@ -2,45 +2,41 @@
  * OpenAPI 3.1 document, made from the schemas of requests and answers. Loaded at the first request for it, to
  * save memory until then (API-7).
  */
-import { Hono } from 'hono';
-import { describeRoute, generateSpecs, resolver } from 'hono-openapi';
 import * as z from 'zod';
 import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
 import { API_PATH, NATIVE_PATH, VERSION } from '../../version.ts';
 import { KEY_HEADER, REPEAT_HEADER } from '../idempotency.ts';
 import { errorSchema, type Group } from '../json/schemas.ts';
-import { COOKIE } from '../request.ts';
+import { sessionCookieName } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
 import { EXAMPLE } from './example.ts';
 import type { Operation, Scheme } from './operation.ts';
 import { operationsOf } from './operations.ts';
 
-type Spec = Parameters<typeof describeRoute>[0];
-type Responses = NonNullable<Spec['responses']>;
+/** Schemas by their ids, to which the document refers. */
+type Schemas = Record<string, Record<string, unknown>>;
 
 /** Makes the document of a group, which takes some milliseconds. `apiPath`: where the variant is served. */
-export async function openApiDocument(variant: Variant, group: Group, apiPath = API_PATH) {
-  const routes = new Hono();
+export function openApiDocument(variant: Variant, group: Group, apiPath = API_PATH) {
+  const schemas: Schemas = {};
+  const paths: Record<string, Record<string, ReturnType<typeof specOf>>> = {};
   for (const operation of operationsOf(variant, group)) {
-    routes.on(
-      operation.method.toUpperCase(),
-      operation.path,
-      describeRoute(specOf(operation, apiPath)),
-      (c) => c.body(null),
-    );
+    const path = operation.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [operation.method]: specOf(operation, apiPath, schemas) };
   }
-  const document = await generateSpecs(routes, {
-    documentation: {
-      info: { title: 'Berth', version: VERSION, description: DESCRIPTION },
-      servers: [{ url: apiPath }],
-      components: { securitySchemes: schemesOf(variant), responses: errorResponses(variant) },
+  const responses = errorResponses(variant, schemas);
+  Object.assign(schemas.Application ?? {}, { examples: [EXAMPLE] });
+  Object.assign(schemas.ServiceDescription ?? {}, { examples: EXAMPLE.services });
+  return {
+    openapi: '3.1.0',
+    info: {
+      ...{ title: 'Berth', version: VERSION, description: DESCRIPTION },
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
-    defaultValidationErrorResponse: false,
-  });
-  const { Application, ServiceDescription } = document.components?.schemas ?? {};
-  Object.assign(Application ?? {}, { examples: [EXAMPLE] });
-  Object.assign(ServiceDescription ?? {}, { examples: EXAMPLE.services });
-  return document;
+    servers: [{ url: apiPath }],
+    paths,
+    components: { schemas, securitySchemes: schemesOf(variant), responses },
+  };
 }
 
 const DESCRIPTION =
@@ -51,13 +47,8 @@ const BEARER = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const;
 
 const SCHEMES = {
   basic: { type: 'http', scheme: 'basic' },
-  cookie: {
-    type: 'apiKey',
-    in: 'cookie',
-    name: COOKIE,
-    description:
-      'Set by every answer to Basic credentials. Requests that make changes must come from the same site.',
-  },
+  cookie: sessionCookie('http', false),
+  httpsCookie: sessionCookie('https', true),
   personalToken: {
     type: 'http',
     scheme: 'bearer',
@@ -69,16 +60,29 @@ const SCHEMES = {
   refresh: { ...BEARER, description: 'The refresh token of oauth/token, only for new access tokens' },
 } as const satisfies Record<Scheme, object>;
 
+function sessionCookie(scheme: string, secure: boolean) {
+  return {
+    type: 'apiKey',
+    in: 'cookie',
+    name: sessionCookieName(secure),
+    description:
+      `Over ${scheme}: set by every answer to Basic credentials. Requests that make changes must come from the ` +
+      'same site.',
+  } as const;
+}
+
 function schemesOf({ tokens }: Variant) {
   const { bearer, refresh, ...others } = SCHEMES;
   return { ...others, ...(tokens && { bearer, refresh }) };
 }
 
-function specOf(operation: Operation, apiPath: string): Spec {
-  const { access, tag, summary, query, headers, body, isMadeOnce, isNative } = operation;
+function specOf(operation: Operation, apiPath: string, schemas: Schemas) {
+  const { access, tag, id, summary, description, query, headers, body, isMadeOnce, isNative } = operation;
   return {
     tags: [tag],
+    operationId: id,
     summary,
+    description,
     ...(isNative &&
       apiPath !== NATIVE_PATH && { servers: [{ url: NATIVE_PATH, description: "Berth's own path" }] }),
     security: access.map((scheme) => ({ [scheme]: [] })),
@@ -89,9 +93,12 @@ function specOf(operation: Operation, apiPath: string): Spec {
       ...(isMadeOnce ? parametersOf(keyHeader, 'header') : []),
     ],
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: jsonOf(body, 'input') } } },
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: jsonOf(body, 'input', schemas) } },
+      },
     }),
-    responses: responsesOf(operation),
+    responses: responsesOf(operation, schemas),
   };
 }
 
@@ -119,42 +126,110 @@ const pathParameters = (path: string) =>
     name,
     in: 'path' as const,
     required: true,
-    schema: name === 'id' ? ({ type: 'integer', minimum: 1 } as const) : ({ type: 'string' } as const),
+    ...parameterOf(path, name),
   }));
+
+function parameterOf(path: string, name: string) {
+  if (name === 'group')
+    return { schema: TEXT, description: 'Name of a service group, as in the description' };
+  if (name === 'token') return { schema: TEXT, description: 'An access token or a refresh token' };
+  const [, kind = ''] = path.split('/');
+  const description = `Id of the ${KINDS[kind] ?? kind}`;
+  return { schema: kind === 'shop' ? TEXT : ID, description };
+}
+
+const TEXT = { type: 'string' } as const;
+const ID = { type: 'integer', minimum: 1 } as const;
+/** What ids are of, where the first word of the path does not name it. */
+const KINDS: Readonly<Record<string, string>> = {
+  discovery: 'execution',
+  registry: 'credentials',
+  shop: 'application',
+};
+
+type Described = Record<string, unknown> & { description?: string };
 
 /** The document shows the output side, because the input is always text. */
 function parametersOf(object: z.ZodType, place: 'query' | 'header') {
   const fields = object instanceof z.ZodPipe ? object.in : object;
-  const { properties = {} } = z.toJSONSchema(fields as z.ZodType, { io: 'output', override: dropSafeBounds });
-  return Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: place,
-    schema: schema as Record<string, unknown>,
-  }));
+  const { properties = {}, required = [] } = z.toJSONSchema(fields as z.ZodType, {
+    io: 'output',
+    override: dropSafeBounds,
+  });
+  return Object.entries(properties as Record<string, Described>).map(
+    ([name, { description, ...schema }]) => ({
+      name,
+      in: place,
+      required: required.includes(name),
+      ...(description !== undefined && { description }),
+      schema,
+    }),
+  );
 }
 
-const jsonOf = (schema: z.ZodType, io: 'input' | 'output') =>
-  resolver(schema, { options: { io, override: dropSafeBounds } });
+/** Schemas with an id are added to `schemas`, to which the result refers. */
+function jsonOf(schema: z.ZodType, io: 'input' | 'output', schemas: Schemas): Record<string, unknown> {
+  const { $schema, $defs = {}, ...own } = z.toJSONSchema(schema, { io, override: tidied });
+  const text = JSON.stringify([own, $defs]).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const [json, named] = JSON.parse(text) as [Record<string, unknown>, Schemas];
+  Object.assign(schemas, named);
+  return json;
+}
 
-function responsesOf({ answer, access, errors, isMadeOnce }: Operation): Responses {
+/** The description of a value that may be null stands beside the choice, where readers of documents look. */
+function tidied(context: { jsonSchema: Tidied }): void {
+  const { jsonSchema } = context;
+  dropSafeBounds(context);
+  const [first, ...others] = jsonSchema.anyOf ?? [];
+  if (first?.description !== undefined && others.every(({ type }) => type === 'null'))
+    jsonSchema.description ??= first.description;
+}
+
+interface Tidied {
+  anyOf?: Tidied[];
+  description?: string;
+  type?: unknown;
+  minimum?: number;
+  maximum?: number;
+}
+
+function responsesOf({ answer, access, errors, body, isMadeOnce }: Operation, schemas: Schemas) {
   const ofAccess = access.length > 0 ? [401, 403, 429] : [];
-  const statuses = [...errors, ...(isMadeOnce ? [422] : []), ...ofAccess, 500, 503];
+  const statuses = [
+    400,
+    ...errors,
+    ...(body ? [413] : []),
+    ...(isMadeOnce ? [422] : []),
+    ...ofAccess,
+    500,
+    503,
+  ];
   return {
-    ...(answer === 'websocket'
-      ? { 101: { description: 'A WebSocket with the subprotocol berth.stream.v1 (docs/streams.md)' } }
-      : {
-          200: { description: 'Success', ...contentOf(answer), ...(isMadeOnce && { headers: repeatHeader }) },
-        }),
+    ...((answer === 'websocket' || answer === 'websocket or file') && {
+      101: { description: 'A WebSocket with the subprotocol berth.stream.v1 (docs/streams.md)' },
+    }),
+    ...(answer !== 'websocket' && {
+      200: {
+        description: 'Success',
+        ...contentOf(answer, schemas),
+        ...(isMadeOnce && { headers: repeatHeader }),
+      },
+    }),
     ...Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${status}` }])),
   };
 }
 
-function contentOf(answer: Operation['answer']) {
+function contentOf(answer: Operation['answer'], schemas: Schemas) {
   if (answer === 'empty' || answer === 'websocket') return {};
+  if (answer === 'frames') return { content: { 'application/octet-stream': BYTES } };
+  if (answer === 'websocket or file')
+    return { content: { 'application/octet-stream': BYTES, 'application/x-tar': BYTES } };
   if (answer === 'events') return { content: { 'text/event-stream': { schema: EVENTS } } };
   if (answer === 'log') return { content: { 'text/plain': { schema: { type: 'string' as const } } } };
-  return { content: { 'application/json': { schema: jsonOf(answer, 'output') } } };
+  return { content: { 'application/json': { schema: jsonOf(answer, 'output', schemas) } } };
 }
+
+const BYTES = { schema: {} } as const;
 
 const EVENTS = {
   type: 'string',
@@ -181,7 +256,7 @@ const ERRORS: Record<number, string> = {
 };
 
 /** The response of each error, shared by all operations. */
-function errorResponses({ statusHeader }: Variant): Responses {
+function errorResponses({ statusHeader }: Variant, schemas: Schemas) {
   const text = { required: true, schema: { type: 'string' as const } };
   return Object.fromEntries(
     Object.entries(ERRORS).map(([status, description]) => {
@@ -190,7 +265,7 @@ function errorResponses({ statusHeader }: Variant): Responses {
         ...(status === '401' && { 'WWW-Authenticate': text }),
         ...((status === '429' || status === '503') && { 'Retry-After': text }),
       };
-      const content = { 'application/json': { schema: jsonOf(errorSchema, 'output') } };
+      const content = { 'application/json': { schema: jsonOf(errorSchema, 'output', schemas) } };
       return [status, { description, headers, content }];
     }),
   );

@@ -14,19 +14,25 @@ import { cores, count, name, nameFilter } from '../json/account-fields.ts';
 import { quotaJson } from '../json/account-json.ts';
 import type { Resource } from './resource.ts';
 
+const CORES = 'Cores of all placed executions together; 0: no limit';
+
 export const quotaFields = z.strictObject({
-  name,
-  concurrent_executions: count,
-  memory: count,
-  cores: count,
+  name: name.describe('Name of the quota'),
+  concurrent_executions: count.describe('Executions that may be placed at a time; 0: any number'),
+  memory: count.describe('Bytes of all placed executions together; 0: no limit'),
+  cores: count.describe(CORES),
 });
 
 const timeLimit = z.int().min(0).max(MAX_TIME_LIMIT_S);
 
 const ownFields = quotaFields.extend({
-  cores,
-  time_limit: timeLimit.optional(),
-  max_time_limit: timeLimit.optional(),
+  cores: cores.describe(CORES),
+  time_limit: timeLimit
+    .optional()
+    .describe('How long an execution lasts by default, in seconds; 0: no limit'),
+  max_time_limit: timeLimit
+    .optional()
+    .describe('The longest time limit of an execution, in seconds; 0: any or none'),
 });
 
 type Fields = z.output<typeof ownFields>;

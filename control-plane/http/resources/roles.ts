@@ -5,39 +5,34 @@ import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/accou
 import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../operations/accounts/roles.ts';
 import { camelKeys, name, nameFilter } from '../json/account-fields.ts';
 import { roleJson } from '../json/account-json.ts';
-import type { RoleJson } from '../json/schemas.ts';
+import { flags, type RoleJson } from '../json/schemas.ts';
 import type { Resource } from './resource.ts';
 
-const flags = z.strictObject({
-  can_change_config: z.boolean(),
-  can_delete_executions: z.boolean(),
-  can_see_status: z.boolean(),
-  can_access_full_app_shop: z.boolean(),
-  can_operate_others: z.boolean(),
-  can_customize_resources: z.boolean(),
-  can_access_api: z.boolean(),
-  can_exec: z.boolean(),
-});
-
 /** A new role denies what its creator does not mention, but for the flag that the contract lacks (H687). */
-const off = z.boolean().default(false);
+const newFlags = {
+  can_change_config: flags.can_change_config.default(false),
+  can_delete_executions: flags.can_delete_executions.default(false),
+  can_see_status: flags.can_see_status.default(false),
+  can_access_full_app_shop: flags.can_access_full_app_shop.default(false),
+  can_operate_others: flags.can_operate_others.default(false),
+  can_customize_resources: flags.can_customize_resources.default(false),
+  can_access_api: flags.can_access_api.default(false),
+};
+const roleName = name.describe('Name of the role');
 
 export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
   kind: 'role',
   body: z
     .strictObject({
-      name,
-      can_change_config: off,
-      can_delete_executions: off,
-      can_see_status: off,
-      can_access_full_app_shop: off,
-      can_operate_others: off,
-      can_customize_resources: off,
-      can_access_api: off,
-      can_exec: z.boolean().default(true),
+      name: roleName,
+      ...newFlags,
+      can_exec: flags.can_exec.default(true),
     })
     .transform(camelKeys),
-  changes: flags.extend({ name }).partial().transform(camelKeys),
+  changes: z
+    .strictObject({ ...flags, name: roleName })
+    .partial()
+    .transform(camelKeys),
   filter: nameFilter,
   render: roleJson,
   create: createRole,

@@ -12,55 +12,52 @@ import {
   listUsers,
   updateUser,
 } from '../../operations/accounts/users.ts';
-import {
-  booleanText,
-  camelKeys,
-  email,
-  fsUid,
-  id,
-  integerText,
-  name,
-  username,
-} from '../json/account-fields.ts';
+import { booleanText, camelKeys, email, fsUid, integerText, name, username } from '../json/account-fields.ts';
 import { userJson } from '../json/account-json.ts';
-import type { UserJson } from '../json/schemas.ts';
+import { idOf, type UserJson } from '../json/schemas.ts';
 import type { Resource } from './resource.ts';
 
-const authSource = name.meta({ examples: [INTERNAL_SOURCE] });
+const authSource = name
+  .meta({ examples: [INTERNAL_SOURCE] })
+  .describe('What verifies the password, e.g. internal for Berth itself');
+const emailAddress = email.describe('E-mail address; may be empty');
+const uid = fsUid.describe('User id of the processes and files of the containers; by default a free one');
+const priority = z.int().describe('Executions of users with a higher priority start first');
+const enabled = z.boolean().describe('Whether the user may log in');
 
 const fields = z.strictObject({
-  username,
-  email,
-  role_id: id,
-  quota_id: id,
+  username: username.describe('Name for logging in'),
+  email: emailAddress,
+  role_id: idOf('role'),
+  quota_id: idOf('quota'),
   auth_source: authSource,
-  fs_uid: fsUid,
-  priority: z.int(),
-  enabled: z.boolean(),
+  fs_uid: uid,
+  priority,
+  enabled,
 });
 
 const filters = z.strictObject({
-  username: z.string(),
-  email: z.string(),
-  role_id: integerText,
-  quota_id: integerText,
-  auth_source: z.string(),
-  priority: integerText,
-  enabled: booleanText,
+  username: z.string().describe('The whole name'),
+  email: z.string().describe('The whole address'),
+  role_id: integerText.describe('Id of the role'),
+  quota_id: integerText.describe('Id of the quota'),
+  auth_source: z.string().describe('What verifies the password'),
+  priority: integerText.describe('The priority'),
+  enabled: booleanText.describe('Whether the user may log in'),
 });
 
 // Only fields without a sensible default are required.
 const body = fields.extend({
-  email: email.default(''),
+  email: emailAddress.default(''),
   auth_source: authSource.default(INTERNAL_SOURCE),
-  fs_uid: fsUid.optional(),
-  priority: z.int().default(0),
-  enabled: z.boolean().default(true),
+  fs_uid: uid.optional(),
+  priority: priority.default(0),
+  enabled: enabled.default(true),
 });
 
 const changes = fields
   .extend({
-    password: z.string().max(MAX_CREDENTIAL_LENGTH),
+    password: z.string().max(MAX_CREDENTIAL_LENGTH).describe('A new password'),
     current_password: z
       .string()
       .max(MAX_CREDENTIAL_LENGTH)

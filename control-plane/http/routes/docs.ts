@@ -49,7 +49,7 @@ export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile
 
 async function documentText(variant: Variant, group: Group, apiPath: string): Promise<string> {
   const { openApiDocument } = await import('../openapi/document.ts');
-  return JSON.stringify(await openApiDocument(variant, group, apiPath));
+  return JSON.stringify(openApiDocument(variant, group, apiPath));
 }
 
 /** Swagger's styles contain inline pictures. */

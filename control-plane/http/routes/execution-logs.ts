@@ -1,7 +1,7 @@
 /** The output of services of an execution as frames (core/streams/log-frames.ts), from given positions on. */
 import { MAX_TAIL_LINES } from '../../../shared/protocol/bounds.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
-import type { Actor } from '../../core/accounts/account.ts';
+import { type Actor, authorise } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
 import type { Context } from '../../operations/context.ts';
@@ -39,6 +39,8 @@ export async function executionLogs(
   context: Context,
   { actor, executionId, from = '', format, follow, tail, isHead }: LogsRequest,
 ): Promise<Response> {
+  // An anonymous request is refused before its query is read.
+  authorise(actor, { kind: 'login' });
   const opens = await openExecutionLogs(context, actor, executionId, positionsOf(from), format, {
     ...(follow === 'false' && { follow: false }),
     ...(tail !== undefined && { tail: linesOf(tail) }),

@@ -22,6 +22,7 @@ const nameOf = (maxLength: number, characters = /^[^\p{Cc}\p{Cs}]*$/u) =>
     .min(1)
     .max(maxLength)
     .regex(characters, 'must not contain control characters or half a surrogate pair')
+    .describe('A name for the execution, which need not be unique')
     .meta({ examples: ['my hello'] });
 
 /** `application` is validated separately, because its problems carry JSON pointers. */

@@ -9,13 +9,21 @@ export interface MarkdownOptions {
    * other pictures are shown.
    */
   pictureUrl(name: string): string | undefined;
+  /** The URL of any other link by its target, escaped for an attribute; undefined: its words are shown. */
+  linkUrl?(target: string): string | undefined;
+  /** Whether links of the text lead to its headings, by their words, as on GitHub. */
+  hasAnchors?: boolean;
 }
 
 /**
- * Renders GitHub's Markdown. micromark shows HTML in the text as text. Links lead only to http, https, mail
- * and places in the text. Headings move down one level, because the page has its own first heading.
+ * Renders GitHub's Markdown. micromark shows HTML in the text as text. Links lead only to http, https, mail,
+ * places in the text, and what the options allow. Headings move down one level, because the page has its own
+ * first heading.
  */
-export async function renderMarkdown(text: string, { pictureUrl }: MarkdownOptions): Promise<string> {
+export async function renderMarkdown(
+  text: string,
+  { pictureUrl, linkUrl, hasAnchors = false }: MarkdownOptions,
+): Promise<string> {
   // Loaded on demand: most processes never render Markdown.
   const { micromark } = await import('micromark');
   const { gfm, gfmHtml } = await import('micromark-extension-gfm');
@@ -30,8 +38,13 @@ export async function renderMarkdown(text: string, { pictureUrl }: MarkdownOptio
       .replace(/<img src="([^"]*)"( alt="[^"]*")?[^>]*>/g, (_, src: string, alt = ' alt=""') =>
         picture(src, alt, pictureUrl),
       )
-      .replace(/<a href="([^"]*)"/g, (link, target: string) =>
-        isSafe(target) ? `${link} rel="noreferrer"` : '<a',
+      .replace(/<a href="([^"]*)"/g, (link, target: string) => {
+        if (isSafe(target)) return `${link} rel="noreferrer"`;
+        const url = linkUrl?.(target);
+        return url === undefined ? '<a' : `<a href="${url}"`;
+      })
+      .replace(/<h([1-6])>(.*?)<\/h\1>/g, (heading, level: string, words: string) =>
+        hasAnchors ? `<h${level} id="${anchorOf(words)}">${words}</h${level}>` : heading,
       )
       .replace(
         /<(\/?)h([1-6])\b/g,
@@ -44,6 +57,14 @@ export async function renderMarkdown(text: string, { pictureUrl }: MarkdownOptio
       .replace(/<\/table>/g, '</table></div>')
   );
 }
+
+/** The words of a heading are as micromark has written them. */
+const anchorOf = (words: string): string =>
+  words
+    .replace(/<[^>]*>|&[a-z]+;/g, '')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
 
 /** Checks how a link begins, as micromark has written it. */
 const isSafe = (target: string): boolean => /^(https?:\/\/|mailto:|#)/i.test(target);

@@ -84,6 +84,7 @@ function navigation(path: string, { user, role }: Account): Html {
     ['/shop', 'App shop', true],
     ['/cluster', 'Cluster', seesCluster(role)],
     ['/admin', 'Administration', role.canChangeConfig],
+    ['/guide', 'Guide', true],
   ];
   return html`
 <button type="button" class="menu-button" popovertarget="navigation">Menu</button>

@@ -1,11 +1,12 @@
 /** The package as people get it: packed, installed with npm in an empty folder, and run from there. */
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Berth } from '../../../client/berth.ts';
 import { VERSION } from '../../../control-plane/version.ts';
+import { linkedFiles } from '../../../release/document-links.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { removeDeployment } from '../../support/engines/leftovers.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
@@ -78,6 +79,30 @@ test('L149: an installation compiles nothing, and runs no script of a package bu
   };
   const found = await Promise.all(manifests.map(async (file) => ((await hasScript(file)) ? [file] : [])));
   expect(found.flat()).toEqual(['esbuild/package.json']);
+});
+
+test('L231: the package has the guides, all that they link to, and where its help names them', async () => {
+  const root = join(release.prefix, 'lib/node_modules/berth');
+  const docs = (await readdir(join(root, 'docs'))).map((name) => join('docs', name));
+  const documents = ['README.md', 'CHANGELOG.md', 'SECURITY.md', ...docs].filter((one) =>
+    one.endsWith('.md'),
+  );
+  expect(documents).toEqual(expect.arrayContaining(['docs/user-guide.md', 'docs/operator-guide.md']));
+  const linked = await Promise.all(
+    documents.map(async (one) => linkedFiles(await readFile(join(root, one), 'utf8'), one)),
+  );
+  expect(linked.flat().length).toBeGreaterThan(50);
+  for (const file of new Set(linked.flat())) await access(join(root, file));
+  for (const command of ['', 'server', 'agent', 'demo', 'backup', 'restore', 'reset-password']) {
+    const help = berth(
+      20,
+      [command, '--help'].filter((word) => word !== ''),
+    );
+    expect(await help.waitForEnd()).toBe(0);
+    const guides = help.output.match(/\S+\/docs\/\S+\.md/g) ?? [];
+    expect(guides.length).toBeGreaterThan(0);
+    for (const guide of guides) await access(guide);
+  }
 });
 
 test('L15: berth demo runs a container to its end, on Node 20', async () => {

@@ -38,11 +38,11 @@ interface Entry {
 const HARMLESS = ['post /app_validate', 'post /execution/explain', 'post /shop/{id}'];
 
 /** The operations of both groups that may change something. */
-async function changingOperations(): Promise<string[]> {
-  const documents = [await openApiDocument(variants.A, 'A'), await openApiDocument(variants.B, 'B')];
-  const all = documents.flatMap(({ paths = {} }) =>
+function changingOperations(): string[] {
+  const documents = [openApiDocument(variants.A, 'A'), openApiDocument(variants.B, 'B')];
+  const all = documents.flatMap(({ paths }) =>
     Object.entries(paths).flatMap(([path, methods]) =>
-      Object.keys(methods ?? {}).map((method) => `${method} ${path}`),
+      Object.keys(methods).map((method) => `${method} ${path}`),
     ),
   );
   return [...new Set(all)].filter((one) => !one.startsWith('get ') && !HARMLESS.includes(one));
@@ -216,7 +216,7 @@ onHosts(
       expect(proved['post /registry']?.target_name).toBe('registry.example.org:5000');
       const one = `registry/${idIn(set, 'registry_id')}`;
       await does('delete /registry/{id}', admin, ['remove-registry', one], { path: native(one) });
-      expect(Object.keys(proved)).toEqual(expect.arrayContaining(await changingOperations()));
+      expect(Object.keys(proved)).toEqual(expect.arrayContaining(changingOperations()));
 
       const db = await host().openDb();
       const rows = JSON.stringify(await db.query('SELECT * FROM audit'));

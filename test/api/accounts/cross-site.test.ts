@@ -84,7 +84,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     ])
       expect(reply.text).toContain(part);
     const foreign = await withPassword.with({ 'sec-fetch-site': 'cross-site' }).delete('execution/999');
-    expect(foreign.json()).toEqual({ message: 'The request comes from another site.' });
+    expect(foreign.json()).toEqual({ code: 'forbidden', message: 'The request comes from another site.' });
   });
 
   test.each([

@@ -38,7 +38,10 @@ onHosts(
         ]);
         expect(seconds).toBeGreaterThanOrEqual(1);
         expect(seconds).toBeLessThanOrEqual(30);
-        expect(json()).toEqual({ message: `Too many failed logins; try again in ${seconds} s.` });
+        expect(json()).toEqual({
+          code: 'too-many',
+          message: `Too many failed logins; try again in ${seconds} s.`,
+        });
       }
       await passLoginDelays(host());
       expect(await statusOf(from('192.0.2.1', 'alice', 'wrong'))).toBe(401);

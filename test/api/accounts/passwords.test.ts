@@ -211,7 +211,7 @@ onHosts(
       const refused = await admin.post(`user/${user_id}`, { password: '0123456789a' });
       expect([refused.status, refused.json()]).toEqual([
         400,
-        { message: 'password: must have at least 12 characters, not 11.' },
+        { code: 'invalid', message: 'password: must have at least 12 characters, not 11.' },
       ]);
       expect((await admin.post(`user/${user_id}`, { password: '0123456789ab' })).status).toBe(200);
     });

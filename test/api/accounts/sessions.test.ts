@@ -107,7 +107,7 @@ onHosts(
     test('H751: a wrong password of the command line is refused and throttled like any other', async () => {
       const wrong = await anonymous.post('/login/command-line', { username: 'nobody', password: 'wrong' });
       expect(wrong.status).toBe(401);
-      expect(wrong.json()).toEqual({ message: 'Wrong user name or password.' });
+      expect(wrong.json()).toEqual({ code: 'unauthenticated', message: 'Wrong user name or password.' });
     });
 
     test('H327: the cookie of Basic credentials works beside logins by the form', async () => {

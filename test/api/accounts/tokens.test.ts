@@ -134,7 +134,7 @@ onHosts(
         const reply = await cookie.with({ authorization: `Bearer ${token}` }).get('execution');
         expect(reply.status, token).toBe(401);
         expect(reply.headers['www-authenticate']).toBe('Bearer realm="berth", error="invalid_token"');
-        expect(reply.json()).toEqual({ message: expect.stringContaining('token') });
+        expect(reply.json()).toEqual({ code: 'bad-token', message: expect.stringContaining('token') });
       }
     });
 
@@ -201,7 +201,7 @@ onHosts(
         await revoke(as('alice'), 'none'),
       ];
       for (const { status, text } of replies)
-        expect([status, text]).toEqual([404, '{"message":"There is no such token."}']);
+        expect([status, text]).toEqual([404, '{"code":"not-found","message":"There is no such token."}']);
       expect(await works(access_token)).toBe(true);
       expect((await revoke(anonymous, access_token)).status).toBe(401);
     });

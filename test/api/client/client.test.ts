@@ -55,10 +55,10 @@ onHosts(setups, (host) => {
     expect(troubles[0]).toContain("can't be reached");
   });
 
-  test('L82: wait throws what Berth refuses', async () => {
+  test('L82, H818: wait throws what Berth refuses', async () => {
     const error = await berth.wait(1_000_000).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(BerthError);
-    expect(error).toMatchObject({ status: 404, problems: [] });
+    expect(error).toMatchObject({ status: 404, code: 'not-found', problems: [] });
   });
 
   test('L83: logs yields whole lines with the name of their service, through a broken connection', async () => {

@@ -22,7 +22,7 @@ onHosts(bothGroups, (host, { variant }) => {
     expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(await new Validator().validate(reply.json())).toEqual({ valid: true });
     expect(reply.json().openapi).toBe('3.1.0');
-    const expected = await documentOf(variant);
+    const expected = documentOf(variant);
     expect(reply.json()).toEqual(JSON.parse(JSON.stringify(expected)));
   });
 
@@ -41,13 +41,11 @@ onHosts(bothGroups, (host, { variant }) => {
   });
 
   test('H182: an operation requires credentials exactly where the document states so', async () => {
-    const { paths } = await documentOf(variant);
+    const { paths } = documentOf(variant);
     for (const [path, methods] of Object.entries(paths)) {
-      for (const [method, operation] of Object.entries(
-        methods as Record<string, { security: unknown[]; servers?: [{ url: string }] }>,
-      )) {
+      for (const [method, operation] of Object.entries(methods)) {
         const relative = path.replace('{id}', '1');
-        const concrete = operation.servers ? `${operation.servers[0].url}${relative}` : relative.slice(1);
+        const concrete = operation.servers ? `${operation.servers[0]?.url}${relative}` : relative.slice(1);
         const { status } = await anonymous.send(method.toUpperCase(), concrete);
         expect([method, path, status === 401]).toEqual([method, path, operation.security.length > 0]);
       }
@@ -107,7 +105,7 @@ onHosts(bothGroups, (host, { variant }) => {
     ])('H185: %s is 404, because no other file of the package is served', async (path) => {
       const reply = await anonymous.get(path);
       expect(reply.status).toBe(404);
-      expect(reply.json()).toEqual({ message: expect.stringContaining('There is no ') });
+      expect(reply.json()).toEqual({ code: 'not-found', message: expect.stringContaining('There is no ') });
     });
   });
 

@@ -8,6 +8,16 @@ import { addUser } from '../../support/fixtures/users.ts';
 import { bothGroups, onHosts } from '../../support/hosts/hosts.ts';
 
 const MIB = 1024 * 1024;
+/** By status, of the errors below. */
+const CODES: Readonly<Record<number, string>> = {
+  400: 'invalid',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not-found',
+  405: 'wrong-method',
+  409: 'conflict',
+  413: 'too-large',
+};
 
 onHosts(
   bothGroups,
@@ -49,11 +59,11 @@ onHosts(
       ],
     ];
 
-    test.each(errors)('H3, H5: %s is %i with a message in JSON', async (_, status, ask) => {
+    test.each(errors)('H3, H5, H818: %s is %i with a code and a message in JSON', async (_, status, ask) => {
       const reply = await ask();
       expect(reply.status).toBe(status);
       expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
-      expect(reply.json()).toMatchObject({ message: expect.stringMatching(/\S/) });
+      expect(reply.json()).toMatchObject({ code: CODES[status], message: expect.stringMatching(/\S/) });
     });
 
     test.each([

@@ -87,6 +87,7 @@ onHosts(eitherGroup, (host, { kind, variant }) => {
       const reply = await client.send('POST', 'app_validate', [invalid]);
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
+        code: 'invalid',
         message: 'The body is not UTF-8. Send it as UTF-8, without compression.',
       });
     });

@@ -55,7 +55,10 @@ onHosts(
       const reply = await api.http.get(`execution/endpoints/${id}`);
       if (variant === 'A') {
         expect(reply.status).toBe(404);
-        expect(reply.json()).toEqual({ message: `There is no /api/0.7/execution/endpoints/${id} here.` });
+        expect(reply.json()).toEqual({
+          code: 'not-found',
+          message: `There is no /api/0.7/execution/endpoints/${id} here.`,
+        });
       } else {
         expect([reply.status, reply.json()]).toEqual([200, []]);
       }

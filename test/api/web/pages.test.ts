@@ -47,6 +47,36 @@ onHosts(hosts, (host) => {
     expect([entered.status, entered.headers.location]).toEqual([303, '/shop']);
   });
 
+  test('H819: pages link to the guide, and each link of a guide to another or to a heading has its target', async () => {
+    const admin = anyone.with({ cookie: cookieOf(await logIn()) });
+    for (const path of ['/executions', '/start', '/account'])
+      expect((await admin.get(path)).text).toContain('<a href="/guide">Guide</a>');
+    expect((await admin.get('/guide')).headers.location).toBe('/guide/user-guide');
+    const pages = new Map<string, string>();
+    const waiting = ['/guide/user-guide'];
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      const { status, text } = await admin.get(path);
+      expect([path, status]).toEqual([path, 200]);
+      pages.set(path, text);
+      const linked = [...text.matchAll(/<a href="(\/guide\/[^"#]*)/g)].map(([, to = '']) => to);
+      waiting.push(...new Set(linked.filter((to) => !pages.has(to) && !waiting.includes(to))));
+    }
+    expect([...pages.keys()]).toEqual(expect.arrayContaining(['/guide/operator-guide', '/guide/glossary']));
+    const missing = [...pages].flatMap(([path, text]) =>
+      [...text.matchAll(/<a href="([^"#]*)#([^"]+)"/g)].flatMap(([link, to = '', place = '']) =>
+        to === '' || to.startsWith('/guide/')
+          ? pages.get(to || path)?.includes(`id="${decodeURI(place)}"`)
+            ? []
+            : [`${path}: ${link}`]
+          : [],
+      ),
+    );
+    expect(missing.filter((one) => !one.endsWith('#main"'))).toEqual([]);
+    for (const path of ['/guide/none', '/guide/..%2fpackage', '/guide/decisions', '/guide/User-Guide'])
+      expect([path, (await admin.get(path)).status]).toEqual([path, 404]);
+    expect((await anyone.get('/guide/user-guide')).status).toBe(303);
+  });
+
   test('W1: a page requires a session, and other visitors are redirected to the login', async () => {
     const reply = await anyone.get('/executions/5?a=b&c');
     expect([reply.status, reply.headers.location]).toEqual([
@@ -159,7 +189,10 @@ onHosts(hosts, (host) => {
     const page = await anyone.get('/no-such-page');
     expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
     const program = await new HttpClient(() => host().url()).get('/no-such-page');
-    expect([program.status, program.json()]).toEqual([404, { message: 'There is no /no-such-page here.' }]);
+    expect([program.status, program.json()]).toEqual([
+      404,
+      { code: 'not-found', message: 'There is no /no-such-page here.' },
+    ]);
     expect((await anyone.get('/docs/no-such-file')).headers['content-type']).toBe('text/html; charset=utf-8');
     expect((await anyone.get('nothing')).headers['content-type']).toBe('application/json; charset=utf-8');
   });

@@ -164,10 +164,24 @@ describe('a command', () => {
     await docker.getContainer(container.id).kill();
     await refused;
   });
-  test('P254: a program that is missing is an exit code of 126 or 127, with the words of the engine', async () => {
-    const target = await connect(await service(), exec(['no-such-program']));
-    expect(Object.values(await outputOf(target)).join()).toContain('no-such-program');
-    expect(await target.exitCode()).toBeOneOf([126, 127]);
+  test.each([
+    ['no-such-program', 127, 'no-such-program: there is no such program in the container'],
+    ['/no/such/program', 127, '/no/such/program: there is no such program in the container'],
+    ['/etc/passwd', 126, '/etc/passwd: this may not be run as a program'],
+  ])('P254, L232: %s ends with %i, and the reason in plain words', async (program, code, text) => {
+    const container = await service();
+    const target = await connect(container, exec([program]));
+    expect(await outputOf(target)).toEqual({ 2: `${text}\n` });
+    expect(await target.exitCode()).toBe(code);
+    const onTerminal = await connect(container, exec([program], { terminal: { columns: 80, rows: 24 } }));
+    expect(await outputOf(onTerminal)).toEqual({ 0: `${text}\r\n` });
+    expect(await onTerminal.exitCode()).toBe(code);
+  });
+  test('L232: a command that writes the words of the runtime is not taken for a missing program', async () => {
+    const words = 'OCI runtime exec failed: exec: "x": executable file not found in $PATH: unknown';
+    const target = await connect(await service(), exec(['sh', '-c', `echo '${words}'; exit 126`]));
+    expect(await outputOf(target)).toEqual({ 1: `${words}\n` });
+    expect(await target.exitCode()).toBe(126);
   });
   test('P258: with folders of the host mounted, a command runs as no other user than the service', async () => {
     const plain = await connect(await service(), exec(['id', '-u'], { user: '1234' }));

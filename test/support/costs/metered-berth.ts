@@ -168,7 +168,14 @@ export class MeteredBerth {
       personalTokenRules: personalTokenRulesOf(config),
       ...secretSettingsOf(config),
       variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
-      ...{ swaggerFile: noFile, agentFile: noFile, webFile: noFile, acceptStream: noFile, download: noFile },
+      ...{
+        swaggerFile: noFile,
+        agentFile: noFile,
+        webFile: noFile,
+        guideFile: noFile,
+        acceptStream: noFile,
+        download: noFile,
+      },
       shopFiles: { list: noFile, read: noFile } as never,
     });
   }

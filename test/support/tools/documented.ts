@@ -8,6 +8,7 @@ import { openApiDocument } from '../../../control-plane/http/openapi/document.ts
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { native } from '../../../control-plane/http/variants/native.ts';
 import type { Variant } from '../../../control-plane/http/variants/variant.ts';
+import { API_PATH, NATIVE_PATH } from '../../../control-plane/version.ts';
 
 /** A request and its answer. Unknown bodies are left out. */
 export interface Exchange {
@@ -38,9 +39,8 @@ interface Document {
   paths: Record<string, Record<string, Operation>>;
 }
 
-const NATIVE_PATH = '/native/api/0.7';
 /** Contracts by the origin of each control plane that tests have started. */
-const contracts = new Map<string, Promise<Contract> | undefined>();
+const contracts = new Map<string, Contract | undefined>();
 
 /** Checks further answers from `url` against the document of `variant`, if there is one. */
 export function documentedAt(url: string, variant: string): void {
@@ -57,27 +57,25 @@ export async function checkExchange(exchange: Exchange): Promise<void> {
   const { origin } = exchange;
   // Every control plane serves group B there, with what is Berth's own (H430).
   const isNative = contracts.has(origin) && exchange.path.startsWith(NATIVE_PATH);
-  const contract = await (isNative ? contractFor('native', native, 'B') : contracts.get(origin));
+  const contract = isNative ? contractFor('native', native, 'B', NATIVE_PATH) : contracts.get(origin);
   const problem = contract?.problemOf(exchange);
   if (problem === undefined) return;
   const { method, path, status } = exchange;
   throw new Error(`${method} ${path} answered ${status}, which contradicts /openapi.json: ${problem}`);
 }
 
-const contractsByName = new Map<string, Promise<Contract>>();
+const contractsByName = new Map<string, Contract>();
 
-function contractOf(variant: string): Promise<Contract> | undefined {
+function contractOf(variant: string): Contract | undefined {
   const group = Object.entries(variants).find(([name]) => name === variant)?.[1].documentedAs;
-  return group && contractFor(group, variants[group], group);
+  return group && contractFor(group, variants[group], group, API_PATH);
 }
 
-function contractFor(name: string, variant: Variant, group: Group): Promise<Contract> {
-  const contract =
-    contractsByName.get(name) ??
-    openApiDocument(variant, group).then((document) => {
-      const read = JSON.parse(JSON.stringify(document)) as Document;
-      return new Contract(read, name === 'native' ? NATIVE_PATH : read.servers[0].url);
-    });
+function contractFor(name: string, variant: Variant, group: Group, path: string): Contract {
+  const known = contractsByName.get(name);
+  if (known) return known;
+  const document = JSON.parse(JSON.stringify(openApiDocument(variant, group, path))) as Document;
+  const contract = new Contract(document, path);
   contractsByName.set(name, contract);
   return contract;
 }
@@ -94,7 +92,9 @@ export class Contract {
     this.#base = base;
     this.#ajv.addVocabulary(Object.keys(document));
     this.#ajv.addSchema(document, 'document');
-    this.#routes = Object.keys(document.paths).map((template) => ({
+    // `/execution/explain` also matches the path of an execution.
+    const words = Object.keys(document.paths).filter((one) => !one.includes('{'));
+    this.#routes = [...words, ...Object.keys(document.paths)].map((template) => ({
       template,
       pattern: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`),
     }));
@@ -135,12 +135,13 @@ export class Contract {
       if (required && !exchange.header(name)) return `the header ${name} is missing`;
     }
     const type = exchange.header('content-type')?.split(';')[0];
-    const [expected] = Object.keys(response.content ?? {});
-    if (type !== expected) return `the content type is ${type ?? 'missing'}, not ${expected ?? 'missing'}`;
+    const expected = Object.keys(response.content ?? {});
+    if (type === undefined ? expected.length > 0 : !expected.includes(type))
+      return `the content type is ${type ?? 'missing'}, not ${expected.join(' or ') || 'missing'}`;
     if (exchange.body === undefined || exchange.method === 'HEAD') return undefined;
-    if (expected === undefined) return exchange.body === '' ? undefined : 'the answer has a body';
-    if (expected !== 'application/json') return undefined;
-    return this.#jsonProblem('the body', exchange.body, [...pointer, 'content', expected, 'schema']);
+    if (type === undefined) return exchange.body === '' ? undefined : 'the answer has a body';
+    if (type !== 'application/json') return undefined;
+    return this.#jsonProblem('the body', exchange.body, [...pointer, 'content', type, 'schema']);
   }
 
   /** A request that was accepted must match the document's schema. */

@@ -37,9 +37,17 @@ test('H61: without a database a program gets the error of the API on every path'
     ['/executions', '*/*'],
     ['/agent/v1/register', 'text/html'],
   ] as const)
-    expect(await ask(path, accept)).toEqual([503, 'application/json', '1', JSON.stringify({ message })]);
+    expect(await ask(path, accept)).toEqual([
+      503,
+      'application/json',
+      '1',
+      JSON.stringify({ code: 'unavailable', message }),
+    ]);
 });
 
-test('H116: a route that needs no database works without one', async () => {
-  expect((await ask('/healthz', 'text/html'))[0]).toBe(200);
-});
+test.each(['/healthz', '/openapi.json', '/native/openapi.json'])(
+  'H116, H180, H186: %s needs no database',
+  async (path) => {
+    expect((await ask(path, 'text/html'))[0]).toBe(200);
+  },
+);

@@ -5,21 +5,37 @@ import { type AppDeps, createApp } from '../../../control-plane/app.ts';
 import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
 import { EXAMPLE } from '../../../control-plane/http/openapi/example.ts';
 import { chooseVariant, variants } from '../../../control-plane/http/variants/choose.ts';
+import { native } from '../../../control-plane/http/variants/native.ts';
 import type { Variant } from '../../../control-plane/http/variants/variant.ts';
-import { NATIVE_PATH } from '../../../control-plane/version.ts';
+import { API_PATH, NATIVE_PATH } from '../../../control-plane/version.ts';
 import { validateApplication } from '../../../shared/application.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
-interface Operation {
+interface Schema {
+  description?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  additionalProperties?: Schema | boolean;
+  anyOf?: Schema[];
+}
+interface Media {
+  content?: Record<string, { schema: Schema }>;
+}
+interface Operation extends Record<'operationId' | 'summary' | 'description', string> {
   servers?: [{ url: string }];
   security: Record<string, unknown>[];
-  parameters?: { name: string; in: string; schema: Record<string, unknown> }[];
-  responses: Record<string, { headers?: Record<string, unknown> }>;
+  parameters?: { name: string; in: string; description?: string; schema: Record<string, unknown> }[];
+  requestBody?: Media;
+  responses: Record<string, Media & { headers?: Record<string, unknown> }>;
 }
 interface Document {
+  info: { license: { identifier: string } };
   servers: [{ url: string }];
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, { properties: Record<string, Record<string, unknown>> }> };
+  components: {
+    schemas: Record<string, { properties: Record<string, Record<string, unknown>> }>;
+    securitySchemes: Record<string, { in?: string; name?: string }>;
+  };
 }
 
 /** An app for reading its routes; handlers that need dependencies fail. */
@@ -27,45 +43,54 @@ const appOf = (variant: Variant) =>
   createApp({ variant, deploymentName: 'test', log: () => {} } as unknown as AppDeps);
 
 /** The document as clients read it. */
-const documentOf = async (group: 'A' | 'B', variant: Variant = variants[group]): Promise<Document> =>
-  JSON.parse(JSON.stringify(await openApiDocument(variant, group)));
+const documentOf = async (
+  group: 'A' | 'B',
+  variant: Variant = variants[group],
+  path = API_PATH,
+): Promise<Document> => JSON.parse(JSON.stringify(openApiDocument(variant, group, path)));
+
+const documents = [
+  ['A', () => documentOf('A')],
+  ['B', () => documentOf('B')],
+  ["Berth's own path", () => documentOf('B', native, NATIVE_PATH)],
+] as const;
+
+/** `GET /native/api/0.7/info` for each operation. */
+const operationsIn = ({ paths, servers }: Document): string[] =>
+  namedIn(paths).map(({ method, path, operation }) => {
+    const [{ url }] = operation.servers ?? servers;
+    return `${method.toUpperCase()} ${url}${path}`;
+  });
+
+const namedIn = (paths: Document['paths']) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  );
+
+/** The routes of the app below `path`, in the words of the document, without middleware. */
+const routesBelow = (path: string, variant: Variant): string[] => {
+  const routes = appOf(variant)
+    .routes.filter((route) => route.path.startsWith(path) && route.method !== 'ALL')
+    .map((route) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`)
+    .filter((route) => !route.endsWith('*'));
+  return [...new Set(routes)];
+};
 
 describe.each(['A', 'B'] as const)('group %s', (group) => {
   test.each(['on', 'off'] as const)(
     'H181: the operations of the document are exactly the routes of the API, with endpoints %s',
     async (endpoints) => {
       const variant = chooseVariant(group, endpoints);
-      const { paths, servers } = await documentOf(group, variant);
-      const all = Object.entries(paths).flatMap(([path, methods]) =>
-        Object.entries(methods).map(([method, operation]) => {
-          const [{ url }] = operation.servers ?? servers;
-          return `${method.toUpperCase()} ${url}${path}`;
-        }),
-      );
-      const [own, described] = [
-        all.filter((one) => one.includes(' /native/')),
-        all.filter((one) => !one.includes(' /native/')),
-      ];
+      const operations = operationsIn(await documentOf(group, variant));
+      const isOwn = (one: string) => one.includes(` ${NATIVE_PATH}/`);
       const routes = routesOf(group, variant).map(
         ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
       );
       const ofApi = routes.filter((route) => route.includes(' /api/'));
-      expect(described.sort()).toEqual(ofApi.sort());
-      const native = appOf(variant).routes.map(
-        ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
-      );
-      expect(own.map((one) => one.replace(NATIVE_PATH, '')).sort()).toEqual([
-        'DELETE /token/{id}',
-        'GET /audit',
-        'GET /host/{id}/usage',
-        'GET /service/{id}/usage',
-        'GET /shop',
-        'GET /shop/{id}',
-        'GET /token',
-        'POST /shop/{id}',
-        'POST /token',
-      ]);
-      expect(native).toEqual(expect.arrayContaining(own));
+      expect(operations.filter((one) => !isOwn(one)).sort()).toEqual(ofApi.sort());
+      const ofGroupB = routesBelow(API_PATH, variants.B).map((one) => one.replace(API_PATH, NATIVE_PATH));
+      const onlyOwn = routesBelow(NATIVE_PATH, variant).filter((one) => !ofGroupB.includes(one));
+      expect(operations.filter(isOwn).sort()).toEqual(onlyOwn.sort());
       expect(routes.filter((route) => !route.includes(' /api/')).sort()).toEqual([
         'GET /agent/berth-agent.mjs',
         'GET /agent/berth-agent.mjs.sha256',
@@ -131,6 +156,155 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
     ]);
   });
 });
+
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
+  "H186: in %s, the operations of the document of Berth's own path are exactly its routes",
+  async (name) => {
+    const reply = await appOf(variants[name]).request('/native/openapi.json');
+    const operations = operationsIn((await reply.json()) as Document);
+    expect(operations.sort()).toEqual(routesBelow(NATIVE_PATH, variants[name]).sort());
+    expect(operations).toContain('POST /native/api/0.7/execution/{id}');
+    expect(operations).toContain('GET /native/api/0.7/execution/{id}/logs');
+  },
+);
+
+test.each(documents)('H815: the document of %s has all that programs are made from', async (_, read) => {
+  const { info, paths } = await read();
+  expect(info.license.identifier).toBe('Apache-2.0');
+  const all = namedIn(paths);
+  const ids = all.map(({ operation }) => operation.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const { operation } of all) {
+    const { operationId, summary, description, responses } = operation;
+    expect(operationId).toMatch(/^[a-z]+([A-Z][a-z]*)*$/);
+    expect([operationId, summary]).toEqual([operationId, expect.stringMatching(/^[A-Z].{5,}/)]);
+    expect([operationId, description]).toEqual([operationId, expect.stringMatching(/^[A-Z].{5,}\.$/)]);
+    const statuses = Object.keys(responses);
+    expect([operationId, statuses.some((one) => /^(2..|101)$/.test(one))]).toEqual([operationId, true]);
+    expect([operationId, statuses.some((one) => /^4/.test(one))]).toEqual([operationId, true]);
+  }
+});
+
+test('H815: the ids of operations are those that programs know', async () => {
+  const { paths } = await documentOf('B', native, NATIVE_PATH);
+  expect(
+    namedIn(paths)
+      .map(({ operation }) => operation.operationId)
+      .sort(),
+  ).toMatchInlineSnapshot(`
+    [
+      "changeHost",
+      "changeQuota",
+      "changeRole",
+      "changeTimeLimit",
+      "changeUser",
+      "copyFiles",
+      "createJoinToken",
+      "createPersonalToken",
+      "createQuota",
+      "createRole",
+      "createUser",
+      "deleteExecution",
+      "deleteQuota",
+      "deleteRole",
+      "deleteUser",
+      "discoverServiceGroup",
+      "encryptSecrets",
+      "execInService",
+      "explainApplication",
+      "explainExecution",
+      "fillInShopApplication",
+      "followEvents",
+      "forwardPort",
+      "getExecution",
+      "getHost",
+      "getHostUsage",
+      "getInfo",
+      "getQuota",
+      "getRole",
+      "getSchedulerStatistics",
+      "getService",
+      "getServiceUsage",
+      "getShopApplication",
+      "getUser",
+      "listAuditEntries",
+      "listEndpoints",
+      "listExecutions",
+      "listFiles",
+      "listHosts",
+      "listPersonalTokens",
+      "listQuotas",
+      "listRegistryCredentials",
+      "listRoles",
+      "listSecrets",
+      "listShopApplications",
+      "listUsers",
+      "logIn",
+      "readExecutionLogs",
+      "readServiceLog",
+      "removeFile",
+      "removeHost",
+      "removeRegistryCredentials",
+      "removeSecret",
+      "revokePersonalToken",
+      "setFile",
+      "setRegistryCredentials",
+      "setSecret",
+      "submitExecution",
+      "terminateExecution",
+      "updateAgent",
+      "validateApplication",
+    ]
+  `);
+});
+
+test.each(documents)(
+  'H816: in the document of %s, every field and parameter has a description',
+  async (_, read) => {
+    const { components, paths } = await read();
+    const bodies = namedIn(paths).flatMap(({ method, path, operation }) =>
+      [operation.requestBody, ...Object.values(operation.responses)].flatMap((media) =>
+        Object.values(media?.content ?? {}).map(({ schema }) => [`${method} ${path}`, schema] as const),
+      ),
+    );
+    const schemas = [...Object.entries(components.schemas as Record<string, Schema>), ...bodies];
+    const fields = schemas.flatMap(([name, schema]) => fieldsOf(schema, name));
+    const parameters = namedIn(paths).flatMap(({ method, path, operation }) =>
+      (operation.parameters ?? []).map((one) => [`${method} ${path} ${one.name}`, one.description] as const),
+    );
+    expect(fields.length).toBeGreaterThan(200);
+    expect(parameters.length).toBeGreaterThan(40);
+    const undescribed = [...fields, ...parameters].filter(([, text]) => !/\S/.test(text ?? ''));
+    expect(undescribed.map(([name]) => name)).toEqual([]);
+  },
+);
+
+/** The fields of a schema, and of all within it, each with its description. */
+function fieldsOf(schema: Schema, name: string): [name: string, description: string | undefined][] {
+  const { properties = {}, items, additionalProperties, anyOf = [] } = schema;
+  const within = [items, additionalProperties, ...anyOf].filter((one) => typeof one === 'object');
+  return [
+    ...Object.entries(properties).flatMap(([key, one]): [string, string | undefined][] => [
+      [`${name}.${key}`, one.description],
+      ...fieldsOf(one, `${name}.${key}`),
+    ]),
+    ...within.flatMap((one) => fieldsOf(one, name)),
+  ];
+}
+
+test.each(documents)(
+  'H817: the document of %s names the cookie as it is, over http and over https',
+  async (_, read) => {
+    const { components, paths } = await read();
+    const cookies = Object.entries(components.securitySchemes).filter(([, one]) => one.in === 'cookie');
+    expect(cookies.map(([, { name }]) => name)).toEqual(['berth_session', '__Host-berth_session']);
+    for (const { operation } of namedIn(paths)) {
+      const schemes = operation.security.flatMap((one) => Object.keys(one));
+      const [overHttp, overHttps] = cookies.map(([scheme]) => schemes.includes(scheme));
+      expect([operation.operationId, overHttp]).toEqual([operation.operationId, overHttps]);
+    }
+  },
+);
 
 test('H180: every example in the document is valid', async () => {
   const document = await documentOf('B');

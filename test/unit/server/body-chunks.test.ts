@@ -59,6 +59,7 @@ test('H381: a body of as many chunks as are allowed arrives, and one of more is 
   const reply = await answerOn(dial(url, head + chunked(letters(MAX_CHUNKS))));
   expect(reply.status).toBe(413);
   expect(JSON.parse(reply.body)).toEqual({
+    code: 'too-large',
     message: 'The body has more than 10000 chunks: send larger ones.',
   });
 });

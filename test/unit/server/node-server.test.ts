@@ -78,7 +78,7 @@ test.each([
     status: 408,
     reason: 'The request is malformed: it did not arrive in time.',
   });
-  expect(JSON.parse(reply.body)).toEqual({ message: reply.reason });
+  expect(JSON.parse(reply.body)).toEqual({ code: 'invalid', message: reply.reason });
 });
 
 test.each([
@@ -93,6 +93,7 @@ test.each([
   const reply = await answerOn(send(bytes));
   expect(reply.status).toBe(400);
   expect(JSON.parse(reply.body)).toEqual({
+    code: 'invalid',
     message: 'The request is malformed: it has more than one Host header.',
   });
 });

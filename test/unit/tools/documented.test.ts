@@ -48,7 +48,7 @@ describe('the check of answers against the OpenAPI document', () => {
       [
         'a status',
         json({ message: 'I am a teapot' }, 418),
-        '418, which contradicts /openapi.json: the document lists only the statuses 200, 500, 503',
+        '418, which contradicts /openapi.json: the document lists only the statuses 200, 400, 500, 503',
       ],
       [
         'an extra field',

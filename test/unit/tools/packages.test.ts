@@ -29,7 +29,6 @@ const OWNERS: Record<string, readonly string[]> = {
   idiomorph: ['control-plane/web/browser/parts/live.ts'],
   'jsonc-parser': ['shared/json-faults.ts'],
   '@hono/node-server': ['control-plane/server/node-server.ts', 'control-plane/server/app-bodies.ts'],
-  'hono-openapi': ['control-plane/http/openapi/document.ts'],
   ldapts: ['control-plane/directory/connection.ts'],
   libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
   'cloudflare:workers': [

@@ -99,3 +99,14 @@ test('W71: headings move down one level, task lists have no controls, and wide e
   expect(await render('| a |\n|---|\n')).toContain('<div class="scroll" tabindex="0"><table>');
   expect(await render('    code')).toBe('<pre tabindex="0"><code>code\n</code></pre>');
 });
+
+test('H819: links of a document to others and to its headings work where the page allows them', async () => {
+  const linkUrl = (target: string) => (target.endsWith('.md') ? `/guide/${target}` : undefined);
+  const text =
+    '## `POST` user/<id> & "more"\n\n[a](b.md) [c](../d.md) [e](f.ts) [g](javascript:h.md) [i](#post)';
+  const html = await renderMarkdown(text, { pictureUrl: () => undefined, linkUrl, hasAnchors: true });
+  expect(html).toContain('<h3 id="post-userid--more">');
+  expect(html).toContain('<a href="/guide/b.md">a</a> <a href="/guide/../d.md">c</a> <a>e</a>');
+  expect(html).not.toContain('javascript');
+  expect(await render('## Words\n\n[a](b.md)')).toContain('<h3>Words</h3>\n<p><a>a</a></p>');
+});

@@ -33,7 +33,8 @@ onHosts(eitherGroup, (host) => {
       const reply = await client.send(method, path);
       expect(reply.status).toBe(405);
       expect(reply.headers.allow).toBe(allow);
-      if (method !== 'HEAD') expect(reply.json()).toEqual({ message: expect.stringContaining(allow) });
+      if (method !== 'HEAD')
+        expect(reply.json()).toEqual({ code: 'wrong-method', message: expect.stringContaining(allow) });
     }
   });
 
@@ -93,7 +94,10 @@ describe.each(['node', 'workerd'] as const)('%s without its database', (kind) =>
     await database.kill();
     const reply = await anonymous.get('/readyz');
     expect(reply.status).toBe(503);
-    expect(reply.json()).toEqual({ message: 'Not ready: the database does not answer.' });
+    expect(reply.json()).toEqual({
+      code: 'unavailable',
+      message: 'Not ready: the database does not answer.',
+    });
     expect(reply.headers.status).toBe('Not ready: the database does not answer.');
     expect((await anonymous.get('/healthz')).status).toBe(200);
     await database.restart();

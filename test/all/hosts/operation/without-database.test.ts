@@ -23,7 +23,10 @@ describe('without the database', () => {
       const reply = await api.http.get(path);
       expect(reply.status).toBe(503);
       expect(reply.headers['retry-after']).toBe('1');
-      expect(reply.json()).toEqual({ message: 'The database does not answer; try again later.' });
+      expect(reply.json()).toEqual({
+        code: 'unavailable',
+        message: 'The database does not answer; try again later.',
+      });
     }
     const page = await browser.get(`/executions/${id}`);
     expect([page.status, page.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8']);
