@@ -5,6 +5,7 @@
  */
 
 import { concernsQueue } from '../core/accounts/account-input.ts';
+import { clockStepMs, handleClockStep, type Moment } from '../core/hosts/clock-step.ts';
 import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
 import { nextDeadline } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
@@ -65,6 +66,8 @@ export class Turns {
   #active = false;
   /** On the monotonic clock. */
   #confirmedMs = Number.NEGATIVE_INFINITY;
+  /** The last turn that was committed: the times in the database are of its clock. */
+  #committed: Moment | null = null;
   #due = false;
   /** True from the first change of a turn until its commit. */
   #hasUncommittedChanges = false;
@@ -237,10 +240,12 @@ export class Turns {
     let state: State;
     let settleAccounts: ((cluster: Cluster) => void) | undefined;
     const postponed: Input[] = [];
-    const nowMs = this.#clock.nowMs();
+    const moment = { nowMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
+    const { nowMs } = moment;
+    const stepMs = clockStepMs(this.#committed, moment);
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
-      state = await this.#loadState(nowMs);
+      state = await this.#loadState(moment);
       const [read, problem] = await Promise.all([readAll(inputs), this.#confirmEpoch(inputs, state.epoch)]);
       accepted = read;
       this.#hasUncommittedChanges = true;
@@ -251,6 +256,7 @@ export class Turns {
       const isQuotaOpen = changes.accounts.some(({ change }) => concernsQueue(change));
       decisions = isQuotaOpen ? [] : await decideAll(state.cluster, nowMs, this.loader);
       settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());
+      this.#committed = moment;
       this.#claims.committed();
       this.loader.committed(changes, state.cluster);
       this.#hasUncommittedChanges = false;
@@ -265,6 +271,7 @@ export class Turns {
     const callbacks = accepted.map((input) => () => input.done?.(cluster, nowMs));
     const fault = callAll([
       () => settleAccounts?.(cluster),
+      () => stepMs !== 0 && this.#events.clockStepped(stepMs),
       ...callbacks,
       () => this.#events.committed(decisions, cluster),
       () => this.#events.changed(changes, cluster),
@@ -287,13 +294,15 @@ export class Turns {
     return inputs.filter((input) => !mayRun(input));
   }
 
-  async #loadState(nowMs: number): Promise<State> {
-    if (!this.#state) {
+  async #loadState(moment: Moment): Promise<State> {
+    if (this.#state) handleClockStep(this.#state.cluster, this.#committed, moment);
+    else {
       // Another machine's clock may have recorded the silence of hosts (C257).
       const clock = this.#claims.followsAnother ? 'another' : 'same';
       this.#state = await this.#claims.take();
       const { epoch, cluster } = this.#state;
-      resumeTimeouts(cluster, nowMs, clock);
+      handleClockStep(cluster, this.#committed, moment);
+      resumeTimeouts(cluster, moment.nowMs, clock);
       this.#log('coordinator.ready', {
         epoch,
         executions: cluster.executions.size,

@@ -239,6 +239,13 @@ export const planeMutants: readonly Mutant[] = [
     faults: ['clock jumps after a host is lost'],
   },
   {
+    name: 'count a step of the wall clock as silence of the hosts',
+    file: 'control-plane/core/hosts/clock-step.ts',
+    from: '  if (stepMs !== 0) moveTimes(cluster, stepMs);\n  else if (',
+    to: '  if (',
+    faults: ['clock of the control plane jumps'],
+  },
+  {
     name: 'admit executions beyond the bounds of the queue',
     file: 'control-plane/core/lifecycle/admission.ts',
     from: '  if (problem !== null) throw',
