@@ -22,6 +22,11 @@ export interface State {
  * anything.
  */
 export interface Input {
+  /**
+   * What the input does while another process holds the write lock: a view is answered from the last commit, a
+   * report waits. Absent: a change, which is refused then.
+   */
+  kind?: 'view' | 'report';
   /** The user who requests the change; undefined for what agents and Berth itself do. */
   userId?: number | undefined;
   /**

@@ -120,7 +120,7 @@ export class ProtocolCheck implements Tap {
     const key = `${one.service}.${one.generation}`;
     const failed = this.#failedIn.get(link.process) ?? new Set();
     if (one.state === 'failed') this.#failedIn.set(link.process, failed.add(key));
-    else if (one.state !== 'gone' && failed.has(key))
+    else if (one.state !== 'gone' && !isRefusal(one) && failed.has(key))
       this.#world.violate(`${link.name}: ${key} is ${one.state} after the report that its start had failed`);
   }
 
@@ -318,3 +318,7 @@ function summary(message: Up | Down): string {
 }
 
 const observationText = ({ service, generation, state }: Observation) => `${service}.${generation}:${state}`;
+
+/** States only why the engine does not remove what a failed start has left (C320). */
+const isRefusal = (one: Observation): boolean =>
+  one.state === 'preparing' && one.detail.startsWith('the engine refuses to ');

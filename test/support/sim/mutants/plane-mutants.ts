@@ -11,8 +11,8 @@ export const planeMutants: readonly Mutant[] = [
     name: 'answer and send before committing',
     inShortForm: true,
     file: turns,
-    from: '      settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());',
-    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+    from: '      settleAccounts = await this.#commit(state);',
+    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } settleAccounts = await this.#commit(state);',
   },
   {
     name: 'commit what a request makes without its idempotency key',
