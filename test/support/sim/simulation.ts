@@ -366,7 +366,11 @@ export class Simulation {
     if (scheduling.hostLossPolicy !== 'requeue') return false;
     const sinceMs = world.nowMs - 2 * scheduling.lostAfterMs - 60_000;
     const jumps = clockJumpsMs.filter((timeMs) => timeMs > sinceMs).length;
-    return machine.isImpaired || script.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
+    return (
+      machine.isImpaired ||
+      script.immortalUntilMs > world.nowMs - 30_000 ||
+      (jumps >= 2 && this.#mayMiscount(sinceMs))
+    );
   }
 
   /**

@@ -232,13 +232,6 @@ export const planeMutants: readonly Mutant[] = [
     faults: ['second control plane'],
   },
   {
-    name: 'restart services elsewhere as soon as the clock steps forward',
-    file: 'control-plane/core/lifecycle/reconciler.ts',
-    from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
-    to: '    if (false) restartTimeout',
-    faults: ['clock jumps after a host is lost'],
-  },
-  {
     name: 'count a step of the wall clock as silence of the hosts',
     file: 'control-plane/core/hosts/clock-step.ts',
     from: '  if (stepMs !== 0) moveTimes(cluster, stepMs);\n  else if (',
