@@ -23,8 +23,8 @@ export interface State {
  */
 export interface Input {
   /**
-   * What the input does while another process holds the write lock: a view is answered from the last commit, a
-   * report waits. Absent: a change, which is refused then.
+   * What becomes of the input while another process holds the write lock. A view is answered from the last
+   * commit, and a report waits. Absent: a change, which is refused.
    */
   kind?: 'view' | 'report';
   /** The user who requests the change; undefined for what agents and Berth itself do. */

@@ -241,7 +241,7 @@ export class Turns {
   }
 
   /**
-   * While another process holds the write lock, nothing is decided, because nothing could be committed (H810).
+   * While another process holds the write lock, nothing is decided, since nothing could be committed (H810).
    */
   async #lockIsFree(): Promise<void> {
     const sinceMs = this.#clock.monotonicMs();

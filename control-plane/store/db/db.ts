@@ -38,8 +38,8 @@ export interface Db {
    */
   shrink?(maxPages: number): Promise<number>;
   /**
-   * Whether another process holds the write lock, so that a batch would wait. Absent on a server, which orders
-   * its writers.
+   * Whether another process holds the write lock, so that a batch would wait. Absent on a server, which
+   * orders its writers.
    */
   isLocked?(): boolean;
   /** Waits for pending calls and refuses later ones. May be called twice. */
