@@ -85,6 +85,7 @@ export class Coordinator implements CoordinatorApi {
         this.#history.audited(changes.audited.length);
         this.#streams.changed(cluster);
       },
+      clockStepped: (stepMs) => this.#overview.clockStepped(stepMs),
       doubted: () => this.agents.perHost.sendAway(log),
       took: (durationMs) => this.#counts.turns.add(durationMs),
       lost: (isRetired) => {
@@ -104,7 +105,7 @@ export class Coordinator implements CoordinatorApi {
     this.agents = new Agents(this.#turns, { ...deps, traffic: this.#counts.traffic });
     this.#streams = new ServiceStreams(db, this.#turns, this.agents, clock, scheduling.streams);
     this.#events = new Events(this.#turns, clock);
-    this.#credentials = new Credentials(db);
+    this.#credentials = new Credentials(db, clock);
     this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
     const changes = {
       ...{ db, turns: this.#turns, credentials: this.#credentials, keys: this.#keys },

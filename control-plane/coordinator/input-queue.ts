@@ -57,6 +57,24 @@ export class InputQueue {
     return taken.sort((a, b) => a.place - b.place).map(({ input }) => input);
   }
 
+  /** Removes the inputs that are `wanted`, and returns them in the order of their arrival. */
+  remove(wanted: (input: Input) => boolean): Input[] {
+    const removed: Waiting[] = [];
+    const rest = (line: readonly Waiting[]) =>
+      line.filter((one) => {
+        if (wanted(one.input)) removed.push(one);
+        return !wanted(one.input);
+      });
+    this.#own = rest(this.#own);
+    for (const [userId, line] of this.#ofUsers) {
+      const left = rest(line);
+      if (left.length > 0) this.#ofUsers.set(userId, left);
+      else this.#ofUsers.delete(userId);
+    }
+    this.#size -= removed.length;
+    return removed.sort((a, b) => a.place - b.place).map(({ input }) => input);
+  }
+
   #lineOf({ userId }: Input): Waiting[] {
     if (userId === undefined) return this.#own;
     const line = this.#ofUsers.get(userId) ?? [];

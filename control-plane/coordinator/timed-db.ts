@@ -22,6 +22,7 @@ export const timedDb = (
     batchRows: (statements) => timed(() => db.batchRows(statements)),
     ...(db.readTogether && { readTogether: (reads) => db.readTogether?.(reads) ?? Promise.resolve([]) }),
     ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
+    ...(db.isLocked && { isLocked: () => db.isLocked?.() ?? false }),
     close: () => db.close(),
   };
 };

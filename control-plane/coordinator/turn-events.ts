@@ -12,6 +12,8 @@ export interface TurnEvents {
   committed(decisions: readonly Decision[], cluster: Cluster): void;
   /** Called after `committed`, with the objects that the turn has changed. */
   changed(changes: Changes, cluster: Cluster): void;
+  /** The turn that is committed has found the wall clock set by that much. Called before `committed`. */
+  clockStepped(stepMs: number): void;
   /** A turn has ended, committed or not. */
   took(durationMs: number): void;
   /**

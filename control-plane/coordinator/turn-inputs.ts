@@ -22,6 +22,11 @@ export interface State {
  * anything.
  */
 export interface Input {
+  /**
+   * What becomes of the input while another process holds the write lock. A view is answered from the last
+   * commit, and a report waits. Absent: a change, which is refused.
+   */
+  kind?: 'view' | 'report';
   /** The user who requests the change; undefined for what agents and Berth itself do. */
   userId?: number | undefined;
   /**

@@ -5,6 +5,7 @@
  */
 
 import { concernsQueue } from '../core/accounts/account-input.ts';
+import { clockStepMs, handleClockStep, type Moment } from '../core/hosts/clock-step.ts';
 import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
 import { nextDeadline } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
@@ -15,7 +16,7 @@ import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import { unloadWaiting } from '../core/state/loading.ts';
 import { commit } from '../store/cluster/cluster-rows.ts';
-import type { Db } from '../store/db/db.ts';
+import { DatabaseError, type Db } from '../store/db/db.ts';
 import {
   type ClaimTerms,
   type Epoch,
@@ -47,6 +48,11 @@ import {
 const MAX_READS = 5;
 /** How long a confirmed epoch counts as current; must be well below the margin of a lease. */
 const EPOCH_CONFIRMED_MS = 10_000;
+/** How long changes wait while another process holds the write lock, and how often that is checked. */
+const LOCK_WAIT_MS = 1_000;
+const LOCK_CHECK_MS = 20;
+/** How long a commit waits for a process that has taken the lock since the turn began. */
+const COMMIT_WAIT_MS = 15_000;
 /** Delay before the state is read again after a failure, even without input. */
 const RELOAD_DELAY_MS = 1_000;
 
@@ -65,6 +71,8 @@ export class Turns {
   #active = false;
   /** On the monotonic clock. */
   #confirmedMs = Number.NEGATIVE_INFINITY;
+  /** The last turn that was committed: the times in the database are of its clock. */
+  #committed: Moment | null = null;
   #due = false;
   /** True from the first change of a turn until its commit. */
   #hasUncommittedChanges = false;
@@ -180,6 +188,7 @@ export class Turns {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       this.enqueue({
+        kind: 'view',
         userId,
         run,
         done: (cluster, nowMs) => {
@@ -217,6 +226,7 @@ export class Turns {
 
   async #work(): Promise<void> {
     while (this.#due) {
+      await this.#lockIsFree();
       this.#due = false;
       const inputs = this.#inputs.take();
       const beganMs = this.#clock.monotonicMs();
@@ -230,6 +240,52 @@ export class Turns {
     this.#setAlarm();
   }
 
+  /**
+   * While another process holds the write lock, nothing is decided, since nothing could be committed (H810).
+   */
+  async #lockIsFree(): Promise<void> {
+    const sinceMs = this.#clock.monotonicMs();
+    while (!this.#retired && this.#db.isLocked?.()) {
+      this.#answerViews();
+      if (this.#clock.monotonicMs() - sinceMs >= LOCK_WAIT_MS) this.#refuseChanges();
+      await new Promise<void>((resolve) => this.#clock.after(LOCK_CHECK_MS, resolve));
+    }
+  }
+
+  /** Answers the queries that wait, from the last commit. */
+  #answerViews(): void {
+    const cluster = this.#state?.cluster;
+    if (!cluster) return;
+    const nowMs = this.#clock.nowMs();
+    for (const view of this.#inputs.remove(({ kind }) => kind === 'view')) {
+      const fault = callAll([() => view.run(cluster, nowMs), () => view.done?.(cluster, nowMs)]);
+      if (fault !== undefined) view.fail(fault);
+    }
+    unloadWaiting(cluster);
+  }
+
+  /** Refuses the changes that wait. Queries that can't be answered are refused with them. */
+  #refuseChanges(): void {
+    const message = 'Another program is writing to the database. Try again once it is done.';
+    for (const change of this.#inputs.remove(({ kind }) => kind !== 'report'))
+      change.fail(new OperationError('unavailable', message));
+  }
+
+  /** Commits, if need be after a process that has taken the write lock since the turn began. */
+  async #commit({ epoch, cluster }: State): ReturnType<typeof commit> {
+    const changes = cluster.takeChanges();
+    const untilMs = this.#clock.monotonicMs() + COMMIT_WAIT_MS;
+    for (;;) {
+      try {
+        return await commit(this.#db, epoch, changes);
+      } catch (error) {
+        const isLocked = error instanceof DatabaseError && error.isLocked;
+        if (!isLocked || this.#clock.monotonicMs() >= untilMs) throw error;
+        this.#refuseChanges();
+      }
+    }
+  }
+
   async #turn(inputs: readonly Input[]): Promise<void> {
     let accepted: readonly Input[] = inputs;
     let decisions: Decision[];
@@ -237,10 +293,12 @@ export class Turns {
     let state: State;
     let settleAccounts: ((cluster: Cluster) => void) | undefined;
     const postponed: Input[] = [];
-    const nowMs = this.#clock.nowMs();
+    const moment = { nowMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
+    const { nowMs } = moment;
+    const stepMs = clockStepMs(this.#committed, moment);
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
-      state = await this.#loadState(nowMs);
+      state = await this.#loadState(moment);
       const [read, problem] = await Promise.all([readAll(inputs), this.#confirmEpoch(inputs, state.epoch)]);
       accepted = read;
       this.#hasUncommittedChanges = true;
@@ -250,7 +308,8 @@ export class Turns {
       // Nothing may start by a quota that the same commit changes.
       const isQuotaOpen = changes.accounts.some(({ change }) => concernsQueue(change));
       decisions = isQuotaOpen ? [] : await decideAll(state.cluster, nowMs, this.loader);
-      settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());
+      settleAccounts = await this.#commit(state);
+      this.#committed = moment;
       this.#claims.committed();
       this.loader.committed(changes, state.cluster);
       this.#hasUncommittedChanges = false;
@@ -265,6 +324,7 @@ export class Turns {
     const callbacks = accepted.map((input) => () => input.done?.(cluster, nowMs));
     const fault = callAll([
       () => settleAccounts?.(cluster),
+      () => stepMs !== 0 && this.#events.clockStepped(stepMs),
       ...callbacks,
       () => this.#events.committed(decisions, cluster),
       () => this.#events.changed(changes, cluster),
@@ -287,13 +347,15 @@ export class Turns {
     return inputs.filter((input) => !mayRun(input));
   }
 
-  async #loadState(nowMs: number): Promise<State> {
-    if (!this.#state) {
+  async #loadState(moment: Moment): Promise<State> {
+    if (this.#state) handleClockStep(this.#state.cluster, this.#committed, moment);
+    else {
       // Another machine's clock may have recorded the silence of hosts (C257).
       const clock = this.#claims.followsAnother ? 'another' : 'same';
       this.#state = await this.#claims.take();
       const { epoch, cluster } = this.#state;
-      resumeTimeouts(cluster, nowMs, clock);
+      handleClockStep(cluster, this.#committed, moment);
+      resumeTimeouts(cluster, moment.nowMs, clock);
       this.#log('coordinator.ready', {
         epoch,
         executions: cluster.executions.size,

@@ -156,11 +156,11 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): 
 
 /** Waits until `url` responds, or a child process has ended. */
 async function answers(url: string): Promise<void> {
-  const deadlineMs = Date.now() + READY_MS;
-  while (Date.now() < deadlineMs) {
+  const deadlineMs = performance.now() + READY_MS;
+  while (performance.now() < deadlineMs) {
     const ended = children.find((child) => child.exitCode !== null || child.signalCode !== null);
     if (ended) throw new ConfigError(`${ended.spawnfile} ended before it was ready; see its output above.`);
-    const signal = AbortSignal.timeout(Math.max(1, deadlineMs - Date.now()));
+    const signal = AbortSignal.timeout(Math.max(1, deadlineMs - performance.now()));
     const response = await fetch(url, { signal }).catch(() => undefined);
     if (response?.ok) return;
     await delay(100);

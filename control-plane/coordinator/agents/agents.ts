@@ -134,6 +134,7 @@ export class Agents implements SessionEvents {
     let host: Host | undefined;
     const known = this.#turns.cluster;
     this.#turns.enqueue({
+      kind: 'report',
       requires: (cluster) => waitingOwners(cluster, hello.inventory),
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
@@ -207,6 +208,7 @@ export class Agents implements SessionEvents {
 
   report(session: AgentSession, report: Report): void {
     this.#turns.enqueue({
+      kind: 'report',
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(session.hostId);
         // A hello earlier in this turn supersedes the session, which is closed only after the commit.
@@ -246,6 +248,7 @@ export class Agents implements SessionEvents {
     if (this.#sessions.get(hostId) !== session) return;
     this.#sessions.delete(hostId);
     this.#turns.enqueue({
+      kind: 'report',
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(hostId);
         if (!host || this.#sessions.has(hostId) || this.#joining.has(hostId)) return;

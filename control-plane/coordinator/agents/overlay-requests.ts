@@ -23,7 +23,7 @@ export class OverlayRequests {
   readonly #isolation: Isolation;
   /** By host id. */
   readonly #sessions: ReadonlyMap<number, AgentSession>;
-  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   /** When each network was last requested. */
   readonly #requested = new WeakMap<AgentSession, Map<string, number>>();
   /** Hosts whose engine has joined, changed or left a swarm in the current turn. */
@@ -32,7 +32,7 @@ export class OverlayRequests {
   constructor(
     isolation: Isolation,
     sessions: ReadonlyMap<number, AgentSession>,
-    clock: Pick<Clock, 'nowMs'>,
+    clock: Pick<Clock, 'monotonicMs'>,
   ) {
     this.#isolation = isolation;
     this.#sessions = sessions;
@@ -106,9 +106,9 @@ export class OverlayRequests {
     const requested = this.#requested.get(session) ?? new Map<string, number>();
     this.#requested.set(session, requested);
     const lastMs = requested.get(key);
-    if (lastMs !== undefined && Math.abs(this.#clock.nowMs() - lastMs) < REPEAT_MS) return;
+    if (lastMs !== undefined && this.#clock.monotonicMs() - lastMs < REPEAT_MS) return;
     if (requested.size >= MAX_REMEMBERED) requested.clear();
-    requested.set(key, this.#clock.nowMs());
+    requested.set(key, this.#clock.monotonicMs());
     session.makeOverlay(overlay);
   }
 }

@@ -14,6 +14,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
 import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
+import type { Clock } from '../ports.ts';
 import { NextTurnError } from '../turn-inputs.ts';
 
 /** The coordinator asks the database again after this time. */
@@ -23,18 +24,23 @@ const MAX_SEEN = 10_000;
 /** A credential as the database had it; without an actor, it admits nobody. */
 interface Seen {
   actor?: KnownActor;
-  untilMs: number;
+  /** On the monotonic clock. */
+  readMs: number;
+  /** When it ends by itself. */
+  expiresMs: number;
 }
 
 export class Credentials {
   readonly #db: Db;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   /** By kind and hash; the oldest first. */
   readonly #seen = new RecentMap<string, Seen>(MAX_SEEN);
   /** Reads under way. A burst of changes by one credential reads it once. */
   readonly #reading = new Map<string, Promise<void>>();
 
-  constructor(db: Db) {
+  constructor(db: Db, clock: Pick<Clock, 'monotonicMs'>) {
     this.#db = db;
+    this.#clock = clock;
   }
 
   /** Reads the caller's credential from the database, unless it is known or was proved to the caller. */
@@ -49,11 +55,11 @@ export class Credentials {
 
   async #readNow({ credential, user }: ExpectedActor, nowMs: number): Promise<void> {
     const account = await findAccountByCredential(this.#db, user.id, credential, nowMs);
-    if (!account) this.#seen.set(keyOf(credential), { untilMs: nowMs + SEEN_MS });
+    const readMs = this.#clock.monotonicMs();
+    if (!account) this.#seen.set(keyOf(credential), { readMs, expiresMs: Number.POSITIVE_INFINITY });
     else {
       const actor: KnownActor = { kind: 'user', credential, user: account.user, role: account.role };
-      const untilMs = Math.min(nowMs + SEEN_MS, account.expiresMs ?? nowMs);
-      this.#seen.set(keyOf(credential), { actor, untilMs });
+      this.#seen.set(keyOf(credential), { actor, readMs, expiresMs: account.expiresMs ?? nowMs });
     }
   }
 
@@ -84,7 +90,7 @@ export class Credentials {
   #find(credential: LastingCredential, nowMs: number): Seen | undefined {
     const key = keyOf(credential);
     const seen = this.#seen.get(key);
-    if (!seen || nowMs < seen.untilMs) return seen;
+    if (!seen || (this.#clock.monotonicMs() - seen.readMs < SEEN_MS && nowMs < seen.expiresMs)) return seen;
     this.#seen.delete(key);
     return undefined;
   }

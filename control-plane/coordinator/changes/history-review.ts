@@ -113,7 +113,9 @@ export class HistoryReview {
   /** A turn is committed: begins a review if one is due. */
   committed(decisions: readonly Decision[]): void {
     const nowMs = this.#deps.clock.nowMs();
-    this.#dueMs ??= this.#firstDueMs(nowMs);
+    // Later, if the clock was set back since.
+    const latestMs = nowMs + Math.max(RESUME_MS, reviewPeriodMs(keepMsOf(this.#keepDays)));
+    this.#dueMs = Math.min(this.#dueMs ?? this.#firstDueMs(nowMs), latestMs);
     if (this.#isActive)
       for (const decision of decisions)
         if (decision.kind === 'purge') this.#purged.add(decision.execution.id);

@@ -15,7 +15,7 @@ export interface SessionEnd {
 }
 
 export interface ConnectionDeps {
-  clock: Pick<Clock, 'nowMs'>;
+  clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
   log: Logger;
   /** What the messages of one host may take before further ones wait (P152), and what each one takes. */
   messageAllowance?: AllowanceOptions;
@@ -28,7 +28,7 @@ export const logRefusal = (log: Logger, host: string | number, what: string): vo
   log('agent.report-refused', { host, what: what.slice(0, 200) });
 
 export class AgentConnections {
-  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
   readonly #log: Logger;
   readonly #nameOf: (hostId: number) => string | number;
   readonly #allowances: MessageAllowances;

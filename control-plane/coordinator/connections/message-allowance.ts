@@ -27,13 +27,13 @@ type Exceeded = (hostId: number, maxBytes: number) => void;
 export class MessageAllowances {
   readonly #maxBytes: number;
   readonly #costs: MessageCosts;
-  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #exceeded: Exceeded;
   /** By host id, for every host that has connected. */
   readonly #allowances = new Map<number, Allowance>();
 
   /** Calls `exceeded` for a host that sends more than its allowance, at most once a minute. */
-  constructor(options: AllowanceOptions, clock: Pick<Clock, 'nowMs'>, exceeded: Exceeded) {
+  constructor(options: AllowanceOptions, clock: Pick<Clock, 'monotonicMs'>, exceeded: Exceeded) {
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
     this.#costs = options.costs ?? DEFAULT_COSTS;
     this.#clock = clock;
@@ -43,7 +43,7 @@ export class MessageAllowances {
   /** Counts a message. Returns the time in ms until the next one is within the allowance. */
   use(hostId: number, length: number, requested: boolean): number {
     const cost = requested ? this.#costs.requested : Math.max(length, this.#costs.own);
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.#clock.monotonicMs();
     const allowance = this.#allowances.get(hostId) ?? new Allowance(this.#maxBytes, nowMs);
     this.#allowances.set(hostId, allowance);
     const waitMs = allowance.use(cost, nowMs);

@@ -20,7 +20,7 @@ import { newEntries, type Portion, type Rejected } from './portion.ts';
 import { factsOf, isSignOfLife } from './sign-of-life.ts';
 
 export interface GatewayOptions extends ConnectionDeps {
-  clock: Pick<Clock, 'nowMs' | 'after'>;
+  clock: Pick<Clock, 'nowMs' | 'monotonicMs' | 'after'>;
   /** Passes a batch to the coordinator, with the bytes that have passed since the last one. */
   up(batch: Portion<SessionMessage>[], passed: PassedBytes): Promise<Rejected>;
   /** What may wait for the coordinator, in UTF-16 units of the agents' messages. */

@@ -12,6 +12,7 @@ const CHUNK_BYTES = 16 * 1024;
 export class EventRelay implements Subscription {
   readonly stream: ReadableStream<Uint8Array>;
   readonly subscriber: EventSubscriber;
+  /** On the monotonic clock. */
   readonly openedMs: number;
   readonly #ring: EventRing;
   readonly #done: () => void;

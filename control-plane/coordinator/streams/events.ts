@@ -33,7 +33,7 @@ export class Events {
    */
   #ring: EventRing | undefined;
   #isHeartbeatScheduled = false;
-  #updatedMs = 0;
+  #updatedMs = Number.NEGATIVE_INFINITY;
   #isUpdateScheduled = false;
 
   constructor(turns: Turns, clock: Clock) {
@@ -55,8 +55,8 @@ export class Events {
    */
   open(subscriber: EventSubscriber, cluster: Cluster): ReadableStream<Uint8Array> {
     this.#relays.assertAllowed(subscriber, cluster);
-    const nowMs = this.#clock.nowMs();
-    const relay = new EventRelay(subscriber, this.#ringOfState(), nowMs, () => this.#relays.delete(relay));
+    const openedMs = this.#clock.monotonicMs();
+    const relay = new EventRelay(subscriber, this.#ringOfState(), openedMs, () => this.#relays.delete(relay));
     this.#relays.add(relay);
     this.#scheduleHeartbeat();
     return relay.stream;
@@ -98,11 +98,11 @@ export class Events {
     if (this.#isUpdateScheduled || this.#relays.size === 0) return;
     const update = () => {
       this.#isUpdateScheduled = false;
-      this.#updatedMs = this.#clock.nowMs();
+      this.#updatedMs = this.#clock.monotonicMs();
       for (const relay of this.#relays.of(null)) relay.update();
     };
-    const sinceMs = this.#clock.nowMs() - this.#updatedMs;
-    // Negative after a backward step of the clock.
+    const sinceMs = this.#clock.monotonicMs() - this.#updatedMs;
+    // Negative where the platform's clock was set back.
     const isQuiet = sinceMs >= UPDATE_INTERVAL_MS || sinceMs < 0;
     if (isQuiet) update();
     else {
@@ -116,7 +116,7 @@ export class Events {
     this.#isHeartbeatScheduled = true;
     this.#clock.after(HEARTBEAT_INTERVAL_MS, () => {
       this.#isHeartbeatScheduled = false;
-      const oldestMs = this.#clock.nowMs() - MAX_STREAM_MS;
+      const oldestMs = this.#clock.monotonicMs() - MAX_STREAM_MS;
       for (const relay of this.#relays.of(null)) {
         if (relay.openedMs <= oldestMs) relay.end();
         else relay.heartbeat();

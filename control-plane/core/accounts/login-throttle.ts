@@ -55,7 +55,9 @@ export function waitMs(
 ): number {
   const waits = buckets.map((bucket) => {
     const { count, lastMs } = failures.get(bucket.key) ?? { count: 0, lastMs: 0 };
-    return lastMs + delayMs(bucket, count) - nowMs;
+    const wholeMs = delayMs(bucket, count);
+    // A failure may have been recorded in the future, before the clock was set back.
+    return Math.min(wholeMs, lastMs + wholeMs - nowMs);
   });
   return Math.max(0, ...waits);
 }

@@ -4,7 +4,6 @@
  * decisions. Changes the cluster in place, because it may hold 100,000 executions; a caller whose commit
  * fails discards the cluster.
  */
-import { handleClockStep } from '../hosts/clock-step.ts';
 import { livenessDeadlineMs, missedItsDeadline, restartTimeout } from '../hosts/host-liveness.ts';
 import { backoffMs, type Ending, type Execution, isEnded, isLoaded } from '../model/execution.ts';
 import {
@@ -48,7 +47,6 @@ export function* reconciling(cluster: Cluster, nowMs: number): Loading<Decision[
     place: (execution, placements) => carryOut({ kind: 'place', execution, placements }),
     preempt: (service) => carryOut({ kind: 'preempt', service }),
   };
-  handleClockStep(cluster, nowMs);
   watchHosts(cluster, nowMs, carryOut);
   for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
   do {

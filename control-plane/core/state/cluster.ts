@@ -57,11 +57,6 @@ export class Cluster implements SchedulerState {
   leastOverBound: number | null = null;
   /** By execution id. */
   readonly deadlines = new Deadlines();
-  /**
-   * Wall-clock time of the previous turn. Infinity before the first turn, because the previous coordinator's
-   * clock may have been ahead.
-   */
-  lastTurnMs = Number.POSITIVE_INFINITY;
   /** Ids of executions to examine in the next turn. */
   readonly dirty = new Set<number>();
   changes: Changes = noChanges();

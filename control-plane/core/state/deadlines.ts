@@ -7,6 +7,11 @@ export class Deadlines {
     this.#timesMs.set(id, Math.min(this.#timesMs.get(id) ?? Number.POSITIVE_INFINITY, timeMs));
   }
 
+  /** Moves every deadline. */
+  move(byMs: number): void {
+    for (const [id, timeMs] of this.#timesMs) this.#timesMs.set(id, timeMs + byMs);
+  }
+
   delete(id: number): void {
     this.#timesMs.delete(id);
   }

@@ -42,6 +42,10 @@ export class History {
     this.#samples.push(sampleOf(cluster, schedulerSummaryOf(cluster), nowMs));
   }
 
+  clockStepped(stepMs: number): void {
+    for (const sample of this.#samples) sample.atMs += stepMs;
+  }
+
   /** The samples of the hour before `last`, oldest first, followed by `last`. */
   samples(last: Sample): Sample[] {
     const { atMs: nowMs } = last;

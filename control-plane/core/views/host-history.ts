@@ -44,6 +44,10 @@ export class HostHistory {
     while (total > MAX_SAMPLES && this.#frames.length > 1) total -= this.#frames.shift()?.ids.length ?? 0;
   }
 
+  clockStepped(stepMs: number): void {
+    for (const frame of this.#frames) frame.atMs += stepMs;
+  }
+
   /** The samples of the last hour, oldest first, and one of now. */
   samples(host: Host, nowMs: number): HostSample[] {
     const earlier = this.#frames.flatMap((frame) =>

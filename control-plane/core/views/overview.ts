@@ -81,6 +81,12 @@ export class Overview {
     this.#hosts.note(cluster.hosts, nowMs);
   }
 
+  /** The samples stay as old as they are. */
+  clockStepped(stepMs: number): void {
+    this.#history.clockStepped(stepMs);
+    this.#hosts.clockStepped(stepMs);
+  }
+
   /** Throws OperationError if there is no such host. */
   host(cluster: Cluster, id: number, nowMs: number): HostOverview {
     return { ...hostDetailOf(cluster, id), samples: this.#hosts.samples(hostIn(cluster, id), nowMs) };

@@ -37,6 +37,11 @@ export interface Db {
    * twentieth of the file stays for later rows. Absent on a server, which uses such pages again.
    */
   shrink?(maxPages: number): Promise<number>;
+  /**
+   * Whether another process holds the write lock, so that a batch would wait. Absent on a server, which
+   * orders its writers.
+   */
+  isLocked?(): boolean;
   /** Waits for pending calls and refuses later ones. May be called twice. */
   close(): Promise<void>;
 }
@@ -53,10 +58,13 @@ export type DatabaseErrorKind = 'constraint' | 'unavailable' | 'other';
 export class DatabaseError extends Error {
   override name = 'DatabaseError';
   readonly kind: DatabaseErrorKind;
+  /** True if another process held the write lock, so that the call has changed nothing. */
+  readonly isLocked: boolean;
 
-  constructor(kind: DatabaseErrorKind, message: string, options?: ErrorOptions) {
+  constructor(kind: DatabaseErrorKind, message: string, options?: ErrorOptions & { isLocked?: boolean }) {
     super(message, options);
     this.kind = kind;
+    this.isLocked = options?.isLocked ?? false;
   }
 }
 

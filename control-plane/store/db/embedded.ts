@@ -21,7 +21,10 @@ import {
 import { columnsOf, StatementCache } from './statement-cache.ts';
 
 export interface EmbeddedOptions {
-  /** How long a call waits while another process writes. This process goes on meanwhile. */
+  /**
+   * How long opening waits while another process writes, and each call, but no call for more than a second.
+   * This process goes on meanwhile.
+   */
   busyTimeoutMs?: number;
   /** Number of cached prepared statements; must exceed the number of SQL texts in the store. */
   cachedStatements?: number;
@@ -53,7 +56,7 @@ export async function openEmbedded(url: string, options: EmbeddedOptions = {}): 
 class EmbeddedDb implements Db {
   readonly #connection: Database.Database;
   readonly #prepared: StatementCache;
-  readonly #busyTimeoutMs: number;
+  readonly #waitMs: number;
   readonly #isReadOnly: boolean;
   #closed = false;
 
@@ -63,7 +66,7 @@ class EmbeddedDb implements Db {
     { busyTimeoutMs, isReadOnly }: { busyTimeoutMs: number; isReadOnly: boolean },
   ) {
     this.#connection = connection;
-    this.#busyTimeoutMs = busyTimeoutMs;
+    this.#waitMs = Math.min(busyTimeoutMs, MAX_WAIT_MS);
     this.#isReadOnly = isReadOnly;
     this.#prepared = new StatementCache(connection, cachedStatements);
   }
@@ -119,6 +122,17 @@ class EmbeddedDb implements Db {
     });
   }
 
+  isLocked(): boolean {
+    if (this.#closed) return false;
+    try {
+      this.#connection.exec('BEGIN IMMEDIATE');
+    } catch (error) {
+      return codeOf(error).startsWith('SQLITE_BUSY');
+    }
+    this.#connection.exec('ROLLBACK');
+    return false;
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -166,15 +180,16 @@ class EmbeddedDb implements Db {
 
   /** An action that finds another process writing has changed nothing, and is tried again. */
   async #guarded<T>(action: () => T): Promise<T> {
-    const untilMs = performance.now() + this.#busyTimeoutMs;
+    const untilMs = performance.now() + this.#waitMs;
     for (;;) {
       if (this.#closed) throw closedError();
       try {
         return action();
       } catch (error) {
         if (error instanceof DatabaseError) throw error;
-        if (!codeOf(error).startsWith('SQLITE_BUSY') || performance.now() >= untilMs)
-          throw new DatabaseError(errorKind(codeOf(error)), messageOf(error), { cause: error });
+        const isLocked = codeOf(error).startsWith('SQLITE_BUSY');
+        if (!isLocked || performance.now() >= untilMs)
+          throw new DatabaseError(errorKind(codeOf(error)), messageOf(error), { cause: error, isLocked });
       }
       await delay(RETRY_MS);
     }
@@ -248,6 +263,7 @@ async function configure(connection: Database.Database, busyTimeoutMs: number): 
       // Limits the log to 32 MB before a checkpoint: an eighth more commits per second than with SQLite's 4
       // MB.
       connection.exec('PRAGMA wal_autocheckpoint = 8000');
+      connection.exec('BEGIN IMMEDIATE; ROLLBACK');
       return;
     } catch (error) {
       if (codeOf(error) !== 'SQLITE_BUSY' || waitedMs >= busyTimeoutMs) throw error;
@@ -268,3 +284,5 @@ const INCREMENTAL = 2;
 const SPARE_PART = 20;
 const MIN_FREED_PAGES = 64;
 const RETRY_MS = 20;
+/** How long a call waits while another process writes. */
+const MAX_WAIT_MS = 1_000;

@@ -77,6 +77,7 @@ export const groupReads = (db: Db, group: () => ReadGroup | undefined): Db => ({
   batchRows: (statements) => db.batchRows(statements),
   ...(db.readTogether && { readTogether: db.readTogether.bind(db) }),
   ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
+  ...(db.isLocked && { isLocked: () => db.isLocked?.() ?? false }),
   close: () => {
     group()?.run();
     return db.close();

@@ -111,12 +111,13 @@ async function exchange(
   { host, timeoutMs, isBusy = () => false }: ExchangeRules,
 ): Promise<string> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const lastRepeatMs = Date.now() + timeoutMs / 2;
+  const lastRepeatMs = performance.now() + timeoutMs / 2;
   const send = async ([pauseMs, ...later]: readonly number[]): Promise<[Response, string]> => {
     const response = await fetch(url, { ...init, signal });
     const body = await response.text();
     const hasNotBegun = response.status === 429 || (response.ok && isBusy(body));
-    if (!hasNotBegun || pauseMs === undefined || Date.now() + pauseMs > lastRepeatMs) return [response, body];
+    if (!hasNotBegun || pauseMs === undefined || performance.now() + pauseMs > lastRepeatMs)
+      return [response, body];
     await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
     return send(later);
   };

@@ -128,7 +128,7 @@ export class MeteredBerth {
         after,
       },
     });
-    const shared = { clock: { nowMs, after }, log, maxWaitingLength: 2 ** 25 };
+    const shared = { clock: { nowMs, monotonicMs: nowMs, after }, log, maxWaitingLength: 2 ** 25 };
     this.#links = new GatewayLinks({
       ...shared,
       agents: this.coordinator.agents,

@@ -12,9 +12,9 @@ import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
 
-/** User 1 is alice; her quota, 1, has no limits. */
-export async function memoryDatabase(): Promise<Db> {
-  const db = await openEmbedded(':memory:');
+/** User 1 is alice; her quota, 1, has no limits. With the `url` of a file, the database is there. */
+export async function memoryDatabase(url = ':memory:'): Promise<Db> {
+  const db = await openEmbedded(url);
   await migrate(db, migrations);
   await db.query('UPDATE quotas SET concurrent_executions = 0, memory = 0, cores = 0');
   await db.query(
@@ -64,6 +64,10 @@ export class FaultyDb implements Db {
     const result = await run();
     if (this.failing === 'committed') throw unavailable();
     return result;
+  }
+
+  isLocked(): boolean {
+    return this.#db.isLocked?.() ?? false;
   }
 
   close(): Promise<void> {

@@ -59,8 +59,9 @@ export class CoordinatorRig {
   static async open(
     scheduling: Partial<SchedulerConfig> = {},
     keepEndedDays?: number,
+    url?: string,
   ): Promise<CoordinatorRig> {
-    const memory = await memoryDatabase();
+    const memory = await memoryDatabase(url);
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
     return new CoordinatorRig(memory, scheduling, keepEndedDays);
   }

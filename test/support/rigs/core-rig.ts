@@ -3,6 +3,7 @@
  * coordinator would pass on. Sends and commits nothing.
  */
 import type { Quota, User } from '../../../control-plane/core/accounts/account.ts';
+import { handleClockStep, type Moment } from '../../../control-plane/core/hosts/clock-step.ts';
 import { changeHost, type HostChanges } from '../../../control-plane/core/hosts/drain.ts';
 import { removeHost } from '../../../control-plane/core/hosts/host-removal.ts';
 import { submit } from '../../../control-plane/core/lifecycle/admission.ts';
@@ -116,6 +117,8 @@ export class CoreRig {
   nowMs = 1_000_000_000;
   /** Every decision so far, as text, in order. */
   readonly decisionLog: string[] = [];
+  #last: Moment | null = null;
+  #stepsMs = 0;
 
   constructor(scheduling: Partial<SchedulerConfig> = {}) {
     this.cluster = new Cluster(
@@ -194,9 +197,19 @@ export class CoreRig {
   }
 
   turn(): Decision[] {
+    const moment = { nowMs: this.nowMs, monotonicMs: this.nowMs - this.#stepsMs };
+    handleClockStep(this.cluster, this.#last, moment);
+    this.#last = moment;
     const decisions = reconcile(this.cluster, this.nowMs);
     this.decisionLog.push(...decisions.map(decisionText));
     return decisions;
+  }
+
+  /** Sets the wall clock, which the monotonic clock shows. */
+  step(ms: number): Decision[] {
+    this.nowMs += ms;
+    this.#stepsMs += ms;
+    return this.turn();
   }
 
   /** Advances the clock. Connected hosts stay in contact unless `silent`. */

@@ -5,6 +5,7 @@ export class TestClock implements Clock {
   /** The time of the coordinator's alarm. */
   alarmMs: number | null = null;
   #nowMs = 1_700_000_000_000;
+  #stepsMs = 0;
   #timers: { timeMs: number; run: () => void }[] = [];
 
   nowMs(): number {
@@ -12,7 +13,7 @@ export class TestClock implements Clock {
   }
 
   monotonicMs(): number {
-    return this.#nowMs;
+    return this.#nowMs - this.#stepsMs;
   }
 
   wakeAt(timeMs: number | null): void {
@@ -24,17 +25,23 @@ export class TestClock implements Clock {
   }
 
   after(delayMs: number, run: () => void): () => void {
-    const timer = { timeMs: this.#nowMs + delayMs, run };
+    const timer = { timeMs: this.monotonicMs() + delayMs, run };
     this.#timers.push(timer);
     return () => {
       this.#timers = this.#timers.filter((one) => one !== timer);
     };
   }
 
+  /** Sets the wall clock. No time passes. */
+  step(ms: number): void {
+    this.#nowMs += ms;
+    this.#stepsMs += ms;
+  }
+
   /** Advances the time, and then runs the timers that are due. */
   pass(ms: number): void {
     this.#nowMs += ms;
-    const due = this.#timers.filter(({ timeMs }) => timeMs <= this.#nowMs);
+    const due = this.#timers.filter(({ timeMs }) => timeMs <= this.monotonicMs());
     this.#timers = this.#timers.filter((timer) => !due.includes(timer));
     for (const { run } of due) run();
   }

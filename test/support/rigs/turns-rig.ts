@@ -34,6 +34,7 @@ export class TurnsRig {
   /** If `faulty` returns true, the callback after a commit throws. */
   makeTurns(faulty: () => boolean = () => false): Turns {
     return new Turns(this.db, this.clock, () => {}, defaultSchedulerConfig, {
+      clockStepped: () => {},
       committed: (decisions: readonly Decision[]) => {
         this.events.push(`sent ${decisionTexts(decisions).join(', ')}`);
         if (faulty()) throw new Error('a fault of ours');

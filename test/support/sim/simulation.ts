@@ -122,7 +122,9 @@ export class Simulation {
     const scheduling = randomSchedulerConfig(world);
     this.#keepMs = randomKeepMs(world);
     this.#lapses = new LapseCheck(world, ledger, starts);
-    this.#contact = new HostContactCheck(world, ledger, scheduling.lostAfterMs, this.clockJumpsMs);
+    this.#contact = new HostContactCheck(world, ledger, scheduling.lostAfterMs, (sinceMs) =>
+      this.#mayMiscount(sinceMs),
+    );
     this.#protocol = new ProtocolCheck({
       ...{ world, ledger, starts, contact: this.#contact },
       hasContainer: (machine, key) => this.#hasContainer(machine, key),
@@ -148,7 +150,9 @@ export class Simulation {
     this.#audit = new AuditCheck(world, ledger);
     this.#secrets = new SecretsCheck(world, ledger);
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
-    this.#restarts = new RestartCheck(world, ledger, this.clockJumpsMs);
+    this.#restarts = new RestartCheck(world, ledger, this.clockJumpsMs, (sinceMs) =>
+      this.#mayMiscount(sinceMs),
+    );
     this.#capacity = new CapacityCheck(world, ledger);
     this.containers = new ContainerCheck(
       world,
@@ -336,6 +340,15 @@ export class Simulation {
     this.clockJumpsMs.push(this.world.nowMs);
   }
 
+  /**
+   * Whether a clock was set since then, and nothing measured by how much: an object on workerd has no other
+   * clock, and a standby none of the active control plane's.
+   */
+  #mayMiscount(sinceMs: number): boolean {
+    const mayBe = this.gateways !== undefined || this.#standby !== undefined;
+    return mayBe && this.clockJumpsMs.some((jumpMs) => jumpMs >= sinceMs);
+  }
+
   #noteClock(skewMs: number): void {
     this.#aheadMs = Math.max(this.#aheadMs, skewMs);
     this.#wrongByMs = Math.max(this.#wrongByMs, Math.abs(skewMs));
@@ -353,7 +366,11 @@ export class Simulation {
     if (scheduling.hostLossPolicy !== 'requeue') return false;
     const sinceMs = world.nowMs - 2 * scheduling.lostAfterMs - 60_000;
     const jumps = clockJumpsMs.filter((timeMs) => timeMs > sinceMs).length;
-    return machine.isImpaired || script.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
+    return (
+      machine.isImpaired ||
+      script.immortalUntilMs > world.nowMs - 30_000 ||
+      (jumps >= 2 && this.#mayMiscount(sinceMs))
+    );
   }
 
   /**

@@ -30,6 +30,87 @@ test('C270, C41: a coordinator that takes over ends an execution when its time l
   expect(await rig.statusOf(id)).toBe('error');
 });
 
+describe.each([
+  ['forward', 3_600_000],
+  ['back', -3_600_000],
+])('C332: after the wall clock was set %s by an hour', (_, stepMs) => {
+  async function limited() {
+    const agent = await rig.agent().join();
+    const description = application();
+    const submission = { userId: 1, name: 'run', application: description, timeLimitS: 60 };
+    const { id } = await rig.coordinator.submit({ ...submission, description: JSON.stringify(description) });
+    const assignment = await agent.started();
+    await agent.reportAndWait(seen(assignment, running));
+    return { agent, id, assignment };
+  }
+
+  test('C332: an execution with a time limit runs on, its host stays, and both end in their own time', async () => {
+    const { id } = await limited();
+    rig.clock.pass(30_000);
+    rig.clock.step(stepMs);
+    await rig.coordinator.ready();
+    rig.coordinator.wake();
+    await eventually(() => rig.clock.alarmMs === rig.clock.nowMs() + 30_000);
+    expect(await rig.statusOf(id)).toBe('running');
+    rig.clock.pass(29_999);
+    await rig.coordinator.allowance(1);
+    expect(await rig.statusOf(id)).toBe('running');
+    rig.clock.pass(1);
+    rig.coordinator.wake();
+    await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+    rig.clock.pass(29_999);
+    await rig.coordinator.allowance(1);
+    expect(await rig.memory.query('SELECT lost FROM hosts')).toEqual([{ lost: 0 }]);
+    rig.clock.pass(1);
+    rig.coordinator.wake();
+    await eventually(async () => (await rig.memory.query('SELECT lost FROM hosts'))[0]?.lost === 1);
+  });
+
+  test('C332: a restart counts on what was recorded since', async () => {
+    const { id } = await limited();
+    rig.clock.pass(30_000);
+    rig.clock.step(stepMs);
+    await rig.coordinator.allowance(1);
+    rig.restart();
+    await rig.coordinator.ready();
+    expect(rig.clock.alarmMs).toBeLessThanOrEqual(rig.clock.nowMs() + 30_000);
+    rig.clock.pass(29_999);
+    await rig.coordinator.allowance(1);
+    expect(await rig.statusOf(id)).toBe('running');
+    rig.clock.pass(1);
+    rig.coordinator.wake();
+    await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+  });
+
+  test('C332: a commit that fails meanwhile neither hides the step nor counts it twice', async () => {
+    const { id } = await limited();
+    rig.clock.pass(30_000);
+    rig.clock.step(stepMs);
+    rig.db.failing = 'refused';
+    expect(await codeOf(rig.submit())).toBe('unavailable');
+    rig.db.failing = 'no';
+    await rig.coordinator.ready();
+    await rig.coordinator.allowance(1);
+    rig.clock.pass(29_999);
+    await rig.coordinator.allowance(1);
+    expect(await rig.statusOf(id)).toBe('running');
+    rig.clock.pass(1);
+    rig.coordinator.wake();
+    await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+  });
+
+  test('C332: the charts keep the samples of the last hour', async () => {
+    await limited();
+    rig.clock.pass(60_000);
+    await rig.coordinator.allowance(1);
+    const { samples } = await rig.coordinator.host(1);
+    rig.clock.step(stepMs);
+    const after = await rig.coordinator.host(1);
+    expect(after.samples.length).toBe(samples.length);
+    expect(rig.clock.nowMs() - (after.samples[0]?.atMs ?? 0)).toBe(60_000);
+  });
+});
+
 describe('requests of users', () => {
   test('C44: submissions of one moment share a commit', async () => {
     await rig.submit();

@@ -65,7 +65,9 @@ ${isEnded(execution) ? html`<li aria-current="step" data-state="${status}"><stro
 function lengthOf({ sinceMs, untilMs }: Step, nowMs: number): Html | string {
   if (sinceMs === null) return '';
   if (untilMs === null) return html`for ${elapsed(sinceMs, nowMs)}`;
-  return `for ${untilMs - sinceMs < 10_000 ? `${((untilMs - sinceMs) / 1_000).toFixed(1)} s` : duration(untilMs - sinceMs)}`;
+  // The clock may have been set between the two.
+  const lastedMs = Math.max(0, untilMs - sinceMs);
+  return `for ${lastedMs < 10_000 ? `${(lastedMs / 1_000).toFixed(1)} s` : duration(lastedMs)}`;
 }
 
 /** The state of a live execution, what it waits for, and what would change that. */

@@ -11,7 +11,7 @@ import type { Ledger } from './ledger.ts';
 const SLACK_MS = 1_000;
 
 interface Deaths {
-  /** By the clock of the control plane. */
+  /** By the clock of the control plane, since it was set last. */
   timesMs: number[];
   /** The start that died last, and the time of the world at its commit. */
   generation: number;
@@ -24,12 +24,20 @@ export class RestartCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #clockJumpsMs: readonly number[];
+  readonly #mayMiscount: (sinceMs: number) => boolean;
   readonly #deaths = new Map<number, Deaths>();
 
-  constructor(world: World, ledger: Ledger, clockJumpsMs: readonly number[]) {
+  /** `mayMiscount`: whether a clock was set since then, and nothing measured by how much. */
+  constructor(
+    world: World,
+    ledger: Ledger,
+    clockJumpsMs: readonly number[],
+    mayMiscount: (sinceMs: number) => boolean,
+  ) {
     this.#world = world;
     this.#ledger = ledger;
     this.#clockJumpsMs = clockJumpsMs;
+    this.#mayMiscount = mayMiscount;
   }
 
   /** Checks a commit. The ledger must not contain its changes yet. */
@@ -56,7 +64,10 @@ export class RestartCheck {
   #died(id: number, row: Row): void {
     const { restart, essential } = this.#ledger.demandOf(row);
     const [timeMs = 0] = JSON.parse(String(row.deaths_ms)).slice(-1);
-    const timesMs = [...(this.#deaths.get(id)?.timesMs ?? []), timeMs];
+    const earlier = this.#deaths.get(id);
+    const sinceMs = (earlier?.committedMs ?? 0) - SLACK_MS;
+    const isComparable = earlier && !this.#clockJumpsMs.some((jumpMs) => jumpMs >= sinceMs);
+    const timesMs = [...(isComparable ? earlier.timesMs : []), timeMs];
     const counted = timesMs.filter((one) => one > timeMs - (restart?.windowMs ?? 0));
     const isElastic = Number(/\d+$/.exec(String(row.name))?.[0]) >= essential;
     const isOver = !isElastic && counted.length > (restart?.attempts ?? 0);
@@ -74,8 +85,7 @@ export class RestartCheck {
       this.#world.violate(`service ${id} starts again after ${timesMs.length} deaths, beyond its policy`);
     const { restart } = this.#ledger.demandOf(before);
     const waitedMs = this.#world.nowMs - committedMs;
-    const hasJumped = this.#clockJumpsMs.some((timeMs) => timeMs >= committedMs - SLACK_MS);
-    if (!hasJumped && waitedMs < (restart?.delayMs ?? 0) - SLACK_MS)
+    if (!this.#mayMiscount(committedMs - SLACK_MS) && waitedMs < (restart?.delayMs ?? 0) - SLACK_MS)
       this.#world.violate(`service ${id} starts again ${waitedMs} ms after its death, before its delay`);
   }
 }

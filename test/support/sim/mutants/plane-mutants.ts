@@ -11,8 +11,8 @@ export const planeMutants: readonly Mutant[] = [
     name: 'answer and send before committing',
     inShortForm: true,
     file: turns,
-    from: '      settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());',
-    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } settleAccounts = await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+    from: '      settleAccounts = await this.#commit(state);',
+    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } settleAccounts = await this.#commit(state);',
   },
   {
     name: 'commit what a request makes without its idempotency key',
@@ -232,11 +232,11 @@ export const planeMutants: readonly Mutant[] = [
     faults: ['second control plane'],
   },
   {
-    name: 'restart services elsewhere as soon as the clock steps forward',
-    file: 'control-plane/core/lifecycle/reconciler.ts',
-    from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
-    to: '    if (false) restartTimeout',
-    faults: ['clock jumps after a host is lost'],
+    name: 'count a step of the wall clock as silence of the hosts',
+    file: 'control-plane/core/hosts/clock-step.ts',
+    from: '  if (stepMs !== 0) moveTimes(cluster, stepMs);\n  else if (',
+    to: '  if (',
+    faults: ['clock of the control plane jumps'],
   },
   {
     name: 'admit executions beyond the bounds of the queue',

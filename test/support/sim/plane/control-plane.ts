@@ -296,7 +296,8 @@ export class ControlPlane implements Server {
       keepEndedDays: (this.#options.keepMs ?? 0) / DAY_MS,
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
-        monotonicMs: () => world.nowMs,
+        // An object on workerd has the platform's clock only.
+        monotonicMs: () => world.nowMs + (this.#options.gateways ? process.skewMs : 0),
         wakeAt: (timeMs) => {
           const dueMs = timeMs === null ? null : Math.max(world.nowMs + 1, timeMs - process.skewMs);
           if (this.#options.gateways) return this.#alarm.set(dueMs);

@@ -213,6 +213,7 @@ export class GatewayServer implements Server {
       },
       clock: {
         nowMs: () => Math.floor(world.nowMs),
+        monotonicMs: () => Math.floor(world.nowMs),
         after: (delayMs, run) => {
           const timer = world.after(delayMs, run, memory);
           return () => {

@@ -22,7 +22,7 @@ const use = (hostId: number, length: number): number => allowances.use(hostId, l
 beforeEach(() => {
   nowMs = 1_000_000;
   exceeded = [];
-  allowances = new MessageAllowances({ maxBytes: 32 * KIB }, { nowMs: () => nowMs }, (hostId) =>
+  allowances = new MessageAllowances({ maxBytes: 32 * KIB }, { monotonicMs: () => nowMs }, (hostId) =>
     exceeded.push(hostId),
   );
 });
@@ -74,7 +74,7 @@ test('P152: a short message counts as 1 KiB, and one that readers of logs have c
 test('P152: where messages take longer, each one counts as more', () => {
   allowances = new MessageAllowances(
     { maxBytes: 32 * KIB, costs: { own: 8 * KIB, requested: 512 } },
-    { nowMs: () => nowMs },
+    { monotonicMs: () => nowMs },
     () => {},
   );
   for (let n = 0; n < 3; n++) expect(use(1, 2)).toBe(0);

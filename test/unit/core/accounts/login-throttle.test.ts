@@ -152,3 +152,10 @@ describe('counting of failed logins', () => {
     expect(text).not.toMatch(/my-password|192\.0\.2\.1/);
   });
 });
+
+test('C333: a clock that was set back does not make the delay longer', () => {
+  const buckets = bucketsOf('alice', '192.0.2.1');
+  const failures = new Map([[buckets[0].key, { count: 10, lastMs: 3_600_000 }]]);
+  expect(waitMs(buckets, failures, 3_600_000)).toBe(30_000);
+  expect(waitMs(buckets, failures, 0)).toBe(30_000);
+});

@@ -1,15 +1,21 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { markDisconnected } from '../../../../control-plane/core/hosts/host-liveness.ts';
+import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
+import { changeTimeLimit } from '../../../../control-plane/core/lifecycle/state-transitions.ts';
 import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { recentDeaths } from '../../../../control-plane/core/model/service.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   decisionTexts,
+  exited,
   failed,
   gone,
   hostFacts,
   named,
   running,
+  runningRig,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const DAY_MS = 86_400_000;
@@ -64,7 +70,7 @@ test.each(['disconnected', 'connected'])(
   },
 );
 
-test('C125: capacity is reserved at most 10 minutes after the clock was set back', () => {
+test('C125: capacity is reserved after one delay at most once the clock was set back', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('one', { cores: 2 }));
   rig.advance(DAY_MS);
@@ -76,4 +82,98 @@ test('C125: capacity is reserved at most 10 minutes after the clock was set back
   rig.advance(-DAY_MS);
   rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
   expect(rig.cluster.reservation).toMatchObject({ execution: big, placements: [{ host: { name: 'one' } }] });
+});
+
+describe('C332: after a step of the wall clock that the monotonic clock shows', () => {
+  const HOUR_MS = 3_600_000;
+  const steps = [
+    ['forward', HOUR_MS],
+    ['back', -HOUR_MS],
+  ] as const;
+
+  test.each(steps)('C332: %s, an execution has the rest of its time limit', (_, stepMs) => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one'));
+    const execution = rig.submit(application(), 1, 60);
+    rig.turn();
+    rig.advance(20_000);
+    expect(decisionTexts(rig.step(stepMs))).toEqual([]);
+    expect(decisionTexts(rig.advance(39_999))).toEqual([]);
+    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
+    expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
+    expect(execution.ending?.status).toBe('error');
+  });
+
+  test.each(steps)('C332: %s, a limit that is set later counts from the placement', (_, stepMs) => {
+    const { rig, execution } = runningRig(application());
+    rig.step(stepMs);
+    rig.advance(30_000);
+    changeTimeLimit(rig.cluster, execution, 60, undefined);
+    expect(decisionTexts(rig.advance(29_999))).toEqual([]);
+    expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
+  });
+
+  test.each(steps)('C332: %s, a start that failed is tried again after its delay', (_, stepMs) => {
+    const { rig, execution } = startingRig(application());
+    rig.see(named(execution, 'web0'), failed(true));
+    rig.see(named(execution, 'web0'), gone);
+    const leftMs = (execution.retryAtMs ?? 0) - rig.nowMs;
+    expect(decisionTexts(rig.step(stepMs))).toEqual([]);
+    expect(decisionTexts(rig.advance(leftMs - 1))).toEqual([]);
+    expect(decisionTexts(rig.advance(1))).toContain('place web0@one');
+  });
+
+  test.each(steps)(
+    'C332: %s, a service that died is started after its delay, and its deaths count on',
+    (_, stepMs) => {
+      const { rig, execution } = runningRig();
+      const side = named(execution, 'side0');
+      rig.see(side, exited(1));
+      rig.see(side, gone);
+      expect(decisionTexts(rig.step(stepMs))).toEqual([]);
+      expect(decisionTexts(rig.advance(999))).toEqual([]);
+      expect(decisionTexts(rig.advance(1))).toEqual(['start side0.2']);
+      expect(recentDeaths(side, rig.nowMs + 599_000 - 1)).toHaveLength(1);
+      expect(recentDeaths(side, rig.nowMs + 599_000)).toHaveLength(0);
+    },
+  );
+
+  test.each([
+    ['a connected', 'forward', HOUR_MS],
+    ['a connected', 'back', -HOUR_MS],
+    ['a disconnected', 'forward', HOUR_MS],
+    ['a disconnected', 'back', -HOUR_MS],
+  ])('C332: %s host is lost after its silence alone, the clock set %s', (which, _, stepMs) => {
+    const rig = new CoreRig();
+    const host = rig.hello(hostFacts('one'));
+    rig.turn();
+    if (which === 'a disconnected') markDisconnected(rig.cluster, host);
+    rig.advance(30_000, { silent: true });
+    expect(decisionTexts(rig.step(stepMs))).toEqual([]);
+    expect(decisionTexts(rig.advance(LOST_MS - 30_001, { silent: true }))).toEqual([]);
+    expect(decisionTexts(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+  });
+
+  test.each(steps)('C332: %s, capacity is reserved after the delay of the oldest execution', (_, stepMs) => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one', { cores: 2 }));
+    rig.submit(application(service({ resources: needs(null, 1) })));
+    rig.turn();
+    const big = rig.submit(application(service({ resources: needs(null, 2) })));
+    rig.turn();
+    rig.step(stepMs);
+    rig.advance(defaultSchedulerConfig.backfillReserveAfterMs - 1);
+    expect(rig.cluster.reservation).toMatchObject({ execution: big, placements: [] });
+    rig.advance(1);
+    expect(rig.cluster.reservation?.placements).toHaveLength(1);
+  });
+
+  test('C332: small corrections of the clock move nothing', () => {
+    const rig = new CoreRig();
+    const host = rig.hello(hostFacts('one'));
+    rig.turn();
+    const { lastContactMs } = host;
+    rig.step(900);
+    expect(host.lastContactMs).toBe(lastContactMs);
+  });
 });

@@ -19,17 +19,17 @@ export class HostContactCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #lostAfterMs: number;
-  readonly #clockJumpsMs: readonly number[];
+  readonly #mayMiscount: (sinceMs: number) => boolean;
   readonly #arrivals = new WeakMap<Report, Contact>();
   /** The last acknowledged report of each host. */
   readonly #contacts = new Map<number, Contact>();
 
-  /** `clockJumpsMs`: when the clock of a control plane was set, also later on. */
-  constructor(world: World, ledger: Ledger, lostAfterMs: number, clockJumpsMs: readonly number[]) {
+  /** `mayMiscount`: whether a clock was set since then, and nothing measured by how much. */
+  constructor(world: World, ledger: Ledger, lostAfterMs: number, mayMiscount: (sinceMs: number) => boolean) {
     this.#world = world;
     this.#ledger = ledger;
     this.#lostAfterMs = lostAfterMs;
-    this.#clockJumpsMs = clockJumpsMs;
+    this.#mayMiscount = mayMiscount;
   }
 
   /** With two control planes the row may be that of the other one. */
@@ -64,13 +64,12 @@ export class HostContactCheck {
     if (table === 'hosts' && row?.lost === 1 && this.#ledger.hosts.get(id)?.lost === 0) this.#lost(id);
   }
 
-  /** The last contact must be long ago, unless the clock was set since. */
+  /** The last contact must be long ago (C332). */
   #lost(hostId: number): void {
     const contact = this.#contacts.get(hostId);
     if (!contact) return;
     const { link, timeMs } = contact;
-    const isClockSet = this.#clockJumpsMs.some((jumpMs) => jumpMs >= timeMs);
-    if (!link.server.process.alive || link.hasRival || isClockSet) return;
+    if (!link.server.process.alive || link.hasRival || this.#mayMiscount(timeMs)) return;
     const silentMs = Math.ceil(this.#world.nowMs - timeMs);
     if (silentMs + ROUNDING_MS < this.#lostAfterMs)
       this.#world.violate(`host ${hostId} is lost, and had its last contact ${silentMs} ms ago`);
