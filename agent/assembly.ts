@@ -18,6 +18,7 @@ import { Conditions, stuckContainers, unknownContainers } from './host/condition
 import { type DiskProbe, engineFolder, isDiskLow, lowText } from './host/disk.ts';
 import type { Firewall } from './host/firewall.ts';
 import { ImageRemoval } from './host/image-removal.ts';
+import { sharedHost } from './host/shared-host.ts';
 import { runningContainerOf } from './host/usage.ts';
 import { UsageHistory } from './host/usage-history.ts';
 import { UsageMeter } from './host/usage-meter.ts';
@@ -195,7 +196,10 @@ function sessionFactory(
         if (!connectContainer) throw new Error('this host opens no streams');
         return copies.open(target, () => connectContainer(container, target));
       },
-      welcomed: () => welcomed?.(),
+      welcomed: ({ publicUrl }) => {
+        conditions.set('shared-host', sharedHost(config, publicUrl));
+        welcomed?.();
+      },
       update: (release) => updater?.request(release),
       makeOverlay: (overlay) =>
         void engine.makeOverlay(overlay).catch((error: unknown) => {

@@ -1,5 +1,6 @@
 /** What a session with the control plane requires of its socket and of the rest of the agent. */
 import type { ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Down } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Overlay } from '../../shared/protocol/swarm.ts';
 import type { HostFacts } from '../../shared/protocol/up.ts';
@@ -10,6 +11,8 @@ import type { OutputStore } from '../logs/output-store.ts';
 import type { Agent } from '../services/agent.ts';
 import type { Lease } from '../services/lease.ts';
 import type { Reporter } from '../services/reporter.ts';
+
+export type Welcome = Extract<Down, { type: 'welcome' }>;
 
 /** What a session requires of its socket. */
 export interface SessionSocket {
@@ -41,7 +44,7 @@ export interface SessionOptions {
   /** Connects a stream. */
   openTarget: OpenTarget;
   /** Called at the welcome. */
-  welcomed(): void;
+  welcomed(welcome: Welcome): void;
   /** Begins an update of this agent. The session never waits for it. */
   update(release: AgentRelease): void;
   /** Begins to make an overlay network. The session never waits for it. */

@@ -47,6 +47,8 @@ import { isWatched, logWelcome, type UnknownContainers, welcomeOf } from './welc
 
 export interface AgentsDeps extends ConnectionDeps, DeploymentDeps {
   clock: Clock;
+  /** BERTH_PUBLIC_URL. */
+  publicUrl?: string | undefined;
   /** Default: `keep`. */
   unknownContainers?: UnknownContainers;
 }
@@ -59,6 +61,7 @@ export class Agents implements SessionEvents {
   /** The sessions of a coordinator that sleeps. */
   readonly saved: SavedSessions<SessionPeer, AgentSession>;
   readonly #deploymentName: string;
+  readonly #publicUrl: string | undefined;
   readonly #turns: Turns;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -81,6 +84,7 @@ export class Agents implements SessionEvents {
   constructor(turns: Turns, deps: AgentsDeps) {
     const { deploymentName, clock, log, idCode, unknownContainers = 'keep', isolation = 'user' } = deps;
     this.#deploymentName = deploymentName;
+    this.#publicUrl = deps.publicUrl;
     this.#turns = turns;
     this.#clock = clock;
     this.#log = log;
@@ -177,7 +181,8 @@ export class Agents implements SessionEvents {
     session.listed = new Set(hello.inventory.map(keyOf));
     const assignments = assignmentsAt(host.id, cluster, this.#deploymentParts());
     const unknown = this.#unknownContainers === 'keep' ? cluster.unknown : [];
-    session.welcome(welcomeOf(cluster, host, session, nowMs), assignments, unknown);
+    const welcome = welcomeOf(cluster, host, session, { nowMs, publicUrl: this.#publicUrl });
+    session.welcome(welcome, assignments, unknown);
     this.#overlays.changed(cluster, host);
     logWelcome(this.#log, cluster, host, hello.inventory, this.#unknownContainers);
   }

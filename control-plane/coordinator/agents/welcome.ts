@@ -21,7 +21,12 @@ const MAX_NAMED = 20;
 export const isWatched = ({ peer, leaseMs }: Pick<AgentSession, 'peer' | 'leaseMs'>): boolean =>
   peer.isWatching === true && leaseMs === null;
 
-export function welcomeOf(cluster: Cluster, host: Host, session: AgentSession, nowMs: number): Welcome {
+export function welcomeOf(
+  cluster: Cluster,
+  host: Host,
+  session: AgentSession,
+  { nowMs, publicUrl }: { nowMs: number; publicUrl: string | undefined },
+): Welcome {
   const { lostAfterMs } = cluster.schedulerConfig;
   const periodMs = reportPeriodMs(lostAfterMs);
   return {
@@ -31,6 +36,7 @@ export function welcomeOf(cluster: Cluster, host: Host, session: AgentSession, n
     spreadMs: spreadMs(cluster.hosts.size, lostAfterMs),
     timeMs: nowMs,
     ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
+    ...(publicUrl !== undefined && { publicUrl }),
     ...(host.pending && { pending: offerText(host.pending) }),
   };
 }

@@ -53,7 +53,13 @@ const newToken = async (): Promise<string> => (await makeJoinToken(rig.memory, r
 
 /** Opens the identity as an agent with these settings does at its start. */
 async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Promise<HostIdentity> {
-  const machine = { hostname: 'node1', routedAddress: undefined, addresses: [], dockerHost: 'unix:///none' };
+  const machine = {
+    hostname: 'node1',
+    routedAddress: undefined,
+    addresses: [],
+    hasWholeLoopback: true,
+    dockerHost: 'unix:///none',
+  };
   const given = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder, ...env };
   const write = (event: string, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
   return HostIdentity.open(readConfig(given, machine), write, nowMs);
