@@ -176,6 +176,7 @@ function sessionFactory(
   }: Omit<Assembly, 'begin' | 'watch' | 'images'> & { reporter: Reporter; usages: UsageHistory },
 ): Assembly['begin'] {
   const host = hostFacts(config, facts);
+  const engineOf = { id: facts.id, ...(config.acceptedEngine === facts.id && { accepted: true as const }) };
   const copies = copyLimits(config, facts, probeDisk);
   return (socket) =>
     new ControlPlaneSession(socket, {
@@ -184,6 +185,7 @@ function sessionFactory(
       output,
       deployment: config.deployment,
       host,
+      engine: engineOf,
       log,
       nowMs: Date.now,
       lease,

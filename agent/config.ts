@@ -14,6 +14,8 @@ export interface Config {
   deployment: string;
   /** A value of DOCKER_HOST. */
   dockerHost: string;
+  /** Id of an engine that may take the place of the host's earlier one. */
+  acceptedEngine: string | undefined;
   name: string;
   /** True if the name comes from a setting, false if it is the machine's host name. */
   isNameGiven: boolean;
@@ -110,6 +112,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     joinToken: settings.BERTH_JOIN_TOKEN,
     deployment: settings.BERTH_DEPLOYMENT_NAME,
     dockerHost,
+    acceptedEngine: settings.BERTH_AGENT_ENGINE,
     name: settings.BERTH_AGENT_NAME ?? machine.hostname,
     isNameGiven: settings.BERTH_AGENT_NAME !== undefined,
     labels: settings.BERTH_AGENT_LABELS,

@@ -3,7 +3,7 @@ import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Overlay } from '../../shared/protocol/swarm.ts';
-import type { HostFacts } from '../../shared/protocol/up.ts';
+import type { HostEngine, HostFacts } from '../../shared/protocol/up.ts';
 import type { OpenTarget } from '../engine/streams/target.ts';
 import type { Exchange } from '../host/clock-check.ts';
 import type { Logger } from '../logger.ts';
@@ -28,6 +28,7 @@ export interface SessionOptions {
   output: OutputStore;
   deployment: string;
   host: HostFacts;
+  engine: HostEngine;
   log: Logger;
   nowMs(): number;
   /** Receives the time of each contact, i.e. of each answered message. */

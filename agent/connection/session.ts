@@ -41,7 +41,7 @@ export class ControlPlaneSession {
   constructor(socket: SessionSocket, options: SessionOptions) {
     this.#socket = socket;
     this.#options = options;
-    const { agent, output, deployment, host, reporter } = options;
+    const { agent, output, deployment, host, engine, reporter } = options;
     this.#logs = new LogStreams({
       open: (key) => output.open(key),
       retention: output.retention,
@@ -63,6 +63,7 @@ export class ControlPlaneSession {
       hash: PROTOCOL_HASH,
       deployment,
       host,
+      engine,
       inventory: agent.inventory(),
       conditions: [...reporter.conditions],
       ...agent.seenIds(),

@@ -41,6 +41,17 @@ export function welcomeOf(
   };
 }
 
+/** An agent has connected with the key of a host whose agent is connected, which may be a copy of it. */
+export function logSecondSession(
+  log: Logger,
+  { name, engineId }: Host,
+  engine: string,
+  [present, second]: readonly [AgentSession, AgentSession],
+): void {
+  const addresses = { present: present.address ?? 'unknown', second: second.address ?? 'unknown' };
+  log('agent.second-session', { host: name, ...addresses, isSameEngine: engine === engineId });
+}
+
 export function logWelcome(
   log: Logger,
   cluster: Cluster,

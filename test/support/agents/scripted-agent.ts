@@ -12,7 +12,14 @@ import type { Down, StreamDown } from '../../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
-import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../../shared/protocol/up.ts';
+import type {
+  Condition,
+  HostEngine,
+  HostFacts,
+  HostUsage,
+  Observation,
+  Up,
+} from '../../../shared/protocol/up.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { Host } from '../hosts/hosts.ts';
 import { eventually } from '../tools/eventually.ts';
@@ -36,6 +43,7 @@ export interface AgentOptions {
   idProofs?: NonNullable<Hello['idProofs']>;
   /** The swarm of its engine. */
   swarm?: Swarm;
+  engine?: HostEngine;
 }
 
 export class ScriptedAgent {
@@ -273,6 +281,7 @@ export function hello(
     version: PROTOCOL_VERSION,
     hash: PROTOCOL_HASH,
     deployment: host.deployment,
+    engine: { id: 'scripted' },
     inventory,
     ...rest,
     host: {
