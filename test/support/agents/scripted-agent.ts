@@ -78,7 +78,11 @@ export class ScriptedAgent {
 
   /** Opens a connection without a hello. Rejects with the status if it is refused. */
   static async dial(host: Host, authorization?: string): Promise<ScriptedAgent> {
-    const headers = authorization === undefined ? {} : { authorization };
+    // Cloudflare's network states the address.
+    const headers = {
+      'cf-connecting-ip': '127.0.0.1',
+      ...(authorization !== undefined && { authorization }),
+    };
     const socket = new WebSocket(`${host.url().replace('http', 'ws')}${CONNECT_PATH}`, { headers });
     const agent = new ScriptedAgent(socket);
     await once(socket, 'open');

@@ -39,6 +39,6 @@ export function renameSync(from: string, to: string): void {
   });
 }
 
-export function existsSync(): boolean {
-  throw new FileError('ENOSYS', 'existsSync is not simulated');
+export function existsSync(path: string): boolean {
+  return callSync('exists', false, () => diskOf(path).files.has(path));
 }
