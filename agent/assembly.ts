@@ -18,6 +18,7 @@ import { Conditions, stuckContainers, unknownContainers } from './host/condition
 import { type DiskProbe, engineFolder, isDiskLow, lowText } from './host/disk.ts';
 import type { Firewall } from './host/firewall.ts';
 import { ImageRemoval } from './host/image-removal.ts';
+import { sharedHost } from './host/shared-host.ts';
 import { runningContainerOf } from './host/usage.ts';
 import { UsageHistory } from './host/usage-history.ts';
 import { UsageMeter } from './host/usage-meter.ts';
@@ -175,6 +176,7 @@ function sessionFactory(
   }: Omit<Assembly, 'begin' | 'watch' | 'images'> & { reporter: Reporter; usages: UsageHistory },
 ): Assembly['begin'] {
   const host = hostFacts(config, facts);
+  const engineOf = { id: facts.id, ...(config.acceptedEngine === facts.id && { accepted: true as const }) };
   const copies = copyLimits(config, facts, probeDisk);
   return (socket) =>
     new ControlPlaneSession(socket, {
@@ -183,6 +185,7 @@ function sessionFactory(
       output,
       deployment: config.deployment,
       host,
+      engine: engineOf,
       log,
       nowMs: Date.now,
       lease,
@@ -195,7 +198,10 @@ function sessionFactory(
         if (!connectContainer) throw new Error('this host opens no streams');
         return copies.open(target, () => connectContainer(container, target));
       },
-      welcomed: () => welcomed?.(),
+      welcomed: ({ publicUrl }) => {
+        conditions.set('shared-host', sharedHost(config, publicUrl));
+        welcomed?.();
+      },
       update: (release) => updater?.request(release),
       makeOverlay: (overlay) =>
         void engine.makeOverlay(overlay).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 /** Reads the agent's settings, with their defaults, and reports all invalid settings at once. */
-import { isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import { isLoopback } from '../shared/streams/masks.ts';
 import { socketOf } from './engine/engine-address.ts';
 import type { Subnet } from './engine/networks/subnets.ts';
@@ -14,6 +14,8 @@ export interface Config {
   deployment: string;
   /** A value of DOCKER_HOST. */
   dockerHost: string;
+  /** Id of an engine that may take the place of the host's earlier one. */
+  acceptedEngine: string | undefined;
   name: string;
   /** True if the name comes from a setting, false if it is the machine's host name. */
   isNameGiven: boolean;
@@ -83,6 +85,8 @@ export interface Machine {
   routedAddress: string | undefined;
   /** All addresses of its interfaces, loopback included. */
   addresses: readonly string[];
+  /** Whether all of 127.0.0.0/8 leads to this machine, as on Linux. */
+  hasWholeLoopback: boolean;
   dockerHost: string;
 }
 
@@ -108,6 +112,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     joinToken: settings.BERTH_JOIN_TOKEN,
     deployment: settings.BERTH_DEPLOYMENT_NAME,
     dockerHost,
+    acceptedEngine: settings.BERTH_AGENT_ENGINE,
     name: settings.BERTH_AGENT_NAME ?? machine.hostname,
     isNameGiven: settings.BERTH_AGENT_NAME !== undefined,
     labels: settings.BERTH_AGENT_LABELS,
@@ -149,11 +154,10 @@ function publishedAt(
   { BERTH_AGENT_ADDRESS: given, BERTH_AGENT_BIND: bind }: Settings,
   urls: readonly URL[],
   dockerHost: string,
-  { routedAddress, addresses }: Machine,
+  machine: Machine,
 ): Pick<Config, 'address' | 'bind'> {
   // The engine of another machine has other addresses than this one.
-  const isOwn = (address: string) =>
-    socketOf(dockerHost) !== undefined && addresses.map(canonical).includes(canonical(address));
+  const isOwn = (address: string) => socketOf(dockerHost) !== undefined && isAddressOf(machine, address);
   const isAllIpv4 = bind === '0.0.0.0';
   const isAll = isAllIpv4 || (bind !== undefined && canonical(bind) === '[::]');
   if (bind !== undefined && !isAll) {
@@ -164,11 +168,26 @@ function publishedAt(
       );
     return { address, bind };
   }
-  const routed = urls.every(({ hostname }) => isLoopback(hostname)) ? undefined : routedAddress;
-  const address = given ?? routed ?? '127.0.0.1';
+  const routed = urls.every(({ hostname }) => isLoopback(hostname)) ? undefined : machine.routedAddress;
+  const address = given ?? routed ?? loopbackApart(urls, isOwn);
   if (isAllIpv4) return { address, bind };
   return { address, bind: !isAll && isOwn(address) ? address : null };
 }
+
+/**
+ * An address of loopback at which no control plane is, since browsers send a cookie to every port of the host
+ * that set it (P317). 127.0.0.1 on a system that has no other.
+ */
+function loopbackApart(urls: readonly URL[], isOwn: (address: string) => boolean): string {
+  // One more than there may be addresses of control planes.
+  const others = Array.from({ length: urls.length + 1 }, (_, at) => `127.0.0.${at + 2}`);
+  const apart = others.find((address) => urls.every(({ hostname }) => hostname !== address));
+  return apart !== undefined && isOwn(apart) ? apart : '127.0.0.1';
+}
+
+const isAddressOf = ({ addresses, hasWholeLoopback }: Machine, address: string): boolean =>
+  addresses.map(canonical).includes(canonical(address)) ||
+  (hasWholeLoopback && isIPv4(address) && address.startsWith('127.'));
 
 /** One text for all spellings of an IPv6 address. */
 const canonical = (address: string): string =>

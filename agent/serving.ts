@@ -41,6 +41,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   const { engine, log, stopSignal } = parts;
   const facts = await waitForFacts(engine, log, stopSignal);
   if (!facts) return;
+  await parts.identity.keepEngine?.(facts.id);
   const assembly = assemble(config, facts, parts);
   const { agent, watch, output, lease, conditions, meter } = assembly;
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
@@ -67,7 +68,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     lease.check();
     const leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
     cleanups.push(() => clearInterval(leaseCheck));
-    await connect(config, parts, assembly).catch(async (error: unknown) => {
+    await connect(config, facts, parts, assembly).catch(async (error: unknown) => {
       if (!(error instanceof RefusedError && error.revoked)) throw error;
       // If the agent is stopped during the decommission, the next agent process continues it, because the key
       // is still there.
@@ -167,12 +168,14 @@ function scheduleHousekeeping(
 /** Stays connected. Each connection has its own session. */
 function connect(
   { urls }: Config,
+  { id: engine }: EngineFacts,
   { addresses = new Addresses(urls), identity, log, stopSignal }: AgentParts,
   { begin }: Assembly,
 ): Promise<void> {
   return stayConnected({
     addresses,
     identity,
+    engine,
     begin,
     log,
     nowMs: Date.now,

@@ -44,6 +44,7 @@ export const settingsSchema = z.object({
   BERTH_JOIN_TOKEN: z.string().optional(),
   BERTH_DEPLOYMENT_NAME: nameSchema.default('local'),
   DOCKER_HOST: z.string().optional(),
+  BERTH_AGENT_ENGINE: z.string().optional(),
   BERTH_AGENT_NAME: nameSchema.max(128).optional(),
   BERTH_AGENT_LABELS: list.default([]),
   BERTH_AGENT_ADDRESS: z.string().optional(),

@@ -91,6 +91,11 @@ export class Berth {
     this.#signal = signal;
   }
 
+  /** The address of the control plane. */
+  get url(): URL {
+    return new URL(this.#url);
+  }
+
   /** The release of the server, and its deployment. Needs no credentials. */
   info(): Promise<Info> {
     return this.#json('GET', 'info');

@@ -76,6 +76,7 @@ export function nodeCoordinator(
 const coordinatorSettings = (config: NodeConfig) => ({
   idCode,
   deploymentName: config.BERTH_DEPLOYMENT_NAME,
+  publicUrl: config.BERTH_PUBLIC_URL,
   scheduling: schedulerConfigOf(config),
   unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
   isolation: config.BERTH_NETWORK_ISOLATION,

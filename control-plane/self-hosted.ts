@@ -30,7 +30,7 @@ import { type Limit, limitFamilies } from './core/metrics/limits.ts';
 import { MIB } from './core/model/bounds.ts';
 import type { Directory } from './directory/ldap-directory.ts';
 import { ldapConfigOf } from './directory/ldap-settings.ts';
-import { forwardedAddress, peerAddress } from './http/address.ts';
+import { forwardedAddress, lastForwarded, peerAddress, plainAddress } from './http/address.ts';
 import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
 import type { ReadFile } from './http/files.ts';
 import { counted, HttpCounts } from './http/http-counts.ts';
@@ -109,13 +109,14 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const ofApps = { acceptApp: acceptAppBy(relay), grantOf: relay.grantOf };
   const { serve, open } = holdRequests(withAppHosts({ ...deps, ...ofApps }, ofBerth));
   if (deps.apps?.sharesSite) log('apps.shared-site', sharedSite(deps.apps));
+  const trustsProxy = config.BERTH_TRUST_PROXY === 'on';
   const isApp = (request: IncomingMessage) => isForApp(deps.apps, request);
   const { server, connections } = httpServer(serve, {
     variant,
     isUpgrade: (request) => isApp(request) || isConnect(request) || isStream(request),
     isApp,
     connectionLimits: connectionLimitsOf(config),
-    trustsProxy: config.BERTH_TRUST_PROXY === 'on',
+    trustsProxy,
     log,
   });
   const port = await listen(server, config);
@@ -127,6 +128,10 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
       coordinator.assertAdmitting?.();
       return admitAgent({ db, deploymentName, nowMs }, authorization);
     },
+    addressOf: ({ headers, socket }) =>
+      plainAddress(
+        (trustsProxy && lastForwarded(headers['x-forwarded-for']?.toString())) || socket.remoteAddress,
+      ),
     admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });

@@ -72,11 +72,10 @@ async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate):
     const admit = () =>
       admitAgent({ ...deps, ...(isUpgrade && { keys: hostKeys }) }, request.headers.get('authorization'));
     const forward = (proof: VerifiedProof) =>
-      forwardUpgrade(
-        gatewayStub(env, gatewayOf(proof.hostId, config.BERTH_HOSTS_PER_GATEWAY)),
-        request,
-        proof,
-      );
+      forwardUpgrade(gatewayStub(env, gatewayOf(proof.hostId, config.BERTH_HOSTS_PER_GATEWAY)), request, {
+        ...proof,
+        address: request.headers.get('cf-connecting-ip') ?? undefined,
+      });
     const proof = await admit();
     if (!isUpgrade) return new Response(null, { status: 426 });
     try {

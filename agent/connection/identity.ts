@@ -26,6 +26,8 @@ export interface Identity {
    * useless.
    */
   headers(audience?: string): Promise<Record<string, string>>;
+  /** Keeps the id of the engine. Throws ConfigError if the host has another one (P318). */
+  keepEngine?(engine: string): Promise<void>;
   /** The attempt was refused. The identity may correct the next attempt. */
   refused?(refusal: ConnectionRefusal): void;
 }
@@ -117,6 +119,17 @@ export class HostIdentity implements Identity {
     this.#log('clock.differs', { skewMs, reason: message });
   }
 
+  async keepEngine(engine: string): Promise<void> {
+    const { engine: before } = this.#stored;
+    if (before === engine) return;
+    if (before !== undefined && this.#config.acceptedEngine !== engine)
+      throw new ConfigError(otherEngine(before, engine, this.#folder));
+    const key = { ...this.#stored, engine };
+    await writeKey(this.#folder, key);
+    this.#stored = key;
+    if (before !== undefined) this.#log('engine.accepted', { engine, before });
+  }
+
   /**
    * Registers the host unless it is registered; resolves to its id. Throws RefusedError if the control plane
    * refuses the registration.
@@ -174,6 +187,15 @@ export class HostIdentity implements Identity {
 const noToken = (folder: string) =>
   `The folder ${folder} has no key of a host, and BERTH_JOIN_TOKEN is not set. An administrator creates a join ` +
   'token with POST host/token. Start the agent once with that token in BERTH_JOIN_TOKEN.';
+
+/** What to do about an engine that is not the host's. */
+export const engineRemedy = (engine: string): string =>
+  `Start the agent with the engine of the host (DOCKER_HOST). If a copy of its data folder is on this machine, remove the ` +
+  `copy and join this machine as another host. If the containers of the host's engine are gone for good, set BERTH_AGENT_ENGINE=${engine}.`;
+
+const otherEngine = (before: string, engine: string, folder: string) =>
+  `The containers of the host of the key in ${folder} are on the engine ${before}, and this is the engine ${engine}. ` +
+  engineRemedy(engine);
 
 const otherName = (registered: string, given: string, folder: string) =>
   `BERTH_AGENT_NAME is ${given}, but the key in ${folder} belongs to the host ${registered}. Unset ` +

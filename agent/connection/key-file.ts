@@ -9,6 +9,8 @@ const storedKeySchema = z.object({
   name: z.string(),
   /** Null until the key is registered. */
   hostId: z.int().positive().nullable(),
+  /** Id of the engine with the host's containers. Absent until the agent has found one. */
+  engine: z.string().optional(),
   privateKey: z.object({
     kty: z.literal('OKP'),
     crv: z.literal('Ed25519'),

@@ -1,8 +1,9 @@
 /** What a session with the control plane requires of its socket and of the rest of the agent. */
 import type { ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Down } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Overlay } from '../../shared/protocol/swarm.ts';
-import type { HostFacts } from '../../shared/protocol/up.ts';
+import type { HostEngine, HostFacts } from '../../shared/protocol/up.ts';
 import type { OpenTarget } from '../engine/streams/target.ts';
 import type { Exchange } from '../host/clock-check.ts';
 import type { Logger } from '../logger.ts';
@@ -10,6 +11,8 @@ import type { OutputStore } from '../logs/output-store.ts';
 import type { Agent } from '../services/agent.ts';
 import type { Lease } from '../services/lease.ts';
 import type { Reporter } from '../services/reporter.ts';
+
+export type Welcome = Extract<Down, { type: 'welcome' }>;
 
 /** What a session requires of its socket. */
 export interface SessionSocket {
@@ -25,6 +28,7 @@ export interface SessionOptions {
   output: OutputStore;
   deployment: string;
   host: HostFacts;
+  engine: HostEngine;
   log: Logger;
   nowMs(): number;
   /** Receives the time of each contact, i.e. of each answered message. */
@@ -41,7 +45,7 @@ export interface SessionOptions {
   /** Connects a stream. */
   openTarget: OpenTarget;
   /** Called at the welcome. */
-  welcomed(): void;
+  welcomed(welcome: Welcome): void;
   /** Begins an update of this agent. The session never waits for it. */
   update(release: AgentRelease): void;
   /** Begins to make an overlay network. The session never waits for it. */

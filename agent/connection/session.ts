@@ -12,9 +12,7 @@ import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../shared/protocol/version.t
 import type { Moment } from '../services/lease.ts';
 import { Streams } from '../streams/streams.ts';
 import { LogStreams } from './log-streams.ts';
-import type { SessionOptions, SessionSocket } from './session-options.ts';
-
-type Welcome = Extract<Down, { type: 'welcome' }>;
+import type { SessionOptions, SessionSocket, Welcome } from './session-options.ts';
 
 type Phase =
   | { name: 'greeting' }
@@ -43,7 +41,7 @@ export class ControlPlaneSession {
   constructor(socket: SessionSocket, options: SessionOptions) {
     this.#socket = socket;
     this.#options = options;
-    const { agent, output, deployment, host, reporter } = options;
+    const { agent, output, deployment, host, engine, reporter } = options;
     this.#logs = new LogStreams({
       open: (key) => output.open(key),
       retention: output.retention,
@@ -65,6 +63,7 @@ export class ControlPlaneSession {
       hash: PROTOCOL_HASH,
       deployment,
       host,
+      engine,
       inventory: agent.inventory(),
       conditions: [...reporter.conditions],
       ...agent.seenIds(),
@@ -175,7 +174,7 @@ export class ControlPlaneSession {
     const { log, reporter } = this.#options;
     this.#spreadMs = spreadMs;
     log('session.welcome', { session });
-    this.#options.welcomed();
+    this.#options.welcomed(welcome);
     if (pending !== undefined) log('session.offer-pending', { reason: pendingText(pending) });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };

@@ -13,7 +13,7 @@ import { backoffMs } from '../backoff.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import type { Addresses } from './addresses.ts';
-import type { ConnectionRefusal, Identity } from './identity.ts';
+import { type ConnectionRefusal, engineRemedy, type Identity } from './identity.ts';
 import { RefusedError } from './refused-error.ts';
 import { endpoint } from './registration.ts';
 import type { SessionSocket } from './session-options.ts';
@@ -29,6 +29,8 @@ export interface Receiver {
 export interface ConnectionOptions {
   addresses: Addresses;
   identity: Identity;
+  /** Id of the engine. */
+  engine: string;
   begin(socket: SessionSocket): Receiver;
   log: Logger;
   nowMs(): number;
@@ -55,7 +57,7 @@ interface Ending {
 
 /** Stays connected until `signal` aborts. Throws RefusedError if the control plane permits no retry. */
 export async function stayConnected(options: ConnectionOptions): Promise<void> {
-  const { signal, log, random, addresses } = options;
+  const { signal, log, random, addresses, engine } = options;
   let attempt = 0;
   let spreadMs = 0;
   while (!signal.aborted) {
@@ -65,7 +67,11 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
     const retry = retryAfter(code);
     if (retry === 'never') {
       const revoked = code === closeCodes.revoked.code;
-      const remedy = revoked ? ' A new join token (POST host/token) makes this machine a host again.' : '';
+      const remedy = revoked
+        ? ' A new join token (POST host/token) makes this machine a host again.'
+        : code === closeCodes.otherEngine.code
+          ? ` This is the engine ${engine}. ${engineRemedy(engine)}`
+          : '';
       throw new RefusedError(`The control plane refused this agent: ${reason || `code ${code}`}.${remedy}`, {
         revoked,
       });

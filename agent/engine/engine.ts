@@ -73,6 +73,8 @@ export interface EngineFacts {
   memoryBytes: number;
   cores: number;
   version: string;
+  /** Differs between engines, and after an engine has got another data folder. */
+  id: string;
   /** The engine's data folder. Undefined if it cannot be on this machine. */
   dataDir?: string | undefined;
 }

@@ -9,6 +9,7 @@ export function readMachine(env: NodeJS.ProcessEnv): Machine {
     hostname: hostname(),
     routedAddress: routedAddress(),
     addresses: Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
+    hasWholeLoopback: process.platform === 'linux',
     dockerHost: usualHosts(env)[0] ?? unixHost(DEFAULT_SOCKET),
   };
 }

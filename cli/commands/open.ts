@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { Berth, Service } from '../../client/berth.ts';
+import { isSameHost } from '../../shared/same-host.ts';
 import { placeOf } from '../inputs/arguments.ts';
 import { openerOf, openUrl } from '../terminal/desktop.ts';
 import { jsonOf } from '../terminal/list.ts';
@@ -20,6 +21,8 @@ interface Endpoint {
   name: string;
   url: string;
   portNumbers: readonly number[];
+  /** Through Berth, which keeps its cookies from it. */
+  isApplication: boolean;
 }
 
 export function addOpenCommand(program: Command, terminal: Terminal, connect: () => Promise<Berth>): void {
@@ -31,19 +34,30 @@ export function addOpenCommand(program: Command, terminal: Terminal, connect: ()
     .option('-p, --print', 'only print it')
     .option('--json', 'only print it, as JSON with its service and name')
     .action(async (id: string, wanted: string | undefined, { print, json }: OpenOptions) => {
-      const { service, name, url } = await endpointOf(await connect(), placeOf(id), wanted);
+      const [berth, place] = [await connect(), placeOf(id)];
+      const endpoint = await endpointOf(berth, place, wanted);
+      const { service, name, url } = endpoint;
       if (json) return terminal.out(jsonOf({ service, name, url }));
       await terminal.out(`${onOneLine(url)}\n`);
-      if (!print) await openAt(terminal, url);
+      if (!print) await openAt(terminal, url, warningOf(berth.url, place.id, endpoint));
     });
 }
 
+/** The page of Berth that warns before an endpoint to which the browser sends Berth's cookies (W230). */
+function warningOf(berthUrl: URL, id: number, { url, isApplication }: Endpoint): string | undefined {
+  if (isApplication || berthUrl.protocol !== 'http:' || !URL.canParse(url)) return undefined;
+  if (!isSameHost(berthUrl.hostname, new URL(url).hostname)) return undefined;
+  return new URL(`/executions/${id}/open?url=${encodeURIComponent(url)}`, berthUrl).href;
+}
+
 /** Descriptions come from other users: only pages of the web are opened. */
-async function openAt(terminal: Terminal, url: string): Promise<void> {
+async function openAt(terminal: Terminal, url: string, warning: string | undefined): Promise<void> {
   const opener = terminal.columns === undefined ? undefined : openerOf(terminal.env);
   if (!opener) return;
   if (!/^https?:\/\//i.test(url)) return terminal.say('Only URLs of HTTP are opened.');
-  await openUrl(opener, url, terminal.env).catch((error: Error) => {
+  if (warning !== undefined)
+    terminal.say('A page of Berth warns first: the port is on the host of Berth itself.');
+  await openUrl(opener, warning ?? url, terminal.env).catch((error: Error) => {
     throw new Error(`The URL can't be opened: ${error.message}. berth open --print only prints it.`);
   });
 }
@@ -64,12 +78,15 @@ async function endpointOf(
     throw new Error(
       `Execution ${id} has no service ${named}; it has ${known.map(({ name }) => name).join(', ')}.`,
     );
-  const endpoints = all.flatMap(({ name: service, service_group: group, description, endpoints = [] }) =>
-    endpoints.map(([name, url]): Endpoint => {
+  const endpoints = all.flatMap((one) => {
+    const { name: service, service_group: group, description, endpoints = [], applications = [] } = one;
+    return endpoints.map(([name, url]): Endpoint => {
       const ports = description.ports.filter((port) => port.name === name);
-      return { service, group, name, url, portNumbers: ports.map(({ port_number }) => port_number) };
-    }),
-  );
+      const portNumbers = ports.map(({ port_number }) => port_number);
+      const isApplication = applications.some((application) => application.url === url);
+      return { service, group, name, url, portNumbers, isApplication };
+    });
+  });
   if (endpoints.length === 0) throw noEndpoint(id, status, all, known);
   const fitting = wanted === undefined ? endpoints : endpoints.filter((one) => isMeant(one, wanted));
   const [first] = fitting;

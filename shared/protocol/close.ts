@@ -15,6 +15,8 @@ export const closeCodes = {
   wrongDeployment: { code: 4404, retry: 'never' },
   /** The host was removed, and its key is no longer valid. */
   revoked: { code: 4403, retry: 'never' },
+  /** The host's services run on another engine. */
+  otherEngine: { code: 4412, retry: 'never' },
   /** A newer connection of the same host has taken over. */
   superseded: { code: 4409, retry: 'never' },
   /** No common protocol version. */

@@ -18,6 +18,7 @@ export const conditionKinds = {
   'no-firewall': { blocks: null },
   'unpinned-folders': { blocks: null },
   'no-secret-files': { blocks: null },
+  'shared-host': { blocks: null },
   'stuck-containers': { blocks: null },
   'update-failed': { blocks: null },
 } as const satisfies Record<string, { blocks: string | null }>;

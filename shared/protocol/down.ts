@@ -61,6 +61,8 @@ export const downSchema = z.discriminatedUnion('type', [
     spreadMs: z.int().nonnegative().optional(),
     /** Pulses of this period replace the reports that only show that the agent lives (P179). */
     pulseMs: z.int().positive().optional(),
+    /** Where people reach the control plane (P317). Absent: where the agent does. */
+    publicUrl: messageText().optional(),
     /** What of the hello waits for an administrator (P142). For people. */
     pending: messageText().optional(),
   }),

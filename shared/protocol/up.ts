@@ -77,6 +77,16 @@ export const hostFactsSchema = z.object({
 });
 export type HostFacts = z.infer<typeof hostFactsSchema>;
 
+/**
+ * The engine whose containers the inventory lists (P318). `accepted`: an administrator has accepted it in
+ * place of the host's earlier one.
+ */
+export const hostEngineSchema = z.object({
+  id: z.string().max(MAX_ADDRESS_LENGTH),
+  accepted: z.literal(true).optional(),
+});
+export type HostEngine = z.infer<typeof hostEngineSchema>;
+
 /** Longer texts about conditions are cut. */
 export const MAX_CONDITION_LENGTH = 500;
 
@@ -109,6 +119,7 @@ export const upSchema = z.discriminatedUnion('type', [
     /** The deployment whose containers the agent runs. The control plane refuses any other than its own. */
     deployment: deploymentNameSchema,
     host: hostFactsSchema,
+    engine: hostEngineSchema,
     inventory: z.array(observationSchema).max(MAX_OBSERVATIONS),
     conditions,
     /**

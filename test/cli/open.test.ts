@@ -65,6 +65,19 @@ onHosts(setups, (host) => {
     expect(await eventually(opened)).toBe('http://192.0.2.7:30084/\n');
   });
 
+  test('L103, W230: an endpoint on the host of Berth itself is opened by the page of Berth that warns', async () => {
+    const facts = { name: 'shared', labels: ['shared'], address: '127.0.0.1' };
+    const shared = await ScriptedAgent.join(host(), { facts });
+    const id = await api.submit(application(service({ labels: ['shared'], ports: [port('Page', 89)] })));
+    await shared.report(...(await shared.assigned(id, 1)).map(seen.running));
+    await api.reached(id, 'running');
+    const { out, err } = await berth.onTerminal(['open', String(id)]);
+    expect(out + err).toContain('http://127.0.0.1:30089/\r\n');
+    await shared.close();
+    const warning = `/executions/${id}/open?url=http%3A%2F%2F127.0.0.1%3A30089%2F`;
+    await eventually(async () => expect(await readFile(join(home, 'opened'), 'utf8')).toContain(warning));
+  });
+
   test('L104: without an endpoint, or with several, open says why and which there are', async () => {
     const errorOf = async (...words: string[]) => {
       const { code, out, err } = await berth.run(['open', ...words]);

@@ -60,10 +60,10 @@ test('C7, C9, H38, H41, P106: services start in order and reach each other by DN
   const followed = (await api.openLog(main)).text();
   expect(await api.discover(id, 'main')).toEqual([nameOf('main0', id)]);
   const endpoints = await api.endpoints(id);
-  expect(endpoints).toEqual([['hello', expect.stringMatching(/^tcp:\/\/127\.0\.0\.1:\d+$/)]]);
+  expect(endpoints).toEqual([['hello', expect.stringMatching(/^tcp:\/\/127\.0\.0\.2:\d+$/)]]);
   const port = Number(endpoints[0]?.[1].split(':').at(-1));
-  await expect(text(connect(port, '127.0.0.2'))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  await eventually(async () => (await text(connect(port, '127.0.0.1'))) === 'hello\n', HANGS_MS);
+  await expect(text(connect(port, '127.0.0.1'))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  await eventually(async () => (await text(connect(port, '127.0.0.2'))) === 'hello\n', HANGS_MS);
   expect(await followed).toBe('greetings\nlast\n');
   const { error_message, time_start, time_end } = await reaches(id, 'terminated');
   expect(error_message).toBeNull();

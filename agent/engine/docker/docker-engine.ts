@@ -50,7 +50,7 @@ import { containerOptions, nanoCpus, publishedPorts, STOP_GRACE_SECONDS } from '
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
 import type { DockerEngineOptions } from './docker-engine-options.ts';
-import { EngineInfo } from './engine-info.ts';
+import { EngineInfo, engineId } from './engine-info.ts';
 import { healthChecks, requireCheckable } from './health-probe.ts';
 import { freeHostPorts } from './host-ports.ts';
 import { followOutput } from './output-stream.ts';
@@ -81,6 +81,8 @@ export class DockerEngine implements Engine {
   /** The engine's files, once `facts` has found them. Undefined if the agent cannot read them. */
   #files: EngineFiles | undefined;
   #initWorks = true;
+  /** The id that `facts` has found. */
+  #id: string | undefined;
 
   constructor(docker: Docker, streams: Docker, options: DockerEngineOptions) {
     this.#docker = docker;
@@ -88,20 +90,22 @@ export class DockerEngine implements Engine {
     this.#options = options;
     this.#info = new EngineInfo(docker);
     this.#health = healthChecks(docker, streams, options.local);
-    const engineId = () => this.#info.identity();
-    this.#networks = new ContainerNetworks(docker, options, engineId);
+    const identity = () => this.#info.identity();
+    this.#networks = new ContainerNetworks(docker, options, identity);
     const labels = { [label.deployment]: options.deployment, [label.folders]: options.host };
     this.#folders = new HostFolders(docker, options, labels, { [label.host]: '' });
     const { images, intentsFile: file, deployment } = options;
-    const privateImages = new PrivateImages(docker, { ...images, file, deployment }, engineId);
-    this.#images = new OwnImages(docker, images, engineId, privateImages);
+    const privateImages = new PrivateImages(docker, { ...images, file, deployment }, identity);
+    this.#images = new OwnImages(docker, images, identity, privateImages);
     this.#pulls = new Pulls(streams, this.#images, privateImages, options.pull);
     this.#containerImages = new ContainerImages(docker, privateImages);
   }
 
   async facts(): Promise<EngineFacts> {
-    const { MemTotal, NCPU, ServerVersion, DockerRootDir } = await this.#info.refresh();
-    const facts = { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion };
+    const info = await this.#info.refresh();
+    const { MemTotal, NCPU, ServerVersion, DockerRootDir } = info;
+    this.#id = engineId(info);
+    const facts = { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion, id: this.#id };
     this.#files = this.#options.local ? await filesIn(DockerRootDir) : undefined;
     return { ...facts, dataDir: this.#options.local ? DockerRootDir : undefined };
   }
@@ -256,10 +260,25 @@ export class DockerEngine implements Engine {
     return this.#images.removeUnused(options);
   }
 
-  watch(changed: (id: string) => void): Promise<Watch> {
+  async watch(changed: (id: string) => void): Promise<Watch> {
     this.#folders.forgetProof();
     this.#health.onChange(changed);
-    return watchContainers(this.#streams, this.#labels(), this.#oomEvents, changed);
+    const watch = await watchContainers(this.#streams, this.#labels(), this.#oomEvents, changed);
+    try {
+      await this.#assertSame();
+    } catch (error) {
+      watch.close();
+      throw error;
+    }
+    return watch;
+  }
+
+  /** Another engine may answer in place of the one that has the containers of this host (P318). */
+  async #assertSame(): Promise<void> {
+    if (this.#id === undefined) return;
+    const id = engineId(await this.#info.refresh());
+    if (id === this.#id) return;
+    throw new EngineError('unreachable', `another engine answers, ${id}, in place of ${this.#id}`);
   }
 
   outputFile(id: string): string | undefined {

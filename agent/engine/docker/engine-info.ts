@@ -1,7 +1,12 @@
 /** The engine's own description of itself, read once for all who need it. */
 import type Docker from 'dockerode';
+import { MAX_ADDRESS_LENGTH } from '../../../shared/protocol/bounds.ts';
 import { wrapErrors } from '../docker-error.ts';
 import type { DockerInfo } from './container-spec.ts';
+
+/** For people to copy, too. Engines of one machine may have the same ID, but never the same folder. */
+export const engineId = ({ ID, DockerRootDir }: Pick<DockerInfo, 'ID' | 'DockerRootDir'>): string =>
+  `${ID}@${DockerRootDir}`.slice(0, MAX_ADDRESS_LENGTH);
 
 export class EngineInfo {
   readonly #docker: Docker;

@@ -32,9 +32,19 @@ const boundedShares = (shares: readonly CoreShare[]): CoreShare[] =>
 
 export type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 
+/** Where a session comes from. */
+export interface SessionOrigin {
+  /** The state of a session that joined before its coordinator slept. */
+  state?: SessionState;
+  /** The address of the agent, as far as it is known. */
+  address?: string | undefined;
+}
+
 export class AgentSession {
   /** The host whose key the agent has proved to hold. */
   readonly hostId: number;
+  /** The address of the agent, as far as it is known. */
+  readonly address: string | undefined;
   /** The lease that the welcome grants; null: no lease. */
   leaseMs: number | null = null;
   /** True if the agent sends pulses, and its gateway tells of its silence (P180). */
@@ -54,9 +64,14 @@ export class AgentSession {
   #receivedHello = false;
   #closed = false;
 
-  /** `state`: of a session that joined before its coordinator slept. */
-  constructor(peer: SessionPeer, hostId: number, events: SessionEvents, state?: SessionState) {
+  constructor(
+    peer: SessionPeer,
+    hostId: number,
+    events: SessionEvents,
+    { state, address }: SessionOrigin = {},
+  ) {
     this.peer = peer;
+    this.address = address;
     this.hostId = hostId;
     this.#events = events;
     if (!state) return;
@@ -74,6 +89,7 @@ export class AgentSession {
       revision: this.#revision,
       coreShares: this.#coreShares,
       listed: [...this.listed],
+      address: this.address,
     };
   }
 

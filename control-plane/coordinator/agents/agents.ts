@@ -33,20 +33,21 @@ import { noTraffic, type Traffic } from '../connections/traffic.ts';
 import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import { FreshReports } from '../sleep/fresh-reports.ts';
 import { SavedSessions } from '../sleep/saved-sessions.ts';
-import type { SessionState } from '../sleep/saved-state.ts';
 import type { Turns } from '../turns.ts';
 import { Acknowledgements } from './acknowledgements.ts';
-import { AgentSession, type SessionEvents } from './agent-session.ts';
+import { AgentSession, type SessionEvents, type SessionOrigin } from './agent-session.ts';
 import { assigner, assignmentsAt } from './assignments.ts';
 import { type DeploymentDeps, type DeploymentParts, deploymentParts } from './deployment-parts.ts';
 import { HostConnections } from './host-connections.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { ReplayGuard } from './replay-guard.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
-import { isWatched, logWelcome, type UnknownContainers, welcomeOf } from './welcome.ts';
+import { isWatched, logSecondSession, logWelcome, type UnknownContainers, welcomeOf } from './welcome.ts';
 
 export interface AgentsDeps extends ConnectionDeps, DeploymentDeps {
   clock: Clock;
+  /** BERTH_PUBLIC_URL. */
+  publicUrl?: string | undefined;
   /** Default: `keep`. */
   unknownContainers?: UnknownContainers;
 }
@@ -59,6 +60,7 @@ export class Agents implements SessionEvents {
   /** The sessions of a coordinator that sleeps. */
   readonly saved: SavedSessions<SessionPeer, AgentSession>;
   readonly #deploymentName: string;
+  readonly #publicUrl: string | undefined;
   readonly #turns: Turns;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -81,6 +83,7 @@ export class Agents implements SessionEvents {
   constructor(turns: Turns, deps: AgentsDeps) {
     const { deploymentName, clock, log, idCode, unknownContainers = 'keep', isolation = 'user' } = deps;
     this.#deploymentName = deploymentName;
+    this.#publicUrl = deps.publicUrl;
     this.#turns = turns;
     this.#clock = clock;
     this.#log = log;
@@ -89,7 +92,9 @@ export class Agents implements SessionEvents {
     this.#deployment = (idKey) => deploymentParts(deps, idKey);
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
     this.freshReports = new FreshReports(turns, clock, this.#sessions);
-    this.saved = new SavedSessions(turns, this.#sessions, (...args) => this.attach(...args));
+    this.saved = new SavedSessions(turns, this.#sessions, (peer, hostId, state) =>
+      this.attach(peer, hostId, { state, address: state.address }),
+    );
     this.traffic = deps.traffic ?? noTraffic();
     this.#connections = new AgentConnections({ ...deps, traffic: this.traffic }, this.#nameOf);
   }
@@ -103,13 +108,15 @@ export class Agents implements SessionEvents {
    * Accepts a connection whose socket is in this process. The caller must pass the connection its frames, and
    * the end of the socket.
    */
-  connect(socket: AgentSocket, hostId: number): AgentConnection {
-    return this.#connections.connect(socket, hostId, (connection) => this.attach(connection, hostId));
+  connect(socket: AgentSocket, hostId: number, address?: string): AgentConnection {
+    return this.#connections.connect(socket, hostId, (connection) =>
+      this.attach(connection, hostId, { address }),
+    );
   }
 
   /** Begins a session, or goes on with one. The caller must pass it the agent's messages, and its end. */
-  attach(peer: SessionPeer, hostId: number, state?: SessionState): AgentSession {
-    const session = new AgentSession(peer, hostId, this, state);
+  attach(peer: SessionPeer, hostId: number, origin: SessionOrigin = {}): AgentSession {
+    const session = new AgentSession(peer, hostId, this, origin);
     this.perHost.add(session);
     return session;
   }
@@ -144,13 +151,15 @@ export class Agents implements SessionEvents {
         // A later coordinator may have registered the host, whose agent destroys its containers otherwise.
         if (!cluster.hosts.has(session.hostId)) cluster.changes.confirmsEpoch = true;
         const found = this.#hostOf(session, hello, cluster);
-        if (!found || !this.#acceptIds(cluster, session, hello)) return;
+        if (!found || !this.#isItsEngine(session, hello, found) || !this.#acceptIds(cluster, session, hello))
+          return;
         host = found;
         this.#conditions(cluster, host, hello.conditions ?? []);
         session.leaseMs = leaseFor(cluster);
         session.isWatched = isWatched(session);
         host.leaseMs = confirmedLeaseMs(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
+        host.engineId = hello.engine.id;
         host.isWatched = session.isWatched;
         this.#overlays.observe(host, hello.swarm ?? null);
         this.#joining.add(host.id);
@@ -178,7 +187,8 @@ export class Agents implements SessionEvents {
     session.listed = new Set(hello.inventory.map(keyOf));
     const assignments = assignmentsAt(host.id, cluster, this.#deploymentParts());
     const unknown = this.#unknownContainers === 'keep' ? cluster.unknown : [];
-    session.welcome(welcomeOf(cluster, host, session, nowMs), assignments, unknown);
+    const welcome = welcomeOf(cluster, host, session, { nowMs, publicUrl: this.#publicUrl });
+    session.welcome(welcome, assignments, unknown);
     this.#overlays.changed(cluster, host);
     logWelcome(this.#log, cluster, host, hello.inventory, this.#unknownContainers);
   }
@@ -204,6 +214,25 @@ export class Agents implements SessionEvents {
     if (!host || host.name === hello.host.name) return host;
     session.close('badMessage', `the key belongs to host ${host.name}, not ${hello.host.name}`);
     return undefined;
+  }
+
+  /**
+   * Whether the inventory is that of the host's engine. On another one, the absence of a container shows
+   * nothing (P319). Closes the session otherwise.
+   */
+  #isItsEngine(session: AgentSession, { engine }: Hello, host: Host): boolean {
+    const present = this.#sessions.get(host.id);
+    const isOther = host.engineId !== null && host.engineId !== engine.id;
+    if (present && present !== session && !present.isClosed)
+      logSecondSession(this.#log, host, engine.id, [present, session]);
+    if (!isOther) return true;
+    if (!engine.accepted)
+      session.close('otherEngine', `the services of host ${host.name} are on the engine ${host.engineId}`);
+    // The agent with the containers is there: this one is a copy of it.
+    else if (present && !present.isClosed)
+      session.close('unavailable', 'an agent with the engine of this host is connected');
+    else return true;
+    return false;
   }
 
   report(session: AgentSession, report: Report): void {

@@ -21,7 +21,12 @@ const MAX_NAMED = 20;
 export const isWatched = ({ peer, leaseMs }: Pick<AgentSession, 'peer' | 'leaseMs'>): boolean =>
   peer.isWatching === true && leaseMs === null;
 
-export function welcomeOf(cluster: Cluster, host: Host, session: AgentSession, nowMs: number): Welcome {
+export function welcomeOf(
+  cluster: Cluster,
+  host: Host,
+  session: AgentSession,
+  { nowMs, publicUrl }: { nowMs: number; publicUrl: string | undefined },
+): Welcome {
   const { lostAfterMs } = cluster.schedulerConfig;
   const periodMs = reportPeriodMs(lostAfterMs);
   return {
@@ -31,8 +36,20 @@ export function welcomeOf(cluster: Cluster, host: Host, session: AgentSession, n
     spreadMs: spreadMs(cluster.hosts.size, lostAfterMs),
     timeMs: nowMs,
     ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
+    ...(publicUrl !== undefined && { publicUrl }),
     ...(host.pending && { pending: offerText(host.pending) }),
   };
+}
+
+/** An agent has connected with the key of a host whose agent is connected, which may be a copy of it. */
+export function logSecondSession(
+  log: Logger,
+  { name, engineId }: Host,
+  engine: string,
+  [present, second]: readonly [AgentSession, AgentSession],
+): void {
+  const addresses = { present: present.address ?? 'unknown', second: second.address ?? 'unknown' };
+  log('agent.second-session', { host: name, ...addresses, isSameEngine: engine === engineId });
 }
 
 export function logWelcome(

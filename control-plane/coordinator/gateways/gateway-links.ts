@@ -5,7 +5,7 @@
 import { closeCodes } from '../../../shared/protocol/close.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { AgentSession } from '../agents/agent-session.ts';
+import type { AgentSession, SessionOrigin } from '../agents/agent-session.ts';
 import type { SessionMessage } from '../connections/agent-connection.ts';
 import type { SessionPeer } from '../connections/session-peer.ts';
 import { addBytes, type PassedBytes } from '../connections/traffic.ts';
@@ -18,7 +18,7 @@ export interface GatewayLinksOptions {
   agents: {
     readonly traffic: PassedBytes;
     admit(proof: VerifiedProof): void;
-    attach(peer: SessionPeer, hostId: number): Session;
+    attach(peer: SessionPeer, hostId: number, origin: SessionOrigin): Session;
     saved: {
       resume(peer: SessionPeer, session: SavedSession): Session;
       has(hostId: number): boolean;
@@ -93,7 +93,7 @@ export class GatewayLinks {
     this.#connections += 1;
     const id = `${incarnation}.${this.#connections}`;
     this.#senderOf(gateway).begin(id);
-    const session = agents.attach(this.#peer(gateway, id), proof.hostId);
+    const session = agents.attach(this.#peer(gateway, id), proof.hostId, { address: proof.address });
     if (session.isClosed) return id;
     const heard = clock.after(SILENT_MS, () => this.#lost(id));
     this.#attached.set(id, { session, gateway, received: 0, isHeard: false, heard });

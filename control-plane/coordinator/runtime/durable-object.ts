@@ -101,6 +101,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       log,
       idCode,
       deploymentName: config.BERTH_DEPLOYMENT_NAME,
+      publicUrl: config.BERTH_PUBLIC_URL,
       scheduling,
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,

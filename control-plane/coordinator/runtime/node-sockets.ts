@@ -33,6 +33,8 @@ export interface Gatekeeper {
   maxUnreadBytes: number;
   /** Resolves to the proof of the host; rejects if the request proves none. */
   admit(authorization: string | undefined): Promise<VerifiedProof>;
+  /** The address of an agent, as far as it is known. */
+  addressOf?(request: IncomingMessage): string | undefined;
   /** Called with the connection of each admitted agent. */
   admitted?: (stream: Duplex) => void;
   /** The response to a rejected request, for any error. */
@@ -58,7 +60,7 @@ export function serveAgents(
       gatekeeper.admitted?.(stream);
       sockets.handleUpgrade(request, stream, head, (socket) =>
         serveAgent(socket, stream, gatekeeper.maxUnreadBytes, (agentSocket) =>
-          agents.connect(agentSocket, admitted.hostId),
+          agents.connect(agentSocket, admitted.hostId, gatekeeper.addressOf?.(request)),
         ),
       );
     });

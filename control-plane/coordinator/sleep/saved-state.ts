@@ -42,6 +42,7 @@ export interface SessionState {
   coreShares: string | undefined;
   /** Keys of the services in the inventory of its hello. */
   listed: string[];
+  address?: string | undefined;
 }
 
 export interface SavedSession extends SessionState {

@@ -45,6 +45,8 @@ export interface VerifiedProof {
   proofId: string;
   /** When the proof expires, with the tolerated clock difference included. */
   expiresMs: number;
+  /** Where the connection comes from, as far as it is known. */
+  address?: string | undefined;
   /**
    * The key that has verified the proof, if the database was not asked for it. The proof counts only if the
    * coordinator has the same key for the host.
@@ -86,6 +88,7 @@ export function register(
   host.publicKey = publicKey;
   // The token of an administrator covers what the host offers next.
   host.agreed = null;
+  host.engineId = null;
   setLabels(host, { adminLabels: [...new Set([...host.adminLabels, ...token.labels])] });
   if (!cluster.hosts.has(host.id)) addHost(cluster, host);
   cluster.changes.hosts.add(host);

@@ -28,6 +28,8 @@ export interface Host {
   schedulable: boolean;
   agentVersion: string;
   engineVersion: string;
+  /** Id of the engine with its containers (P318). Null until its agent has stated one. */
+  engineId: string | null;
   /** Silence is measured from here: the last contact, or the start of this coordinator. */
   lastContactMs: number;
   /** When the last message arrived. The row holds its value as of the last hello or disconnection. */
@@ -157,6 +159,7 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   schedulable: true,
   agentVersion: '',
   engineVersion: '',
+  engineId: null,
   lastContactMs: nowMs,
   heardMs: nowMs,
   lost: false,

@@ -19,6 +19,7 @@ const fieldsOf = (row: Row) => ({
   schedulable: row.schedulable === 1,
   agentVersion: String(row.agent_version),
   engineVersion: String(row.engine_version),
+  engineId: row.engine_id === null ? null : String(row.engine_id),
   lastContactMs: Number(row.last_contact_ms),
   heardMs: Number(row.last_contact_ms),
   lost: row.lost === 1,
@@ -30,14 +31,14 @@ const fieldsOf = (row: Row) => ({
 
 export const insertHost = (host: Host): Statement => ({
   sql: `INSERT INTO hosts (address, labels, admin_labels, memory_bytes, cores, schedulable, agent_version, engine_version,
-    last_contact_ms, lost, public_key, silent_since_ms, lease_ms, agreed, name, id)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    last_contact_ms, lost, public_key, silent_since_ms, lease_ms, agreed, engine_id, name, id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [...values(host), host.name, host.id],
 });
 
 export const updateHost = (host: Host): Statement => ({
   sql: `UPDATE hosts SET address = ?, labels = ?, admin_labels = ?, memory_bytes = ?, cores = ?, schedulable = ?, agent_version = ?,
-    engine_version = ?, last_contact_ms = ?, lost = ?, public_key = ?, silent_since_ms = ?, lease_ms = ?, agreed = ? WHERE id = ?`,
+    engine_version = ?, last_contact_ms = ?, lost = ?, public_key = ?, silent_since_ms = ?, lease_ms = ?, agreed = ?, engine_id = ? WHERE id = ?`,
   args: [...values(host), host.id],
 });
 
@@ -66,4 +67,5 @@ const values = (host: Host) => [
   host.silentSinceMs,
   host.leaseMs,
   host.agreed && JSON.stringify(host.agreed),
+  host.engineId,
 ];

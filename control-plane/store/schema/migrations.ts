@@ -32,4 +32,11 @@ const workspaces: Migration = {
   ],
 };
 
-export const migrations: readonly Migration[] = [baseline, workspaces];
+/** The engine of a host, whose containers are those that the database has (P318). */
+const engines: Migration = {
+  version: 31,
+  name: 'engines of hosts',
+  statements: ['ALTER TABLE hosts ADD COLUMN engine_id TEXT'],
+};
+
+export const migrations: readonly Migration[] = [baseline, workspaces, engines];

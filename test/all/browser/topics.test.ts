@@ -9,11 +9,24 @@ import { executions } from './topics/executions.ts';
 import { files } from './topics/files.ts';
 import { live } from './topics/live.ts';
 import { logs } from './topics/logs.ts';
+import { publishedPorts } from './topics/published-ports.ts';
 import { shop } from './topics/shop.ts';
 import { start } from './topics/start.ts';
 import { terminal } from './topics/terminal.ts';
 
-const TOPICS = { admin, crossSite, everyday, executions, files, live, logs, shop, start, terminal };
+const TOPICS = {
+  admin,
+  crossSite,
+  everyday,
+  executions,
+  files,
+  live,
+  logs,
+  publishedPorts,
+  shop,
+  start,
+  terminal,
+};
 
 onSites(
   'topics',

@@ -128,3 +128,15 @@ test('P5, P49: a start whose answers are lost creates one container and starts i
   const { RestartCount } = await docker.getContainer(containerId).inspect();
   expect(RestartCount).toBe(0);
 });
+
+test('P320: another engine in place of the one that the agent began with counts as none, and its lack of containers as no removal', async () => {
+  const [running, next] = await startOne();
+  await proxy.become('is-another');
+  await logged(/engine\.lost/);
+  await expect(behind.watch(() => {})).rejects.toThrow(/^another engine answers, XXXX\S+, in place of /);
+  peer.start(next);
+  await proxy.become('well');
+  await peer.reported(2, 'running');
+  expect(statesOf(running)).not.toContain('gone');
+  expect(await engine().list()).toHaveLength(2);
+});

@@ -81,7 +81,14 @@ describe('a Berth with settings that weaken it', () => {
   afterAll(() => berth.close());
 
   test('H369: the attacks that succeed are reported, and the exit code is 1', async () => {
-    const ids = ['short-password', 'neighbour', 'published-port', 'capabilities', 'deep-body'];
+    const ids = [
+      'short-password',
+      'neighbour',
+      'published-port',
+      'cookies-at-port',
+      'capabilities',
+      'deep-body',
+    ];
     const program = attack(berth, '--json', '--only', ids.join());
     expect(await program.waitForEnd(LIMIT_MS)).toBe(1);
     const results = new Map(resultsOf(program).map((one) => [one.id, one]));
@@ -94,6 +101,7 @@ describe('a Berth with settings that weaken it', () => {
     );
     expect(happened('capabilities')).toBe('it has the capabilities NET_RAW');
     expect(happened('published-port')).toMatch(/answered, besides http:/);
+    expect(happened('cookies-at-port')).toMatch(/is a port of the attacker at the host of http:/);
     expect(happened('short-password')).toBe('they were answered 200, 200, 400 instead of 400');
   });
 

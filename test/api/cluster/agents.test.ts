@@ -176,6 +176,61 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect(older.all('start')).toEqual([]);
   });
 
+  test('P319: the lack of containers on another engine than that of the host ends nothing, and its agent is refused', async () => {
+    const engine = { id: 'one@/var/lib/docker' };
+    const first = await join({ engine });
+    const id = await submit();
+    const [one] = await first.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await first.report(seen.running(one));
+    const running = async () => expect((await api.execution(id)).status).toBe('running');
+    const refused = async (options: AgentOptions) => {
+      const copy = await ScriptedAgent.greet(host(), { ...options, facts: facts() });
+      agents.push(copy);
+      return [await copy.closed(), copy.closeReason];
+    };
+    const name = facts().name;
+    const reason = `the services of host ${name} are on the engine one@/var/lib/docker`;
+    expect(await refused({ engine: { id: 'two' } })).toEqual([4412, reason]);
+    // While the agent with the containers is there, nobody can have accepted another engine in its place.
+    expect((await refused({ engine: { id: 'two', accepted: true } }))[0]).toBe(4503);
+    await first.report(seen.running(one));
+    await running();
+    await first.close();
+    expect((await refused({ engine: { id: 'two' } }))[0]).toBe(4412);
+    await running();
+    const back = await join({ engine, inventory: [seen.running(one)] });
+    await running();
+    await back.close();
+    // Once accepted, the containers of the earlier engine are gone.
+    await join({ engine: { id: 'two', accepted: true } });
+    await eventually(async () => expect((await api.execution(id)).status).not.toBe('running'));
+    expect((await refused({ engine }))[0]).toBe(4412);
+  });
+
+  test('P321: a second session with the key of a connected host is an event with both addresses', async () => {
+    const [older] = [await join({ engine: { id: 'one' } }), await join({ engine: { id: 'one' } })];
+    expect(await older.closed()).toBe(4409);
+    const line = (isSame: boolean) =>
+      host()
+        .output()
+        .split('\n')
+        .find(
+          (text) =>
+            text.includes('agent.second-session') &&
+            text.includes(`"${facts().name}"`) &&
+            text.includes(`"isSameEngine":${isSame}`),
+        );
+    await eventually(() => line(true));
+    expect(JSON.parse(line(true)?.replace(/^[^{]*/, '') ?? '')).toMatchObject({
+      present: '127.0.0.1',
+      second: '127.0.0.1',
+    });
+    const copy = await ScriptedAgent.greet(host(), { engine: { id: 'two' }, facts: facts() });
+    expect(await copy.closed()).toBe(4412);
+    await eventually(() => line(false));
+  });
+
   test("P12: a report on another host's service changes nothing and closes with 4400", async () => {
     const agent = await join();
     const stranger = await join({ facts: { name: `stranger${tests}`, labels: [] } });

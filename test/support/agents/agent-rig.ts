@@ -136,6 +136,7 @@ export async function agentRig(
   const connected = stayConnected({
     addresses: new Addresses([peer.url]),
     identity,
+    engine: 'fake',
     begin: (socket) =>
       new ControlPlaneSession(socket, {
         agent,
@@ -143,6 +144,7 @@ export async function agentRig(
         output,
         deployment: 'test',
         host,
+        engine: { id: 'fake' },
         log,
         nowMs,
         lease,

@@ -55,7 +55,14 @@ export class ModelAgent {
   hello(inventory: Observation[] = [], changes: Partial<Extract<Up, { type: 'hello' }>> = {}): void {
     const protocol = { version: PROTOCOL_VERSION, hash: PROTOCOL_HASH };
     this.sendMessage({
-      ...{ type: 'hello', ...protocol, deployment: 'test', host: this.facts, inventory },
+      ...{
+        type: 'hello',
+        ...protocol,
+        deployment: 'test',
+        host: this.facts,
+        engine: { id: 'model' },
+        inventory,
+      },
       ...changes,
     });
   }

@@ -12,7 +12,14 @@ import type { Down, StreamDown } from '../../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
-import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../../shared/protocol/up.ts';
+import type {
+  Condition,
+  HostEngine,
+  HostFacts,
+  HostUsage,
+  Observation,
+  Up,
+} from '../../../shared/protocol/up.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { Host } from '../hosts/hosts.ts';
 import { eventually } from '../tools/eventually.ts';
@@ -36,6 +43,7 @@ export interface AgentOptions {
   idProofs?: NonNullable<Hello['idProofs']>;
   /** The swarm of its engine. */
   swarm?: Swarm;
+  engine?: HostEngine;
 }
 
 export class ScriptedAgent {
@@ -70,7 +78,11 @@ export class ScriptedAgent {
 
   /** Opens a connection without a hello. Rejects with the status if it is refused. */
   static async dial(host: Host, authorization?: string): Promise<ScriptedAgent> {
-    const headers = authorization === undefined ? {} : { authorization };
+    // Cloudflare's network states the address.
+    const headers = {
+      'cf-connecting-ip': '127.0.0.1',
+      ...(authorization !== undefined && { authorization }),
+    };
     const socket = new WebSocket(`${host.url().replace('http', 'ws')}${CONNECT_PATH}`, { headers });
     const agent = new ScriptedAgent(socket);
     await once(socket, 'open');
@@ -273,6 +285,7 @@ export function hello(
     version: PROTOCOL_VERSION,
     hash: PROTOCOL_HASH,
     deployment: host.deployment,
+    engine: { id: 'scripted' },
     inventory,
     ...rest,
     host: {

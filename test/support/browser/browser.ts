@@ -47,6 +47,7 @@ export interface Site {
   visit(path: string, options?: VisitOptions): Promise<Page>;
   /**
    * Lets the browser reach another server on the loopback of this machine, such as the port of a container.
+   * The host of `url` is an address.
    */
   reach(url: string): Promise<void>;
 }
@@ -109,7 +110,10 @@ export function onSites(
       await berth?.api.endAll();
       await berth?.close();
     });
-    const reach = async (url: string) => network?.open(Number(new URL(url).port));
+    const reach = async (url: string) => {
+      const { port, hostname } = new URL(url);
+      await network?.open(Number(port), hostname);
+    };
     const visit = async (path: string, options: VisitOptions = {}): Promise<Page> => {
       const opened = await open(browser, berth.url, options);
       visits.push(opened);

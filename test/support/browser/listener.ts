@@ -4,8 +4,8 @@
  */
 import { createServer } from 'node:net';
 
-process.on('message', (port: number) => {
-  const server = createServer().listen(port, '127.0.0.1', () => {
+process.on('message', ({ port, host }: { port: number; host: string }) => {
+  const server = createServer().listen(port, host, () => {
     // The parent holds the server now; two holders would compete for connections.
     process.send?.({ port }, server, undefined, () => server.close());
   });

@@ -30,6 +30,7 @@ export const PAGES: Readonly<Record<string, Visits>> = {
   'POST /executions/delete': { 'selected-confirmation': { path: '/executions/delete', fields: { id: '1' } } },
   'GET /executions/:id': { execution: '/executions/1', 'execution-queued': '/executions/4' },
   'POST /executions/:id/delete': { 'deletion-confirmation': { path: '/executions/4/delete', fields: {} } },
+  'GET /executions/:id/open': { 'endpoint-gone': '/executions/1/open?url=http://127.0.0.1:1/' },
   'GET /executions/:id/logs': { log: '/executions/1/logs', logs: '/executions/3/logs' },
   'GET /executions/:id/services/:service/terminal': {
     terminal: '/executions/1/services/1/terminal',

@@ -15,7 +15,7 @@ import { Namespace } from '../cluster/namespace.ts';
 export class QuietNetwork {
   readonly namespace: Namespace;
   readonly #listener: ChildProcess;
-  readonly #servers = new Map<number, Server>();
+  readonly #servers = new Map<string, Server>();
 
   private constructor(network: Namespace) {
     this.namespace = network;
@@ -38,14 +38,15 @@ export class QuietNetwork {
     return path;
   }
 
-  /** Forwards this port to the same port of this machine. */
-  async open(port: number): Promise<void> {
-    if (this.#servers.has(port)) return;
-    this.#listener.send(port);
+  /** Forwards this port to the same port of this machine, at the same address of loopback. */
+  async open(port: number, host = '127.0.0.1'): Promise<void> {
+    const place = `${host}:${port}`;
+    if (this.#servers.has(place)) return;
+    this.#listener.send({ port, host });
     const [, server] = (await once(this.#listener, 'message')) as [unknown, Server];
-    this.#servers.set(port, server);
+    this.#servers.set(place, server);
     server.on('connection', (outer: Socket) => {
-      const inner = connect(port, '127.0.0.1');
+      const inner = connect(port, host);
       // A broken connection ends its counterpart; nothing else is to be done.
       pipeline(outer, inner, () => {});
       pipeline(inner, outer, () => {});

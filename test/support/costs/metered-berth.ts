@@ -199,7 +199,13 @@ export class MeteredBerth {
     const engine = new FakeEngine(`${this.#dataDir}/${name}`);
     await this.#db.batch([insertHost(newHost(hostId, name, Date.now()))]);
     const env = { BERTH_AGENT_NAME: name, BERTH_AGENT_DATA_DIR: `${this.#dataDir}/${name}/agent` };
-    const machine = { hostname: name, routedAddress: undefined, addresses: [], dockerHost: 'unix:///none' };
+    const machine = {
+      hostname: name,
+      routedAddress: undefined,
+      addresses: [],
+      hasWholeLoopback: true,
+      dockerHost: 'unix:///none',
+    };
     const parts = {
       engine,
       identity: { headers: async () => ({}) },

@@ -10,9 +10,17 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
  * `hangs`: accepts connections and answers nothing; `fails`: answers everything with 500; `loses`: creates
  * and starts containers, but loses these answers; `breaks-off`: ends in the middle of each answer that has a
  * body, as an engine does that is killed; `kills-nothing`: answers all but kills, which it never begins;
- * `refuses`: does not listen, as during a restart.
+ * `refuses`: does not listen, as during a restart; `is-another`: has another id, and none of the containers.
  */
-export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'breaks-off' | 'kills-nothing' | 'refuses';
+export type EngineMood =
+  | 'well'
+  | 'hangs'
+  | 'fails'
+  | 'loses'
+  | 'breaks-off'
+  | 'kills-nothing'
+  | 'refuses'
+  | 'is-another';
 
 const MESSAGE = '{"message":"the daemon is in trouble"}';
 const FAILURE = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${MESSAGE.length}\r\nConnection: close\r\n\r\n${MESSAGE}`;
@@ -75,7 +83,7 @@ export class EngineProxy {
       const request = bytes.toString('latin1');
       isLost = this.#mood === 'loses' && /^POST \S*\/containers\//.test(request);
       if (this.#mood === 'kills-nothing' && /^POST \S*\/kill/.test(request)) return;
-      engine.write(bytes);
+      engine.write(this.#mood === 'is-another' ? withoutContainers(request) : bytes);
     });
     engine.on('error', () => caller.destroy());
     caller.on('close', () => engine.destroy());
@@ -84,9 +92,20 @@ export class EngineProxy {
       if (isLost) caller.destroy();
       else if (this.#mood === 'breaks-off' && bytes.length > headBytes(bytes))
         caller.end(bytes.subarray(0, Math.ceil((headBytes(bytes) + bytes.length) / 2)));
+      else if (this.#mood === 'is-another') caller.write(withOtherId(bytes));
       else if (this.#mood !== 'hangs') caller.write(bytes);
     });
   }
 }
+
+/** Asks for containers by labels that none has. All lengths stay. */
+const withoutContainers = (request: string): Buffer =>
+  Buffer.from(
+    request.replace(/^GET \S*\/containers\/json\S*/, (line) => line.replaceAll('berth', 'other')),
+    'latin1',
+  );
+
+const withOtherId = (bytes: Buffer): Buffer =>
+  Buffer.from(bytes.toString('latin1').replace(/"ID":"..../, '"ID":"XXXX'), 'latin1');
 
 const headBytes = (answer: Buffer): number => answer.indexOf('\r\n\r\n') + 4;

@@ -45,7 +45,7 @@ export class FakeEngine implements Engine {
   }
 
   async facts(): Promise<EngineFacts> {
-    return { memoryBytes: 2 ** 30, cores: 2, version: 'fake' };
+    return { memoryBytes: 2 ** 30, cores: 2, version: 'fake', id: 'fake' };
   }
 
   async networkProblem(): Promise<string | undefined> {

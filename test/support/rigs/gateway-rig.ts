@@ -162,7 +162,14 @@ export class GatewayAgent {
 
   hello(name = 'one', inventory: Observation[] = []): void {
     const protocol = { version: PROTOCOL_VERSION, hash: PROTOCOL_HASH };
-    this.send({ type: 'hello', ...protocol, deployment: 'test', host: hostFacts(name), inventory });
+    this.send({
+      type: 'hello',
+      ...protocol,
+      deployment: 'test',
+      host: hostFacts(name),
+      engine: { id: 'rig' },
+      inventory,
+    });
   }
 
   /** Answers the first open log with output, and ends it. */

@@ -410,7 +410,12 @@ export class Simulation {
       hostId: 1 + MACHINES.indexOf(name),
       labels: name === 'two' ? ['ssd'] : [],
       urls: this.#standby?.urls,
-      facts: { memoryBytes: world.pick([60, 100]), cores: world.pick([2, 3]), version: 'simulated' },
+      facts: {
+        memoryBytes: world.pick([60, 100]),
+        cores: world.pick([2, 3]),
+        version: 'simulated',
+        id: 'simulated',
+      },
       connect: this.streams?.connect.bind(this.streams),
       output: world.pick<OutputLocation>(['linked', 'linked', 'elsewhere', 'unreachable']),
       events: {

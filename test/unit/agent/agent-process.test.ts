@@ -22,6 +22,7 @@ test('an agent that is stopped while the engine has not answered yet ends', asyn
     hostname: 'one',
     routedAddress: undefined,
     addresses: [],
+    hasWholeLoopback: true,
     dockerHost: 'unix:///nowhere.sock',
   };
   const config = readConfig({ BERTH_AGENT_DATA_DIR: `${scratch.path}/data` }, machine);
@@ -55,6 +56,7 @@ test('P141: an agent connects to another machine by http only if its settings al
     hostname: 'node1',
     routedAddress: undefined,
     addresses: [],
+    hasWholeLoopback: true,
     dockerHost: 'unix:///nowhere.sock',
   };
   expect(() => readConfig({ BERTH_URL: 'http://192.0.2.1:5001' }, machine)).toThrow(

@@ -9,6 +9,7 @@ const machine: Machine = {
   hostname: 'node1',
   routedAddress: '10.0.0.5',
   addresses: ['127.0.0.1', '::1', '10.0.0.5', '192.168.1.5', 'fd00::5'],
+  hasWholeLoopback: true,
   dockerHost: 'unix:///run/d.sock',
 };
 const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);
@@ -48,9 +49,6 @@ describe('settings', () => {
   test('the default address is that of the default route', () => {
     expect(read({ BERTH_URL: 'https://berth.example' }).address).toBe('10.0.0.5');
   });
-  test('the default address is the loopback address if the control plane is reached by it', () => {
-    expect(read({ BERTH_URL: 'http://localhost:5001' }).address).toBe('127.0.0.1');
-  });
   test('the address can be set', () => {
     expect(read({ BERTH_AGENT_ADDRESS: 'node1.example' }).address).toBe('node1.example');
   });
@@ -64,11 +62,32 @@ describe('settings', () => {
       expect(bindOf({ BERTH_AGENT_ADDRESS: elsewhere })).toBeNull();
     expect(bindOf({ DOCKER_HOST: 'tcp://10.0.0.9:2375' })).toBeNull();
   });
-  test('P106: ports listen on loopback if the control plane does', () => {
-    expect(read({ BERTH_URL: 'http://localhost:5001' })).toMatchObject({
-      address: '127.0.0.1',
-      bind: '127.0.0.1',
-    });
+  test.each([
+    ['http://localhost:5001', '127.0.0.2'],
+    ['http://127.0.0.1:5001', '127.0.0.2'],
+    ['https://[::1]:5001', '127.0.0.2'],
+    ['http://127.0.0.2:5001', '127.0.0.3'],
+    ['http://127.0.0.3:5001,http://127.0.0.2:5001', '127.0.0.4'],
+  ])(
+    'P106, P317: behind a control plane on loopback (%s) ports listen at another address of it, %s',
+    (BERTH_URL, address) => {
+      expect(read({ BERTH_URL })).toMatchObject({ address, bind: address });
+    },
+  );
+  test('P106: ports listen at 127.0.0.1 where loopback has no other address, unless one is added', () => {
+    const env = { BERTH_URL: 'http://localhost:5001' };
+    const mac = { ...machine, hasWholeLoopback: false };
+    const at = { address: '127.0.0.1', bind: '127.0.0.1' };
+    expect(readConfig(env, mac)).toMatchObject(at);
+    const added = { ...mac, addresses: [...mac.addresses, '127.0.0.2'] };
+    expect(readConfig(env, added)).toMatchObject({ address: '127.0.0.2', bind: '127.0.0.2' });
+    // Nothing is known of the loopback of an engine on another machine.
+    const DOCKER_HOST = 'tcp://127.0.0.1:2375';
+    expect(read({ ...env, DOCKER_HOST })).toMatchObject({ address: '127.0.0.1', bind: null });
+  });
+  test('P106: ports listen on the advertised address of loopback alone', () => {
+    const env = { BERTH_URL: 'http://localhost:5001', BERTH_AGENT_ADDRESS: '127.0.0.9' };
+    expect(read(env)).toMatchObject({ address: '127.0.0.9', bind: '127.0.0.9' });
   });
   test('P106: the address to listen on can be set, and is advertised unless another is set', () => {
     const env = { BERTH_URL: 'https://berth.example', BERTH_AGENT_BIND: '192.168.1.5' };

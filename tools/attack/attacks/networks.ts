@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
+import { isCommonLoopback } from '../../../shared/same-host.ts';
 import { type Attack, judge, Skipped, safe, vulnerable } from '../attack.ts';
 import { executionOf, outputOf, run, scripted } from '../target/executions.ts';
 import { send } from '../target/http.ts';
@@ -150,22 +151,7 @@ const publishedPort: Attack = {
   tries: 'reaches a published port on addresses of this machine other than the one that Berth shows',
   run: async (target) => {
     if (!target.options.local) throw new Skipped('needs a control plane and an agent on this machine');
-    const attacker = target.account('attacker');
-    const port = {
-      name: 'page',
-      port_number: 8080,
-      protocol: 'tcp' as const,
-      url_template: 'http://{ip_port}/',
-    };
-    const id = await run(target, attacker, scripted(target, SERVE, { ports: [port] }));
-    const shown = await target.until(async () => {
-      const { text } = await target.sendAs(attacker, 'GET', `execution/endpoints/${id}`);
-      // The address of a web application comes before the published one.
-      const published = (JSON.parse(text) as [string, string][]).at(-1);
-      if (!published) return undefined;
-      const url = new URL(published[1]);
-      return (await answers(target, url)) ? url : undefined;
-    });
+    const shown = await publish(target);
     const others = Object.values(networkInterfaces())
       .flatMap((all) => all ?? [])
       .filter(({ family, address }) => family === 'IPv4' && address !== shown.hostname)
@@ -178,6 +164,50 @@ const publishedPort: Attack = {
   },
 };
 
+const cookiesAtPort: Attack = {
+  id: 'cookies-at-port',
+  who: 'a user',
+  rules: ['P317'],
+  tries: "gets the cookies of Berth at a published port, which browsers reach by a name of Berth's own host",
+  run: async (target) => {
+    const { protocol, hostname } = target.url;
+    if (protocol === 'https:') return safe('the cookies of Berth are sent over https only');
+    if (isCommonLoopback(hostname) && !target.options.local)
+      throw new Skipped('needs a control plane and an agent on this machine');
+    const { port } = await publish(target);
+    const names = isCommonLoopback(hostname) ? ['127.0.0.1', '[::1]'] : [hostname];
+    const reached: string[] = [];
+    for (const name of names) {
+      const url = new URL(`http://${name}:${port}/`);
+      if (await answers(target, url)) reached.push(url.href);
+    }
+    return judge(
+      reached.map((url) => `${url} is a port of the attacker at the host of ${target.url.origin}`),
+      `the port does not answer at ${names.join(' and ')}`,
+    );
+  },
+};
+
+/** Runs a web server whose port is published. Resolves to the URL that Berth shows, once it answers. */
+async function publish(target: Target): Promise<URL> {
+  const attacker = target.account('attacker');
+  const port = {
+    name: 'page',
+    port_number: 8080,
+    protocol: 'tcp' as const,
+    url_template: 'http://{ip_port}/',
+  };
+  const id = await run(target, attacker, scripted(target, SERVE, { ports: [port] }));
+  return target.until(async () => {
+    const { text } = await target.sendAs(attacker, 'GET', `execution/endpoints/${id}`);
+    // The address of a web application comes before the published one.
+    const published = (JSON.parse(text) as [string, string][]).at(-1);
+    if (!published) return undefined;
+    const url = new URL(published[1]);
+    return (await answers(target, url)) ? url : undefined;
+  });
+}
+
 async function answers(target: Target, url: URL): Promise<boolean> {
   const signal = AbortSignal.any([target.signal, AbortSignal.timeout(2_000)]);
   try {
@@ -188,4 +218,4 @@ async function answers(target: Target, url: URL): Promise<boolean> {
   }
 }
 
-export const networks: readonly Attack[] = [neighbour, metadata, hostService, publishedPort];
+export const networks: readonly Attack[] = [neighbour, metadata, hostService, publishedPort, cookiesAtPort];

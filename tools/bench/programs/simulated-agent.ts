@@ -60,6 +60,7 @@ export function simulateAgent(
   return stayConnected({
     addresses: new Addresses([new URL(url)]),
     identity: { headers: async () => ({ Authorization: proofOf(hostId, deployment, key) }) },
+    engine: 'simulated',
     begin: (socket) => new SimulatedSession(socket, options, events, assignments),
     log: () => {},
     nowMs: Date.now,

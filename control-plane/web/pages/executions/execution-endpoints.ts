@@ -1,4 +1,6 @@
 /** The endpoints of an execution on its page: web applications through Berth, and what hosts publish. */
+
+import { isSameHost } from '../../../../shared/same-host.ts';
 import {
   type AppAddresses,
   appAddress,
@@ -6,15 +8,31 @@ import {
   sharedWithUsers,
 } from '../../../core/apps/app-address.ts';
 import { type ExecutionStatus, isEnded } from '../../../core/model/execution.ts';
-import { type Endpoint, endpointsOf, type ServiceView } from '../../../core/views/execution-views.ts';
+import {
+  type Endpoint,
+  type ExecutionView,
+  endpointsOf,
+  type ServiceView,
+} from '../../../core/views/execution-views.ts';
+import { ownOrigin } from '../../../http/own-origin.ts';
 import { type Html, html } from '../../components/html.ts';
+import { redirectWith } from '../../components/notice.ts';
+import { page } from '../../components/page.ts';
+import type { WebContext } from '../../context.ts';
 
-export function endpoints(
-  services: readonly ServiceView[],
-  status: ExecutionStatus,
-  apps: AppAddresses,
-): Html | '' {
+/** What the endpoints of an execution depend on. */
+export interface Endpoints {
+  execution: Pick<ExecutionView, 'id' | 'status' | 'userName'>;
+  services: readonly ServiceView[];
+  apps: AppAddresses;
+  /** BERTH_PUBLIC_URL. */
+  publicUrl: string | undefined;
+}
+
+export function endpoints(c: WebContext, { execution, services, apps, publicUrl }: Endpoints): Html | '' {
+  const { id, status } = execution;
   const links = linksOf(services, status, apps);
+  const row = (link: Link, at: number) => endpointRow(link, at, hrefOf(c, id, link, publicUrl));
   const expected = services.some(({ description }) => description.ports.length > 0);
   if (links.length === 0 && (!expected || status !== 'starting')) return '';
   const isShared = services.some(sharedWithUsers) && links.some(({ isApp }) => isApp);
@@ -65,9 +83,9 @@ const linksTo = (found: readonly Endpoint[]): Link[] =>
     ];
   });
 
-function row({ name, url, isSecond }: Link, at: number): Html {
+function endpointRow({ name, url, isSecond }: Link, at: number, href: string): Html {
   const address = isWebAddress(url)
-    ? html`<a id="endpoint-${at}" href="${url}" target="_blank" rel="noopener noreferrer">${url}</a>`
+    ? html`<a id="endpoint-${at}" href="${href}" target="_blank" rel="noopener noreferrer">${url}</a>`
     : html`<code id="endpoint-${at}">${url}</code>`;
   return html`
 <li><strong>${name}</strong>
@@ -77,3 +95,46 @@ ${address}${isSecond ? html` <span class="quiet">on the host</span>` : ''}
 
 /** Only http and https addresses become links: other schemes could run code on a click. */
 export const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
+
+const hrefOf = (c: WebContext, id: number, link: Link, publicUrl: string | undefined): string =>
+  getsCookies(c, link, publicUrl) ? `/executions/${id}/open?url=${encodeURIComponent(link.url)}` : link.url;
+
+/**
+ * Whether a browser sends Berth's cookies to the endpoint, because it is on Berth's own host and Berth is
+ * reached over plain http (W230). Berth itself keeps them from applications.
+ */
+function getsCookies(c: WebContext, { url, isApp }: Link, publicUrl: string | undefined): boolean {
+  if (isApp || !isWebAddress(url)) return false;
+  const { hostname } = new URL(url);
+  return [ownOrigin(c), publicUrl ?? ''].some((origin) => {
+    const own = URL.parse(origin);
+    return own?.protocol === 'http:' && isSameHost(own.hostname, hostname);
+  });
+}
+
+/** Warns before such an endpoint. No other address is opened, whatever the query has. */
+export async function openingPage(c: WebContext, found: Endpoints): Promise<Response> {
+  const { execution, services, apps, publicUrl } = found;
+  const { id, status, userName } = execution;
+  const url = c.req.query('url');
+  const link = linksOf(services, status, apps).find((one) => !one.isApp && one.url === url);
+  if (!link || !isWebAddress(link.url))
+    return redirectWith(c, `/executions/${id}`, {
+      kind: 'failed',
+      text: 'The execution has no such endpoint now.',
+    });
+  if (!getsCookies(c, link, publicUrl)) return c.redirect(`/executions/${id}`, 303);
+  return page(c, {
+    title: `Open ${link.name}`,
+    body: html`
+<div class="card">
+<h1>Give ${link.name} your session?</h1>
+<p><code>${link.url}</code> is a port of the host on which Berth itself is, and Berth is not served by https here. Your
+browser sends it the cookie of your session: what runs there can act as you in Berth, and log your browser in as somebody else.</p>
+<p>Open it only if you trust ${userName} and the images of execution ${id} with that. Otherwise copy the address into a
+private window, in which you are not logged in.</p>
+<a class="button danger" href="${link.url}" target="_blank" rel="noopener noreferrer">Open all the same</a>
+<a class="button" href="/executions/${id}">Cancel</a>
+</div>`,
+  });
+}

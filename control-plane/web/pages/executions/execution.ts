@@ -26,12 +26,18 @@ import { badge, crumbs, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { indentSteps } from '../../description/indented.ts';
 import { aboutDescription } from './execution-description.ts';
-import { endpoints } from './execution-endpoints.ts';
+import { endpoints, openingPage } from './execution-endpoints.ts';
 import { ended, serviceTable, timeline, waiting } from './execution-parts.ts';
 
 export function executionPage(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/:id', (c) => showExecution(deps, c, pathId(c, 'id')));
+  routes.get('/:id/open', async (c) => {
+    const [actor, id] = [c.get('actor'), pathId(c, 'id')];
+    const execution = await getExecution(deps, actor, id);
+    const [services, apps] = await Promise.all([listExecutionServices(deps, actor, id), appAddresses(deps)]);
+    return openingPage(c, { execution, services, apps, publicUrl: deps.publicUrl });
+  });
   routes.get('/:id/description.json', async (c) =>
     descriptionFile(c, await getExecution(deps, c.get('actor'), pathId(c, 'id'))),
   );
@@ -60,8 +66,8 @@ async function showExecution(deps: WebDeps, c: WebContext, id: number): Promise<
     isEnded(execution) ? undefined : explained(deps, c, id),
     appAddresses(deps),
   ]);
-  const { defaultMemoryBytes } = deps;
-  return detailPage(c, execution, { services, explanation, apps, defaultMemoryBytes });
+  const { defaultMemoryBytes, publicUrl } = deps;
+  return detailPage(c, execution, { services, explanation, apps, defaultMemoryBytes, publicUrl });
 }
 
 async function descriptionFile(c: WebContext, { id, description }: ExecutionView): Promise<Response> {
@@ -114,12 +120,13 @@ interface Shown {
   explanation: Explanation | undefined;
   apps: AppAddresses;
   defaultMemoryBytes: number | undefined;
+  publicUrl: string | undefined;
 }
 
 function detailPage(
   c: WebContext,
   execution: ExecutionView,
-  { services, explanation, apps, defaultMemoryBytes }: Shown,
+  { services, explanation, apps, defaultMemoryBytes, publicUrl }: Shown,
 ): Promise<Response> {
   const { id, name, status } = execution;
   const { user, role } = c.get('account');
@@ -143,7 +150,7 @@ ${live(
 ${timeline(execution, nowMs)}
 ${isEnded(execution) ? end(execution, services, nowMs) : ''}
 ${explanation && !isEnded(execution) ? waiting(explanation) : ''}
-${endpoints(services, status, apps)}
+${endpoints(c, { execution, services, apps, publicUrl })}
 ${serviceTable(id, services, {
   showAll: c.req.query('services') === 'all',
   linksHosts: seesCluster(role),

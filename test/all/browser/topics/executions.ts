@@ -30,7 +30,7 @@ export function executions(site: () => Site): void {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     await page.locator('h1 [data-state=running]').waitFor();
-    const link = page.getByRole('link', { name: /^http:\/\/127\.0\.0\.1:\d+\/$/ });
+    const link = page.getByRole('link', { name: /^http:\/\/127\.0\.0\.2:\d+\/$/ });
     const url = (await link.getAttribute('href')) ?? '';
     await page.getByRole('button', { name: 'Copy the URL of Front' }).click();
     await page.getByText('Copied').waitFor();

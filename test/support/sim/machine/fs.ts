@@ -40,5 +40,5 @@ export function renameSync(from: string, to: string): void {
 }
 
 export function existsSync(path: string): boolean {
-  return callSync('stat', false, () => diskOf(path).files.has(path));
+  return callSync('exists', false, () => diskOf(path).files.has(path));
 }

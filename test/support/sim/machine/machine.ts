@@ -89,6 +89,7 @@ export class Machine {
       hostname: this.name,
       routedAddress: '192.0.2.1',
       addresses: ['192.0.2.1'],
+      hasWholeLoopback: true,
       dockerHost: 'unix:///run/docker.sock',
     };
     // Services here have no secrets, and the folder for them would be on a real disk.

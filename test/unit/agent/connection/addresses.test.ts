@@ -75,6 +75,7 @@ function connect(urls: readonly URL[]): Promise<void> {
   return stayConnected({
     ...{ addresses: new Addresses(urls), nowMs: Date.now, random: () => 0, pingMs: 60_000 },
     identity: { headers: async () => ({}) },
+    engine: 'fake',
     begin: () => {
       const receiver = {
         spreadMs: undefined as number | undefined,

@@ -53,7 +53,13 @@ const newToken = async (): Promise<string> => (await makeJoinToken(rig.memory, r
 
 /** Opens the identity as an agent with these settings does at its start. */
 async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Promise<HostIdentity> {
-  const machine = { hostname: 'node1', routedAddress: undefined, addresses: [], dockerHost: 'unix:///none' };
+  const machine = {
+    hostname: 'node1',
+    routedAddress: undefined,
+    addresses: [],
+    hasWholeLoopback: true,
+    dockerHost: 'unix:///none',
+  };
   const given = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder, ...env };
   const write = (event: string, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
   return HostIdentity.open(readConfig(given, machine), write, nowMs);
@@ -64,6 +70,7 @@ function connect(identity: HostIdentity): Promise<void> {
   const connected = stayConnected({
     addresses: new Addresses([new URL(url)]),
     identity,
+    engine: 'fake',
     begin: () => ({ receive: () => {}, closed: () => {} }),
     log: (event, fields = {}) => log.push(JSON.stringify({ event, ...fields })),
     nowMs: Date.now,
@@ -81,6 +88,31 @@ const provedHost = async (identity: HostIdentity): Promise<number> =>
 const hostNames = async () =>
   (await rig.memory.query('SELECT name FROM hosts WHERE public_key IS NOT NULL')).map(({ name }) => name);
 const keyFile = () => `${folder}/test/identity/key.json`;
+
+describe('the engine', () => {
+  test('P318: an agent with another engine than before ends, and its message names both and the remedy', async () => {
+    const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
+    await identity.keepEngine('one@/var/lib/docker');
+    await identity.join();
+    await (await open({})).keepEngine('one@/var/lib/docker');
+    const refused = (await open({})).keepEngine('two@/var/lib/docker');
+    await expect(refused).rejects.toThrow(ConfigError);
+    await expect(refused).rejects.toThrow(
+      /engine one@\/var\/lib\/docker.*engine two@\/var\/lib\/docker.*BERTH_AGENT_ENGINE=two@\/var\/lib\/docker/,
+    );
+    // Neither the refusal nor the acceptance of a third one changes what is kept.
+    const third = (await open({ BERTH_AGENT_ENGINE: 'three' })).keepEngine('two@/var/lib/docker');
+    await expect(third).rejects.toThrow(ConfigError);
+    await (await open({})).keepEngine('one@/var/lib/docker');
+  });
+  test('P318: an accepted engine is kept in place of the earlier one', async () => {
+    await (await open({ BERTH_JOIN_TOKEN: 'any' })).keepEngine('one');
+    await (await open({ BERTH_JOIN_TOKEN: 'any', BERTH_AGENT_ENGINE: 'two' })).keepEngine('two');
+    await logged('engine.accepted');
+    await (await open({ BERTH_JOIN_TOKEN: 'any' })).keepEngine('two');
+    await expect((await open({ BERTH_JOIN_TOKEN: 'any' })).keepEngine('one')).rejects.toThrow(ConfigError);
+  });
+});
 
 describe('the key', () => {
   test('P17, P21: programs that join the same machine at once create one key and one host, and a refused program removes no other key', async () => {

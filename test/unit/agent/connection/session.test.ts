@@ -103,6 +103,7 @@ describe('connecting', () => {
     const connected = stayConnected({
       addresses: new Addresses([peer.url]),
       identity: { headers: async () => ({}) },
+      engine: 'fake',
       begin: () => ({ receive: () => {}, closed: () => {} }),
       log: () => {},
       nowMs: () => nowMs,
@@ -116,6 +117,13 @@ describe('connecting', () => {
     stop.abort();
     await connected;
     peer.close();
+  });
+  test('P319: an agent whose engine is not that of the host does not reconnect, and states the remedy', async () => {
+    const close = [closeCodes.otherEngine.code, 'the services of host one are on the engine X'] as const;
+    (await machine.rig.peer.connection()).close(...close);
+    await expect(machine.rig.connected).rejects.toThrow(
+      /on the engine X\. This is the engine fake\. .*BERTH_AGENT_ENGINE=fake/,
+    );
   });
   test('P11: a superseded agent does not reconnect', async () => {
     (await machine.rig.peer.connection()).close(closeCodes.superseded.code);
@@ -140,6 +148,7 @@ describe('connecting', () => {
     const connected = stayConnected({
       addresses: new Addresses([peer.url]),
       identity: { headers: () => proof.promise },
+      engine: 'fake',
       begin: () => ({ receive: () => {}, closed: () => {} }),
       log: () => {},
       nowMs: Date.now,

@@ -40,6 +40,7 @@ function begin(): void {
     hostname: 'one',
     routedAddress: undefined,
     addresses: [],
+    hasWholeLoopback: true,
     dockerHost: 'unix:///var/run/docker.sock',
   };
   const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: scratch.path }, machine);

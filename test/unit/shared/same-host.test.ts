@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { isCommonLoopback, isSameHost } from '../../../shared/same-host.ts';
+
+test.each([
+  'LOCALHOST',
+  'a.apps.localhost',
+  'localhost.',
+  '127.0.0.1',
+  '127.1',
+  '2130706433',
+  '::1',
+  '[::1]',
+  '::ffff:127.0.0.1',
+  '0.0.0.0',
+  '::',
+])('P317: %s leads to the loopback address that browsers use', (name) => {
+  expect(isCommonLoopback(name)).toBe(true);
+  expect(isSameHost(name, 'localhost')).toBe(true);
+});
+
+test.each(['127.0.0.2', '127.2', 'localhost.example.org', 'notlocalhost', '::2', '', ':::'])(
+  'P317: %s does not',
+  (name) => {
+    expect(isCommonLoopback(name)).toBe(false);
+  },
+);
+
+test('P317: one host has one spelling only', () => {
+  expect(isSameHost('Berth.Example.org.', 'berth.example.org')).toBe(true);
+  expect(isSameHost('fd00:0::5', '[FD00::5]')).toBe(true);
+  expect(isSameHost('192.168.1.5', '192.168.1.6')).toBe(false);
+});
