@@ -157,6 +157,10 @@ export type Host = {
   memory_total: number;
   /** Bytes */
   memory_reserved: number;
+  /**
+   * Sum of the memory limits of its services in bytes, defaults included; a service without a limit counts 0
+   */
+  memory_limits: number;
   /** Bytes that its containers really use; null if not known */
   memory_used: number | null;
   cores_total: number;
@@ -216,6 +220,10 @@ export type HostDetail = {
   memory_total: number;
   /** Bytes */
   memory_reserved: number;
+  /**
+   * Sum of the memory limits of its services in bytes, defaults included; a service without a limit counts 0
+   */
+  memory_limits: number;
   /** Bytes that its containers really use; null if not known */
   memory_used: number | null;
   cores_total: number;

@@ -105,7 +105,7 @@ onHosts(hosts, (host) => {
     expect(text).toContain('2.0 MiB now, 2.0 MiB at most');
     expect(text).toContain('1.25 now, 0.878 on average');
     const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
-    expect(samples.map(([time, , memory, , cores]) => [time, memory, cores])).toEqual([
+    expect(samples.map(([time, , memory, , , cores]) => [time, memory, cores])).toEqual([
       [1_000, 2 ** 20, 0.5],
       [1_030, 2 ** 21, 1.25],
       [1_061, 2 ** 21, 1.25],
