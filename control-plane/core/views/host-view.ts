@@ -32,7 +32,7 @@ export interface HostView {
   pending: HostOffer | null;
   memoryBytes: number;
   reservedMemoryBytes: number;
-  /** Of the services that are placed there. */
+  /** The memory limits of the services that are placed there. */
   memoryLimits: MemoryLimits;
   cores: number;
   reservedCores: number;

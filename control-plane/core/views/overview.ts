@@ -40,7 +40,7 @@ export interface ClusterOverview {
   /** Number of matching hosts, including those beyond the maximum. */
   hostsFound: number;
   summary: SchedulerSummary;
-  /** Of the services on connected hosts. */
+  /** The memory limits of the services on connected hosts. */
   memoryLimits: MemoryLimits;
   /** The executions that would start first. */
   queue: QueuedView[];

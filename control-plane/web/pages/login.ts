@@ -14,10 +14,10 @@ import { redirectWith } from '../components/notice.ts';
 import { page } from '../components/page.ts';
 import { field } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
-import { PROBED, setProbe, whyNoCookie } from '../cookie-probe.ts';
 import { errorPage, statusOf } from '../error-page.ts';
 import { safePath, sessionToken, withContext } from '../session.ts';
 import { logInCommandLine } from './command-line.ts';
+import { PROBED, setProbe, whyNoCookie } from './cookie-probe.ts';
 import { logOutPage, signOnPages } from './sign-on.ts';
 
 export interface Attempt {

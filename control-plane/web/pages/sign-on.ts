@@ -19,8 +19,8 @@ import { PENDING_MS, type SignOn } from '../../operations/sign-on/sign-on.ts';
 import { type Html, html } from '../components/html.ts';
 import { page } from '../components/page.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
-import { PROBED, setProbe, whyNoCookie } from '../cookie-probe.ts';
 import { safePath } from '../session.ts';
+import { PROBED, setProbe, whyNoCookie } from './cookie-probe.ts';
 
 const PATH = '/login/oidc';
 const CALLBACK = `${PATH}/callback`;

@@ -1,8 +1,8 @@
 /** A cookie like that of a session, which shows whether the browser brings such cookies back. */
-import { readOwnCookie, setOwnCookie } from '../http/cookies.ts';
-import { isHttps } from '../http/own-origin.ts';
-import type { WebContext } from './context.ts';
-import { sessionToken } from './session.ts';
+import { readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
+import { isHttps } from '../../http/own-origin.ts';
+import type { WebContext } from '../context.ts';
+import { sessionToken } from '../session.ts';
 
 const PROBE = 'berth_login';
 const PROBE_S = 7 * 24 * 3_600;
