@@ -176,6 +176,10 @@ export type Host = {
   memory_total: number;
   /** Bytes */
   memory_reserved: number;
+  /**
+   * Sum of the memory limits of its services in bytes, defaults included; a service without a limit counts 0
+   */
+  memory_limits: number;
   /** Bytes that its containers really use; null if not known */
   memory_used: number | null;
   /** Cores */
@@ -244,6 +248,10 @@ export type HostDetail = {
   memory_total: number;
   /** Bytes */
   memory_reserved: number;
+  /**
+   * Sum of the memory limits of its services in bytes, defaults included; a service without a limit counts 0
+   */
+  memory_limits: number;
   /** Bytes that its containers really use; null if not known */
   memory_used: number | null;
   /** Cores */
@@ -697,6 +705,13 @@ export type Service = {
    * What checks of its health have found; null if it has none, or does not run; only under /native/api/0.7
    */
   health?: 'starting' | 'healthy' | 'unhealthy' | null | undefined;
+  /**
+   * When it is started again after its end; null if no restart is due; only under /native/api/0.7, in seconds
+   * since the epoch (UTC)
+   */
+  time_restart?: number | null | undefined;
+  /** Its last 20 starts, the oldest first; only under /native/api/0.7 */
+  history?: Array<ServiceStart> | undefined;
 };
 
 /** A service definition: one or more containers of the same kind. */
@@ -878,6 +893,25 @@ export type ServiceDescription = {
   } | undefined;
   /** Accepted for descriptions of other platforms; has no effect. */
   replicas?: number | undefined;
+};
+
+export type ServiceStart = {
+  /** The number of the start, counted over all hosts */
+  start: number;
+  /** The name that the host had */
+  host: string;
+  /** When the start was decided, in seconds since the epoch (UTC) */
+  time_start: number;
+  /** When its container was reported to run; null if it never was, in seconds since the epoch (UTC) */
+  time_run: number | null;
+  /** When its end was reported; null if it has not ended, in seconds since the epoch (UTC) */
+  time_end: number | null;
+  /** Null if it has not ended, or has ended without an exit code */
+  exit_code: number | null;
+  /** How it ended, for people; empty if it has not ended */
+  reason: string;
+  /** Whether its end has decided that of the execution */
+  ended_execution: boolean;
 };
 
 export type ServiceUsage = {

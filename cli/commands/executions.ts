@@ -1,6 +1,12 @@
 /** `berth ps`, `get`, `explain`, `endpoints`, `stop` and `rm`. */
 import type { Command } from 'commander';
-import { type Berth, BerthError, type Execution, type ExecutionFilter } from '../../client/berth.ts';
+import {
+  type Berth,
+  BerthError,
+  type Execution,
+  type ExecutionFilter,
+  type Service,
+} from '../../client/berth.ts';
 import { readDescription } from '../description.ts';
 import { idOf, placeOf, repeated, servicesNamed } from '../inputs/arguments.ts';
 import { durationOf, durationText } from '../inputs/durations.ts';
@@ -176,12 +182,34 @@ async function show(
   await terminal.out(
     lines.map(([what = '', text = '']) => `${what.padEnd(12)}${onOneLine(text)}\n`).join(''),
   );
+  const nowMs = Date.now();
   const rows = services.map((one) => [
     ...[String(one.id), one.name, one.status, one.backend_status, one.ip_address],
-    one.error_message ?? one.progress ?? '',
+    detailOf(one, nowMs),
   ]);
   const heads = ['SERVICE', 'NAME', 'STATUS', 'CONTAINER', 'ADDRESS', 'DETAIL'];
   await terminal.out(`\n${table(heads, rows, terminal.columns)}`);
+  if (service !== undefined) await terminal.out(`\n${startTable(services, terminal.columns)}`);
+}
+
+/** What its host does for it, when it is started again, or how it ended. */
+function detailOf({ error_message, progress, time_restart }: Service, nowMs: number): string {
+  const restartS = Math.ceil((time_restart ?? 0) - nowMs / 1_000);
+  const restart = restartS > 0 ? `restarting in ${durationText(restartS)}` : '';
+  return [restart, error_message ?? progress ?? ''].filter(Boolean).join('; ');
+}
+
+/** The starts of each service, the oldest first. */
+function startTable(services: readonly Service[], columns: number | undefined): string {
+  const rows = services.flatMap(({ name, history = [] }) =>
+    history.map(({ start, host, time_start, time_run, time_end, reason, ended_execution }) => [
+      ...[name, String(start), host, timeOf(time_start)],
+      time_run === null ? '' : timeOf(time_run),
+      time_end === null ? '' : timeOf(time_end),
+      `${reason}${ended_execution ? ' (ended the execution)' : ''}`,
+    ]),
+  );
+  return table(['NAME', 'START', 'HOST', 'STARTED', 'RUNNING', 'ENDED', 'HOW'], rows, columns);
 }
 
 async function explain(

@@ -105,13 +105,17 @@ async function show(
   const host = await hosts.get(await idNamed(hosts, given));
   if (json) return terminal.out(jsonOf(host));
   const usedMemory = host.memory_used === null ? '' : `, ${sizeText(host.memory_used)} used`;
+  const limits = host.memory_limits === 0 ? '' : `, limits of ${sizeText(host.memory_limits)} in all`;
   const usedCores = host.cores_used === null ? '' : `, ${host.cores_used.toFixed(1)} used`;
   const features: [name: string, text: string][] = [
     ['Host', `${host.id}  ${host.name}`],
     ['State', host.state],
     ['Address', host.address],
-    ['Memory', `${sizeText(host.memory_reserved)} of ${sizeText(host.memory_total)}${usedMemory}`],
-    ['Cores', `${host.cores_reserved} of ${host.cores_total}${usedCores}`],
+    [
+      'Memory',
+      `${sizeText(host.memory_reserved)} of ${sizeText(host.memory_total)} reserved${limits}${usedMemory}`,
+    ],
+    ['Cores', `${host.cores_reserved} of ${host.cores_total} reserved${usedCores}`],
     ['Labels', host.labels.join(', ')],
     ['Versions', `agent ${host.agent_version}, engine ${host.engine_version}`],
     ['Contact', `${timeOf(host.last_contact)}, ${ageOf(host.last_contact, Date.now())}`],

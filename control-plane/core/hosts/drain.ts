@@ -7,6 +7,7 @@
 import { type Execution, isEnded } from '../model/execution.ts';
 import { type Host, type HostOffer, setLabels } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
+import { recordEnd } from '../model/service-history.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { acceptOffer } from './agreement.ts';
 
@@ -64,26 +65,29 @@ function requeue(cluster: Cluster, execution: Execution, message: string): boole
 }
 
 /** The services of a lost host count as gone. The host stays, and becomes usable with its next hello. */
-export function releaseLostHost(cluster: Cluster, host: Host): void {
-  requeueFrom(cluster, host, `host ${host.name} was lost`);
-  for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
+export function releaseLostHost(cluster: Cluster, host: Host, nowMs: number): void {
+  const reason = `host ${host.name} was lost`;
+  requeueFrom(cluster, host, reason);
+  for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service, reason, nowMs);
   host.silentSinceMs = null;
   cluster.changes.hosts.add(host);
 }
 
 /** The agent has stopped the container itself when its lease expired: the execution starts again. */
-export function requeueLapsed(cluster: Cluster, host: Host, service: Service): void {
+export function requeueLapsed(cluster: Cluster, host: Host, service: Service, nowMs: number): void {
+  const reason = `host ${host.name} was out of contact`;
   const execution = cluster.executions.get(service.executionId);
-  if (service.essential && execution) requeue(cluster, execution, `host ${host.name} was out of contact`);
-  countAsGone(cluster, service);
+  if (service.essential && execution) requeue(cluster, execution, reason);
+  countAsGone(cluster, service, reason, nowMs);
 }
 
 /**
  * Neither an end nor a death: an elastic service is placed again, an essential one waits for the end of its
- * execution.
+ * execution. `reason` is a clause for people.
  */
-export function countAsGone(cluster: Cluster, service: Service): void {
+export function countAsGone(cluster: Cluster, service: Service, reason: string, nowMs: number): void {
   if (service.status !== 'inactive') {
+    recordEnd(service, { reason }, nowMs);
     service.status = 'inactive';
     service.backendStatus = 'undefined';
     service.preparing = '';

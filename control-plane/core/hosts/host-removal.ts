@@ -28,7 +28,8 @@ export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRem
   if (cluster.reservation?.placements.some((placement) => placement.host === host))
     releaseReservation(cluster);
   cluster.removeHost(host, nowMs);
-  for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
+  for (const service of [...cluster.servicesAt(host.id)])
+    countAsGone(cluster, service, `host ${host.name} was removed`, nowMs);
   return { name: host.name, requeued: requeued.map(({ id }) => id), leftBehind };
 }
 

@@ -7,13 +7,13 @@ import { requeueLapsed } from '../hosts/drain.ts';
 import type { Host } from '../model/host.ts';
 import {
   describeExit,
-  type Exit,
   type Failure,
   isAssigned,
   isPreempted,
   recentDeaths,
   type Service,
 } from '../model/service.ts';
+import { type Exit, recordEnd, recordRun } from '../model/service-history.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { adopt } from './restored-database.ts';
 
@@ -42,7 +42,12 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
     case 'exited':
       if (service.exit && service.backendStatus === 'dead') return;
       service.containerId = observation.containerId;
-      recordExit(service, { code: observation.exitCode, outOfMemory: observation.outOfMemory }, nowMs);
+      recordExit(
+        cluster,
+        service,
+        { code: observation.exitCode, outOfMemory: observation.outOfMemory },
+        nowMs,
+      );
       break;
     case 'failed':
       // The failure of a start that was already cancelled does not matter.
@@ -51,13 +56,13 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
       break;
     case 'gone':
       if (observation.lapsed && isAssigned(service) && service.placed && !service.exit && !service.failure) {
-        requeueLapsed(cluster, host, service);
+        requeueLapsed(cluster, host, service, nowMs);
         break;
       }
       // Executions with services on the host may have waited for that.
       if (isPreempted(service))
         for (const { executionId } of cluster.servicesAt(host.id)) cluster.dirty.add(executionId);
-      recordGone(service, nowMs);
+      recordGone(cluster, service, nowMs);
       break;
   }
   cluster.touch(service);
@@ -79,7 +84,7 @@ export function welcomeHost(
   const contact = { silentSinceMs: null, lastContactMs: nowMs, heardMs: nowMs };
   Object.assign(host, { address, agentVersion, engineVersion, connected: true, lost: false, ...contact });
   cluster.changes.hosts.add(host);
-  adopt(cluster, host, inventory);
+  adopt(cluster, host, inventory, nowMs);
   for (const service of cluster.servicesAt(host.id)) {
     if (service.logs === 'forgetting') service.logs = 'kept';
     cluster.dirty.add(service.executionId);
@@ -146,6 +151,7 @@ function observeRunning(cluster: Cluster, service: Service, seen: Running, nowMs
     service.ipAddress = seen.ipAddress;
     service.ports = seen.ports;
     service.backendStatus = 'started';
+    recordRun(service, nowMs);
   }
   return observeHealth(cluster, service, seen.health, nowMs) || !isKnown;
 }
@@ -178,13 +184,26 @@ function recordUnhealthy(service: Service, detail: string, nowMs: number): boole
   if (isPreempted(service)) return false;
   service.exit = { code: null, outOfMemory: false, unhealthy: cutText(detail, MAX_DETAIL_LENGTH) };
   service.errorMessage = describeExit(service, service.exit);
+  recordEnd(service, { exit: service.exit }, nowMs);
   recordDeath(service, nowMs);
   return true;
 }
 
+/** Why Berth stops the service; undefined if it does not. */
+function stopReason({ executions, hosts }: Cluster, service: Service): string | undefined {
+  const ending = executions.get(service.executionId)?.ending;
+  if (ending) return ending.status === 'queued' ? `stopped: ${ending.message}` : 'stopped with its execution';
+  const host = hosts.get(service.hostId ?? 0);
+  if (!isPreempted(service)) return undefined;
+  return host?.schedulable === false
+    ? `stopped: host ${host.name} is drained`
+    : 'preempted for an execution that waited';
+}
+
 /** A requested end is not a death. */
-function recordExit(service: Service, exit: Exit, nowMs: number): void {
+function recordExit(cluster: Cluster, service: Service, exit: Exit, nowMs: number): void {
   service.backendStatus = 'dead';
+  recordEnd(service, { exit, reason: stopReason(cluster, service) }, nowMs);
   // A preempted or evicted service comes back: this was not its end.
   if (service.exit || isPreempted(service)) return;
   service.exit = exit;
@@ -196,6 +215,7 @@ function recordExit(service: Service, exit: Exit, nowMs: number): void {
 function recordFailure(service: Service, failure: Failure, nowMs: number): void {
   service.failure = failure;
   service.errorMessage = failure.message;
+  recordEnd(service, { reason: failure.message }, nowMs);
   recordDeath(service, nowMs);
 }
 
@@ -208,10 +228,11 @@ function recordDeath(service: Service, nowMs: number): void {
 }
 
 /** The container is gone: as requested or, if it should still run, as an end without an exit code. */
-function recordGone(service: Service, nowMs: number): void {
+function recordGone(cluster: Cluster, service: Service, nowMs: number): void {
   if (service.status !== 'terminating' && !service.exit && !service.failure) {
-    recordExit(service, { code: null, outOfMemory: false }, nowMs);
+    recordExit(cluster, service, { code: null, outOfMemory: false }, nowMs);
   }
+  recordEnd(service, { reason: stopReason(cluster, service) }, nowMs);
   service.status = 'inactive';
   service.backendStatus = 'destroyed';
 }

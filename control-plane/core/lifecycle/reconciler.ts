@@ -127,11 +127,11 @@ function settle(
 function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
   if (isEnded(execution)) return execution.deleted ? decideDeletion(cluster, execution) : null;
   if (execution.ending === null) {
-    const ending = endingOf(execution, nowMs);
+    const { ending, cause } = endingOf(execution, nowMs);
     // What failed at once after its start has run.
     if (ending?.status === 'error' && execution.status === 'starting' && hasStarted(execution))
       return { kind: 'mark-running', execution };
-    if (ending) return { kind: 'begin-cleanup', execution, ending };
+    if (ending) return { kind: 'begin-cleanup', execution, ending, ...(cause && { cause }) };
   }
   for (const service of execution.services) {
     if (mustMove(cluster, execution, service)) return { kind: 'evict', service };
@@ -171,28 +171,37 @@ function decideDeletion({ hosts }: Cluster, execution: Execution): Decision | nu
   return withLogs.length === 0 ? { kind: 'purge', execution } : null;
 }
 
+/** `cause`: the service whose end decides that of the execution. */
+interface End {
+  ending: Ending | null;
+  cause?: Service;
+}
+
 /**
  * The reason to end, if there is one. A deleted execution ends in any state. Monitor services decide the end
  * once everything has started. What a service has done counts before the time limit.
  */
-function endingOf(execution: Execution, nowMs: number): Ending | null {
+function endingOf(execution: Execution, nowMs: number): End {
   const { deleted, status, services } = execution;
-  if (deleted) return { status: 'terminated', message: null };
-  if (status !== 'starting' && status !== 'running') return null;
+  if (deleted) return { ending: TERMINATED };
+  if (status !== 'starting' && status !== 'running') return { ending: null };
   for (const service of services) {
     const { failure, exit, name } = service;
-    if (failure && !failure.temporary) return error(`service ${name}: ${failure.message}`);
+    const ended = (ending: Ending): End => ({ ending, cause: service });
+    if (failure && !failure.temporary) return ended(error(`service ${name}: ${failure.message}`));
     if (failure && status === 'starting')
-      return { status: 'queued', message: `service ${name}: ${failure.message}` };
+      return { ending: { status: 'queued', message: `service ${name}: ${failure.message}` } };
     if (exit && hasFinished(service)) {
       // A clean end waits until all other services have started: only then has the execution run.
-      if (exit.code !== 0) return error(describeExit(service, exit));
-      if (status === 'running') return { status: 'terminated', message: null };
+      if (exit.code !== 0) return ended(error(describeExit(service, exit)));
+      if (status === 'running') return ended(TERMINATED);
     }
-    if (hasExceededRestarts(service, nowMs)) return error(tooManyDeaths(service));
+    if (hasExceededRestarts(service, nowMs)) return ended(error(tooManyDeaths(service)));
   }
-  return endingByTime(execution, nowMs);
+  return { ending: endingByTime(execution, nowMs) };
 }
+
+const TERMINATED: Ending = { status: 'terminated', message: null };
 
 const error = (message: string): Ending => ({ status: 'error', message });
 

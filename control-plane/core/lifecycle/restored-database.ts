@@ -130,12 +130,13 @@ const MAX_GENERATION = 1e9;
  * becomes the current one. Otherwise the container is removed first, so that a later start does not run
  * beside it.
  */
-export function adopt(cluster: Cluster, host: Host, inventory: readonly Observation[]): void {
+export function adopt(cluster: Cluster, host: Host, inventory: readonly Observation[], nowMs: number): void {
   for (const { service: id, generation } of inventory) {
     const service = cluster.services.get(id);
     const execution = service && cluster.executions.get(service.executionId);
     if (generation > MAX_GENERATION) continue;
-    if (execution && generation > service.generation) adoptOne(cluster, host, execution, service, generation);
+    if (execution && generation > service.generation)
+      adoptOne(cluster, host, execution, service, generation, nowMs);
   }
 }
 
@@ -145,12 +146,13 @@ function adoptOne(
   execution: Execution,
   service: Service,
   generation: number,
+  nowMs: number,
 ): void {
   // A service that is placed elsewhere is reported by that host.
   if (isEnded(execution) || (service.placed && service.hostId !== host.id)) return;
   const continues = service.placed && !execution.ending;
-  startGeneration(cluster, service, generation);
   cluster.recordHost(service, host);
+  startGeneration(cluster, service, generation, nowMs);
   if (continues) return;
   service.status = 'terminating';
   // An execution that is queued in the copy has been started since: it starts again once no container of that

@@ -8,6 +8,7 @@ import { OperationError } from '../model/errors.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
+import { recordCause, recordStart } from '../model/service-history.ts';
 import { assertLimitAllowed, type TimeLimits } from '../model/time-limit.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -20,7 +21,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       place(cluster, decision.execution, decision.placements, nowMs);
       break;
     case 'start':
-      startGeneration(cluster, decision.service, decision.service.generation + 1);
+      startGeneration(cluster, decision.service, decision.service.generation + 1, nowMs);
       break;
     case 'mark-running':
       markRunning(cluster, decision.execution, nowMs);
@@ -38,6 +39,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       cluster.release(decision.service);
       break;
     case 'begin-cleanup':
+      if (decision.cause) recordCause(decision.cause);
       beginCleanup(cluster, decision.execution, decision.ending, nowMs);
       break;
     case 'finish':
@@ -54,7 +56,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       loseHost(cluster, decision.host, nowMs);
       break;
     case 'requeue-host':
-      releaseLostHost(cluster, decision.host);
+      releaseLostHost(cluster, decision.host, nowMs);
       break;
   }
 }
@@ -107,8 +109,9 @@ export function deleteEnded(cluster: Cluster, execution: Execution, nowMs: numbe
   requestDeletion(cluster, execution, nowMs);
 }
 
-/** Resets the service for the start of a generation. */
-export function startGeneration(cluster: Cluster, service: Service, generation: number): void {
+/** Resets the service for the start of a generation on its host. */
+export function startGeneration(cluster: Cluster, service: Service, generation: number, nowMs: number): void {
+  recordStart(service, generation, cluster.hosts.get(service.hostId ?? 0)?.name ?? '', nowMs);
   service.status = 'starting';
   service.generation = generation;
   service.backendStatus = 'undefined';

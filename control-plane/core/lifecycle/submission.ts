@@ -132,6 +132,7 @@ const newService = (id: number, executionId: number, instance: Instance): Servic
   exit: null,
   failure: null,
   deathsMs: NONE,
+  history: NONE,
   restartAtMs: null,
   errorMessage: null,
   preparing: '',

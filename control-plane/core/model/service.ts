@@ -2,19 +2,12 @@
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
 import type { Requirement } from './resources.ts';
+import type { Exit, ServiceStart } from './service-history.ts';
 
 export const serviceStatuses = ['inactive', 'starting', 'active', 'terminating'] as const;
 export type ServiceStatus = (typeof serviceStatuses)[number];
 export const backendStatuses = ['undefined', 'created', 'started', 'dead', 'destroyed'] as const;
 export type BackendStatus = (typeof backendStatuses)[number];
-
-export interface Exit {
-  /** Null if the container vanished without an exit code. */
-  code: number | null;
-  outOfMemory: boolean;
-  /** What the last health check has found, if the container still ran and its health ended the start. */
-  unhealthy?: string;
-}
 
 export interface Failure {
   temporary: boolean;
@@ -55,6 +48,8 @@ export interface Service {
   deathsMs: readonly number[];
   restartAtMs: number | null;
   errorMessage: string | null;
+  /** Its last starts, the oldest first. */
+  history: readonly ServiceStart[];
   /**
    * What the host does to start the service, such as the progress of a pull, and what the last health check
    * has found while the service is not yet healthy. Empty if the host has not reported any. In memory only.

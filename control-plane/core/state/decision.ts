@@ -22,8 +22,8 @@ export type Decision =
   | { kind: 'evict'; service: Service }
   /** Start a service again after its container died. */
   | { kind: 'replace-service'; service: Service; restartAtMs: number }
-  /** The end is decided; the containers are removed first. */
-  | { kind: 'begin-cleanup'; execution: Execution; ending: Ending }
+  /** The end is decided, by the end of `cause` if there is one; the containers are removed first. */
+  | { kind: 'begin-cleanup'; execution: Execution; ending: Ending; cause?: Service }
   /** All containers are gone. */
   | { kind: 'finish'; execution: Execution; ending: Ending }
   /** No user may read the logs any more: the host removes them. */

@@ -5,6 +5,7 @@ import type { Application, ServiceDescription } from '../../../shared/applicatio
 import { type AppAddresses, appAddress, type Port, pathAddress, proxyPath } from '../apps/app-address.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
+import type { ServiceStart } from '../model/service-history.ts';
 
 export interface ExecutionView {
   id: number;
@@ -62,6 +63,12 @@ export interface ServiceView {
   hostAddress: string | null;
   /** Number of starts so far, over all hosts. */
   starts: number;
+  /** When it is started again; null if no restart is due. */
+  restartAtMs: number | null;
+  /** Whether its end has decided that of the execution. */
+  hasEndedExecution: boolean;
+  /** Its last starts, the oldest first; only present where one service is read. */
+  history?: readonly ServiceStart[];
   /** Who may use its web applications besides those who may operate it (`sharedWithUsers`). */
   share: Application['share'];
   description: ServiceDescription;

@@ -4,6 +4,7 @@ import { MICRO } from '../accounts/quota.ts';
 import { servicesLeftAt } from '../hosts/drain.ts';
 import { OperationError } from '../model/errors.ts';
 import { blockingConditionOf, type Host, type HostOffer, isReachable } from '../model/host.ts';
+import { memoryLimitOf } from '../model/resources.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { containersAt } from './statistics.ts';
@@ -31,6 +32,8 @@ export interface HostView {
   pending: HostOffer | null;
   memoryBytes: number;
   reservedMemoryBytes: number;
+  /** The memory limits of the services that are placed there. */
+  memoryLimits: MemoryLimits;
   cores: number;
   reservedCores: number;
   /** What its containers really use; null if no agent reports it. */
@@ -41,6 +44,14 @@ export interface HostView {
   engineVersion: string;
   heardMs: number;
   conditions: readonly Condition[];
+}
+
+/** Services that state no minimum reserve no memory, and have a limit all the same. */
+export interface MemoryLimits {
+  /** The sum of the limits, which may be more than the host has. */
+  bytes: number;
+  /** Number of services without a limit. */
+  unlimited: number;
 }
 
 /** With the services that are placed there, or whose containers may still be there. */
@@ -87,7 +98,7 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
       adminLabels,
     },
     pending: host.pending,
-    ...{ memoryBytes, reservedMemoryBytes, cores },
+    ...{ memoryBytes, reservedMemoryBytes, memoryLimits: memoryLimitsAt(cluster, id), cores },
     // Rounded, because sums of fractions drift.
     reservedCores: Math.round(host.reservedCores * MICRO) / MICRO + 0,
     usage: reachable ? host.usage : null,
@@ -95,6 +106,28 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
     ...{ agentVersion, engineVersion, heardMs },
     conditions: reachable ? conditions : [],
   };
+}
+
+/** In all, at these hosts. */
+export function memoryLimitsOf(cluster: Cluster, hosts: Iterable<Host>): MemoryLimits {
+  const sum: MemoryLimits = { bytes: 0, unlimited: 0 };
+  for (const { id } of hosts) {
+    const { bytes, unlimited } = memoryLimitsAt(cluster, id);
+    sum.bytes += bytes;
+    sum.unlimited += unlimited;
+  }
+  return sum;
+}
+
+function memoryLimitsAt(cluster: Cluster, hostId: number): MemoryLimits {
+  const limits: MemoryLimits = { bytes: 0, unlimited: 0 };
+  for (const { placed, requirement } of cluster.servicesAt(hostId)) {
+    if (!placed) continue;
+    const bytes = memoryLimitOf(requirement, cluster.schedulerConfig.defaultMemoryBytes);
+    limits.bytes += bytes;
+    if (bytes === 0) limits.unlimited += 1;
+  }
+  return limits;
 }
 
 /** Throws OperationError if there is no such host. */

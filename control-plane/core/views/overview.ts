@@ -18,6 +18,8 @@ import {
   hostIn,
   hostStateOf,
   hostViewOf,
+  type MemoryLimits,
+  memoryLimitsOf,
 } from './host-view.ts';
 import { type SchedulerSummary, schedulerSummaryOf } from './statistics.ts';
 import { WaitingReasons } from './waiting-reasons.ts';
@@ -38,6 +40,8 @@ export interface ClusterOverview {
   /** Number of matching hosts, including those beyond the maximum. */
   hostsFound: number;
   summary: SchedulerSummary;
+  /** The memory limits of the services on connected hosts. */
+  memoryLimits: MemoryLimits;
   /** The executions that would start first. */
   queue: QueuedView[];
   samples: Sample[];
@@ -99,6 +103,10 @@ export class Overview {
       hosts: found.slice(0, search.hosts).map((host) => hostViewOf(cluster, host)),
       hostsFound: found.length,
       summary,
+      memoryLimits: memoryLimitsOf(
+        cluster,
+        [...cluster.hosts.values()].filter(({ connected }) => connected),
+      ),
       queue: this.#queue(cluster, search.queued, nowMs),
       samples: this.#history.samples(sampleOf(cluster, summary, nowMs)),
     };

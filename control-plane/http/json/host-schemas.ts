@@ -27,6 +27,9 @@ export const hostSchema = z
       .describe('What its agent offers beyond what was agreed, which waits for "accept"; null if nothing'),
     memory_total: bytes,
     memory_reserved: bytes,
+    memory_limits: bytes.describe(
+      'Sum of the memory limits of its services in bytes, defaults included; a service without a limit counts 0',
+    ),
     memory_used: bytes.nullable().describe('Bytes that its containers really use; null if not known'),
     cores_total: cores,
     cores_reserved: cores,
@@ -103,6 +106,7 @@ export const hostJson = (host: HostView): HostJson => ({
   },
   memory_total: host.memoryBytes,
   memory_reserved: host.reservedMemoryBytes,
+  memory_limits: host.memoryLimits.bytes,
   memory_used: host.usage?.memoryBytes ?? null,
   cores_total: host.cores,
   cores_reserved: host.reservedCores,

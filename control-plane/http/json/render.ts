@@ -3,13 +3,15 @@
  * responses.
  */
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
+import type { ServiceStart } from '../../core/model/service-history.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
+import { exitText } from '../../core/views/service-starts.ts';
 import type { SchedulerStatistics } from '../../core/views/statistics.ts';
 import { DatabaseError } from '../../store/db/db.ts';
 import type { Statuses, Words } from '../words.ts';
 import type { ExecutionJson, StatisticsJson } from './schemas.ts';
-import type { ServiceJson } from './service-schemas.ts';
+import type { ServiceJson, StartJson } from './service-schemas.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
 
@@ -58,6 +60,17 @@ export const serviceJson = (service: ServiceView): ServiceJson => ({
   error_message: service.errorMessage,
   description: service.description,
   ...(service.progress === undefined ? {} : { progress: service.progress }),
+});
+
+export const startJson = (start: ServiceStart): StartJson => ({
+  start: start.generation,
+  host: start.host,
+  time_start: start.startMs / 1_000,
+  time_run: seconds(start.runMs),
+  time_end: seconds(start.endMs),
+  exit_code: start.exitCode,
+  reason: exitText(start),
+  ended_execution: start.hasEndedExecution,
 });
 
 export const schedulerJson = ({

@@ -9,6 +9,21 @@ export const endpointsSchema = z
   .array(z.tuple([z.string(), z.string()]).describe('Name and URL'))
   .meta({ id: 'Endpoints' });
 
+const seconds = (meaning: string) => z.number().describe(`${meaning}, in seconds since the epoch (UTC)`);
+
+const startSchema = z
+  .strictObject({
+    start: z.int().positive().describe('The number of the start, counted over all hosts'),
+    host: z.string().describe('The name that the host had'),
+    time_start: seconds('When the start was decided'),
+    time_run: seconds('When its container was reported to run; null if it never was').nullable(),
+    time_end: seconds('When its end was reported; null if it has not ended').nullable(),
+    exit_code: z.int().nullable().describe('Null if it has not ended, or has ended without an exit code'),
+    reason: z.string().describe('How it ended, for people; empty if it has not ended'),
+    ended_execution: z.boolean().describe('Whether its end has decided that of the execution'),
+  })
+  .meta({ id: 'ServiceStart' });
+
 export const serviceViewSchema = z
   .strictObject({
     id: idOf('service'),
@@ -59,7 +74,17 @@ export const serviceViewSchema = z
       .describe(
         'What checks of its health have found; null if it has none, or does not run; only under /native/api/0.7',
       ),
+    time_restart: seconds(
+      'When it is started again after its end; null if no restart is due; only under /native/api/0.7',
+    )
+      .nullable()
+      .optional(),
+    history: z
+      .array(startSchema)
+      .optional()
+      .describe('Its last 20 starts, the oldest first; only under /native/api/0.7'),
   })
   .meta({ id: 'Service' });
 
+export type StartJson = z.infer<typeof startSchema>;
 export type ServiceJson = z.infer<typeof serviceViewSchema>;

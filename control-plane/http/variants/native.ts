@@ -5,7 +5,7 @@
 import { type AppAddresses, appAddress, pathAddress, sharedWithUsers } from '../../core/apps/app-address.ts';
 import { endpointPairs, endpointsOf, healthOf, type ServiceView } from '../../core/views/execution-views.ts';
 import { quotaJson } from '../json/account-json.ts';
-import { executionText, serviceJson } from '../json/render.ts';
+import { executionText, seconds, serviceJson, startJson } from '../json/render.ts';
 import type { QuotaJson } from '../json/schemas.ts';
 import type { ServiceJson } from '../json/service-schemas.ts';
 import { ownQuotas, quotas } from '../resources/quotas.ts';
@@ -35,6 +35,8 @@ export const native: Variant = {
     applications: applicationsOf(service, apps),
     shared: sharedWithUsers(service),
     health: healthOf(service),
+    time_restart: seconds(service.restartAtMs),
+    history: (service.history ?? []).map(startJson),
   }),
   accounts: {
     ...{ users: { ...users, ...linkable }, roles: { ...roles, ...ownRoles } },

@@ -4,10 +4,11 @@
  */
 import { dnsNameOf } from '../../../shared/expand.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
-import { type Actor, noSuchExecution } from '../../core/accounts/account.ts';
+import { type Actor, authoriseOwned, noSuchExecution } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
-import { listActiveInstances } from '../../store/executions/executions.ts';
+import type { StartView } from '../../core/views/service-starts.ts';
+import { findState, listActiveInstances, listStarts } from '../../store/executions/executions.ts';
 import { logSubscriber } from '../access-review.ts';
 import type { Context } from '../context.ts';
 import { getServices, type ReadableService, readableService } from './reads.ts';
@@ -31,6 +32,18 @@ export async function listExecutionServices(
   executionId: number,
 ): Promise<ServiceView[]> {
   return withProgress(context, await getServices(context, actor, executionId));
+}
+
+/** The last starts of an execution's services, the latest first: `limit` of them at most. */
+export async function listExecutionStarts(
+  { db }: Context,
+  actor: Actor,
+  executionId: number,
+  limit: number,
+): Promise<StartView[]> {
+  const [state, starts] = await Promise.all([findState(db, executionId), listStarts(db, executionId, limit)]);
+  authoriseOwned(actor, 'read-execution', state?.userId);
+  return starts;
 }
 
 /** Leaves the progress out if the coordinator is not available. */

@@ -32,14 +32,15 @@ export const serviceOf = (row: Row, instance: Instance): Service => ({
   deathsMs: JSON.parse(String(row.deaths_ms)),
   restartAtMs: row.restart_at_ms === null ? null : Number(row.restart_at_ms),
   errorMessage: textOrNull(row.error_message),
+  history: JSON.parse(String(row.history)),
   preparing: '',
   logs: row.forgotten === 1 ? 'forgotten' : 'kept',
 });
 
 export const insertService = (service: Service): Statement => ({
   sql: `INSERT INTO services (status, backend_status, placed, generation, backend_id, ip_address, ports, exit,
-    failure, deaths_ms, restart_at_ms, error_message, forgotten, host_id, execution_id, name, service_group, id)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    failure, deaths_ms, restart_at_ms, error_message, history, forgotten, host_id, execution_id, name, service_group, id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [...values(service), service.hostId, service.executionId, service.name, service.group, service.id],
 });
 
@@ -53,7 +54,8 @@ export const updateService = (service: Service, hasMoved: boolean): Statement =>
     : { sql: UPDATE, args: [...values(service), service.id] };
 
 const VALUES = `status = ?, backend_status = ?, placed = ?, generation = ?, backend_id = ?, ip_address = ?, ports = ?,
-  exit = ?, failure = ?, deaths_ms = ?, restart_at_ms = ?, error_message = ?, forgotten = ? WHERE id = ?`;
+  exit = ?, failure = ?, deaths_ms = ?, restart_at_ms = ?, error_message = ?, history = ?,
+  forgotten = ? WHERE id = ?`;
 const UPDATE = `UPDATE services SET ${VALUES}`;
 const UPDATE_WITH_HOST = `UPDATE services SET host_id = ?, ${VALUES}`;
 
@@ -70,6 +72,7 @@ const values = (service: Service) => [
   jsonList(service.deathsMs),
   service.restartAtMs,
   service.errorMessage,
+  jsonList(service.history),
   Number(service.logs === 'forgotten'),
 ];
 

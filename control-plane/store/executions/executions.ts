@@ -3,8 +3,10 @@ import type { Application } from '../../../shared/application-schema.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import type { ExecutionStatus } from '../../core/model/execution.ts';
 import type { BackendStatus, ServiceStatus } from '../../core/model/service.ts';
+import type { ServiceStart } from '../../core/model/service-history.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { definitionOf, type ExecutionView, type ServiceView } from '../../core/views/execution-views.ts';
+import type { StartView } from '../../core/views/service-starts.ts';
 import type { Db, Row } from '../db/db.ts';
 import { firstPage, firstPageOfAll, pagedIds, pagesOf } from '../db/pages.ts';
 import { EARLY_ENDS, filterCondition } from './execution-filter-sql.ts';
@@ -100,12 +102,14 @@ const STATE_BY_ID = `SELECT user_id, status, error_message, time_start_ms FROM e
 
 const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, e.status AS execution_status, e.time_start_ms, s.name,
   s.service_group, s.status, s.backend_status, s.ip_address, s.backend_id, s.error_message, s.exit, s.deaths_ms,
-  s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address,
+  s.ports, s.generation, s.history ->> '$[#-1].hasEndedExecution' AS has_ended_execution,
+  CASE WHEN s.status = 'inactive' AND e.status IN ('starting', 'running') THEN s.restart_at_ms END AS restart_at_ms,
+  COALESCE(h.removed_name, h.name) AS host, h.address,
   CASE WHEN h.removed_ms IS NULL THEN h.id END AS host_id`;
 const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
-const SERVICE_BY_ID = `SELECT ${SERVICE_COLUMNS}, ${SHORT_DESCRIPTION} ${SERVICES} AND s.id = ? LIMIT 1`;
+const SERVICE_BY_ID = `SELECT ${SERVICE_COLUMNS}, s.history, ${SHORT_DESCRIPTION} ${SERVICES} AND s.id = ? LIMIT 1`;
 
 export async function findService(db: Db, id: number): Promise<ServiceView | undefined> {
   const found = await findShortService(db, id, Number.MAX_SAFE_INTEGER);
@@ -143,6 +147,21 @@ const OWNER_OF_SERVICE = `SELECT id, first_service_id + service_count AS next, s
 /** The rows of an execution's services: none before its first placement. */
 export const findServiceRows = (db: Db, executionId: number): Promise<Row[]> =>
   db.query(`SELECT ${SERVICE_COLUMNS} ${SERVICES} AND s.execution_id = ? ORDER BY s.id`, [executionId]);
+
+/** The last starts of an execution's services, the latest first: `limit` of them at most. */
+export async function listStarts(db: Db, executionId: number, limit: number): Promise<StartView[]> {
+  const rows = await db.query(
+    `SELECT s.id, s.name, j.value AS start FROM services s JOIN executions e ON e.id = s.execution_id,
+        json_each(s.history) j
+      WHERE s.execution_id = ? AND e.deleted = 0
+      ORDER BY j.value ->> '$.startMs' DESC, s.id DESC, j.key DESC LIMIT ?`,
+    [executionId, limit],
+  );
+  return rows.map(({ id, name, start }) => ({
+    ...(JSON.parse(String(start)) as ServiceStart),
+    ...{ serviceId: Number(id), service: String(name) },
+  }));
+}
 
 /** The services of `findServiceRows`. Reads the description once, since it may be long. */
 export function servicesOf(execution: ExecutionView, rows: readonly Row[]): ServiceView[] {
@@ -254,6 +273,8 @@ const UNPLACED = {
   hostId: null,
   hostAddress: null,
   starts: 0,
+  restartAtMs: null,
+  hasEndedExecution: false,
 } as const;
 
 const serviceView = (row: Row, application: Application): ServiceView => ({
@@ -278,6 +299,9 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   hostId: numberOrNull(row.host_id),
   hostAddress: row.address === null ? null : String(row.address),
   starts: Number(row.generation),
+  restartAtMs: numberOrNull(row.restart_at_ms),
+  hasEndedExecution: row.has_ended_execution === 1,
+  ...(typeof row.history === 'string' && { history: JSON.parse(row.history) as ServiceStart[] }),
   share: application.share,
   description: definitionOf(application, String(row.service_group)),
 });

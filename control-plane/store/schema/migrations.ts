@@ -39,4 +39,11 @@ const engines: Migration = {
   statements: ['ALTER TABLE hosts ADD COLUMN engine_id TEXT'],
 };
 
-export const migrations: readonly Migration[] = [baseline, workspaces, engines];
+/** The last starts of each service, as JSON. Services that have started before begin with none (C340). */
+const history: Migration = {
+  version: 32,
+  name: 'last starts of services',
+  statements: ["ALTER TABLE services ADD COLUMN history TEXT NOT NULL DEFAULT '[]'"],
+};
+
+export const migrations: readonly Migration[] = [baseline, workspaces, engines, history];

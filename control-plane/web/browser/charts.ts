@@ -7,10 +7,8 @@ import { coresText, memoryText } from '../../core/model/text.ts';
 import type { ChartColumn } from '../components/charts.ts';
 import { localText } from './parts/local-time.ts';
 
-type Column = Exclude<ChartColumn, 'time'>;
-
 interface Line {
-  column: Column;
+  column: ChartColumn;
   label: string;
   /** A colour variable of styles/base.css, with six digits. */
   colour: string;
@@ -89,7 +87,7 @@ const stepped: Pick<uPlot.Series, 'paths'> = paths ? { paths } : {};
 
 type Numbers = (number | null)[];
 /** The samples by column, as far as the page has them. */
-type Samples = Partial<Record<ChartColumn, Numbers>>;
+type Samples = Partial<Record<ChartColumn | 'time', Numbers>>;
 
 function samplesIn(element: HTMLElement | null): Samples {
   const columns = (element?.dataset.columns ?? '').split(' ');

@@ -1,5 +1,5 @@
 /** Script of every page: durations that count, copying, sending forms, and live updates. */
-import { duration } from '../components/duration.ts';
+import { duration, remaining } from '../components/duration.ts';
 import { keepLive } from './parts/live.ts';
 import { localText } from './parts/local-time.ts';
 import { keepPageWhileAway } from './parts/send.ts';
@@ -12,6 +12,12 @@ function showTimes(): void {
     const moment = localText(Date.parse(time.dateTime));
     const isAgo = 'ago' in time.dataset;
     const [text, title] = isAgo ? [`${passed} ago`, moment] : [passed, `since ${moment}`];
+    if (time.textContent !== text) time.textContent = text;
+    if (time.title !== title) time.title = title;
+  }
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-until]')) {
+    const momentMs = Date.parse(time.dateTime);
+    const [text, title] = [`in ${remaining(momentMs - Date.now())}`, localText(momentMs)];
     if (time.textContent !== text) time.textContent = text;
     if (time.title !== title) time.title = title;
   }

@@ -1,5 +1,8 @@
 /** Formats durations, on the server and in the browser. Pure. */
 
+/** The same, rounded up: `0 s` means that the time has come. */
+export const remaining = (ms: number): string => duration(Math.ceil(ms / 1_000) * 1_000);
+
 /** In the two largest units: `3 min 20 s`. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));

@@ -3,7 +3,7 @@
  * styles/pieces.css.
  */
 import { coresText } from '../../core/model/text.ts';
-import { duration } from './duration.ts';
+import { duration, remaining } from './duration.ts';
 import type { Problems } from './form.ts';
 import { type Html, html } from './html.ts';
 import { momentText } from './moment.ts';
@@ -22,6 +22,12 @@ export function ago(timeMs: number | null, nowMs: number): Html | '' {
 export function elapsed(sinceMs: number, nowMs: number): Html {
   const exact = new Date(sinceMs).toISOString();
   return html`<time datetime="${exact}" title="since ${momentText(sinceMs)}" data-elapsed>${duration(nowMs - sinceMs)}</time>`;
+}
+
+/** The time until a moment, which browser/page.ts counts down. */
+export function until(timeMs: number, nowMs: number): Html {
+  const exact = new Date(timeMs).toISOString();
+  return html`<time datetime="${exact}" title="${momentText(timeMs)}" data-until>in ${remaining(timeMs - nowMs)}</time>`;
 }
 
 /** A moment to the second, in UTC. With script it is in the time zone of the browser, as all moments are. */

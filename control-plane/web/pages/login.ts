@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { plainAddress } from '../../http/address.ts';
-import { dropOwnCookie, readOwnCookie, setOwnCookie } from '../../http/cookies.ts';
+import { dropOwnCookie } from '../../http/cookies.ts';
 import { isHttps } from '../../http/own-origin.ts';
 import { COOKIE, requestIdOf, sessionCookie, withOrigin } from '../../http/request.ts';
 import { reviewAccess } from '../../operations/access-review.ts';
@@ -17,6 +17,7 @@ import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
 import { safePath, sessionToken, withContext } from '../session.ts';
 import { logInCommandLine } from './command-line.ts';
+import { PROBED, setProbe, whyNoCookie } from './cookie-probe.ts';
 import { logOutPage, signOnPages } from './sign-on.ts';
 
 export interface Attempt {
@@ -58,26 +59,6 @@ async function actorOf({ authentication }: WebDeps, c: WebContext): Promise<Acto
   return actor;
 }
 
-/** A cookie like that of a session, which shows whether the browser brings such cookies back. */
-const PROBE = 'berth_login';
-const PROBE_S = 7 * 24 * 3_600;
-/** Its field of the form. Programs that log in by the form need not send it. */
-const PROBED = 'cookie';
-
-/** Why a session would not come back; undefined if its cookie would. */
-function whyNoCookie(c: WebContext): string | undefined {
-  if (readOwnCookie(c, PROBE) !== undefined || sessionToken(c) !== undefined) return undefined;
-  const problem =
-    'Your browser has not brought back the cookie of this page, so a login would have no effect.';
-  if (!isHttps(c)) return `${problem} Allow cookies for ${new URL(c.req.url).hostname}, and try again.`;
-  const proto = c.req.header('x-forwarded-proto')?.slice(0, 100);
-  const received = proto === undefined ? '' : ` (X-Forwarded-Proto: ${proto})`;
-  return (
-    `${problem} Berth received the request as https${received}, and such a cookie is kept at addresses that begin ` +
-    'with https only. Open Berth by https, or have the proxy set X-Forwarded-Proto to the scheme that the browser uses.'
-  );
-}
-
 async function logIn(deps: WebDeps, c: WebContext): Promise<Response> {
   const { authentication, addressOf } = deps;
   const form = await formOf(c);
@@ -116,7 +97,7 @@ function loginPage(
   c: WebContext,
   { next, ended = false, username = '', error }: Attempt,
 ): Promise<Response> {
-  setOwnCookie(c, PROBE, '1', { path: '/login', maxAgeS: PROBE_S });
+  setProbe(c);
   return page(c, {
     title: 'Log in',
     status: error ? statusOf(error) : 200,
@@ -126,7 +107,7 @@ function loginPage(
 <h1>Log in</h1>
 ${ended ? html`<p class="notice waits" role="status">Your session has ended. Log in to return to the page.</p>` : ''}
 ${error ? html`<p class="notice failed" role="alert">${error.message}</p>` : ''}
-${signOn ? html`<p><a class="button primary wide" href="/login/oidc?next=${encodeURIComponent(next)}">Sign on with ${signOn.name}</a></p><p class="quiet">Or by a password of Berth:</p>` : ''}
+${signOn ? html`<p><a class="button primary wide" href="/login/oidc?next=${encodeURIComponent(next)}&amp;${PROBED}=set">Sign on with ${signOn.name}</a></p><p class="quiet">Or by a password of Berth:</p>` : ''}
 <input type="hidden" name="next" value="${next}">
 <input type="hidden" name="${PROBED}" value="set">
 ${field({ name: 'username', label: 'User name' }, (it) => html`<input ${it} value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" required${error ? '' : html` autofocus`}>`)}

@@ -20,6 +20,7 @@ import { type Html, html } from '../components/html.ts';
 import { page } from '../components/page.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { safePath } from '../session.ts';
+import { PROBED, setProbe, whyNoCookie } from './cookie-probe.ts';
 
 const PATH = '/login/oidc';
 const CALLBACK = `${PATH}/callback`;
@@ -44,7 +45,11 @@ export function signOnPages(deps: WebDeps, signOn: SignOn, loginPage: LoginPage)
     const next = safePath(c.req.query('next'));
     // Another site must not log anybody in: it can only show the page with the link.
     if (!isOwnVisit(c)) return c.redirect(`/login?next=${encodeURIComponent(next)}`, 303);
-    return orLoginPage(deps, c, loginPage, next, () => leave(deps, c, signOn, next));
+    return orLoginPage(deps, c, loginPage, next, async () => {
+      const problem = c.req.query(PROBED) === undefined ? undefined : whyNoCookie(c);
+      if (problem !== undefined) throw new OperationError('invalid', problem);
+      return leave(deps, c, signOn, next);
+    });
   });
   routes.get('/callback', (c) =>
     orLoginPage(deps, c, loginPage, safePath(undefined), () => comeBack(deps, c, signOn)),
@@ -63,6 +68,7 @@ async function leave({ addressOf }: WebDeps, c: WebContext, signOn: SignOn, next
     [count, length] = [count + 1, length + value.length];
     if (count > MAX_BEGUN || length > MAX_BEGUN_LENGTH) dropOwnCookie(c, name, PATH);
   }
+  setProbe(c);
   setOwnCookie(c, cookieFor(state), begun, { path: PATH, maxAgeS: PENDING_MS / 1_000 });
   return c.redirect(url, 303);
 }
@@ -74,7 +80,10 @@ async function comeBack(
 ): Promise<Response> {
   const query = new URL(c.req.url).searchParams;
   const cookie = cookieFor(query.get('state') ?? '');
-  const begun = await signOn.begunBy(query, readProofCookie(c, cookie));
+  const sealed = readProofCookie(c, cookie);
+  const problem = sealed === undefined ? whyNoCookie(c) : undefined;
+  if (problem !== undefined) throw new OperationError('unauthenticated', problem);
+  const begun = await signOn.begunBy(query, sealed);
   // Used once, whatever comes of it.
   dropOwnCookie(c, cookie, PATH);
   const { session, next, hint } = await signOn.complete(query, begun, originOf(c, addressOf));

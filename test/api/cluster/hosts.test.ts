@@ -75,6 +75,7 @@ onHosts(eitherGroup, (host, { variant }) => {
         pending: null,
         memory_total: 64 * GIB,
         memory_reserved: 2 * GIB,
+        memory_limits: 2 * GIB,
         memory_used: null,
         cores_total: 4,
         cores_reserved: 2,

@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { registeredHost, ScriptedAgent } from '../../support/agents/scripted-agent.ts';
+import { registeredHost, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HostClient } from '../../support/clients/host-client.ts';
@@ -55,9 +55,9 @@ onHosts(hosts, (host) => {
     const { id } = await ownHost();
     for (const path of ['/cluster', `/cluster/hosts/${id}`]) {
       expect((await plain.get(path)).status).toBe(403);
-      const seen = await viewer.get(path);
-      expect([seen.status, /<form[^>]*action="\/cluster/.test(seen.text)]).toEqual([200, false]);
-      expect(seen.text).not.toContain('/cluster/join');
+      const shown = await viewer.get(path);
+      expect([shown.status, /<form[^>]*action="\/cluster/.test(shown.text)]).toEqual([200, false]);
+      expect(shown.text).not.toContain('/cluster/join');
     }
     for (const path of ['/cluster/join', `/cluster/hosts/${id}/remove`])
       expect((await viewer.get(path)).status).toBe(403);
@@ -75,10 +75,35 @@ onHosts(hosts, (host) => {
       expect(text).toContain(name);
       expect(text).toContain('it has 0.4 GiB free &lt;b&gt;');
       expect(text).toContain('3.0 GiB in use');
-      expect(text).toMatch(/0 bytes of \d+\.\d GiB reserved/);
+      expect(text).toMatch(/none of \d+\.\d GiB reserved/);
       expect(text).toContain('of-agent');
     }
     expect((await admin.get('/cluster/hosts/999999')).status).toBe(404);
+  });
+
+  test('W237: beside what is reserved, the limits of memory are shown, also where they are the default', async () => {
+    const { agent, id } = await ownHost();
+    const memory = (min: number | null, max: number | null) => ({
+      resources: { memory: { min, max }, cores: { min: 0.25, max: null } },
+      labels: ['of-agent'],
+    });
+    const execution = await api.submit(
+      application(service(memory(null, null)), service({ name: 'big', ...memory(GIB, 2 * GIB) })),
+    );
+    await agent.assigned(execution, 2);
+    const page = (await admin.get(`/cluster/hosts/${id}`)).text;
+    expect(page).toMatch(/1\.0 GiB of \d+\.\d GiB reserved/);
+    expect(page).toContain('limits of 2.5 GiB in all');
+    const { text } = await admin.get('/cluster');
+    expect(text).toContain('limits of 2.5 GiB in all');
+    expect(text).toContain('neither minimum nor maximum is limited to 512.0 MiB');
+    expect(text).not.toContain('0 bytes');
+    const one = (await api.http.get(`host/${id}`)).json();
+    expect(one).toMatchObject({ host: { memory_reserved: GIB, memory_limits: 2.5 * GIB } });
+    await api.terminate(execution);
+    await agent.released(execution);
+    await agent.report(...agent.known(execution).map(seen.gone));
+    expect((await api.http.get(`host/${id}`)).json()).toMatchObject({ host: { memory_limits: 0 } });
   });
 
   test('W81, W168: waiting executions are shown with their reasons, once for all that have the same, but unnamed to users who may not see them', async () => {
@@ -106,7 +131,8 @@ onHosts(hosts, (host) => {
     const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
     const nowS = Date.now() / 1_000;
     expect(Math.abs((samples.at(-1)?.[0] ?? 0) - nowS)).toBeLessThan(60);
-    expect(samples.every((one) => one.length === 9)).toBe(true);
+    const columns = (/data-columns="([^"]*)"/.exec(text)?.[1] ?? '').split(' ');
+    expect(samples.every((one) => one.length === columns.length)).toBe(true);
     expect(text).toContain('Last hour as a table');
   });
 

@@ -16,6 +16,7 @@ export interface HostJson {
   pending: { labels: string[]; memory: number; cores: number } | null;
   memory_total: number;
   memory_reserved: number;
+  memory_limits: number;
   memory_used: number | null;
   cores_total: number;
   cores_reserved: number;

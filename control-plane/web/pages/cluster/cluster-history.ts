@@ -1,7 +1,7 @@
 /** The last hour of the cluster: a table, and the samples for browser/charts.ts. */
 import { memoryText } from '../../../core/model/text.ts';
 import type { Sample } from '../../../core/views/history.ts';
-import { CHART_COLUMNS, samplesFor } from '../../components/charts.ts';
+import { samplesFor } from '../../components/charts.ts';
 import { type Html, html } from '../../components/html.ts';
 import { coresNumber, timeOf } from '../../components/pieces.ts';
 
@@ -11,7 +11,7 @@ const ROW_MS = 5 * 60_000;
 export function historyPart(samples: readonly Sample[]): Html {
   const [first] = samples;
   return html`
-${samplesFor('samples', CHART_COLUMNS, samples.map(numbersOf))}
+${samplesFor('samples', COLUMNS, samples.map(numbersOf))}
 <details class="card">
 <summary>Last hour as a table</summary>
 <p class="hint">${first ? html`Since ${timeOf(first.atMs)}. ` : ''}Samples are kept for an hour, and are lost when the control plane restarts.</p>
@@ -22,14 +22,17 @@ ${samplesFor('samples', CHART_COLUMNS, samples.map(numbersOf))}
 </details>`;
 }
 
-/** In the order of CHART_COLUMNS. */
-const numbersOf = (one: Sample): (number | null)[] => [
-  Math.round(one.atMs / 1_000),
-  one.running,
-  one.queued,
-  ...[one.reservedMemoryBytes, one.usedMemoryBytes, one.memoryBytes],
-  ...[one.reservedCores, rounded(one.usedCores), one.cores],
-];
+const COLUMNS = [
+  ...(['running', 'queued'] as const),
+  ...(['memoryReserved', 'memoryUsed', 'memory'] as const),
+  ...(['coresReserved', 'coresUsed', 'cores'] as const),
+] as const;
+
+const numbersOf = (one: Sample) => ({
+  ...{ atMs: one.atMs, running: one.running, queued: one.queued },
+  ...{ memoryReserved: one.reservedMemoryBytes, memoryUsed: one.usedMemoryBytes, memory: one.memoryBytes },
+  ...{ coresReserved: one.reservedCores, coresUsed: rounded(one.usedCores), cores: one.cores },
+});
 
 /** Newest first, one row every five minutes. */
 export function rowsOf<T extends { atMs: number }>(samples: readonly T[]): T[] {

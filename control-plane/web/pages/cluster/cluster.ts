@@ -11,7 +11,7 @@ import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { historyPart } from './cluster-history.ts';
 import { queuePart } from './cluster-queue.ts';
 import { hostPages } from './host.ts';
-import { coreMeters, memoryMeters } from './host-meters.ts';
+import { coreMeters, limitsText, memoryMeters, reservedText } from './host-meters.ts';
 import { joinPages } from './join-token.ts';
 
 /** Up to this many hosts, the page has no filter. */
@@ -29,7 +29,7 @@ export function clusterPages(deps: WebDeps): Hono<WebEnv> {
       body: html`
 <div class="bar"><h1>Cluster</h1>${canChangeConfig ? html`<a class="button primary" href="/cluster/join">Add a host</a>` : ''}</div>
 ${cluster.summary.hosts.known > MAX_UNFILTERED || search.text || search.state ? filters(search) : ''}
-${live('hosts', ['host', 'service', 'time'], hostsPart(c, cluster))}
+${live('hosts', ['host', 'service', 'time'], hostsPart(c, cluster, deps.defaultMemoryBytes))}
 <h2 id="queue-title">Queue</h2>
 ${live('queue', ['execution', 'time'], queuePart(cluster, c.get('nowMs')))}
 <h2>Last hour</h2>
@@ -55,7 +55,11 @@ const filters = ({ text, state }: HostSearch): Html => html`
 ${text || state ? html`<a class="button quiet" href="/cluster">Clear</a>` : ''}
 </form>`;
 
-function hostsPart(c: WebContext, { hosts, hostsFound, summary }: SeenCluster): Html {
+function hostsPart(
+  c: WebContext,
+  { hosts, hostsFound, summary, memoryLimits }: SeenCluster,
+  defaultMemoryBytes: number | undefined,
+): Html {
   if (summary.hosts.known === 0) {
     return empty(
       'No hosts yet',
@@ -68,12 +72,11 @@ function hostsPart(c: WebContext, { hosts, hostsFound, summary }: SeenCluster): 
   return html`
 <div class="card">${facts([
     ['Hosts', `${connected} of ${known} connected, ${schedulable} accepting work`],
-    [
-      'Reserved',
-      html`${memoryText(sums.reservedMemoryBytes)} of ${memoryText(sums.memoryBytes)}, ${coresNumber(sums.reservedCores)} of ${coresText(sums.cores)}`,
-    ],
+    ['Memory', `${reservedText(sums.reservedMemoryBytes, sums.memoryBytes)}, ${limitsText(memoryLimits)}`],
+    ['Cores', html`${coresNumber(sums.reservedCores)} of ${coresText(sums.cores)} reserved`],
     ['Containers', summary.running.containers],
   ])}</div>
+<p class="hint">Only what a service states as its minimum of memory is reserved. ${defaultMemoryBytes ? `One that states neither minimum nor maximum is limited to ${memoryText(defaultMemoryBytes)}.` : 'One that states neither minimum nor maximum has no limit.'}</p>
 ${hosts.length === 0 ? html`<p>No matching hosts.</p>` : hostTable(hosts, c.get('nowMs'))}
 ${hostsFound > hosts.length ? html`<p class="hint">${hostsFound - hosts.length} more are not shown. Use the filters to find them.</p>` : ''}`;
 }

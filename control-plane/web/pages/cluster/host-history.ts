@@ -8,7 +8,6 @@ import { coresNumber, timeOf } from '../../components/pieces.ts';
 import { rowsOf } from './cluster-history.ts';
 
 const COLUMNS = [
-  'time',
   ...(['memoryReserved', 'memoryUsed', 'memory'] as const),
   ...(['coresReserved', 'coresUsed', 'cores'] as const),
 ] as const;
@@ -17,11 +16,11 @@ export const hostHistoryPart = ({ memoryBytes, cores, samples }: SeenHost): Html
 ${samplesFor(
   'samples',
   COLUMNS,
-  samples.map((one) => [
-    Math.round(one.atMs / 1_000),
-    ...[one.reservedMemoryBytes, one.usedMemoryBytes, memoryBytes],
-    ...[one.reservedCores, one.usedCores, cores],
-  ]),
+  samples.map((one) => ({
+    atMs: one.atMs,
+    ...{ memoryReserved: one.reservedMemoryBytes, memoryUsed: one.usedMemoryBytes, memory: memoryBytes },
+    ...{ coresReserved: one.reservedCores, coresUsed: one.usedCores, cores },
+  })),
 )}
 <details class="card">
 <summary>Last hour as a table</summary>

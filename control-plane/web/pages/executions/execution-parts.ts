@@ -12,8 +12,9 @@ import type { Explanation } from '../../../core/views/explanation.ts';
 import { demandText } from '../../../core/views/start-demand.ts';
 import { duration } from '../../components/duration.ts';
 import { type Html, html } from '../../components/html.ts';
-import { ago, badge, elapsed, timeOf } from '../../components/pieces.ts';
+import { ago, badge, elapsed, timeOf, until } from '../../components/pieces.ts';
 import { kindMark, TERMS, termHeading, termList } from '../../components/terms.ts';
+import { endedMark } from './execution-starts.ts';
 import { filesPath } from './files.ts';
 import { terminalPath } from './terminal.ts';
 
@@ -105,6 +106,7 @@ export interface ServiceTable {
   linksHosts: boolean;
   /** Why a service has no terminal and no files now; undefined if it has. */
   whyNoStream(service: ServiceView): string | undefined;
+  nowMs: number;
 }
 
 export function serviceTable(
@@ -129,13 +131,16 @@ ${termList('essential', 'elastic', 'monitor', 'State', 'Container', 'Starts')}
 </section>`;
 }
 
-function serviceRow(service: ServiceView, { linksHosts, whyNoStream }: Omit<ServiceTable, 'showAll'>): Html {
+function serviceRow(
+  service: ServiceView,
+  { linksHosts, whyNoStream, nowMs }: Omit<ServiceTable, 'showAll'>,
+): Html {
   const { id, executionId, name, status, backendStatus, starts } = service;
   return html`
 <tr id="service-${id}">
 <th scope="row">${name} ${kindMark(isEssential(service))}
-${service.description.monitor ? html` <span class="mark" title="${TERMS.monitor}">monitor</span>` : ''}
-${detailOf(service)}</th>
+${service.description.monitor ? html` <span class="mark" title="${TERMS.monitor}">monitor</span>` : ''}${service.hasEndedExecution ? endedMark : ''}
+${detailOf(service)}${restartOf(service, nowMs)}</th>
 <td><a href="/executions/${executionId}/logs?service=${id}" aria-label="Log of ${name}">Log</a></td>
 ${streamCells(service, whyNoStream(service))}
 <td>${badge(status)}${healthMark(service)}</td>
@@ -180,6 +185,11 @@ function detailOf({ errorMessage, progress, exit }: ServiceView): Html | '' {
   if (progress) return html`<div class="why busy">${progress}</div>`;
   if (exit && exit.code !== null) return html`<div class="why quiet">exit code ${exit.code}</div>`;
   return '';
+}
+
+function restartOf({ restartAtMs }: ServiceView, nowMs: number): Html | '' {
+  if (restartAtMs === null || restartAtMs <= nowMs) return '';
+  return html`<div class="why busy">restarting ${until(restartAtMs, nowMs)}</div>`;
 }
 
 /** When the execution ended and how long it ran, on one line. */

@@ -5,6 +5,7 @@ import { OperationError } from '../../../core/model/errors.ts';
 import { isEnded } from '../../../core/model/execution.ts';
 import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
+import type { StartView } from '../../../core/views/service-starts.ts';
 import { pathId } from '../../../http/request.ts';
 import { appAddresses } from '../../../operations/app-addresses.ts';
 import {
@@ -14,7 +15,7 @@ import {
   terminateExecution,
 } from '../../../operations/executions/executions.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
-import { listExecutionServices } from '../../../operations/executions/services.ts';
+import { listExecutionServices, listExecutionStarts } from '../../../operations/executions/services.ts';
 import { whyNoStream } from '../../../operations/executions/streams.ts';
 import { submissionSteps } from '../../../operations/executions/submission-input.ts';
 import { descriptionReview, isOfAnother } from '../../components/description-review.ts';
@@ -28,6 +29,7 @@ import { indentSteps } from '../../description/indented.ts';
 import { aboutDescription } from './execution-description.ts';
 import { endpoints, openingPage } from './execution-endpoints.ts';
 import { ended, serviceTable, timeline, waiting } from './execution-parts.ts';
+import { SHOWN_STARTS, startTable } from './execution-starts.ts';
 
 export function executionPage(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -61,13 +63,15 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
 async function showExecution(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
   const actor = c.get('actor');
   const execution = await getExecution(deps, actor, id);
-  const [services, explanation, apps] = await Promise.all([
+  const [services, starts, explanation, apps] = await Promise.all([
     listExecutionServices(deps, actor, id),
+    listExecutionStarts(deps, actor, id, SHOWN_STARTS + 1),
     isEnded(execution) ? undefined : explained(deps, c, id),
     appAddresses(deps),
   ]);
   const { defaultMemoryBytes, publicUrl } = deps;
-  return detailPage(c, execution, { services, explanation, apps, defaultMemoryBytes, publicUrl });
+  const shown = { services, starts, explanation, apps, defaultMemoryBytes, publicUrl };
+  return detailPage(c, execution, shown);
 }
 
 async function descriptionFile(c: WebContext, { id, description }: ExecutionView): Promise<Response> {
@@ -117,6 +121,7 @@ async function explained(deps: WebDeps, c: WebContext, id: number): Promise<Expl
 
 interface Shown {
   services: readonly ServiceView[];
+  starts: readonly StartView[];
   explanation: Explanation | undefined;
   apps: AppAddresses;
   defaultMemoryBytes: number | undefined;
@@ -126,7 +131,7 @@ interface Shown {
 function detailPage(
   c: WebContext,
   execution: ExecutionView,
-  { services, explanation, apps, defaultMemoryBytes, publicUrl }: Shown,
+  { services, starts, explanation, apps, defaultMemoryBytes, publicUrl }: Shown,
 ): Promise<Response> {
   const { id, name, status } = execution;
   const { user, role } = c.get('account');
@@ -155,7 +160,9 @@ ${serviceTable(id, services, {
   showAll: c.req.query('services') === 'all',
   linksHosts: seesCluster(role),
   whyNoStream: (service) => whyNoStream(c.get('actor'), service),
-})}`,
+  nowMs,
+})}
+${startTable(starts, nowMs)}`,
 )}
 ${c.req.header('berth-refresh') === undefined ? aboutDescription(execution, user.username, defaultMemoryBytes) : ''}`,
   });

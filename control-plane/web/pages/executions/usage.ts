@@ -83,13 +83,13 @@ function usagePart(
   return html`
 ${samplesFor(
   `samples-${service.id}`,
-  ['time', 'memoryReserved', 'memoryUsed', 'memoryLimit', 'coresReserved', 'coresUsed'],
-  spansOf(usage).map(([fromMs, one]) => [
-    ...[Math.round(fromMs / 1_000), memoryBytes, one.memoryBytes],
+  ['memoryReserved', 'memoryUsed', 'memoryLimit', 'coresReserved', 'coresUsed'],
+  spansOf(usage).map(([atMs, one]) => ({
+    ...{ atMs, memoryReserved: memoryBytes, memoryUsed: one.memoryBytes },
     // Null without a limit.
-    (limitBytes ?? defaultMemoryBytes) || null,
-    ...[cores, one.cores],
-  ]),
+    memoryLimit: (limitBytes ?? defaultMemoryBytes) || null,
+    ...{ coresReserved: cores, coresUsed: one.cores },
+  })),
 )}
 ${problem === null ? '' : html`<p class="notice waits">${problem}</p>`}
 ${usage && samples.length === 0 ? html`<p class="quiet">${whyNone(service)}</p>` : ''}

@@ -36,6 +36,8 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
     hostId: 1,
     hostAddress: '192.0.2.1',
     starts: 1,
+    restartAtMs: null,
+    hasEndedExecution: false,
     share: undefined,
     description: service({ ports: [http] }),
     ...changes,
