@@ -11,6 +11,7 @@ import {
   type Failure,
   isAssigned,
   isPreempted,
+  pausedText,
   recentDeaths,
   type Service,
 } from '../model/service.ts';
@@ -42,7 +43,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
     case 'exited':
       if (service.exit && service.backendStatus === 'dead') return;
       service.containerId = observation.containerId;
-      recordExit(service, { code: observation.exitCode, outOfMemory: observation.outOfMemory }, nowMs);
+      recordExit(service, exitOf(observation), nowMs);
       break;
     case 'failed':
       // The failure of a start that was already cancelled does not matter.
@@ -147,7 +148,25 @@ function observeRunning(cluster: Cluster, service: Service, seen: Running, nowMs
     service.ports = seen.ports;
     service.backendStatus = 'started';
   }
-  return observeHealth(cluster, service, seen.health, nowMs) || !isKnown;
+  const isPauseKnown = notePause(service, seen.paused === true);
+  return observeHealth(cluster, service, seen.health, nowMs) || !isKnown || !isPauseKnown;
+}
+
+/** False if this has changed. */
+function notePause(service: Service, isPaused: boolean): boolean {
+  const text = pausedText(service);
+  const wasPaused = service.errorMessage === text;
+  if (isPaused && !service.exit && !service.failure) service.errorMessage = text;
+  else if (wasPaused) service.errorMessage = null;
+  return (service.errorMessage === text) === wasPaused;
+}
+
+function exitOf({
+  exitCode: code,
+  outOfMemory,
+  memoryKill,
+}: Extract<Observation, { state: 'exited' }>): Exit {
+  return { code, outOfMemory, ...(memoryKill && { memoryKill }) };
 }
 
 /** A service whose health is checked is active once it is healthy. False if no row changes. */
@@ -185,6 +204,7 @@ function recordUnhealthy(service: Service, detail: string, nowMs: number): boole
 /** A requested end is not a death. */
 function recordExit(service: Service, exit: Exit, nowMs: number): void {
   service.backendStatus = 'dead';
+  notePause(service, false);
   // A preempted or evicted service comes back: this was not its end.
   if (service.exit || isPreempted(service)) return;
   service.exit = exit;
@@ -212,6 +232,7 @@ function recordGone(service: Service, nowMs: number): void {
   if (service.status !== 'terminating' && !service.exit && !service.failure) {
     recordExit(service, { code: null, outOfMemory: false }, nowMs);
   }
+  notePause(service, false);
   service.status = 'inactive';
   service.backendStatus = 'destroyed';
 }

@@ -72,9 +72,18 @@ describe('the end by a monitor service', () => {
     [exited(3), 'service web0 ended with exit code 3'],
     [exited(137), 'service web0 ended with exit code 137 (killed by SIGKILL, perhaps out of memory)'],
     [exited(137, true), 'service web0 ended with exit code 137 (out of memory)'],
+    [{ ...exited(137), memoryKill: 'none' }, 'service web0 ended with exit code 137 (killed by SIGKILL)'],
+    [
+      { ...exited(1), memoryKill: 'other-process' },
+      'service web0 ended with exit code 1 (one of its processes was killed for lack of memory before)',
+    ],
+    [
+      { ...exited(137), memoryKill: 'other-process' },
+      'service web0 ended with exit code 137 (killed by SIGKILL, one of its processes was killed for lack of memory before)',
+    ],
     [exited(143), 'service web0 ended with exit code 143 (killed by SIGTERM)'],
     [gone, 'the container of service web0 was removed from outside Berth'],
-  ])('C10: after %j the execution ends as error: %s', (seen, message) => {
+  ] as const)('C10, H820: after %j the execution ends as error: %s', (seen, message) => {
     const { rig, execution } = runningRig();
     rig.see(named(execution, 'web0'), seen);
     expect(execution.status).toBe('cleaning up');
