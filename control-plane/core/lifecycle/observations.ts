@@ -48,7 +48,12 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
     case 'failed':
       // The failure of a start that was already cancelled does not matter.
       if (service.failure || service.status === 'terminating') return;
-      recordFailure(service, { temporary: observation.temporary, message: observation.message }, nowMs);
+      recordFailure(
+        cluster,
+        service,
+        { temporary: observation.temporary, message: observation.message },
+        nowMs,
+      );
       break;
     case 'gone':
       if (observation.lapsed && isAssigned(service) && service.placed && !service.exit && !service.failure) {
@@ -147,6 +152,7 @@ function observeRunning(cluster: Cluster, service: Service, seen: Running, nowMs
     service.ipAddress = seen.ipAddress;
     service.ports = seen.ports;
     service.backendStatus = 'started';
+    cluster.failedStarts.delete(service);
   }
   const isPauseKnown = notePause(service, seen.paused === true);
   return observeHealth(cluster, service, seen.health, nowMs) || !isKnown || !isPauseKnown;
@@ -213,9 +219,15 @@ function recordExit(service: Service, exit: Exit, nowMs: number): void {
   recordDeath(service, nowMs);
 }
 
-function recordFailure(service: Service, failure: Failure, nowMs: number): void {
+/** A start that is only to be tried again is not a death. */
+function recordFailure(cluster: Cluster, service: Service, failure: Failure, nowMs: number): void {
   service.failure = failure;
   service.errorMessage = failure.message;
+  const isRunning = cluster.executions.get(service.executionId)?.status === 'running';
+  if (failure.temporary && isRunning) {
+    cluster.failedStarts.set(service, (cluster.failedStarts.get(service) ?? 0) + 1);
+    return;
+  }
   recordDeath(service, nowMs);
 }
 
