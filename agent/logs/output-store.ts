@@ -220,14 +220,28 @@ export class OutputStore {
     this.#ids.forget(service);
   }
 
-  /** Removes logs last written before `beforeMs`, except those of services in use. */
+  /**
+   * Removes logs last written before `beforeMs`, and limits the others, except those of services in use: an
+   * agent may have ended before it had limited them.
+   */
   async expire(beforeMs: number, inUse: (service: number) => boolean): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const service = Number(name);
       // Other files in the folder are not Berth's.
       if (!/^\d+$/.test(name) || inUse(service)) continue;
       if ((await files.lastWrittenMs(`${this.#dir}/${name}`)) < beforeMs) await this.forget(service);
+      else await this.#limitEnded(service);
     }
+  }
+
+  async #limitEnded(service: number): Promise<void> {
+    // The folder may vanish meanwhile, or be a file of somebody else.
+    const names = await readdir(this.#serviceDir(service)).catch(() => []);
+    const generation = Math.max(0, ...names.map((name) => Number(/^(\d+)\.log$/.exec(name)?.[1] ?? 0)));
+    if (generation === 0) return;
+    const key = { service, generation };
+    await this.retention.limitEarlier(key);
+    await this.retention.limit(key, this.#path(key, 'log'));
   }
 
   /** Closes files and streams. The containers and their output stay. */
