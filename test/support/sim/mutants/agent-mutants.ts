@@ -120,8 +120,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'fail a start whose answer is lost',
     file: 'agent/services/agent.ts',
-    from: "if (!starts || kind === 'unreachable') {",
-    to: 'if (!starts) {',
+    from: "if (kind === 'unreachable' || step.kind === 'preserve-output') {",
+    to: "if (step.kind === 'preserve-output') {",
     faults: ['engine restarts'],
   },
   {
