@@ -52,8 +52,8 @@ export const observationSchema = z.discriminatedUnion('state', [
     /** Whether a lack of memory has ended it. */
     outOfMemory: z.boolean(),
     /**
-     * `none`: no process was killed for lack of memory at the end. `other-process`: one was, which did not end
-     * the container. Absent: unknown.
+     * `none`: no process was killed for lack of memory at the end. `other-process`: one was, which did not
+     * end the container. Absent: unknown.
      */
     memoryKill: z.enum(['none', 'other-process']).optional(),
     finishedAtMs: timeMs,

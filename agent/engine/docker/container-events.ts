@@ -22,7 +22,10 @@ interface Event {
 
 type Exited = Extract<Container, { state: 'exited' }>;
 
-/** Subscribes to events of the containers with `labels`. Out-of-memory events and kills go to `oomEvents` only. */
+/**
+ * Subscribes to events of the containers with `labels`. Out-of-memory events and kills go to `oomEvents`
+ * only.
+ */
 export async function watchContainers(
   docker: Docker,
   labels: string[],

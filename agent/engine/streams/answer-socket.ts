@@ -18,7 +18,7 @@ export class AnswerSocket extends Socket {
   }
 }
 
-/** Ends each line of the heads of one answer in CR LF: of the informational ones (1xx), and of the last one. */
+/** Ends each line of the heads of one answer in CR LF, of the informational ones (1xx) and of the last. */
 export class HeadLines {
   #isOver = false;
   #isAfterReturn = false;
