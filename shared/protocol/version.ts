@@ -5,7 +5,7 @@
 export const PROTOCOL_VERSION = 1;
 
 /** The first 16 hexadecimal digits of the SHA-256 of the JSON schemas of all messages. A test computes it. */
-export const PROTOCOL_HASH = 'Node.js v20.20.2';
+export const PROTOCOL_HASH = '0569767f8ebeedd9';
 
 /** What a side says of its protocol, such as `1-2ae5a61f6248db70`. */
 export const protocolText = (version: unknown = PROTOCOL_VERSION, hash: unknown = PROTOCOL_HASH): string =>
