@@ -7,7 +7,7 @@
  * the engine's files cannot be read, the log API is copied continuously. All three have the same bytes at the
  * same positions. Never changes or removes a file of the engine.
  */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type FileHandle, readdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
@@ -178,7 +178,8 @@ export class OutputStore {
     this.#preservations.delete(container.id);
     // Nobody looks at the log of an ended service again.
     const path = this.#path(container, 'log');
-    if (preservation && existsSync(path)) await this.retention.limit(container, path);
+    const exists = await stat(path).then(Boolean, () => false);
+    if (preservation && exists) await this.retention.limit(container, path);
   }
 
   /** Whether more output of this key may arrive although its container has ended. */
