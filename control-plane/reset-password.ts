@@ -2,9 +2,10 @@
  * Entry of `npm run reset-password NAME`: gives a user a random password, in the database of the settings.
  * The control plane may run meanwhile.
  */
-import { readNodeConfig } from './config.ts';
+import { dirname } from 'node:path';
+import { type NodeConfig, readNodeConfig } from './config.ts';
 import { command, databaseFile, mustExist, readArguments } from './local/database-file.ts';
-import { UsageError } from './local/disk-problems.ts';
+import { namingDisk, UsageError } from './local/disk-problems.ts';
 import { openDatabase, urlOf } from './local/open-database.ts';
 import { resetPassword } from './operations/accounts/generated-passwords.ts';
 
@@ -12,28 +13,30 @@ await command(async () => {
   const usage = 'npm run reset-password NAME (for programs: npm run --silent reset-password -- NAME --json)';
   const { argument: username } = readArguments(process.argv.slice(2), ['--json'], usage);
   const config = readNodeConfig(process.env);
-  const db = await openDatabase(databaseUrl(config.BERTH_DATABASE_URL), config.BERTH_DATABASE_TOKEN);
+  const configured = config.BERTH_DATABASE_URL;
+  if (configured !== undefined && /^(https?|libsql):/.test(configured))
+    return await reset(configured, username, config);
+  const file = databaseFile(process.env);
+  // Opening would create it.
+  mustExist(file, 'The database');
+  return await namingDisk(dirname(file), 'Nothing was changed.', () => reset(urlOf(file), username, config));
+});
+
+async function reset(url: string, username: string, config: NodeConfig) {
+  const db = await openDatabase(url, config.BERTH_DATABASE_TOKEN);
   try {
-    const reset = await resetPassword(db, username, {
+    const done = await resetPassword(db, username, {
       minLength: config.BERTH_MIN_PASSWORD_LENGTH,
       nowMs: Date.now(),
     });
-    if (!reset) throw new UsageError(`There is no user ${username}. Nothing was changed.`);
+    if (!done) throw new UsageError(`There is no user ${username}. Nothing was changed.`);
     const text = [
-      `The new password of ${reset.username} is ${reset.password} (shown only now).`,
+      `The new password of ${done.username} is ${done.password} (shown only now).`,
       'All sessions and tokens of the user have ended.',
-      ...(reset.obstacle === undefined ? [] : [`The user still cannot log in: ${reset.obstacle}.`]),
+      ...(done.obstacle === undefined ? [] : [`The user still cannot log in: ${done.obstacle}.`]),
     ].join('\n');
-    return { text, ...reset, obstacle: reset.obstacle ?? null };
+    return { text, ...done, obstacle: done.obstacle ?? null };
   } finally {
     await db.close();
   }
-});
-
-/** An embedded database must exist: opening would create it. */
-function databaseUrl(configured: string | undefined): string {
-  if (configured !== undefined && /^(https?|libsql):/.test(configured)) return configured;
-  const file = databaseFile(process.env);
-  mustExist(file, 'The database');
-  return urlOf(file);
 }

@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -14,14 +14,13 @@ import { ensureAgentBundle } from '../control-plane/local/assets/agent-bundle.ts
 import { VERSION } from '../control-plane/version.ts';
 import { AGENT_BUNDLE } from '../shared/protocol/release.ts';
 import { controlPlaneContext } from './control-plane-context.ts';
+import { deploymentFiles } from './deployment-files.ts';
 import { type ContextFile, writeContext } from './image-context.ts';
 import { releaseProblems } from './problems.ts';
 import { signAgent } from './sign-agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
-/** What runs the images. */
-const DEPLOYMENT = ['compose.yaml', 'Caddyfile'];
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const run = (file: string, args: string[]) => execFileSync(file, args, { cwd: ROOT, encoding: 'utf8' });
@@ -75,7 +74,7 @@ async function release({ draft, key }: Options): Promise<void> {
     join(DIST, `berth-control-plane-image-${VERSION}-${platform}.tar.gz`),
     controlPlaneContext(join(DIST, `berth-${VERSION}.tgz`)),
   );
-  for (const name of DEPLOYMENT) await copyFile(join(ROOT, 'release/deploy', name), join(DIST, name));
+  for (const { name, content } of await deploymentFiles(VERSION)) await writeFile(join(DIST, name), content);
   say('4/5 SBOM');
   run('npm', ['run', '--silent', 'sbom']);
   await rename(join(ROOT, 'berth.cdx.json'), join(DIST, `berth-${VERSION}.cdx.json`));

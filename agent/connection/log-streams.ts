@@ -14,7 +14,10 @@ const PAUSE_MS_PER_STREAM = 4;
 
 export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
-  retention: Pick<LogRetention, 'firstOffset' | 'lastRemoved' | 'maxBytes' | 'outputIn' | 'isLost'>;
+  retention: Pick<
+    LogRetention,
+    'firstOffset' | 'lastRemoved' | 'maxBytes' | 'outputIn' | 'isLost' | 'mayCutLine'
+  >;
   mayWrite(key: ServiceKey): boolean;
   /** The usage of a start as lines of text; undefined if there is none. */
   usageOf(key: ServiceKey): string | undefined;
@@ -62,6 +65,7 @@ export class LogStreams {
       open: () => this.#options.open(key),
       isLive: () => this.#options.mayWrite(key),
       firstOffset: () => retention.firstOffset(key),
+      mayCutLine: () => retention.mayCutLine(key),
       missingText: (bytes) =>
         `[berth] ${sizeText(retention.outputIn(key, bytes))} of older output are missing here: ${limit}.`,
       lostText: () =>

@@ -9,6 +9,8 @@ import type { Overlay, Swarm } from '../../shared/protocol/swarm.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import type { CpuClaim } from './cpu-allocation.ts';
 
+type MemoryKill = NonNullable<Extract<Observation, { state: 'exited' }>['memoryKill']>;
+
 export type PublishedPort = Extract<Observation, { state: 'running' }>['ports'][number];
 
 /** CPU of one container, in cores: its reservation and maximum, and the limit in force. */
@@ -33,13 +35,18 @@ export type Container = ServiceKey & { id: string } & Labelled &
         ipAddress: string;
         ports: PublishedPort[];
         startedAtMs: number;
+        /** Whether somebody has paused it. */
+        paused?: true;
         /** Undefined if it is not checked. */
         health?: Health;
       }
     | {
         state: 'exited';
         exitCode: number;
+        /** Whether a lack of memory has ended it. */
         outOfMemory: boolean;
+        /** No process was killed for lack of memory at the end, or another one before. Undefined: unknown. */
+        memoryKill?: MemoryKill;
         finishedAtMs: number;
         /** Why the command could not be run, if the cause is known. */
         startError?: string;
@@ -57,6 +64,7 @@ export type Start = Assignment & { files?: readonly MountedFile[] };
 
 /** What a listing returns. `inspect` returns all fields. */
 export type ContainerSummary = Pick<Container, 'id' | 'service' | 'generation' | 'state'> & {
+  paused?: true;
   /** What its health checks have found, as far as they run. */
   health?: Health['state'];
 };

@@ -51,7 +51,7 @@ export function stuckContainers(
   if (!first) return undefined;
   const named = services.slice(0, MAX_NAMED).map(({ service }) => service);
   const ids = `${named.join(', ')}${services.length > MAX_NAMED ? ' ...' : ''}`;
-  return `the engine refuses to stop or remove containers of services (${ids}), which the agent tries again: ${first.reason}`;
+  return `the engine does not stop or remove containers of services (${ids}), which the agent tries again: ${first.reason}`;
 }
 
 /** Undefined if there are none. */

@@ -16,6 +16,7 @@ import {
   RecordDecoder,
   readFields,
   recordSize,
+  UNKNOWN_SOURCE,
 } from './record.ts';
 import { tailOf } from './record-tail.ts';
 import { STAMP_BYTES, Stamp } from './stamp.ts';
@@ -31,6 +32,8 @@ export interface LogReaderOptions {
   open(): Promise<FileHandle | undefined>;
   /** Position of the first byte that is still stored. It may grow at any time. */
   firstOffset(): number;
+  /** Whether an earlier stream may have ended within a line, at a position that was removed. */
+  mayCutLine(): boolean;
   /** A sentence that takes the place of a log that was removed for the sake of later starts. */
   removedText: string | undefined;
   /** A sentence that follows the stored output if its end could not be stored. */
@@ -92,8 +95,10 @@ export class LogReader {
       return undefined;
     }
     if (!file) {
-      const text = this.#options.removedText ?? this.#options.lostText?.();
-      if (text !== undefined) await this.#sendText(`${this.#stamp()}${text}`, 0);
+      const { removedText, lostText, offset } = this.#options;
+      const text = removedText ?? lostText?.();
+      // An earlier stream may have ended within a line.
+      if (text !== undefined) await this.#sendText(`${offset > 0 ? '\n' : ''}${this.#stamp()}${text}`, 0);
       return { reason: 'missing' };
     }
     try {
@@ -214,13 +219,14 @@ export class LogReader {
     await this.#options.send(this.#frame.subarray(0, CHUNK_HEADER_BYTES + bytes.length));
   }
 
-  /** Output that was removed leaves no line open. */
   async #openLineBefore(file: FileHandle, offset: number): Promise<number> {
-    const { firstOffset } = this.#options;
-    if (offset <= firstOffset()) return NO_SOURCE;
+    const { firstOffset, mayCutLine, part } = this.#options;
+    const isResumed = offset > 0 && part.tail === undefined;
+    const afterRemoved = () => (isResumed && mayCutLine() ? UNKNOWN_SOURCE : NO_SOURCE);
+    if (offset <= firstOffset()) return afterRemoved();
     return openLineBefore(file, offset).catch((error: unknown) => {
       // The bytes before the offset were removed meanwhile.
-      if (offset <= firstOffset()) return NO_SOURCE;
+      if (offset <= firstOffset()) return afterRemoved();
       throw error;
     });
   }

@@ -32,6 +32,8 @@ export class LogRetention {
   readonly #first = new Map<string, number>();
   /** How much output was before that position: a record takes more than the output in it. */
   readonly #gone = new Map<string, number>();
+  /** Logs whose removed part has a record in which no line ends. */
+  readonly #openRecords = new Set<string>();
   /** Logs that lack their end, because it could not be stored. */
   readonly #lost = new Set<string>();
   /** The latest start of each service whose log was removed. Those of all its earlier starts were, too. */
@@ -52,12 +54,13 @@ export class LogRetention {
         this.#lost.add(`${service}.${generation}`);
         continue;
       }
-      const [value = 0, gone = value] = readFileSync(`${dir}/${path}`, 'utf8')
+      const [value = 0, gone = value, hasOpenRecords = 1] = readFileSync(`${dir}/${path}`, 'utf8')
         .split(' ')
         .map((text) => Number(text) || 0);
       if (kind === 'first') {
         this.#first.set(`${service}.${generation}`, value);
         this.#gone.set(`${service}.${generation}`, gone);
+        if (hasOpenRecords !== 0) this.#openRecords.add(`${service}.${generation}`);
       } else this.#removed.set(Number(service), value);
     }
   }
@@ -83,6 +86,11 @@ export class LogRetention {
 
   isLost(key: ServiceKey): boolean {
     return this.#lost.has(keyOf(key));
+  }
+
+  /** Whether the record before some position in the removed part may have left its line open. */
+  mayCutLine(key: ServiceKey): boolean {
+    return this.#openRecords.has(keyOf(key));
   }
 
   /** How much output so many bytes of the removed part of a log had: exact for all of it, else about. */
@@ -136,6 +144,7 @@ export class LogRetention {
   /** The log of this key begins anew, or is gone. */
   clear(key: ServiceKey): void {
     this.#gone.delete(keyOf(key));
+    this.#openRecords.delete(keyOf(key));
     if (this.#lost.delete(keyOf(key))) rmSync(this.#path(key, 'lost'), { force: true });
     if (this.#first.delete(keyOf(key))) rmSync(this.#path(key, 'first'), { force: true });
   }
@@ -144,7 +153,7 @@ export class LogRetention {
   forget(service: number): void {
     this.#removed.delete(service);
     this.#earlier.delete(service);
-    for (const keys of [this.#first, this.#gone, this.#lost])
+    for (const keys of [this.#first, this.#gone, this.#openRecords, this.#lost])
       for (const key of keys.keys()) if (key.startsWith(`${service}.`)) keys.delete(key);
   }
 
@@ -158,15 +167,15 @@ export class LogRetention {
     }
     const limit = maxBytes ?? this.maxBytes - (this.#earlier.get(key.service) ?? 0);
     if (size - first <= limit) return;
-    const { at: next, outputBytes } = await this.#recordFrom(
-      path,
-      first,
-      size - Math.floor(limit * KEPT_SHARE),
-      size,
-    );
+    const {
+      at: next,
+      outputBytes,
+      hasOpenRecords,
+    } = await this.#recordFrom(path, first, size - Math.floor(limit * KEPT_SHARE), size);
     const gone = (this.#gone.get(keyOf(key)) ?? first) + outputBytes;
     this.#first.set(keyOf(key), next);
     this.#gone.set(keyOf(key), gone);
+    if (hasOpenRecords) this.#openRecords.add(keyOf(key));
     // A full disk may refuse the note before there is a hole.
     const isNoted = this.#note(key, next, gone);
     await this.#options.punchHole(path, next);
@@ -177,7 +186,7 @@ export class LogRetention {
   async #recordFrom(path: string, first: number, target: number, size: number) {
     const file = await open(path, 'r');
     try {
-      const end = { at: size, outputBytes: size - first };
+      const end = { at: size, outputBytes: size - first, hasOpenRecords: true };
       return await firstRecordFrom(file, first, target).catch(() => end);
     } finally {
       await file.close();
@@ -187,7 +196,7 @@ export class LogRetention {
   /** Written before the space is freed: a reader must never take a hole for output. */
   #note(key: ServiceKey, first: number, gone: number): boolean {
     try {
-      this.#write(this.#path(key, 'first'), `${first} ${gone}`);
+      this.#write(this.#path(key, 'first'), `${first} ${gone} ${Number(this.mayCutLine(key))}`);
       return true;
     } catch {
       return false;

@@ -7,7 +7,7 @@
  * the engine's files cannot be read, the log API is copied continuously. All three have the same bytes at the
  * same positions. Never changes or removes a file of the engine.
  */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type FileHandle, readdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
@@ -178,7 +178,8 @@ export class OutputStore {
     this.#preservations.delete(container.id);
     // Nobody looks at the log of an ended service again.
     const path = this.#path(container, 'log');
-    if (preservation && existsSync(path)) await this.retention.limit(container, path);
+    const exists = await stat(path).then(Boolean, () => false);
+    if (preservation && exists) await this.retention.limit(container, path);
   }
 
   /** Whether more output of this key may arrive although its container has ended. */
@@ -220,14 +221,28 @@ export class OutputStore {
     this.#ids.forget(service);
   }
 
-  /** Removes logs last written before `beforeMs`, except those of services in use. */
+  /**
+   * Removes logs last written before `beforeMs`, and limits the others, except those of services in use: an
+   * agent may have ended before it had limited them.
+   */
   async expire(beforeMs: number, inUse: (service: number) => boolean): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const service = Number(name);
       // Other files in the folder are not Berth's.
       if (!/^\d+$/.test(name) || inUse(service)) continue;
       if ((await files.lastWrittenMs(`${this.#dir}/${name}`)) < beforeMs) await this.forget(service);
+      else await this.#limitEnded(service);
     }
+  }
+
+  async #limitEnded(service: number): Promise<void> {
+    // The folder may vanish meanwhile, or be a file of somebody else.
+    const names = await readdir(this.#serviceDir(service)).catch(() => []);
+    const generation = Math.max(0, ...names.map((name) => Number(/^(\d+)\.log$/.exec(name)?.[1] ?? 0)));
+    if (generation === 0) return;
+    const key = { service, generation };
+    await this.retention.limitEarlier(key);
+    await this.retention.limit(key, this.#path(key, 'log'));
   }
 
   /** Closes files and streams. The containers and their output stay. */

@@ -23,6 +23,8 @@ const DEFAULT_SOURCE = 1;
 
 /** No stream: the open line's source in a decoder that is not in the middle of a line. */
 export const NO_SOURCE = 0;
+/** A line is open, of a stream that is no longer known. */
+export const UNKNOWN_SOURCE = -1;
 
 export class RecordError extends Error {
   override name = 'RecordError';

@@ -23,6 +23,8 @@ export interface AgentOptions extends SecretSource {
   leftAlone(services: readonly number[]): void;
   /** Called with all services of which the engine refuses to stop or remove a container, at each change. */
   stuck?(services: readonly { service: number; reason: string }[]): void;
+  /** A stop or a removal that takes longer is one that hangs. Default: 45 s. */
+  hangsMs?: number;
   /** The engine failed at a step that will be retried after the next refresh. */
   onEngineFailure(): void;
 }

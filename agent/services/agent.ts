@@ -13,12 +13,14 @@ import { findContainers } from './find-containers.ts';
 import { removeLogs } from './log-removal.ts';
 import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
 import { type SeenIds, seenIds } from './seen-ids.ts';
-import { ServiceRegistry, type TrackedService } from './service-registry.ts';
+import { ServiceRegistry, type Stuck, type TrackedService } from './service-registry.ts';
 import { type Effect, execute, type Step } from './steps.ts';
 
 /** Pauses after a refused stop or removal. */
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
+/** A stop or a removal that takes longer hangs: well beyond the grace period of a stop. */
+const HANGS_MS = 45_000;
 
 export class Agent {
   readonly #options: AgentOptions;
@@ -245,11 +247,15 @@ export class Agent {
         if (!assignment) return;
         reporter.observe({ service, generation: assignment.generation, state: 'preparing', detail });
       };
+      const watch = setTimeout(() => this.#hangs(tracked, step), this.#options.hangsMs ?? HANGS_MS);
+      watch.unref();
       try {
         this.#apply(tracked, await execute(step, { ...this.#options, cpuLimit, progress, signal }));
         this.#setStuck(tracked, undefined);
       } catch (error) {
         if (!signal.aborted) this.#stepFailed(tracked, step, error);
+      } finally {
+        clearTimeout(watch);
       }
     });
   }
@@ -288,13 +294,7 @@ export class Agent {
   #refused(tracked: TrackedService, step: Extract<Step, { container: Container }>, reason: string): void {
     const attempts = (tracked.stuck?.attempts ?? 0) + 1;
     const stuck = { reason, attempts, isPaused: true };
-    this.#setStuck(tracked, stuck);
-    const { service, generation } = step.container;
-    // The end of an assigned key is itself to be reported.
-    if (tracked.assignment?.generation !== generation) {
-      const detail = `the engine refuses to ${step.kind} its container: ${reason}`;
-      this.#options.reporter.observe({ service, generation, state: 'preparing', detail });
-    }
+    this.#noteStuck(tracked, step, stuck, 'refuses');
     setTimeout(
       () => {
         stuck.isPaused = false;
@@ -302,6 +302,29 @@ export class Agent {
       },
       Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 16)),
     ).unref();
+  }
+
+  /** The engine has not answered for so long that a person should know. The call goes on. */
+  #hangs(tracked: TrackedService, step: Step): void {
+    if (step.kind !== 'stop' && step.kind !== 'remove') return;
+    const reason = 'no answer yet, as while a disk or a process of the container hangs';
+    const { service } = tracked;
+    if (tracked.stuck?.reason !== reason) this.#options.log('step.hangs', { step: step.kind, service });
+    const stuck = { reason, attempts: tracked.stuck?.attempts ?? 0, isPaused: false };
+    this.#noteStuck(tracked, step, stuck, 'was requested');
+  }
+
+  #noteStuck(
+    tracked: TrackedService,
+    { kind, container: { service, generation } }: Extract<Step, { container: Container }>,
+    stuck: Stuck,
+    did: string,
+  ): void {
+    this.#setStuck(tracked, stuck);
+    // The end of an assigned key is itself to be reported.
+    if (tracked.assignment?.generation === generation) return;
+    const detail = `the engine ${did} to ${kind} its container: ${stuck.reason}`;
+    this.#options.reporter.observe({ service, generation, state: 'preparing', detail });
   }
 
   #setStuck(tracked: TrackedService, stuck: TrackedService['stuck']): void {

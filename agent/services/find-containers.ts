@@ -24,5 +24,6 @@ export async function findContainers(
   return found;
 }
 
-const isSame = (known: Container, { state, health }: ContainerSummary): boolean =>
-  known.state === state && (known.state !== 'running' || known.health?.state === health);
+const isSame = (known: Container, { state, paused, health }: ContainerSummary): boolean =>
+  known.state === state &&
+  (known.state !== 'running' || (known.health?.state === health && known.paused === paused));

@@ -40,6 +40,8 @@ export const observationSchema = z.discriminatedUnion('state', [
     /** Published ports: the container port, and the host port that the engine chose. */
     ports: z.array(z.object({ port, protocol: portProtocolSchema, hostPort: port })).max(MAX_PUBLISHED_PORTS),
     startedAtMs: timeMs,
+    /** Somebody has paused the container, which does nothing until it is unpaused. */
+    paused: z.literal(true).optional(),
     /** Absent if it is not checked (P210). */
     health: healthSchema.optional(),
   }),
@@ -47,7 +49,13 @@ export const observationSchema = z.discriminatedUnion('state', [
     state: z.literal('exited'),
     containerId,
     exitCode: z.int32(),
+    /** Whether a lack of memory has ended it. */
     outOfMemory: z.boolean(),
+    /**
+     * `none`: no process was killed for lack of memory at the end. `other-process`: one was, which did not
+     * end the container. Absent: unknown.
+     */
+    memoryKill: z.enum(['none', 'other-process']).optional(),
     finishedAtMs: timeMs,
   }),
   /** The start failed, with the engine's message. `temporary`: the same start may succeed later. */

@@ -10,7 +10,8 @@ export function readSummary(
   health: ContainerSummary['health'],
 ): ContainerSummary | undefined {
   const key = readKey(Labels);
-  return key && { ...key, id, state: readState(State), ...(health && { health }) };
+  const paused = State === 'paused' && ({ paused: true } as const);
+  return key && { ...key, id, state: readState(State), ...paused, ...(health && { health }) };
 }
 
 export function readContainer(info: ContainerInspectInfo): Container | undefined {
@@ -25,7 +26,10 @@ export function readContainer(info: ContainerInspectInfo): Container | undefined
     case 'created':
       return { ...common, state };
     case 'running':
-      return { ...common, state, ...readAddress(info), startedAtMs: readTime(StartedAt) };
+      return {
+        ...{ ...common, state, ...readAddress(info), startedAtMs: readTime(StartedAt) },
+        ...(Status === 'paused' && { paused: true }),
+      };
     case 'exited':
       return {
         ...common,

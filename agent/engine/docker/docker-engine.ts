@@ -45,7 +45,7 @@ import { requirePlatform } from '../pulls/platform.ts';
 import { PrivateImages } from '../pulls/private-images.ts';
 import { Pulls } from '../pulls/pulls.ts';
 import { readDiskUse } from './container-disk-use.ts';
-import { OomEvents, watchContainers } from './container-events.ts';
+import { memoryKills, OomEvents, watchContainers } from './container-events.ts';
 import { containerOptions, nanoCpus, publishedPorts, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
@@ -129,22 +129,26 @@ export class DockerEngine implements Engine {
   async list(): Promise<ContainerSummary[]> {
     const filters = { label: this.#labels() };
     const listed = this.#health.listing();
+    const present = this.#oomEvents.listing();
     const abortSignal = AbortSignal.timeout(this.#options.listMs ?? LIST_MS);
     const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters, abortSignal }));
     const found = infos.flatMap((info) => readSummary(info, this.#health.stateOf(info.Id)) ?? []);
+    present(new Set(infos.map(({ Id }) => Id)));
     listed(new Set(found.filter(({ state }) => state === 'running').map(({ id }) => id)));
     return found;
   }
 
   async inspect(id: string): Promise<Container | undefined> {
     try {
+      const kills = await this.#memoryKills();
       const info = await this.#docker.getContainer(id).inspect();
       const container = this.#isOurs(info) ? readContainer(info) : undefined;
+      if (container?.state === 'running') this.#oomEvents.ran(container.id, kills);
       if (container?.state !== 'exited') return container && this.#health.withHealth(container, info);
       this.#health.forget(container.id);
-      const outOfMemory = await this.#oomEvents.ranOutOfMemory(container);
+      const explained = await this.#oomEvents.explain(container, await this.#memoryKills());
       const startError = await startErrorOf(this.#docker, info);
-      return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
+      return { ...explained, ...(startError === undefined ? {} : { startError }) };
     } catch (error) {
       if (statusOf(error) !== 404) throw engineError(error);
       this.#health.forget(id);
@@ -302,6 +306,11 @@ export class DockerEngine implements Engine {
   #isOurs({ Config }: ContainerInspectInfo): boolean {
     const { deployment, host } = this.#options;
     return Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;
+  }
+
+  /** Undefined where the containers run on another kernel. */
+  async #memoryKills(): Promise<number | undefined> {
+    return this.#options.local ? await memoryKills() : undefined;
   }
 
   async #start(assignment: Assignment, id: string): Promise<void> {

@@ -16,6 +16,7 @@ import {
   type RequestHead,
 } from '../../../shared/streams/app-heads.ts';
 import { withResolvers } from '../../with-resolvers.ts';
+import { AnswerSocket } from './answer-socket.ts';
 import { openSocket, write } from './socket-target.ts';
 import type { Piece, Target } from './target.ts';
 
@@ -104,7 +105,8 @@ export class HttpTarget implements Target {
   async #begin(head: RequestHead): Promise<void> {
     this.#isUpgrade = head.upgrade === true;
     try {
-      const socket = await openSocket(this.#address, this.#port, CONNECT_TIMEOUT_MS);
+      const connection = new AnswerSocket({ allowHalfOpen: true });
+      const socket = await openSocket(this.#address, this.#port, CONNECT_TIMEOUT_MS, connection);
       if (this.#isOver) return void socket.destroy();
       const request = sendRequest({
         createConnection: () => socket,

@@ -1,5 +1,5 @@
 /** Connects to a TCP port of a container as the target of a stream. */
-import { connect, isIP, type Socket } from 'node:net';
+import { isIP, Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { wholeOutput } from './exec-output.ts';
 import type { Target } from './target.ts';
@@ -27,10 +27,15 @@ export async function connectTo(address: string, port: number): Promise<Target> 
 }
 
 /** Resolves to a connected socket, whose errors are heard. Throws an Error for people. */
-export async function openSocket(address: string, port: number, timeoutMs: number): Promise<Socket> {
+export async function openSocket(
+  address: string,
+  port: number,
+  timeoutMs: number,
+  socket = new Socket({ allowHalfOpen: true }),
+): Promise<Socket> {
   // With the host's network a container has no address of its own.
   if (isIP(address) === 0) throw new Error('the container has no address of its own');
-  const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+  socket.setNoDelay(true).connect({ host: address, port });
   await connected(socket, port, timeoutMs);
   return socket;
 }

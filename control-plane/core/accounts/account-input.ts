@@ -34,6 +34,8 @@ export type UserChanges = Optional<
   UserFields & { password: string; currentPassword: string; subject: string | null; issuer: string }
 >;
 export type StoredUserChanges = Optional<UserFields> & {
+  /** The name as a directory compares it, if the name or the source changes. */
+  foldedName?: string | undefined;
   passwordHash?: string | undefined;
   /** A new identity takes the password away. Null: the user has none any more. */
   identity?: Identity | null | undefined;

@@ -10,6 +10,7 @@ import {
   type Failure,
   isAssigned,
   isPreempted,
+  pausedText,
   recentDeaths,
   type Service,
 } from '../model/service.ts';
@@ -42,17 +43,17 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
     case 'exited':
       if (service.exit && service.backendStatus === 'dead') return;
       service.containerId = observation.containerId;
-      recordExit(
-        cluster,
-        service,
-        { code: observation.exitCode, outOfMemory: observation.outOfMemory },
-        nowMs,
-      );
+      recordExit(cluster, service, exitOf(observation), nowMs);
       break;
     case 'failed':
       // The failure of a start that was already cancelled does not matter.
       if (service.failure || service.status === 'terminating') return;
-      recordFailure(service, { temporary: observation.temporary, message: observation.message }, nowMs);
+      recordFailure(
+        cluster,
+        service,
+        { temporary: observation.temporary, message: observation.message },
+        nowMs,
+      );
       break;
     case 'gone':
       if (observation.lapsed && isAssigned(service) && service.placed && !service.exit && !service.failure) {
@@ -152,8 +153,27 @@ function observeRunning(cluster: Cluster, service: Service, seen: Running, nowMs
     service.ports = seen.ports;
     service.backendStatus = 'started';
     recordRun(service, nowMs);
+    cluster.failedStarts.delete(service);
   }
-  return observeHealth(cluster, service, seen.health, nowMs) || !isKnown;
+  const isPauseKnown = notePause(service, seen.paused === true);
+  return observeHealth(cluster, service, seen.health, nowMs) || !isKnown || !isPauseKnown;
+}
+
+/** False if this has changed. */
+function notePause(service: Service, isPaused: boolean): boolean {
+  const text = pausedText(service);
+  const wasPaused = service.errorMessage === text;
+  if (isPaused && !service.exit && !service.failure) service.errorMessage = text;
+  else if (wasPaused) service.errorMessage = null;
+  return (service.errorMessage === text) === wasPaused;
+}
+
+function exitOf({
+  exitCode: code,
+  outOfMemory,
+  memoryKill,
+}: Extract<Observation, { state: 'exited' }>): Exit {
+  return { code, outOfMemory, ...(memoryKill && { memoryKill }) };
 }
 
 /** A service whose health is checked is active once it is healthy. False if no row changes. */
@@ -204,6 +224,7 @@ function stopReason({ executions, hosts }: Cluster, service: Service): string | 
 function recordExit(cluster: Cluster, service: Service, exit: Exit, nowMs: number): void {
   service.backendStatus = 'dead';
   recordEnd(service, { exit, reason: stopReason(cluster, service) }, nowMs);
+  notePause(service, false);
   // A preempted or evicted service comes back: this was not its end.
   if (service.exit || isPreempted(service)) return;
   service.exit = exit;
@@ -212,10 +233,16 @@ function recordExit(cluster: Cluster, service: Service, exit: Exit, nowMs: numbe
   recordDeath(service, nowMs);
 }
 
-function recordFailure(service: Service, failure: Failure, nowMs: number): void {
+/** A start that is only to be tried again is not a death. */
+function recordFailure(cluster: Cluster, service: Service, failure: Failure, nowMs: number): void {
   service.failure = failure;
   service.errorMessage = failure.message;
   recordEnd(service, { reason: failure.message }, nowMs);
+  const isRunning = cluster.executions.get(service.executionId)?.status === 'running';
+  if (failure.temporary && isRunning) {
+    cluster.failedStarts.set(service, (cluster.failedStarts.get(service) ?? 0) + 1);
+    return;
+  }
   recordDeath(service, nowMs);
 }
 
@@ -233,6 +260,7 @@ function recordGone(cluster: Cluster, service: Service, nowMs: number): void {
     recordExit(cluster, service, { code: null, outOfMemory: false }, nowMs);
   }
   recordEnd(service, { reason: stopReason(cluster, service) }, nowMs);
+  notePause(service, false);
   service.status = 'inactive';
   service.backendStatus = 'destroyed';
 }

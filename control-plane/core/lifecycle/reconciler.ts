@@ -221,9 +221,7 @@ function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number):
     // started.
     if (hasFinished(service)) continue;
     if (service.exit || service.failure) {
-      const { delayMs } = restartPolicyOf(service);
-      const restartAtMs = nowMs + (delayMs ?? backoffMs(Math.max(1, recentDeaths(service, nowMs).length)));
-      return { kind: 'replace-service', service, restartAtMs };
+      return { kind: 'replace-service', service, restartAtMs: nowMs + delayMsOf(cluster, service, nowMs) };
     }
     const { hostId, restartAtMs } = service;
     // A preempted or evicted service uses its former capacity until its container is gone (SCHED-4).
@@ -233,6 +231,13 @@ function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number):
     }
   }
   return null;
+}
+
+/** A start that failed is tried again ever later, whatever the restart policy: the cause is outside. */
+function delayMsOf({ failedStarts }: Cluster, service: Service, nowMs: number): number {
+  if (service.failure) return backoffMs(failedStarts.get(service) ?? 1);
+  const { delayMs } = restartPolicyOf(service);
+  return delayMs ?? backoffMs(Math.max(1, recentDeaths(service, nowMs).length));
 }
 
 /** True once the essential services of all lower start-up orders have started. */

@@ -1,5 +1,6 @@
 /** The history of a service: its last starts, each with its host, its times and how it ended. Pure. */
 import { cutText } from '../../../shared/protocol/bounds.ts';
+import type { Observation } from '../../../shared/protocol/up.ts';
 
 /** Starts of a service that are kept. */
 export const MAX_STARTS = 20;
@@ -9,6 +10,7 @@ export interface Exit {
   /** Null if the container vanished without an exit code. */
   code: number | null;
   outOfMemory: boolean;
+  memoryKill?: Extract<Observation, { state: 'exited' }>['memoryKill'];
   /** What the last health check has found, if the container still ran and its health ended the start. */
   unhealthy?: string;
 }

@@ -130,11 +130,21 @@ const KILLED = 137;
 export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string {
   if (exit.unhealthy !== undefined) return `service ${service.name} was unhealthy: ${exit.unhealthy}`;
   if (exit.code === null) return `the container of service ${service.name} was removed from outside Berth`;
-  const signal = SIGNALS[exit.code - 128];
-  const doubt = exit.code === KILLED ? ', perhaps out of memory' : '';
-  const reason = exit.outOfMemory ? 'out of memory' : signal ? `killed by ${signal}${doubt}` : undefined;
+  const reason = exit.outOfMemory ? 'out of memory' : reasonOf(exit.code, exit.memoryKill);
   return `service ${service.name} ended with exit code ${exit.code}${reason ? ` (${reason})` : ''}`;
 }
+
+function reasonOf(code: number, memoryKill: Exit['memoryKill']): string {
+  const signal = SIGNALS[code - 128];
+  const cause = signal && `killed by ${signal}`;
+  const doubt = code === KILLED && memoryKill === undefined && 'perhaps out of memory';
+  const other = memoryKill === 'other-process' && 'one of its processes was killed for lack of memory before';
+  return [cause, doubt, other].filter(Boolean).join(', ');
+}
+
+/** A message for people while the container is paused. */
+export const pausedText = ({ name }: Pick<Service, 'name'>): string =>
+  `the container of service ${name} is paused, from outside Berth: it does nothing until an administrator of its host runs docker unpause`;
 
 /** True while the container of a preempted or evicted service is still there. */
 export const isPreempted = ({ placed, status }: Pick<Service, 'placed' | 'status'>): boolean =>

@@ -54,6 +54,8 @@ export class Cluster implements SchedulerState {
   /** Executions that count under their user's quota: from placement to the end or the return to the queue. */
   readonly admitted = new Set<Execution>();
   readonly counts = new ExecutionCounts();
+  /** Starts of services that have failed one after the other while their executions ran. In memory only. */
+  readonly failedStarts = new WeakMap<Service, number>();
   leastOverBound: number | null = null;
   /** By execution id. */
   readonly deadlines = new Deadlines();

@@ -3,7 +3,7 @@
 import { projectedRequeueMs } from '../hosts/host-liveness.ts';
 import type { Execution } from '../model/execution.ts';
 import { type Host, isReachable } from '../model/host.ts';
-import { isPreempted, recentDeaths, type Service } from '../model/service.ts';
+import { isPreempted, pausedText, recentDeaths, type Service } from '../model/service.ts';
 import { count, listText, periodText } from '../model/text.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { delayText } from './explanation-text.ts';
@@ -47,7 +47,8 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
     return host?.schedulable === false
       ? `leaving host ${host.name}, which is drained`
       : `giving its capacity on host ${host?.name} to others`;
-  if (status === 'active') return null;
+  if (status === 'active')
+    return service.errorMessage === pausedText(service) ? 'paused from outside Berth' : null;
   const progress = preparing === '' ? '' : ` (${preparing})`;
   if (status === 'terminating') return `being stopped on host ${host?.name}${progress}`;
   if (backendStatus === 'started') {

@@ -15,7 +15,7 @@ import {
 } from '../../core/accounts/account-input.ts';
 import { entryOf } from '../../core/accounts/audit.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
-import { type Identity, isAlike, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
+import { folded, type Identity, isAlike, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Made } from '../../core/model/idempotency.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
@@ -124,8 +124,12 @@ async function writeChanges(
     await requireCurrentPassword(account, 'A new password of your own', currentPassword, confirm);
   else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
-  if (after.username !== username || after.authSource !== user.authSource) await checkAlike(context, after);
-  const stored = { ...changes, ...linked, passwordHash: await hashIfGiven(context, password) };
+  const isRenamed = after.username !== username || after.authSource !== user.authSource;
+  if (isRenamed) await checkAlike(context, after);
+  const stored = {
+    ...{ ...changes, ...linked, passwordHash: await hashIfGiven(context, password) },
+    ...(isRenamed && { foldedName: folded(after.username) }),
+  };
   const fields = [...asked, ...givenFields({ password })];
   const entry = entryOf(account, { action: 'update-user', targetId: id, targetName: username, fields });
   const updated = await context.coordinator.changeAccounts(
@@ -207,7 +211,10 @@ function checkPassword(
   if (problem !== undefined) throw new OperationError('invalid', `password: ${problem}.`);
 }
 
-/** A directory would take the password of one entry for both of two such users (H776). */
+/**
+ * A directory would take the password of one entry for both of two such users (H776). The statement of the
+ * change refuses what comes meanwhile (H823), and this has the reason.
+ */
 async function checkAlike(
   { db }: Context,
   { id, username, authSource }: Pick<User, 'username' | 'authSource'> & { id?: number },

@@ -1,6 +1,7 @@
 /** Rows of users, for administration and for users themselves. Deleted users are not visible here. */
-import { ADMIN_ROLE, INTERNAL_SOURCE, type User } from '../../core/accounts/account.ts';
+import { ADMIN_ROLE, INTERNAL_SOURCE, LDAP_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { StoredNewUser, StoredUserChanges, UserFilter } from '../../core/accounts/account-input.ts';
+import { folded } from '../../core/accounts/sign-on.ts';
 import type { Db, Row, Statement, Value } from '../db/db.ts';
 import { allRows, given } from './account-writes.ts';
 
@@ -57,14 +58,25 @@ const IS_IDENTITY_TAKEN =
 /** True if the number of the first parameter was that of another user, who was deleted. */
 const IS_NUMBER_TAKEN = `EXISTS (SELECT 1 FROM fs_uids other WHERE other.fs_uid = ? AND other.user_id IS NOT ?
   AND NOT EXISTS (SELECT 1 FROM users owner WHERE owner.id = other.user_id AND owner.deleted = 0))`;
-const IS_TAKEN = `(${IS_NAME_TAKEN} OR ${IS_IDENTITY_TAKEN} OR ${IS_NUMBER_TAKEN})`;
+/**
+ * True if the user of the first two parameters, a new source and the id, is one of the directory, and another
+ * such user has the third parameter as folded name.
+ */
+const IS_ALIKE_TAKEN = `(COALESCE(?, (SELECT auth_source FROM users own WHERE own.id = ?)) = '${LDAP_SOURCE}'
+  AND EXISTS (SELECT 1 FROM users other WHERE other.folded_name = ? AND other.id IS NOT ? AND other.deleted = 0
+    AND other.auth_source = '${LDAP_SOURCE}'))`;
+const IS_TAKEN = `(${IS_NAME_TAKEN} OR ${IS_IDENTITY_TAKEN} OR ${IS_NUMBER_TAKEN} OR ${IS_ALIKE_TAKEN})`;
 /** True if the role or the quota is given, and does not exist. */
 const IS_DANGLING = `((? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM roles WHERE id = ?))
   OR (? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM quotas WHERE id = ?)))`;
 
-const takenArgs = (id: number | undefined, { username, identity, fsUid }: StoredUserChanges): Value[] => [
+const takenArgs = (
+  id: number | undefined,
+  { username, identity, fsUid, authSource, foldedName }: StoredUserChanges,
+): Value[] => [
   ...[given(id), given(username), given(id), given(identity?.issuer), given(identity?.subject)],
   ...[given(fsUid), given(id)],
+  ...[given(authSource), given(id), given(id === undefined ? folded(username ?? '') : foldedName), given(id)],
 ];
 const danglingArgs = ({ roleId, quotaId }: StoredUserChanges): Value[] => [
   ...[given(roleId), given(roleId), given(quotaId), given(quotaId)],
@@ -82,8 +94,8 @@ export const refusalOfUser = (id: number | undefined, changes: StoredUserChanges
  */
 export const insertUser = (user: StoredNewUser): Statement => ({
   sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash,
-      workspace)
-    SELECT ?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, ifnull(max(fs_uid), 0) + 1) FROM fs_uids)), ?, ?, ?,
+      folded_name, workspace)
+    SELECT ?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, ifnull(max(fs_uid), 0) + 1) FROM fs_uids)), ?, ?, ?, ?,
       ? || iif(EXISTS (SELECT 1 FROM workspaces WHERE name = ?), '.' || lower(hex(randomblob(4))), '')
     WHERE NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
   args: [
@@ -96,6 +108,7 @@ export const insertUser = (user: StoredNewUser): Statement => ({
     user.priority,
     given(user.enabled),
     given(user.passwordHash),
+    folded(user.username),
     ...[user.username, user.username],
     ...takenArgs(undefined, user),
     ...danglingArgs(user),
@@ -117,7 +130,8 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
       fs_uid = COALESCE(?, fs_uid), priority = COALESCE(?, priority), enabled = COALESCE(?, enabled),
       password_hash = iif(?, NULL, COALESCE(?, password_hash)),
       credential_version = credential_version + (? IS NOT NULL OR role_id <> COALESCE(?, role_id)
-        OR enabled <> COALESCE(?, enabled) OR auth_source <> COALESCE(?, auth_source))
+        OR enabled <> COALESCE(?, enabled) OR auth_source <> COALESCE(?, auth_source)),
+      folded_name = COALESCE(?, folded_name)
       WHERE id = ? AND deleted = 0 AND (${IS_SPARE}
         OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))
         AND NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
@@ -125,6 +139,7 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
       ...[given(username), given(email), given(roleId), given(quotaId), given(authSource)],
       ...[given(fsUid), given(priority), given(enabled), Number(Boolean(identity)), given(passwordHash)],
       ...[given(passwordHash ?? (identity === undefined ? undefined : 1)), ...access],
+      given(changes.foldedName),
       ...[id, ...access],
       ...[...takenArgs(id, changes), ...danglingArgs(changes)],
     ],
@@ -137,7 +152,7 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
  */
 export const hideUser = (id: number): Statement => ({
   sql: `UPDATE users SET deleted = 1, enabled = 0, username = 'deleted:' || id, email = '', password_hash = NULL,
-    credential_version = credential_version + 1 WHERE id = ? AND deleted = 0 AND ${IS_SPARE}`,
+    credential_version = credential_version + 1, folded_name = NULL WHERE id = ? AND deleted = 0 AND ${IS_SPARE}`,
   args: [id],
 });
 

@@ -46,4 +46,17 @@ const history: Migration = {
   statements: ["ALTER TABLE services ADD COLUMN history TEXT NOT NULL DEFAULT '[]'"],
 };
 
-export const migrations: readonly Migration[] = [baseline, workspaces, engines, history];
+/**
+ * Names of users as a directory compares them, so that a change is refused by its own statement (H823). Rows
+ * of before have none until the name or the source of the user changes.
+ */
+const foldedNames: Migration = {
+  version: 33,
+  name: 'names of users as a directory compares them',
+  statements: [
+    'ALTER TABLE users ADD COLUMN folded_name TEXT',
+    'CREATE INDEX users_by_folded_name ON users (folded_name)',
+  ],
+};
+
+export const migrations: readonly Migration[] = [baseline, workspaces, engines, history, foldedNames];

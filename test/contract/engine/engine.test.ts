@@ -58,6 +58,36 @@ describe('a container', () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 7'] });
     expect(await exitOf(id)).toMatchObject({ exitCode: 7, outOfMemory: false });
   });
+  test('P326: a container that is killed through the engine, or ends like one that was killed, had no lack of memory', async () => {
+    const watch = await engine().watch(() => {});
+    onTestFinished(() => watch.close());
+    const { id } = await run({ command: ['sleep', '1000'] });
+    await docker.getContainer(id).kill();
+    expect(await exitOf(id)).toMatchObject({ exitCode: 137, outOfMemory: false, memoryKill: 'none' });
+    const { id: other } = await run({ service: 2, command: ['sh', '-c', 'exit 137'] });
+    expect(await exitOf(other)).toMatchObject({ exitCode: 137, outOfMemory: false });
+  });
+  test('P326: a container that ends after another of its processes was killed for lack of memory has not ended by it', async () => {
+    const watch = await engine().watch(() => {});
+    onTestFinished(() => watch.close());
+    const hog = 'sh -c "x=a; while true; do x=\\$x\\$x; done"; exit 1';
+    const { id } = await run({ command: ['sh', '-c', hog], memoryMaxBytes: 16 * 2 ** 20 });
+    expect(await exitOf(id)).toMatchObject({ exitCode: 1, outOfMemory: false });
+  });
+  test('P326: a paused container is reported as paused, and one that runs again is not', async () => {
+    const changed: string[] = [];
+    const watch = await engine().watch((id) => changed.push(id));
+    onTestFinished(() => watch.close());
+    const { id } = await run({ command: ['sleep', '1000'] });
+    await docker.getContainer(id).pause();
+    await eventually(async () => changed.length === 1);
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running', paused: true });
+    expect(await engine().list()).toMatchObject([{ id, state: 'running', paused: true }]);
+    await docker.getContainer(id).unpause();
+    await eventually(async () => changed.length === 2);
+    expect(await engine().inspect(id)).not.toHaveProperty('paused');
+    expect((await engine().list())[0]).not.toHaveProperty('paused');
+  });
   test('a container is stopped by SIGTERM', async () => {
     const { id } = await run({ command: ['sh', '-c', 'trap "exit 5" TERM; while true; do sleep 0.1; done'] });
     await engine().stop(id);

@@ -53,6 +53,7 @@ export interface RigOptions {
   now?: () => Moment;
   identity?: Identity;
   logMaxBytes?: number;
+  hangsMs?: number;
   openTarget?: OpenTarget;
 }
 
@@ -72,6 +73,7 @@ export async function agentRig(
     random = () => 0,
     identity = someone,
     logMaxBytes = 2 ** 30,
+    hangsMs = 60_000,
     openTarget = noTarget,
   }: RigOptions,
 ): Promise<AgentRig> {
@@ -88,6 +90,7 @@ export async function agentRig(
     ...{ fetchSecrets: noSecrets, fetchCredentials: noCredentials, secretFiles: noFiles },
     log,
     cores: 2,
+    hangsMs,
     lowDisk: () => conditions.textOf('low-disk'),
     leftAlone: (services) => conditions.set('unknown-containers', unknownContainers(services)),
     stuck: (services) => conditions.set('stuck-containers', stuckContainers(services)),

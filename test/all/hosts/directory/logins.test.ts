@@ -188,6 +188,25 @@ describe('a control plane on Node', () => {
     expect(await statusOf('éva', 'wrong')).toBe(429);
   });
 
+  test('H823: of users of the directory with one name, made or changed at once, there is one', async () => {
+    const make = (username: string) =>
+      accounts.statusOf('POST', 'user', { username, ...plain, auth_source: 'ldap' });
+    const made = await Promise.all(['zed', 'Zed', 'ZED', 'zEd'].map(make));
+    expect(made.filter((status) => status === 409)).toHaveLength(3);
+    const others = ['émil', 'Émil', 'ÉMIL'];
+    const ids = await Promise.all(others.map((name) => accounts.addUser(name, {}, STORED)));
+    const changed = await Promise.all(
+      ids.map((id) => accounts.statusOf('POST', `user/${id}`, { auth_source: 'ldap' })),
+    );
+    expect(changed.toSorted()).toEqual([200, 409, 409]);
+    const winner = ids[changed.indexOf(200)];
+    const renamed = await Promise.all([
+      accounts.statusOf('POST', `user/${winner}`, { username: 'Ida' }),
+      ...['ida', 'IDA'].map(make),
+    ]);
+    expect(renamed.filter((status) => status === 409)).toHaveLength(2);
+  });
+
   test('H649: who is in no group any more has no working token', async () => {
     const id = await addDirectoryUser('max');
     await accounts.update('user', id, { auth_source: 'internal', password: STORED });

@@ -172,23 +172,27 @@ test.each([
 test.each([
   ['full', FULL],
   ['read-only', READ_ONLY],
-])('H771: a backup to a %s disk, a restore and a start on it name its folder', async (state, prepare) => {
-  const good = join(folder, `good-${state}`);
-  expect((await run('backup', [good])).code).toBe(0);
-  await endCleanly();
-  const disk = join(folder, `disk-${state}`);
-  for (const program of [
-    ['control-plane/backup.ts', join(disk, 'copy')],
-    ['control-plane/restore.ts', good, '--force'],
-    ['control-plane/node.ts'],
-  ]) {
-    const { code, output } = await onSmallDisk(disk, prepare, program);
-    expect(output).toContain(`The disk of ${disk} is ${state}`);
-    expect(output).not.toContain("can't be used");
-    expect(code).toBe(1);
-  }
-  await host.start();
-});
+])(
+  'H771: a backup to a %s disk, a restore, a new password and a start on it name its folder',
+  async (state, prepare) => {
+    const good = join(folder, `good-${state}`);
+    expect((await run('backup', [good])).code).toBe(0);
+    await endCleanly();
+    const disk = join(folder, `disk-${state}`);
+    for (const program of [
+      ['control-plane/backup.ts', join(disk, 'copy')],
+      ['control-plane/restore.ts', good, '--force'],
+      ['control-plane/reset-password.ts', 'admin'],
+      ['control-plane/node.ts'],
+    ]) {
+      const { code, output } = await onSmallDisk(disk, prepare, program);
+      expect(output).toContain(`The disk of ${disk} is ${state}`);
+      expect(output).not.toContain("can't be used");
+      expect(code).toBe(1);
+    }
+    await host.start();
+  },
+);
 
 test('H772: after a clean stop the file alone is the whole database, and a restore takes a file with its log', async () => {
   const id = await api.submit();

@@ -190,8 +190,8 @@ export const planeMutants: readonly Mutant[] = [
   {
     name: 'restart a service before the delay of its policy',
     file: 'control-plane/core/lifecycle/reconciler.ts',
-    from: 'const restartAtMs = nowMs + (delayMs ?? ',
-    to: 'const restartAtMs = nowMs + (delayMs && 0) + (',
+    from: 'return delayMs ?? backoffMs(',
+    to: 'return (delayMs && 0) ?? backoffMs(',
   },
   {
     name: 'accept reports on any generation',

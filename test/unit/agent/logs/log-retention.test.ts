@@ -104,6 +104,52 @@ describe('output beyond its limit', () => {
     await connection.reported(1, 'gone');
     await eventually(() => usedBytes(`${scratch.path}/data/1/1.log`) <= MIB + 8192);
   });
+  test('P329: the log of a service whose container had gone before the agent limited it is limited at the next start', async () => {
+    engine.write('c1', numbered(10_000, 29_999));
+    await rig.close();
+    engine.containers.clear();
+    await begin();
+    connection.welcome([]);
+    const path = `${scratch.path}/data/1/1.log`;
+    expect(usedBytes(path)).toBeGreaterThan(MIB + 8192);
+    await rig.output.expire(0, () => true);
+    expect(usedBytes(path)).toBeGreaterThan(MIB + 8192);
+    await rig.output.expire(0, (service) => rig.agent.isKnown(service));
+    expect(usedBytes(path)).toBeLessThanOrEqual(MIB + 8192);
+    open(1);
+    await connection.ended(1);
+    expect(textOf(1)).toMatch(/^\[berth\] .* are missing here: .*\n[12]\d{4} \.+\n/);
+    expect(textOf(1)).toMatch(/\n29999 \.+\n$/);
+  });
+  test.each([
+    ['raw', true, /^be\n\[berth\] .*\n/],
+    ['timestamps', true, /^1970-01-01 00:00:00 be\n[-\d]+ [:\d]+ \[berth\] .*\n/],
+    ['raw', false, /^be\n\[berth\] .*\n/],
+    ['timestamps', false, /^1970-01-01 00:00:00 be\n[-\d]+ [:\d]+ \[berth\] .*\n/],
+  ] as const)(
+    'P330: in the format %s, a stream resumed where output is gone begins a line if the last one was open (%s), also after a restart',
+    async (format, partial, expected) => {
+      const source = 'stdout' as const;
+      engine.write('c1', encodeRecord({ source, timeNs: 0n, line: Buffer.from('be'), partial }));
+      open(1, 0, format);
+      await eventually(() => connection.chunks.length > 0);
+      const { next } = connection.chunks.at(-1) ?? { next: 0 };
+      const first = textOf(1);
+      connection.send({ type: 'logs.close', stream: 1 });
+      engine.write('c1', numbered(10_000, 40_000));
+      await rig.output.limit();
+      engine.exit('c1', 0);
+      open(2, next, format);
+      await connection.ended(2);
+      expect(first + textOf(2)).toMatch(expected);
+      await rig.close();
+      await begin();
+      connection.welcome([assignment()]);
+      open(3, next, format);
+      await connection.ended(3);
+      expect(first + textOf(3)).toMatch(expected);
+    },
+  );
   test('P316: output that could not be stored is no empty log, also after a restart of the agent', async () => {
     engine.write('c1', numbered(10_000, 10_001));
     engine.exit('c1', 0);

@@ -146,3 +146,25 @@ test('P315: a container that the engine refuses to remove is named at its servic
   await connection.reported(1, 'gone');
   expect(stuck()).toBeUndefined();
 });
+
+test('P328: a removal that hangs is named at its service and its host, until it ends', async () => {
+  const connection = await machine.begin({ hangsMs: 20 });
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+  const removal = Promise.withResolvers<void>();
+  engine.before = (call) => (call.startsWith('remove') ? removal.promise : undefined);
+  connection.stop(key);
+  expect(await connection.reported(1, 'preparing')).toMatchObject({
+    ...key,
+    detail: expect.stringMatching(/^the engine was requested to remove its container: no answer yet/),
+  });
+  const stuck = () => machine.rig.conditions.textOf('stuck-containers');
+  expect(stuck()).toMatch(/services \(1\), .*: no answer yet/);
+  expect(machine.rig.log.filter((line) => line.includes('step.hangs'))).toHaveLength(1);
+  connection.start(assignment({ service: 2 }));
+  await connection.reported(2, 'running');
+  removal.resolve();
+  await connection.reported(1, 'gone');
+  expect(stuck()).toBeUndefined();
+  expect(callsOf('remove c1')).toHaveLength(1);
+});

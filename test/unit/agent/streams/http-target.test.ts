@@ -1,7 +1,9 @@
 /** Requests to applications as targets of streams, with a real application. */
 import { once } from 'node:events';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { WebSocket } from 'ws';
+import { HeadLines } from '../../../../agent/engine/streams/answer-socket.ts';
 import { HttpTarget } from '../../../../agent/engine/streams/http-target.ts';
 import {
   decodeAnswerHead,
@@ -139,4 +141,77 @@ test('P278: an answer that breaks off is an error, and a request that is given u
   await eventually(() => app.held[0]);
   other.destroy();
   await eventually(() => app.aborted.includes('/holds'));
+});
+
+/** The port of an application that answers each request with these pieces, and ends. */
+async function answering(...pieces: string[]): Promise<number> {
+  const server = createServer({ noDelay: true }, (socket) => {
+    socket.on('error', () => {});
+    socket.once('data', async () => {
+      for (const piece of pieces) await new Promise((resolve) => socket.write(piece, 'latin1', resolve));
+      socket.end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+test('P327: lines of a head may end in a bare line feed, and the body stays as it is', async () => {
+  const body = 'a\nb\r\nc\n\n';
+  const headers = [
+    ['x-a', '1'],
+    ['content-length', String(body.length)],
+  ];
+  const length = `Content-Length: ${body.length}`;
+  for (const head of [
+    `HTTP/1.1 200 OK\nX-A: 1\n${length}\n\n`,
+    `HTTP/1.1 200 OK\r\nX-A: 1\n${length}\r\n\n`,
+    `HTTP/1.1 200 OK\nX-A: 1\r\n${length}\n\r\n`,
+    `\nHTTP/1.1 103 Early Hints\nX-Hint: 1\n\nHTTP/1.1 200 OK\nX-A: 1\n${length}\n\n`,
+  ])
+    for (const pieces of [[head + body], [...(head + body)]]) {
+      const target = new HttpTarget('127.0.0.1', await answering(...pieces));
+      await target.write(bytesOf({}));
+      target.end();
+      const { head: answer, text } = await answerOf(target);
+      const sent = (answer as { headers: string[][] }).headers.map(([name = '', value]) => [
+        name.toLowerCase(),
+        value,
+      ]);
+      expect([sent, text]).toEqual([headers, body]);
+    }
+});
+test('P327: a return that no line feed follows, and another character that no head has, are no end of a line', async () => {
+  for (const head of ['HTTP/1.1 200 OK\nX-A: 1\rSet-Cookie: a=b\n\n', 'HTTP/1.1 200 OK\nX-A: \0\n\n']) {
+    const target = new HttpTarget('127.0.0.1', await answering(head));
+    await target.write(bytesOf({}));
+    target.end();
+    expect((await answerOf(target)).head).toMatchObject({
+      problem: expect.stringContaining('does not speak HTTP'),
+    });
+  }
+});
+test('P327: an upgraded connection carries each byte as it is', async () => {
+  const frames = '\x81\x03a\nb\n\n';
+  const head = 'HTTP/1.1 101 Switching Protocols\nConnection: Upgrade\nUpgrade: websocket\n\n';
+  const target = new HttpTarget('127.0.0.1', await answering(head + frames, '\n'));
+  await target.write(bytesOf({ upgrade: true }));
+  target.end();
+  const reader = new HeadReader();
+  const got: Buffer[] = [];
+  for await (const { bytes } of target.output) got.push(Buffer.from(bytes));
+  const read = reader.push(Buffer.concat(got));
+  expect(decodeAnswerHead(read?.text ?? '')).toMatchObject({ status: 101 });
+  expect(Buffer.from(read?.rest ?? []).toString('latin1')).toBe(`${frames}\n`);
+});
+test('P327: a line ends as it did wherever it is cut', () => {
+  const text = 'HTTP/1.1 100 Continue\r\n\nHTTP/1.1 200 OK\nA: b\r\n\r\nbody\n';
+  const whole = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\n';
+  for (let cut = 0; cut <= text.length; cut += 1) {
+    const lines = new HeadLines();
+    const parts = [text.slice(0, cut), text.slice(cut)].map((part) => lines.normalise(Buffer.from(part)));
+    expect(Buffer.concat(parts).toString()).toBe(whole);
+  }
 });

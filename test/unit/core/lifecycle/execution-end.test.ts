@@ -72,9 +72,18 @@ describe('the end by a monitor service', () => {
     [exited(3), 'service web0 ended with exit code 3'],
     [exited(137), 'service web0 ended with exit code 137 (killed by SIGKILL, perhaps out of memory)'],
     [exited(137, true), 'service web0 ended with exit code 137 (out of memory)'],
+    [{ ...exited(137), memoryKill: 'none' }, 'service web0 ended with exit code 137 (killed by SIGKILL)'],
+    [
+      { ...exited(1), memoryKill: 'other-process' },
+      'service web0 ended with exit code 1 (one of its processes was killed for lack of memory before)',
+    ],
+    [
+      { ...exited(137), memoryKill: 'other-process' },
+      'service web0 ended with exit code 137 (killed by SIGKILL, one of its processes was killed for lack of memory before)',
+    ],
     [exited(143), 'service web0 ended with exit code 143 (killed by SIGTERM)'],
     [gone, 'the container of service web0 was removed from outside Berth'],
-  ])('C10: after %j the execution ends as error: %s', (seen, message) => {
+  ] as const)('C10, H820: after %j the execution ends as error: %s', (seen, message) => {
     const { rig, execution } = runningRig();
     rig.see(named(execution, 'web0'), seen);
     expect(execution.status).toBe('cleaning up');
@@ -148,16 +157,27 @@ describe('services that do not monitor', () => {
     expect(execution.status).toBe('running');
     expect(named(execution, 'side0').deathsMs.length).toBeLessThanOrEqual(5);
   });
-  test('C13: count a temporary failure of a restart as a death', () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
-    for (let death = 1; death <= 6; death++) {
-      rig.see(side, failed(true, 'busy'));
-      rig.see(side, gone);
-      rig.advance(60_000);
+  test('C13, H822: a restart that fails temporarily is tried again ever later, however often, and is not a death', () => {
+    for (const restart of [undefined, { attempts: 0, window: 60, delay: 0 }]) {
+      const { rig, execution } = runningRig(
+        application(service(), service({ name: 'side', monitor: false, ...(restart && { restart }) })),
+      );
+      const side = named(execution, 'side0');
+      const waitsS: number[] = [];
+      const fail = () => {
+        rig.see(side, failed(true, 'pulling a: no such host'));
+        rig.see(side, gone);
+        waitsS.push(((side.restartAtMs ?? 0) - rig.nowMs) / 1_000);
+        rig.advance(60_000);
+      };
+      for (let attempt = 1; attempt <= 8; attempt++) fail();
+      expect(waitsS).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
+      expect([execution.status, side.deathsMs]).toEqual(['running', []]);
+      rig.see(side, running);
+      expect(side).toMatchObject({ status: 'active', errorMessage: null });
+      fail();
+      expect(waitsS.at(-1)).toBe(1);
     }
-    expect(execution.status).toBe('cleaning up');
-    expect(execution.ending?.message).toContain('the last time: busy');
   });
   test('C12: end the execution as error if a restart fails permanently', () => {
     const { rig, execution } = runningRig();

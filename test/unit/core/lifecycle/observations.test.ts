@@ -4,16 +4,19 @@ import {
   observeConditions,
   observeUsage,
 } from '../../../../control-plane/core/lifecycle/observations.ts';
+import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   decisionTexts,
   exited,
+  gone,
   hostFacts,
   lowDisk,
   named,
   running,
+  runningRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
@@ -27,6 +30,28 @@ test('C83: a host that is low on disk takes no new services until the condition 
   expect(execution.status).toBe('queued');
   observeConditions(host, []);
   expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+});
+
+test('H821: a service whose container is paused states it until it runs again or ends', () => {
+  const { rig, execution } = runningRig(pair);
+  const web = named(execution, 'web0');
+  const paused = { ...running, paused: true } as const;
+  const isStated = () => /^the container of service web0 is paused, /.test(web.errorMessage ?? '');
+  const waitingFor = () => explain(rig.cluster, execution, rig.nowMs).waitingFor;
+  rig.see(web, paused);
+  expect([isStated(), web.status]).toEqual([true, 'active']);
+  expect(waitingFor()).toEqual(['web0: paused from outside Berth.']);
+  expect(rig.cluster.changes.services.has(web)).toBe(true);
+  rig.see(web, running);
+  expect([web.errorMessage, waitingFor()]).toEqual([null, []]);
+  rig.see(web, paused);
+  rig.see(web, exited(0));
+  expect(web.errorMessage).toBeNull();
+  const other = runningRig(pair);
+  const side = named(other.execution, 'side0');
+  other.rig.see(side, paused);
+  other.rig.see(side, gone);
+  expect(side.errorMessage).toBe('the container of service side0 was removed from outside Berth');
 });
 
 test.each(['no-engine', 'no-network'])(
