@@ -54,7 +54,8 @@ test('C340: the last 20 starts are kept, and a reason is cut', () => {
   for (let death = 0; death < MAX_STARTS + 5; death++) {
     rig.see(one, failed(true, 'x'.repeat(2_000)));
     rig.see(one, gone);
-    rig.advance(1_000);
+    // The longest pause before a start is tried again.
+    rig.advance(60_000);
   }
   expect(one.generation).toBe(MAX_STARTS + 6);
   expect(one.history.map(({ generation }) => generation)).toEqual(
