@@ -73,6 +73,8 @@ export class ProtocolCheck implements Tap {
 
   arrived(link: Link, direction: Direction, frame: Frame): void {
     if (direction !== 'up' || typeof frame !== 'string') return;
+    // A report without sense confirms the lease, too.
+    if (frame.startsWith('{"type":"report"')) this.#leases.reported(link);
     const message = validMessage(frame);
     if (message?.type === 'hello') {
       this.#leases.greeted(link, message.leaseMs !== undefined);
@@ -81,7 +83,6 @@ export class ProtocolCheck implements Tap {
       this.#stateOf(link).listed = new Set(message.inventory.map(keyOf));
     }
     if (message?.type !== 'report') return;
-    this.#leases.reported(link);
     this.#stateOf(link).reports.push(message);
     this.#contact.arrived(link, message);
     this.#starts.arrived(link.hostId, message.observations);
