@@ -19,9 +19,10 @@ export class LeaseCheck {
     this.#ledger = ledger;
   }
 
-  /** `keeps`: by the hello. */
+  /** `keeps`: by the hello. A second one of a connection is refused. */
   greeted(link: Link, keeps: boolean): void {
-    this.#greetedAt(link.hostId).set(link, keeps);
+    const greeted = this.#greetedAt(link.hostId);
+    if (!greeted.has(link)) greeted.set(link, keeps);
   }
 
   /** An agent that reports has received its welcome. */
