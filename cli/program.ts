@@ -106,8 +106,8 @@ export function programOf(terminal: Terminal): Command {
   addShopCommands(program, terminal, connected);
   addAuditCommand(program, terminal, connected);
   addCompletionCommands(program, terminal, (signal) => connect(terminal.env, signal));
-  addExamples(program);
   addDocuments(program);
+  addExamples(program);
   return program;
 }
 
