@@ -160,7 +160,7 @@ async function answers(url: string): Promise<void> {
   while (performance.now() < deadlineMs) {
     const ended = children.find((child) => child.exitCode !== null || child.signalCode !== null);
     if (ended) throw new ConfigError(`${ended.spawnfile} ended before it was ready; see its output above.`);
-    const signal = AbortSignal.timeout(Math.max(1, deadlineMs - performance.now()));
+    const signal = AbortSignal.timeout(Math.max(1, Math.ceil(deadlineMs - performance.now())));
     const response = await fetch(url, { signal }).catch(() => undefined);
     if (response?.ok) return;
     await delay(100);
