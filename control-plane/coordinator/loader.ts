@@ -82,12 +82,7 @@ export class Loader {
     while (missing.length > 0) {
       const page = withinBytes(missing);
       const ahead = missing.length === 1 ? this.#ahead(cluster, page) : [];
-      const ids = page.map(({ id }) => id);
-      const placedBefore = page.filter(({ hasServiceRows }) => hasServiceRows).map(({ id }) => id);
-      const [descriptions, rows] = await Promise.all([
-        loadDescriptions(this.#db, [...ids, ...ahead]),
-        loadServiceRows(this.#db, placedBefore),
-      ]);
+      const [descriptions, rows] = await this.#readPage(page, ahead);
       for (const execution of page) {
         const text = descriptions.get(execution.id);
         if (text === undefined) throw new Error(`execution ${execution.id} has no row`);
@@ -109,25 +104,24 @@ export class Loader {
     const reads = missing.map((execution) => ({ execution, revision: this.#revisions.get(execution) ?? 0 }));
     const found: ReadExecution[] = [];
     for (let at = 0; at < reads.length; ) {
-      const page = reads.slice(at, at + withinBytes(missing.slice(at)).length);
-      const placedBefore = page.filter(({ execution }) => execution.hasServiceRows);
-      const [descriptions, rows] = await Promise.all([
-        loadDescriptions(
-          this.#db,
-          page.map(({ execution }) => execution.id),
-        ),
-        loadServiceRows(
-          this.#db,
-          placedBefore.map(({ execution }) => execution.id),
-        ),
-      ]);
-      for (const { execution, revision } of page) {
+      const page = withinBytes(missing.slice(at));
+      const [descriptions, rows] = await this.#readPage(page);
+      for (const { execution, revision } of reads.slice(at, at + page.length)) {
         const text = descriptions.get(execution.id);
         if (text !== undefined) found.push({ execution, revision, text, rows: rows.get(execution.id) });
       }
       at += page.length;
     }
     return found;
+  }
+
+  /** The descriptions of a page and of the ids `ahead`, and the rows of services that were placed before. */
+  #readPage(page: readonly Execution[], ahead: readonly number[] = []) {
+    const placedBefore = page.filter(({ hasServiceRows }) => hasServiceRows).map(({ id }) => id);
+    return Promise.all([
+      loadDescriptions(this.#db, [...page.map(({ id }) => id), ...ahead]),
+      loadServiceRows(this.#db, placedBefore),
+    ]);
   }
 
   /**
