@@ -22,7 +22,7 @@ import { interpolate, type LookUp } from './variables/interpolation.ts';
 /** The size of the text. Real files have a few KiB. */
 export const MAX_BYTES = 256 * 1024;
 /** Characters of all texts and keys, and one for each value, with aliases, merge keys and variables. */
-export const MAX_EXPANDED = 1 << 20;
+const MAX_EXPANDED = 1 << 20;
 
 /** Its values are as they are: neither filled in nor turned into texts. */
 export const EXTENSION = 'x-berth';

@@ -24,16 +24,15 @@ export async function allRows(db: Db, sql: string, args: readonly Argument[]): P
  * Writes the row `id` by one statement, and runs the next one in the same transaction. If the first changes
  * no row, its conditions were not met.
  */
-export const writeOne = (db: Db, id: number, next: Statement, statement: Statement): Promise<WriteOutcome> =>
-  outcomeOfWrite(async () => ((await db.batch([statement, next]))[0] === 0 ? undefined : id));
-
-/**
- * Runs a write that resolves to the id of the written row, or to undefined if its conditions were not met.
- */
-export async function outcomeOfWrite(run: () => Promise<number | undefined>): Promise<WriteOutcome> {
+export async function writeOne(
+  db: Db,
+  id: number,
+  next: Statement,
+  statement: Statement,
+): Promise<WriteOutcome> {
   try {
-    const id = await run();
-    return id === undefined ? { done: false, why: 'refused' } : { done: true, id };
+    const [written] = await db.batch([statement, next]);
+    return written === 0 ? { done: false, why: 'refused' } : { done: true, id };
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.kind !== 'constraint') throw error;
     if (error.message.includes('UNIQUE')) return { done: false, why: 'taken' };

@@ -94,7 +94,7 @@ ${address}${isSecond ? html` <span class="quiet">on the host</span>` : ''}
 }
 
 /** Only http and https addresses become links: other schemes could run code on a click. */
-export const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
+const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
 
 const hrefOf = (c: WebContext, id: number, link: Link, publicUrl: string | undefined): string =>
   getsCookies(c, link, publicUrl) ? `/executions/${id}/open?url=${encodeURIComponent(link.url)}` : link.url;
