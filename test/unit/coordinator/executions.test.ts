@@ -44,6 +44,16 @@ describe.each([
     return { agent, id, assignment };
   }
 
+  /** The execution runs for 30 s more, to the millisecond. */
+  async function expectEndAfter30S(id: number) {
+    rig.clock.pass(29_999);
+    await rig.coordinator.allowance(1);
+    expect(await rig.statusOf(id)).toBe('running');
+    rig.clock.pass(1);
+    rig.coordinator.wake();
+    await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+  }
+
   test('C332: an execution with a time limit runs on, its host stays, and both end in their own time', async () => {
     const { id } = await limited();
     rig.clock.pass(30_000);
@@ -52,12 +62,7 @@ describe.each([
     rig.coordinator.wake();
     await eventually(() => rig.clock.alarmMs === rig.clock.nowMs() + 30_000);
     expect(await rig.statusOf(id)).toBe('running');
-    rig.clock.pass(29_999);
-    await rig.coordinator.allowance(1);
-    expect(await rig.statusOf(id)).toBe('running');
-    rig.clock.pass(1);
-    rig.coordinator.wake();
-    await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+    await expectEndAfter30S(id);
     rig.clock.pass(29_999);
     await rig.coordinator.allowance(1);
     expect(await rig.memory.query('SELECT lost FROM hosts')).toEqual([{ lost: 0 }]);
@@ -74,12 +79,7 @@ describe.each([
     rig.restart();
     await rig.coordinator.ready();
     expect(rig.clock.alarmMs).toBeLessThanOrEqual(rig.clock.nowMs() + 30_000);
-    rig.clock.pass(29_999);
-    await rig.coordinator.allowance(1);
-    expect(await rig.statusOf(id)).toBe('running');
-    rig.clock.pass(1);
-    rig.coordinator.wake();
-    await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+    await expectEndAfter30S(id);
   });
 
   test('C332: a commit that fails meanwhile neither hides the step nor counts it twice', async () => {
@@ -91,12 +91,7 @@ describe.each([
     rig.db.failing = 'no';
     await rig.coordinator.ready();
     await rig.coordinator.allowance(1);
-    rig.clock.pass(29_999);
-    await rig.coordinator.allowance(1);
-    expect(await rig.statusOf(id)).toBe('running');
-    rig.clock.pass(1);
-    rig.coordinator.wake();
-    await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
+    await expectEndAfter30S(id);
   });
 
   test('C332: the charts keep the samples of the last hour', async () => {
