@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
-import { AccountClient } from '../support/clients/account-client.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
+import { addUser } from '../support/fixtures/users.ts';
 import { onHosts, type Setup } from '../support/hosts/hosts.ts';
 
 const setups: readonly Setup[] = [
@@ -252,7 +252,9 @@ onHosts(setups, (host) => {
       'There is no such role: 999999. berth role ls lists them.\n',
     );
     const wrong = new CommandLine(berth.home, { BERTH_TOKEN: 'not-a-token' });
-    expect((await wrong.run(['ps'])).err).toContain('This is not a personal access token');
+    expect((await wrong.run(['ps'])).err).toMatch(
+      /refuses the token in BERTH_TOKEN: .+\n.*berth token create/,
+    );
   });
 
   test('L227: get takes one service or group, and other names of commands work', async () => {
@@ -286,7 +288,7 @@ onHosts(setups, (host) => {
   });
 
   test('L227: lists show names of owners, roles and quotas, and explain says each sentence once', async () => {
-    await new AccountClient(host).addUser('carol');
+    await addUser(host(), 'carol', 'secret words', 'user');
     const carol = new CommandLine();
     await carol.logIn(host().url(), 'secret words', 'carol');
     const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));

@@ -300,8 +300,9 @@ onHosts(
       ] as const)
         expect((await as(username, password).get('login')).status).toBe(401);
       const log = await list('');
-      const times = log.map(({ time }) => time);
-      expect(times).toEqual(times.toSorted((a, b) => b - a));
+      // A request states its time before its entry has its place.
+      const later = log.map(({ time }, at) => time - (log[at - 1]?.time ?? time));
+      expect(Math.max(...later)).toBeLessThan(1);
       const failed = (await list('action=log-in')).filter(({ outcome }) => outcome === 'unauthenticated');
       expect(failed.reduce((sum, { count }) => sum + count, 0)).toBe(2);
       expect(failed.map((entry) => ({ ...entry, id: 0, time: 0, count: 0 }))).toEqual(

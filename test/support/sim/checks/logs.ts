@@ -7,6 +7,9 @@ import type { World } from '../world/time.ts';
 import type { ContainerCheck } from './containers.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
+/** The note in place of output that the host could not store. */
+const LOST = /^\[berth\] Output is missing here: the host could not store it/;
+
 export class ReceivedLog {
   readonly service: number;
   #text = '';
@@ -32,6 +35,7 @@ export class ReceivedLog {
 
   #line(line: string): void {
     const { world } = this.#logs;
+    if (LOST.test(line) && this.#logs.lost.has(this.service)) return;
     const [key = '', at] = line.split(':');
     const [service, generation] = key.split('.').map(Number);
     if (service !== this.service || generation === undefined || generation < this.#generation) {
