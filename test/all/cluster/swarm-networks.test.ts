@@ -62,11 +62,11 @@ const patiently = (tries: number, at: string): string[] => [
   String(tries),
   `http://${at}:8080/`,
 ];
-/** Whether a container gets the page of another one. */
+/** Whether a container gets the page of another one. Engines of a swarm tell each other of new ones by gossip. */
 const reads = async (
   from: { host: string; id: string } | undefined,
   at: string,
-  tries = 5,
+  tries = 30,
 ): Promise<boolean> =>
   cluster
     .host(String(from?.host))
