@@ -18,6 +18,8 @@ interface Deaths {
   committedMs: number;
   /** Whether one more restart is beyond the policy. */
   isOver: boolean;
+  /** A start that failed is tried again by delays of its own. */
+  hasDelay: boolean;
 }
 
 export class RestartCheck {
@@ -63,6 +65,14 @@ export class RestartCheck {
 
   #died(id: number, row: Row): void {
     const { restart, essential } = this.#ledger.demandOf(row);
+    const generation = Number(row.generation);
+    const failure = row.failure === null ? undefined : JSON.parse(String(row.failure));
+    // Not a death while the execution runs; else the whole execution is placed anew, or ends.
+    if (failure?.temporary) {
+      const earlier = this.#deaths.get(id);
+      if (earlier) this.#deaths.set(id, { ...earlier, generation, isOver: false, hasDelay: false });
+      return;
+    }
     const [timeMs = 0] = JSON.parse(String(row.deaths_ms)).slice(-1);
     const earlier = this.#deaths.get(id);
     const sinceMs = (earlier?.committedMs ?? 0) - SLACK_MS;
@@ -72,20 +82,24 @@ export class RestartCheck {
     const isElastic = Number(/\d+$/.exec(String(row.name))?.[0]) >= essential;
     const isOver = !isElastic && counted.length > (restart?.attempts ?? 0);
     if (isOver) this.#world.count('service: died beyond its restart policy');
-    const generation = Number(row.generation);
-    this.#deaths.set(id, { timesMs, generation, committedMs: this.#world.nowMs, isOver });
+    const committedMs = this.#world.nowMs;
+    this.#deaths.set(id, { timesMs, generation, committedMs, isOver, hasDelay: failure === undefined });
   }
 
   #restarted(id: number, before: Row): void {
     const deaths = this.#deaths.get(id);
     if (deaths?.generation !== Number(before.generation)) return;
     this.#world.count('service: restarted by its policy');
-    const { committedMs, isOver, timesMs } = deaths;
+    const { committedMs, isOver, timesMs, hasDelay } = deaths;
     if (isOver)
       this.#world.violate(`service ${id} starts again after ${timesMs.length} deaths, beyond its policy`);
     const { restart } = this.#ledger.demandOf(before);
     const waitedMs = this.#world.nowMs - committedMs;
-    if (!this.#mayMiscount(committedMs - SLACK_MS) && waitedMs < (restart?.delayMs ?? 0) - SLACK_MS)
+    if (
+      hasDelay &&
+      !this.#mayMiscount(committedMs - SLACK_MS) &&
+      waitedMs < (restart?.delayMs ?? 0) - SLACK_MS
+    )
       this.#world.violate(`service ${id} starts again ${waitedMs} ms after its death, before its delay`);
   }
 }
