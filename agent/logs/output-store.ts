@@ -164,7 +164,8 @@ export class OutputStore {
         await this.#copyApi(container, preservation.abort.signal);
       }
     } catch (error) {
-      this.retention.noteLost(container);
+      // Without its container there is nothing more to store.
+      if (!(error instanceof EngineError && error.kind === 'permanent')) this.retention.noteLost(container);
       this.#log('output.lost', { service: container.service, reason: messageOf(error) });
     }
     preservation.copied = true;
