@@ -253,7 +253,7 @@ function reference(image: string): { fromImage: string; tag?: string } {
   return image.includes('@') || tagged ? { fromImage: image } : { fromImage: image, tag: 'latest' };
 }
 
-/** Of what the engine reports. */
+/** The kind of a failure that the engine reports in these words. */
 export const kindOf = (message: string): EngineErrorKind =>
   [TRANSIENT, CUT_OFF, UNREACHABLE].some((one) => one.test(message)) ? 'temporary' : 'permanent';
 

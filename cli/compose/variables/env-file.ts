@@ -8,8 +8,8 @@ export const MAX_VARIABLES = 1000;
 type EnvFormat = 'quoted' | 'raw';
 
 /**
- * The variables of a file. A name without a value takes that of `lookUp`, if it is set there. Values may refer to
- * variables of `earlier` files, too. Throws for anything else, and names its line.
+ * The variables of a file. A name without a value takes that of `lookUp`, if it is set there. Values may
+ * refer to variables of `earlier` files, too. Throws for anything else, and names its line.
  */
 export function readVariables(
   text: string,
