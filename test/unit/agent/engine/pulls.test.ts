@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { engineError } from '../../../../agent/engine/docker-error.ts';
 import { PullProgress } from '../../../../agent/engine/images/pull-progress.ts';
 import { findAuth, findLogin, registryOf } from '../../../../agent/engine/images/registry-auth.ts';
+import { kindOf } from '../../../../agent/engine/pulls/pulls.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
 describe('the progress of a pull', () => {
@@ -99,6 +100,21 @@ describe('the Docker config', () => {
       problem: 'docker-credential-test failed: it took too long',
     });
   });
+});
+
+test.each([
+  ['Get "https://reg.example/v2/": dial tcp: lookup reg.example: no such host', 'temporary'],
+  ['received unexpected HTTP status: 503 Service Unavailable', 'temporary'],
+  ['error parsing HTTP 408 response body: invalid character', 'temporary'],
+  ['Get "https://reg.example/v2/": unexpected EOF', 'temporary'],
+  ['read tcp 10.0.0.2:5000->10.0.0.1:443: read: connection timed out', 'temporary'],
+  ['read tcp 10.0.0.2:5000->10.0.0.1:443: use of closed network connection', 'temporary'],
+  ['http2: server sent GOAWAY and closed the connection; LastStreamID=1', 'temporary'],
+  ['stream error: stream ID 5; INTERNAL_ERROR; received from peer', 'temporary'],
+  ['manifest for reg.example/eof:503 not found: manifest unknown', 'permanent'],
+  ['http: server gave HTTP response to HTTPS client', 'permanent'],
+])('P43, P305: the failed pull %j is %s', (message, kind) => {
+  expect(kindOf(message)).toBe(kind);
 });
 
 describe('errors of the engine', () => {
