@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { parseRoutes } from '../../../../agent/engine/networks/host-routes.ts';
+import { parseRoutes } from '../../../../../agent/engine/networks/host-routes.ts';
 import {
   freeSubnet,
   parseSubnet,
   type Subnet,
   subnetText,
-} from '../../../../agent/engine/networks/subnets.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+} from '../../../../../agent/engine/networks/subnets.ts';
+import { fc } from '../../../../support/tools/random-cases.ts';
 
 const subnet = (text: string): Subnet => {
   const parsed = parseSubnet(text);

@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { WebSocket } from 'ws';
-import { HeadLines } from '../../../../agent/engine/streams/answer-socket.ts';
-import { HttpTarget } from '../../../../agent/engine/streams/http-target.ts';
+import { HeadLines } from '../../../../../agent/engine/streams/answer-socket.ts';
+import { HttpTarget } from '../../../../../agent/engine/streams/http-target.ts';
 import {
   decodeAnswerHead,
   encodeRequestHead,
   HeadReader,
   MAX_HEAD_BYTES,
   type RequestHead,
-} from '../../../../shared/streams/app-heads.ts';
-import { type AppServer, startAppServer } from '../../../support/apps/app-server.ts';
-import { eventually } from '../../../support/tools/eventually.ts';
+} from '../../../../../shared/streams/app-heads.ts';
+import { type AppServer, startAppServer } from '../../../../support/apps/app-server.ts';
+import { eventually } from '../../../../support/tools/eventually.ts';
 
 let app: AppServer;
 beforeEach(async () => {

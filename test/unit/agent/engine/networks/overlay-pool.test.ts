@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { overlayPool } from '../../../../agent/engine/networks/overlay-pool.ts';
-import { subnetText } from '../../../../agent/engine/networks/subnets.ts';
+import { overlayPool } from '../../../../../agent/engine/networks/overlay-pool.ts';
+import { subnetText } from '../../../../../agent/engine/networks/subnets.ts';
 
 test.each([
   ['the pool of a new swarm', ['10.0.0.0/8'], 24, '10.0.0.0/8 in /20'],
