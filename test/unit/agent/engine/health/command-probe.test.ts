@@ -1,9 +1,7 @@
-import { createServer, type RequestListener } from 'node:http';
-import { expect, onTestFinished, test } from 'vitest';
-import { connectEngine, unixHost } from '../../../../../agent/engine/engine-address.ts';
+import { expect, test } from 'vitest';
 import { CommandProbe, imageCommand } from '../../../../../agent/engine/health/command-probe.ts';
 import type { Target } from '../../../../../agent/engine/health/target.ts';
-import { scratchDir } from '../../../../support/agents/agent-rig.ts';
+import { engineWith } from '../../../../support/engines/scripted-engine.ts';
 
 const target: Target = {
   id: 'c1',
@@ -14,20 +12,6 @@ const target: Target = {
   image: 'i1',
   commands: [],
 };
-
-/** The client of an engine with these answers. */
-async function engineWith(answers: RequestListener) {
-  const server = createServer(answers);
-  const { path, remove } = await scratchDir();
-  const socket = `${path}/engine.sock`;
-  await new Promise<void>((resolve) => server.listen(socket, resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await remove();
-  });
-  return connectEngine(unixHost(socket));
-}
 
 /** A probe at an engine that never answers these requests. */
 async function probeAt(isSilent: (url: string) => boolean) {
