@@ -1,14 +1,26 @@
 /** An engine whose answers a test writes, on a socket of its own, with the real client of it. */
 import { createServer, type RequestListener } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { onTestFinished } from 'vitest';
 import { connectEngine, unixHost } from '../../../agent/engine/engine-address.ts';
 import { scratchDir } from '../agents/agent-rig.ts';
 
-/** The client of an engine with these answers, until the test ends. */
-export async function engineWith(answers: RequestListener): Promise<Docker> {
+/** The client of an engine with these answers, until the test ends. `upgraded` gets connections to commands. */
+export async function engineWith(
+  answers: RequestListener,
+  upgraded?: (socket: Duplex) => void,
+): Promise<Docker> {
   const server = createServer(answers);
+  if (upgraded)
+    server.on('upgrade', (_, socket, head) => {
+      socket.on('error', () => {});
+      socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n');
+      // The body of the request comes first.
+      if (head.length > 0) upgraded(socket);
+      else socket.once('data', () => upgraded(socket));
+    });
   const { path, remove } = await scratchDir();
   const socket = `${path}/engine.sock`;
   await new Promise<void>((resolve) => server.listen(socket, resolve));
@@ -42,6 +54,7 @@ export class Refusal extends Error {
 /** An engine that answers by what this function returns or throws. Without a result it answers 404. */
 export async function scriptedEngine(
   answer: (request: EngineRequest) => unknown,
+  upgraded?: (socket: Duplex) => void,
 ): Promise<{ docker: Docker; calls: string[] }> {
   const calls: string[] = [];
   const docker = await engineWith(async (request, response) => {
@@ -57,7 +70,11 @@ export async function scriptedEngine(
         (result) => (result === undefined ? [404, { message: `no such thing: ${call}` }] : [200, result]),
         (error) => [error.status ?? 500, { message: error.message }],
       );
-    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
-  });
+    // Without a status the connection breaks.
+    if (status === 0) return request.destroy();
+    if (request.method === 'DELETE' && status === 200) return response.writeHead(204).end();
+    const code = status === 200 && call.endsWith('/create') ? 201 : status;
+    response.writeHead(code, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+  }, upgraded);
   return { docker, calls };
 }
