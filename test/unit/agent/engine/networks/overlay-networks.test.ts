@@ -251,6 +251,8 @@ test('P100: a manager removes an overlay network that nobody has requested for s
   for (const status of [400, 403, 404, 409]) {
     refusing(status);
     await networks.removeUnused(100);
+    if (status === 400)
+      expect(calls.filter((call) => call.startsWith('DELETE'))).toEqual(['DELETE /networks/found']);
     engine.before = undefined;
     // It was in use just now.
     clock.ms += 99;

@@ -76,6 +76,16 @@ test('P300: an application that gives informational answers without end gets no 
     expect((await answerOf(target)).head).toMatchObject(head);
   }
 });
+test('P275: a request that ends before its head, or that was given up, never reaches the application', async () => {
+  const target = new HttpTarget('127.0.0.1', app.port);
+  target.end();
+  expect((await answerOf(target)).head).toEqual({ problem: 'the request has no head' });
+  const other = new HttpTarget('127.0.0.1', app.port);
+  other.destroy();
+  await other.write(bytesOf({}));
+  expect((await answerOf(other)).head).toEqual({ problem: 'the request was given up' });
+  expect(app.requests).toEqual([]);
+});
 test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
   const headers: RequestHead['headers'] = [
     ...([
