@@ -7,7 +7,10 @@ import { onTestFinished } from 'vitest';
 import { connectEngine, unixHost } from '../../../agent/engine/engine-address.ts';
 import { scratchDir } from '../agents/agent-rig.ts';
 
-/** The client of an engine with these answers, until the test ends. `upgraded` gets connections to commands. */
+/**
+ * The client of an engine with these answers, until the test ends. `upgraded` gets the connections of
+ * commands.
+ */
 export async function engineWith(
   answers: RequestListener,
   upgraded?: (socket: Duplex) => void,
