@@ -2,8 +2,8 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SecretFiles } from '../../../../agent/engine/folders/secret-files.ts';
-import { keyOf } from '../../../../shared/protocol/assignment.ts';
+import { SecretFiles } from '../../../../../agent/engine/folders/secret-files.ts';
+import { keyOf } from '../../../../../shared/protocol/assignment.ts';
 
 const [FIRST, SECOND] = [
   { service: 5, generation: 1 },

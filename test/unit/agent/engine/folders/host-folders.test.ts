@@ -6,10 +6,10 @@ import {
   allowedFolders,
   closeFolders,
   type MountRules,
-} from '../../../../agent/engine/folders/allowed-folders.ts';
-import { openFolder } from '../../../../agent/engine/folders/open-folder.ts';
-import { assignment } from '../../../support/fixtures/assignments.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+} from '../../../../../agent/engine/folders/allowed-folders.ts';
+import { openFolder } from '../../../../../agent/engine/folders/open-folder.ts';
+import { assignment } from '../../../../support/fixtures/assignments.ts';
+import { scratchFolder } from '../../../../support/tools/folder.ts';
 
 let base: string;
 
