@@ -90,7 +90,9 @@ async function mountedBytes(info: ContainerInspectInfo): Promise<number> {
 export async function countFiles(folders: readonly string[], limitMs: number): Promise<Files | undefined> {
   const program = await findProgram('find');
   if (!program) return undefined;
-  const args = [...folders, '-xdev', '-printf', '%b %n\n'];
+  // A folder has a link for each folder within it.
+  const format = ['(', '-type', 'd', '-printf', '%b 1\n', '-o', '-printf', '%b %n\n', ')'];
+  const args = [...folders, '-xdev', ...format];
   const child = spawn(program, args, {
     env: { ...foreignEnv(process.env), LC_ALL: 'C' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -21,8 +21,16 @@ export interface ScriptedImage {
   Config?: object;
 }
 
-/** A body is JSON, the bytes of a stream, or lines of JSON. No answer: the engine stays silent. */
-export type Answer = { status: number; body?: object | string | Buffer } | 'silence' | undefined;
+/**
+ * `stream`: an answer that begins and has nothing. `loss`: the connection ends without an answer. Undefined: what
+ * the engine usually answers.
+ */
+export type Answer =
+  | { status: number; body?: object | string | Buffer; headers?: Record<string, string> }
+  | 'silence'
+  | 'stream'
+  | 'loss'
+  | undefined;
 
 export class ScriptedEngine {
   /** Requests so far, e.g. `POST /containers/c1/start`, with the query. */
@@ -37,7 +45,7 @@ export class ScriptedEngine {
   /** Answers in place of the engine. */
   instead: (request: string, body: string, headers: IncomingMessage['headers']) => Answer | Promise<Answer> =
     () => undefined;
-  /** Ends the engine's stream of events, or writes one to it. */
+  /** The streams of events that are open. */
   readonly events: ServerResponse[] = [];
   folder = '';
   socket = '';
@@ -89,9 +97,14 @@ export class ScriptedEngine {
       this.#usual(line, url.searchParams, body, response);
     if (answer === undefined) {
       response.writeHead(501, { 'Content-Type': 'application/json' }).end(`{"message":"no answer: ${line}"}`);
+    } else if (answer === 'loss') {
+      request.socket.destroy();
+    } else if (answer === 'stream') {
+      response.writeHead(200).flushHeaders();
     } else if (answer !== 'silence') {
       const isText = typeof answer.body === 'string' || Buffer.isBuffer(answer.body);
-      response.writeHead(answer.status, { 'Content-Type': isText ? 'text/plain' : 'application/json' });
+      const type = { 'Content-Type': isText ? 'text/plain' : 'application/json' };
+      response.writeHead(answer.status, { ...type, ...answer.headers });
       response.end(isText ? answer.body : answer.body && JSON.stringify(answer.body));
     }
   }

@@ -182,7 +182,7 @@ describe('a container', () => {
     await local.list();
   });
 
-  test('CONT-17: a command that could not be run is reported with the reason', async () => {
+  test('P307: a command that could not be run is reported with the reason', async () => {
     const { id } = await run();
     exit(id, 127, { FinishedAt: endedAt(60_900) });
     Object.assign(made(id), { Path: 'nosuch' });
@@ -395,7 +395,7 @@ describe('host folders', () => {
     return paths.filter((path) => path === folder).length;
   };
 
-  test('CONT-53: they stay open until the container has started or is removed', async () => {
+  test('P114: they stay open until the container has started or is removed', async () => {
     const { id } = await create({ volumes }, on);
     expect(found).toEqual([undefined]);
     expect(made(id).Config.User).toBe('1000:1000');
@@ -411,7 +411,7 @@ describe('host folders', () => {
     expect(made(without).Config.User).toBe('5');
   });
 
-  test('CONT-53: a container whose folders only an earlier process held open is made again before its start', async () => {
+  test('P114: a container whose folders only an earlier process held open is made again before its start', async () => {
     const { id } = await create({ volumes }, on);
     const next = agentEngine({ volumeRoots: [`${engine.folder}/data`] });
     const wanted = assignment({ volumes });
@@ -423,7 +423,7 @@ describe('host folders', () => {
     await on.remove(id);
   });
 
-  test('CONT-53: that they can be pinned is proved again after a mount fails, and with each watch', async () => {
+  test('P115: that they can be pinned is proved again after a mount fails, and with each watch', async () => {
     const { id } = await create({ volumes }, on);
     expect(proofs()).toBe(1);
     const fails = (answer: object) => (request: string) =>
