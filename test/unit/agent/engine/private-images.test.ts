@@ -176,6 +176,7 @@ test('P236: the next attempt at an image settles what the interrupted one has br
   expect(await allowed('before')).toBe('111');
   arrives('b', 'reg.example/other:1');
   expect(await allowed('b')).toBe('000');
+  await interrupted('reg.example/later:1');
   await brings('b', 'reg.example/other:1');
   expect(await allowed('b')).toBe('111');
   expect(await allowed('b', process())).toBe('111');
