@@ -22,13 +22,14 @@ export interface ScriptedImage {
 }
 
 /**
- * `stream`: an answer that begins and has nothing. `loss`: the connection ends without an answer. Undefined: what
- * the engine usually answers.
+ * `stream`: an answer that begins and goes no further. `break-off`: the connection ends within such an answer.
+ * `loss`: it ends without one. Undefined: what the engine usually answers.
  */
 export type Answer =
   | { status: number; body?: object | string | Buffer; headers?: Record<string, string> }
   | 'silence'
   | 'stream'
+  | 'break-off'
   | 'loss'
   | undefined;
 
@@ -99,8 +100,9 @@ export class ScriptedEngine {
       response.writeHead(501, { 'Content-Type': 'application/json' }).end(`{"message":"no answer: ${line}"}`);
     } else if (answer === 'loss') {
       request.socket.destroy();
-    } else if (answer === 'stream') {
-      response.writeHead(200).flushHeaders();
+    } else if (answer === 'stream' || answer === 'break-off') {
+      response.writeHead(200).write('{');
+      if (answer === 'break-off') setImmediate(() => request.socket.destroy());
     } else if (answer !== 'silence') {
       const isText = typeof answer.body === 'string' || Buffer.isBuffer(answer.body);
       const type = { 'Content-Type': isText ? 'text/plain' : 'application/json' };

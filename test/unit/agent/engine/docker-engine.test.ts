@@ -1,6 +1,6 @@
 /** The adapter of Docker engines, at an engine in memory: its decisions and the requests that follow. */
 import { mkdir, readdir, readlink } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer } from 'node:http';
 import type Docker from 'dockerode';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { DockerEngine } from '../../../../agent/engine/docker/docker-engine.ts';
@@ -90,6 +90,13 @@ describe('the engine', () => {
     await eventually(async () => engine.events[0]?.destroyed);
   });
 
+  test('P139, P182: images are pulled and removed there', async () => {
+    expect(await errorOf(agent.pull('x:1', () => {}, new AbortController().signal))).toMatchObject({
+      kind: 'permanent',
+    });
+    expect(await agent.removeUnusedImage({ wanted: () => [], unusedMs: 0 })).toBeUndefined();
+  });
+
   test('P49: an engine that does not list its containers in time is away', async () => {
     answerTo(/^GET \/containers/, 'silence' as never);
     expect(await errorOf(agentEngine({ listMs: 10 }).list())).toMatchObject({
@@ -148,7 +155,7 @@ describe('a container', () => {
   });
 
   test('P210: its health is found while it runs, reported, and forgotten when it has ended or gone', async () => {
-    const server = createServer(() => {}).listen(0, '127.0.0.1');
+    const server = createServer((_, response) => void response.end()).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await new Promise((done) => server.on('listening', done));
     const { port } = server.address() as { port: number };
@@ -165,7 +172,8 @@ describe('a container', () => {
       engine.set(id, { Status: 'running', StartedAt: '2026-01-01T00:00:00Z' });
       expect(await local.inspect(id)).toMatchObject({ health: { state: 'starting' } });
       await eventually(async () => expect(changed).toEqual([id]));
-      expect(await local.list()).toMatchObject([{ id, health: 'healthy' }]);
+      for (let look = 0; look < 2; look += 1)
+        expect(await local.list()).toMatchObject([{ id, health: 'healthy' }]);
     };
     await begin();
     exit(id, 0);
@@ -179,6 +187,19 @@ describe('a container', () => {
     answerTo(/x/, undefined);
     await begin();
     await local.remove(id);
+    for (const check of [
+      { kind: 'http' as const, port, path: '/' },
+      { kind: 'command' as const, words: ['true'] },
+    ]) {
+      const other = await create({ health: { ...check, ...times } }, local);
+      made(other.id).NetworkSettings.Networks.host = { IPAddress: '127.0.0.1', NetworkID: '' } as never;
+      engine.set(other.id, { Status: 'running' });
+      await local.inspect(other.id);
+      const isCommand = check.kind === 'command';
+      if (!isCommand) await eventually(async () => expect(changed).toContain(other.id));
+      await eventually(async () => expect(engine.count(/exec$/)).toBe(isCommand ? 1 : 0));
+      await local.remove(other.id);
+    }
     await local.list();
   });
 

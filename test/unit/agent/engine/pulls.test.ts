@@ -201,6 +201,7 @@ describe('errors of the engine', () => {
     ],
     [answer(503, 'starting up'), 'temporary'],
     [answer(500, 'invalid reference format'), 'permanent'],
+    [answer(409, 'of some other sort'), 'permanent'],
     [answer(500, 'No such image: x:1'), 'temporary'],
     [new EngineError('permanent', 'no'), 'permanent'],
     [Object.assign(new Error('aborted'), { name: 'AbortError' }), 'unreachable'],
