@@ -39,11 +39,11 @@ export async function readDiskUse(
   try {
     const info = await container.inspect(deadline);
     const layer = outputFile === undefined ? undefined : info.GraphDriver?.Data?.UpperDir;
-    const folders = layer === undefined ? [] : [layer, ...(await volumesOf(docker, info, layer, deadline))];
-    const files = folders.length > 0 ? await countFiles(folders, limitMs) : undefined;
+    const folders = layer && [layer, ...(await volumesOf(docker, info, layer, deadline))];
+    const files = folders && (await countFiles(folders, limitMs));
     const outputBytes = outputFile === undefined ? 0 : await bytesOf(outputFile);
     const mounted = outputFile === undefined ? 0 : await mountedBytes(info);
-    if (files && layer !== undefined) {
+    if (files && layer) {
       const hidden = await deletedBytes({ id, pid: info.State.Pid }, layer, limitMs);
       return { ...files, bytes: files.bytes + mounted + hidden, outputBytes };
     }

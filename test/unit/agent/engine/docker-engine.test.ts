@@ -90,13 +90,6 @@ describe('the engine', () => {
     await eventually(async () => engine.events[0]?.destroyed);
   });
 
-  test('P139, P182: images are pulled and removed there', async () => {
-    expect(await errorOf(agent.pull('x:1', () => {}, new AbortController().signal))).toMatchObject({
-      kind: 'permanent',
-    });
-    expect(await agent.removeUnusedImage({ wanted: () => [], unusedMs: 0 })).toBeUndefined();
-  });
-
   test('P49: an engine that does not list its containers in time is away', async () => {
     answerTo(/^GET \/containers/, 'silence' as never);
     expect(await errorOf(agentEngine({ listMs: 10 }).list())).toMatchObject({
@@ -203,37 +196,6 @@ describe('a container', () => {
     await local.list();
   });
 
-  test('P307: a command that could not be run is reported with the reason', async () => {
-    const { id } = await run();
-    exit(id, 127, { FinishedAt: endedAt(60_900) });
-    Object.assign(made(id), { Path: 'nosuch' });
-    const line = Buffer.from('[FATAL tini (7)] exec nosuch failed: No such file or directory\n');
-    const head = Buffer.from([2, 0, 0, 0, 0, 0, 0, line.length]);
-    answerTo(/logs/, { status: 200, body: Buffer.concat([head, line]) });
-    const startError = 'exec nosuch failed: No such file or directory';
-    engine.instead = (
-      (instead) =>
-      (request: string, ...rest: [string, never]) =>
-        /archive/.test(request) ? MISSING : instead(request, ...rest)
-    )(engine.instead) as never;
-    expect(await agent.inspect(id)).toMatchObject({ exitCode: 127, startError });
-    exit(id, 1);
-    expect(await agent.inspect(id)).not.toHaveProperty('startError');
-  });
-
-  test('P5: a name that is in use is no problem only for the container of the same key', async () => {
-    expect(await create()).toMatchObject({ id: 'c1', cpu: { limit: 1 } });
-    expect(await create()).toMatchObject({ id: 'c1' });
-    const { name } = assignment();
-    for (const other of [{ generation: 2 }, { service: 2 }])
-      expect(await errorOf(create({ name, ...other }))).toMatchObject({
-        kind: 'temporary',
-        message: expect.stringContaining(name),
-      });
-    answerTo(/create/, TROUBLE);
-    expect(await errorOf(create({ service: 5 }))).toMatchObject({ message: 'the daemon is in trouble' });
-  });
-
   test('C199, P303: its memory, init process and ports follow from the engine and the settings', async () => {
     const ports = [{ port: 80, protocol: 'tcp' as const }];
     const configOf = async (service: number, on: DockerEngine) => {
@@ -290,18 +252,7 @@ describe('a container', () => {
     }
   });
 
-  test('C82: its cores are changed while it exists, at an engine that can limit them', async () => {
-    const { id } = await run();
-    await agent.updateCpuLimit(id, 0.5);
-    expect(engine.requests.at(-1)).toBe('POST /containers/c1/update');
-    await agent.updateCpuLimit('gone', 0.5);
-    answerTo(/update/, TROUBLE);
-    await expect(agent.updateCpuLimit(id, 0.5)).rejects.toThrow('trouble');
-    engine.info.CpuCfsQuota = false;
-    await agentEngine().updateCpuLimit(id, 0.5);
-  });
-
-  test('P145: one that has ended or is gone counts as stopped, killed and removed', async () => {
+  test('P145: one is killed, stopped and removed with its volumes', async () => {
     for (const on of [agent, agentEngine({ local: true })]) {
       const { id } = await create();
       engine.requests.length = 0;
@@ -313,15 +264,7 @@ describe('a container', () => {
         `POST /containers/${id}/kill`,
         `DELETE /containers/${id}?v=true&force=true`,
       ]);
-      for (const gone of [on.stop(id), on.kill(id), on.remove(id)]) await gone;
     }
-    answerTo(/stop/, { status: 304 });
-    await agent.stop('c1');
-    answerTo(/kill/, { status: 409, body: { message: 'it is not running' } });
-    await agent.kill('c1');
-    answerTo(/./, TROUBLE);
-    for (const call of ['stop', 'kill', 'remove'] as const)
-      await expect(agent[call]('c1')).rejects.toThrow('trouble');
   });
 });
 

@@ -403,6 +403,18 @@ describe('images that this deployment pulled', () => {
     expect(await removeUnused(['other:1'])).toMatchObject({ image: 'a:1' });
   });
 
+  test('P185: with more than 900 images the least recently used goes, whatever its age', async () => {
+    const images = Array.from({ length: 902 }, (_, at) => ({
+      image: `web:${at}`,
+      id: `i${at}`,
+      usedMs: nowMs - at,
+    }));
+    writeFileSync(`${engine.folder}/images.json`, JSON.stringify({ engine: 'E1', images }));
+    for (const { image, id } of images) arrives(image, id);
+    for (const image of ['web:901', 'web:900']) expect(await removeUnused()).toMatchObject({ image });
+    expect(await removeUnused()).toBeUndefined();
+  });
+
   test('P184: with its last name an image goes with its marks, and one with another name frees nothing', async () => {
     answers([]);
     await pull(APP, { by: ALICE });
