@@ -90,6 +90,15 @@ describe('the engine', () => {
     await eventually(async () => engine.events[0]?.destroyed);
   });
 
+  test('P49: a watch ends with the stream of events, or once it is closed', async () => {
+    const lost = await agent.watch(() => {});
+    engine.events[0]?.destroy();
+    await expect(lost.ended).rejects.toMatchObject({ kind: 'unreachable' });
+    const watch = await agent.watch(() => {});
+    watch.close();
+    await watch.ended;
+  });
+
   test('P49: an engine that does not list its containers in time is away', async () => {
     answerTo(/^GET \/containers/, 'silence' as never);
     expect(await errorOf(agentEngine({ listMs: 10 }).list())).toMatchObject({
