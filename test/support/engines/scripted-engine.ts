@@ -22,7 +22,7 @@ export interface ScriptedImage {
 }
 
 /**
- * `stream`: an answer that begins and goes no further. `break-off`: the connection ends within such an answer.
+ * `stream`: an answer that begins and stays open. `break-off`: the connection ends within such an answer.
  * `loss`: it ends without one. Undefined: what the engine usually answers.
  */
 export type Answer =

@@ -1,4 +1,4 @@
-/** Who may use which image, at an engine in memory: by its marks, and by the pulls whose outcome is unknown. */
+/** Who may use which image, at an engine in memory: by its marks, and by pulls of unknown outcome. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type Docker from 'dockerode';
 import { beforeEach, expect, test } from 'vitest';
