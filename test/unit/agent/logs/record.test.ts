@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { OutputRecord } from '../../../../agent/engine/engine.ts';
-import { encodeRecord, NO_SOURCE, RecordDecoder, RecordError } from '../../../../agent/logs/record.ts';
+import {
+  encodeRecord,
+  NO_SOURCE,
+  noFields,
+  RecordDecoder,
+  RecordError,
+  readFields,
+  recordTimeNs,
+} from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
@@ -164,6 +172,26 @@ describe('a file that grows', () => {
   });
 });
 
+test('the fields of a record are those that were written, and those of an empty one the defaults', () => {
+  for (const source of ['stdout', 'stderr'] as const)
+    for (const timeNs of [0n, 127n, 128n, T0, 2n ** 62n]) {
+      const file = stored(record('abc', { source, timeNs, partial: true }));
+      const fields = noFields();
+      readFields(file, 4, file.length - 4, fields);
+      const { lineStart, lineEnd, ...rest } = fields;
+      expect(file.toString('latin1', lineStart, lineEnd)).toBe('abc');
+      const expected = {
+        source: source.charCodeAt(3),
+        timeSeconds: Number(timeNs / 10n ** 9n),
+        ended: false,
+      };
+      expect(rest).toEqual(expected);
+      expect(recordTimeNs(file, 4)).toBe(timeNs);
+      readFields(file, 4, 4, fields);
+      expect(fields).toEqual({ ...noFields(), lineStart: 4, lineEnd: 4 });
+    }
+});
+
 describe('a damaged file', () => {
   test('lengths that differ are an error', () => {
     const file = stored(record('one'));
@@ -172,6 +200,12 @@ describe('a damaged file', () => {
   });
   test('an impossible length is an error', () => {
     expect(() => decode(Buffer.from('7fffffff', 'hex'))).toThrow(RecordError);
+  });
+  test.each([
+    ['of an unknown type', '0901'],
+    ['that extends beyond its record', '1a0561'],
+  ])('a field %s is an error', (_, message) => {
+    expect(() => decode(framed(Buffer.from(message, 'hex')))).toThrow(RecordError);
   });
 });
 
