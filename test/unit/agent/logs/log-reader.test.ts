@@ -106,6 +106,11 @@ describe('a log stream', () => {
     await connection.ended(2);
     expect(connection.payload(1)).toHaveLength(10_000);
   });
+  test('P10: an empty line arrives alone', async () => {
+    engine.write('c1', lines(''));
+    open(1);
+    await eventually(() => connection.payload(1).toString() === '\n');
+  });
   test('P10: output of several reads arrives as it was written', async () => {
     const texts = Array.from({ length: 9_000 }, (_, n) => `${n} ${'x'.repeat(n % 150)}`);
     engine.write('c1', lines(...texts));
