@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { OutputRecord } from '../../../../agent/engine/engine.ts';
-import {
-  encodeRecord,
-  NO_SOURCE,
-  noFields,
-  RecordDecoder,
-  RecordError,
-  readFields,
-  recordTimeNs,
-} from '../../../../agent/logs/record.ts';
+import { encodeRecord, NO_SOURCE, RecordDecoder, RecordError } from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
@@ -170,26 +162,6 @@ describe('a file that grows', () => {
     const decoded = new RecordDecoder('raw', NO_SOURCE).decode(stored(record('0123456789')), Buffer.alloc(5));
     expect(decoded).toEqual({ read: 0, written: 0, full: true });
   });
-});
-
-test('the fields of a record are those that were written, and those of an empty one the defaults', () => {
-  for (const source of ['stdout', 'stderr'] as const)
-    for (const timeNs of [0n, 127n, 128n, T0, 2n ** 62n]) {
-      const file = stored(record('abc', { source, timeNs, partial: true }));
-      const fields = noFields();
-      readFields(file, 4, file.length - 4, fields);
-      const { lineStart, lineEnd, ...rest } = fields;
-      expect(file.toString('latin1', lineStart, lineEnd)).toBe('abc');
-      const expected = {
-        source: source.charCodeAt(3),
-        timeSeconds: Number(timeNs / 10n ** 9n),
-        ended: false,
-      };
-      expect(rest).toEqual(expected);
-      expect(recordTimeNs(file, 4)).toBe(timeNs);
-      readFields(file, 4, 4, fields);
-      expect(fields).toEqual({ ...noFields(), lineStart: 4, lineEnd: 4 });
-    }
 });
 
 describe('a damaged file', () => {

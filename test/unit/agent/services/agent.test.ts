@@ -192,18 +192,6 @@ test('P30, P182: before the first sync no container counts as running and no ima
   ]);
 });
 
-test('P145: a service that is ended for good does not start again, and a key that does not run is not ended', async () => {
-  const connection = await begin();
-  connection.welcome([assignment()]);
-  await connection.reported(1, 'running');
-  machine.rig.agent.end({ ...key, generation: 2 }, 'no reason');
-  machine.rig.agent.end({ service: 2, generation: 1 }, 'no reason');
-  machine.rig.agent.end(key, 'the disk is full');
-  expect(await connection.reported(1, 'failed')).toMatchObject({ ...key, message: 'the disk is full' });
-  await eventually(() => engine.containers.size === 0);
-  expect(callsOf('create 1.1')).toHaveLength(1);
-});
-
 test('P5: an agent that closes ends its pulls and begins no further step', async () => {
   let pull: AbortSignal | undefined;
   engine.images.clear();

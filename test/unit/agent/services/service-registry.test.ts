@@ -91,18 +91,3 @@ test('P10: output of a failed start that still has a container is not awaited', 
   tracked.fail(key, 'the disk is full');
   expect(tracked.mayWrite(key, () => 'unknown')).toBe(false);
 });
-
-test('P60: a concluded key loses its assignment once it has no container, and no other key does', () => {
-  const tracked = new TrackedService(1);
-  tracked.assign(assignment(), { kind: 'started' });
-  tracked.update({ ...key, id: 'c1', ...ended });
-  expect(tracked.conclude(key)).toBe(false);
-  expect(tracked.assignment).toBeDefined();
-  tracked.containers.clear();
-  expect(tracked.conclude({ ...key, generation: 2 })).toBe(true);
-  expect(tracked.isEmpty()).toBe(false);
-  expect(tracked.conclude(key)).toBe(true);
-  expect(tracked.isEmpty()).toBe(true);
-  tracked.departing.add(1);
-  expect(tracked.isEmpty()).toBe(false);
-});
