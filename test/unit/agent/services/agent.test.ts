@@ -140,9 +140,11 @@ test('P315: a container that the engine refuses to remove is named at its servic
     detail: 'the engine refuses to remove its container: its volume is busy',
   });
   const stuck = () => machine.rig.conditions.textOf('stuck-containers');
+  const failures = () => machine.rig.log.filter((line) => line.includes('step.failed'));
   expect(stuck()).toMatch(/services \(1\), .*: its volume is busy$/);
+  expect(failures()).toHaveLength(1);
   await eventually(() => callsOf('remove c1').length === 2);
-  expect(machine.rig.log.filter((line) => line.includes('step.failed'))).toHaveLength(1);
+  expect(failures()).toHaveLength(1);
   isBusy = false;
   await connection.reported(1, 'gone');
   expect(stuck()).toBeUndefined();
