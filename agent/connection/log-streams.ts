@@ -76,7 +76,7 @@ export class LogStreams {
         retention.lastRemoved(service) === generation
           ? `[berth] The output of the service's first ${generation} starts is missing here: ${limit}.`
           : undefined,
-      pauseMs: () => Math.max(MIN_PAUSE_MS, PAUSE_MS_PER_STREAM * this.#readers.size, this.#collectMs),
+      pauseMs: () => pauseMs(this.#readers.size, this.#collectMs),
       send: (frame) => this.#options.sendBytes(frame),
       end,
     });
@@ -124,3 +124,6 @@ export class LogStreams {
     for (const stream of [...this.#readers.keys()]) this.close(stream);
   }
 }
+
+export const pauseMs = (streams: number, collectMs: number): number =>
+  Math.max(MIN_PAUSE_MS, PAUSE_MS_PER_STREAM * streams, collectMs);

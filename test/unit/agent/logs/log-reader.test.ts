@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { pauseMs } from '../../../../agent/connection/log-streams.ts';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat, LogPart } from '../../../../shared/protocol/down.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
@@ -104,6 +105,22 @@ describe('a log stream', () => {
     open(2, 1e6);
     await connection.ended(2);
     expect(connection.payload(1)).toHaveLength(10_000);
+  });
+  test('P10: an empty line arrives alone', async () => {
+    engine.write('c1', lines(''));
+    open(1);
+    await eventually(() => connection.payload(1).toString() === '\n');
+  });
+  test('P10: output of several reads arrives as it was written', async () => {
+    const texts = Array.from({ length: 9_000 }, (_, n) => `${n} ${'x'.repeat(n % 150)}`);
+    engine.write('c1', lines(...texts));
+    engine.exit('c1', 0);
+    open(1, 1e7);
+    await connection.ended(1);
+    expect(connection.payload(1).toString() === `${texts.join('\n')}\n`).toBe(true);
+  });
+  test('P156: streams pause the longer the more they are, and at least as long as the control plane requires', () => {
+    expect([pauseMs(1, 0), pauseMs(10, 0), pauseMs(10, 500)]).toEqual([20, 40, 500]);
   });
   test('P9: a stream continues when it gets more credit', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
