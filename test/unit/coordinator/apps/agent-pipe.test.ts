@@ -95,7 +95,7 @@ test.each([
   expect(act()).toBe(false);
 });
 
-test('P252: a pipe is over once both sides have ended, whichever does first, and its agent knows', async () => {
+test('P253: a pipe is over once both sides have ended, whichever does first, and its agent knows', async () => {
   opened();
   const last = pipe.read();
   ended();
@@ -108,7 +108,7 @@ test('P252: a pipe is over once both sides have ended, whichever does first, and
   await expect(pipe.write(new Uint8Array(1))).rejects.toThrow('The stream is over.');
 });
 
-test('P252: the end of the agent ends a pipe that has ended before it', async () => {
+test('P253: the end of the agent ends a pipe that has ended before it', async () => {
   opened();
   pipe.end();
   expect(over).toBe(0);
@@ -117,7 +117,7 @@ test('P252: the end of the agent ends a pipe that has ended before it', async ()
   expect(await pipe.read()).toBeUndefined();
 });
 
-test('P253: a reset of the agent breaks what waits, with its reason, and is not answered', async () => {
+test('P252: a reset of the agent breaks what waits, with its reason, and is not answered', async () => {
   const all = [pipe.opened(), pipe.read(), pipe.write(new Uint8Array(1))];
   expect(reset()).toBe(true);
   for (const one of all)
@@ -126,7 +126,7 @@ test('P253: a reset of the agent breaks what waits, with its reason, and is not 
   expect([over, types()]).toEqual([1, ['stream.open']]);
 });
 
-test('P253: a pipe that is given up resets the stream once, and what has arrived is gone', async () => {
+test('P252: a pipe that is given up resets the stream once, and what has arrived is gone', async () => {
   opened();
   pipe.chunk(new Uint8Array(1));
   pipe.close();
