@@ -34,7 +34,13 @@ beforeEach(() => {
     refused: () => {},
   });
   const times = { idleMs: IDLE_MS, totalMs: TOTAL_MS };
-  pipe = new AgentPipe({ clock, times, over: () => (over += 1) });
+  pipe = new AgentPipe({
+    clock,
+    times,
+    over: () => {
+      over += 1;
+    },
+  });
   pipe.begin(streams, { service: 7, generation: 1 }, { kind: 'http', port: 80 });
 });
 

@@ -42,7 +42,9 @@ beforeEach(() => {
     },
     clock,
     times: { idleMs: 1_000, totalMs: 1_500 },
-    over: () => (over += 1),
+    over: () => {
+      over += 1;
+    },
   });
   expect(relay.isAgentBehind).toBe(false);
   relay.begin(streams, { service: 7, generation: 1 }, { kind: 'tcp', port: 80 });
