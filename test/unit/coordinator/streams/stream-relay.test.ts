@@ -53,7 +53,8 @@ beforeEach(() => {
 const opened = (credit = 0) => relay.message({ type: 'stream.opened', stream: STREAM, credit });
 const credited = (bytes: number) => relay.message({ type: 'stream.credit', stream: STREAM, bytes });
 const ended = (exitCode?: number) => relay.message({ type: 'stream.end', stream: STREAM, exitCode });
-const reset = (message: string) => relay.message({ type: 'stream.reset', stream: STREAM, message });
+const reset = (message: string) =>
+  relay.message({ type: 'stream.reset', stream: STREAM, message, refused: false });
 const says = (message: object) => relay.fromClient(JSON.stringify(message));
 const types = () => told.map(({ type }) => type);
 const marks = () => toClient.flatMap((one) => (one as { mark?: string }).mark ?? []);
