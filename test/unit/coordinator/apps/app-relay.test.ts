@@ -354,7 +354,7 @@ test.each([
   ['before its stream is open', 0],
   ['while it waits for its answer', 1],
   ['before it has begun', 2],
-])('P278: a client that has gone %s ends its stream', async (_, when) => {
+])('H711: a client that has gone %s ends its stream', async (_, when) => {
   const client = new AbortController();
   if (when === 2) client.abort();
   const asked = failure(ask({}, client.signal));
@@ -365,7 +365,7 @@ test.each([
   expect(await asked).toMatchObject({ code: 'unavailable', message: 'The request was given up.' });
   expect([closed, streams?.size]).toEqual([opened, 0]);
 });
-test('P278: a reader that leaves an answer ends its stream', async () => {
+test('H711: a reader that leaves an answer ends its stream', async () => {
   const asked = ask();
   await answerHead(0, { status: 200, headers: [] });
   await responseOf(await asked, 'GET').body?.cancel();
