@@ -42,7 +42,10 @@ export class PairedSocket {
 class SocketResponse extends Response {
   webSocket: unknown;
 
-  constructor(body?: BodyInit | null, init: ResponseInit & { webSocket?: unknown } = {}) {
+  constructor(
+    body?: ConstructorParameters<typeof Response>[0],
+    init: ResponseInit & { webSocket?: unknown } = {},
+  ) {
     super(body, { ...init, status: init.status === 101 ? 200 : (init.status ?? 200) });
     if (init.status === 101) Object.defineProperty(this, 'status', { value: 101 });
     this.webSocket = init.webSocket;
