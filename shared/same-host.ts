@@ -13,8 +13,8 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]', '[::ffff:7f00:1]', 
 export const isSameHost = (one: string, other: string): boolean => canonical(one) === canonical(other);
 
 /**
- * Whether a browser sends the cookies of a page at `own` to `url`, at whatever port: over https too those that
- * are for https only.
+ * Whether a browser sends the cookies of a page at `own` to `url`, at whatever port: over https also those
+ * that are for https only.
  */
 export const getsCookiesOf = (
   own: { protocol: string; hostname: string },
