@@ -1,4 +1,4 @@
-/** What objects use of workerd, for tests of their code in the process of the tests: sockets, and answers with one. */
+/** The globals of workerd that objects use, for tests in the process: sockets, and answers with one. */
 import { vi } from 'vitest';
 
 type Listener = (event: { data?: unknown; code?: number; reason?: string }) => void;
@@ -59,7 +59,7 @@ class StreamedRequest extends Request {
 }
 
 class FixedLength extends TransformStream<Uint8Array, Uint8Array> {
-  /** Of all that was made. */
+  /** The lengths of all streams so far. */
   static readonly lengths: number[] = [];
 
   constructor(length: number) {
@@ -68,7 +68,10 @@ class FixedLength extends TransformStream<Uint8Array, Uint8Array> {
   }
 }
 
-/** Makes the globals of workerd. `vi.unstubAllGlobals` takes them back. Returns the lengths of all streams of a fixed length. */
+/**
+ * Makes the globals of workerd, until `vi.unstubAllGlobals`. Returns the lengths of all streams of a fixed
+ * length.
+ */
 export function stubRuntime(): number[] {
   vi.stubGlobal('WebSocketPair', function pair() {
     const [client, server] = [new PairedSocket(), new PairedSocket()];

@@ -13,7 +13,7 @@ const streams = await import(`${RUNTIME}/gateway-streams.ts`);
 let lengths: number[];
 let clock: TestClock;
 let awake: AwakeTime;
-/** Of the last request to the application. */
+/** The last request to the application. */
 let asked: { request: { method: string; headers: [string, string][] }; input: Record<string, unknown> };
 let answer: (key: string) => unknown;
 let isPipeClosed: boolean;

@@ -1,4 +1,4 @@
-/** Open logs of one connection: what may arrive of them, and what may arrive late of those that were closed. */
+/** Open logs of one connection: what may arrive, and what may arrive late after a log was closed. */
 import { beforeEach, expect, test } from 'vitest';
 import { OpenLogs } from '../../../../control-plane/coordinator/connections/open-logs.ts';
 import { noTraffic, type Traffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
