@@ -16,7 +16,7 @@ export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
   retention: Pick<
     LogRetention,
-    'firstOffset' | 'lastRemoved' | 'maxBytes' | 'outputIn' | 'isLost' | 'mayCutLine'
+    'firstOffset' | 'lastRemoved' | 'maxBytes' | 'outputIn' | 'isLost' | 'mayCutLine' | 'remarkOf'
   >;
   mayWrite(key: ServiceKey): boolean;
   /** The usage of a start as lines of text; undefined if there is none. */
@@ -66,6 +66,10 @@ export class LogStreams {
       isLive: () => this.#options.mayWrite(key),
       firstOffset: () => retention.firstOffset(key),
       mayCutLine: () => retention.mayCutLine(key),
+      remark: () => {
+        const text = retention.remarkOf(key);
+        return text && `[berth] ${text}`;
+      },
       missingText: (bytes) =>
         `[berth] ${sizeText(retention.outputIn(key, bytes))} of older output are missing here: ${limit}.`,
       lostText: () =>

@@ -144,6 +144,7 @@ export class OutputStore {
   async preserve(container: Container): Promise<void> {
     if (this.#preservations.has(container.id)) return;
     mkdirSync(this.#serviceDir(container.service), { recursive: true });
+    if (container.remark !== undefined) this.retention.noteRemark(container, container.remark);
     await this.retention.limitEarlier(container);
     const preservation = (await this.#preserveFile(container)) ?? this.#follow(container);
     const { service, generation } = container;

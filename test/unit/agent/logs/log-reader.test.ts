@@ -48,6 +48,27 @@ describe('a log stream', () => {
     expect(await connection.ended(5)).toMatchObject({ reason: 'exited' });
     expect(connection.payload(5).toString()).toBe('one\ntwo\n');
   });
+  test('P331: the remark on a container precedes its output, for a later agent process, too', async () => {
+    engine.remark = 'There is no /workspace.';
+    const next = { service: 2, generation: 1 };
+    connection.start(assignment(next));
+    await eventually(() => engine.containers.get('c2')?.state === 'running');
+    engine.write('c2', lines('one'));
+    engine.exit('c2', 0);
+    const read = async (stream: number, offset = 0, format: LogFormat = 'raw') => {
+      connection.send({ type: 'logs.open', ...next, stream, offset, credit: 1e6, format });
+      await connection.ended(stream);
+      return connection.payload(stream).toString();
+    };
+    expect(await read(5)).toBe('[berth] There is no /workspace.\none\n');
+    expect(await read(6, 0, 'timestamps')).toMatch(/^[-\d]+ [:\d]+ \[berth] There is no/);
+    expect(await read(7, connection.chunks.at(-1)?.next)).toBe('');
+    await rig.close();
+    rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+    connection = await rig.peer.connection();
+    connection.welcome([assignment(next)]);
+    expect(await read(8)).toContain('[berth] There is no /workspace.\n');
+  });
   test('P10: a stream resumes at the offset of a chunk, even in the middle of a line', async () => {
     const halves = [true, false].map((partial) =>
       encodeRecord({ source: 'stdout', timeNs: 0n, line: Buffer.from(partial ? 'be' : 'gin'), partial }),
