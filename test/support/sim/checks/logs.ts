@@ -28,7 +28,7 @@ export class ReceivedLog {
     const { world } = this.#logs;
     if (this.#isClosed) world.violate(`the log of service ${this.service} continues after its end`);
     const piece = Buffer.from(bytes).toString();
-    // A piece by itself, which is no output (H827).
+    // A piece by itself, not output (H827).
     if (/^\n?\[berth] Host \S+ is lost\./.test(piece)) return;
     world.count('log: bytes', bytes.length);
     const lines = (this.#text + piece).split('\n');
