@@ -22,7 +22,7 @@ import {
   timeLimitSchema,
 } from '../../operations/executions/submission-input.ts';
 import { type ListedExecution, withWaitingReasons } from '../../operations/executions/waiting.ts';
-import type { ReadTurns } from '../../operations/read-turns.ts';
+import { LONG_READ, type ReadTurns } from '../../operations/read-turns.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
 import { executionFilter } from '../json/execution-filter-query.ts';
@@ -58,7 +58,7 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     const { user, pages } = listExecutions(context, actor, filter, variant.lenientFilters);
     const listed = variant.listsReasons ? withWaitingReasons(context, pages) : pages;
     const texts = objectTexts(listed, (one) => variant.executionText(seen(nowMs)(one)));
-    return new Response(await streamInTurns(texts, context.turns, user.id), {
+    return new Response(await streamInTurns(texts, context.turns, user.id, context.nowMs), {
       headers: jsonText('').headers,
     });
   });
@@ -115,6 +115,7 @@ async function streamInTurns(
   texts: AsyncGenerator<string>,
   turns: ReadTurns,
   userId: number,
+  nowMs: () => number,
 ): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
   const next = () => texts.next();
@@ -122,14 +123,31 @@ async function streamInTurns(
   // The first page is read before the answer begins, so that a failed read is an error and not a truncated
   // success.
   let first: IteratorResult<string> | undefined = await turns.run(userId, next, lengthOf);
+  const list = { userId, readMs: nowMs(), abandon: () => {} };
+  const end = () => {
+    turns.end(list);
+    return texts.return(undefined);
+  };
+  if (lengthOf(first) > LONG_READ) turns.begin(list);
   return new ReadableStream(
     {
-      async pull(controller) {
-        const { done, value } = first ?? (await turns.goOn(userId, next, lengthOf));
-        first = undefined;
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
+      start(controller) {
+        list.abandon = () => controller.error(new Error('the client has not read for a minute'));
       },
+      async pull(controller) {
+        list.readMs = nowMs();
+        try {
+          const { done, value } = first ?? (await turns.goOn(userId, next, lengthOf));
+          first = undefined;
+          if (!done) return controller.enqueue(encoder.encode(value));
+          await end();
+          controller.close();
+        } catch (error) {
+          await end();
+          throw error;
+        }
+      },
+      cancel: async () => void (await end()),
     },
     // Nothing is made before it is read: a client that stops reading holds no page.
     { highWaterMark: 0 },
