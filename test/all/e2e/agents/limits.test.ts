@@ -50,7 +50,7 @@ const reaches = (id: number, cores: number) =>
     return true as const;
   }, LIMIT_MS);
 
-test('C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
+test('C80, C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
   const post = async (path: string, fields: Record<string, unknown>) => {
     const response = await berth.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
     const text = await response.text();
