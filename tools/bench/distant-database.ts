@@ -1,7 +1,8 @@
 /** A libSQL server that is 40 ms away: behind a relay that adds half of that each way. */
 import { startProgram } from '../../test/support/hosts/process.ts';
 import { startSqld } from '../../test/support/hosts/sqld.ts';
-import { ROUND_TRIP_MS } from './edge-round-trips.ts';
+
+const ROUND_TRIP_MS = 40;
 
 interface Urls {
   serverUrl: string;

@@ -56,21 +56,6 @@ test('P156: output in many small pieces is collected for 20 ms at least before i
   expect(count).toBeGreaterThan(chunks);
 });
 
-test('P156: the more logs are open, the longer their output is collected', async () => {
-  const streams = Array.from({ length: 20 }, (_, index) => index + 1);
-  for (const stream of streams) open(stream);
-  engine.write('c1', lines('begin'));
-  await eventually(() => streams.every((stream) => connection.payload(stream).length > 0));
-  const before = connection.chunks.length;
-  const beginMs = performance.now();
-  while (performance.now() - beginMs < 300) {
-    engine.write('c1', lines('more'));
-    await nextTurn();
-  }
-  const chunks = connection.chunks.length - before;
-  expect(chunks).toBeLessThan(streams.length * ((performance.now() - beginMs) / 80 + 4));
-});
-
 test('P178: output is collected for as long as the last message about a log requires, until another one does', async () => {
   const collectMs = 150;
   const credit = (more: { collectMs?: number } = {}) =>

@@ -17,8 +17,6 @@ const LENGTHS: Record<string, string> = {
   running_queue: 'running_length',
   termination_queue: 'termination_queue_length',
 };
-const http = { name: 'web', port_number: 80, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };
-
 onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
@@ -45,62 +43,6 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     const { text } = await (await WebClient.logIn(host)).get('/start?by=description');
     expect(text).toContain('href="/schema/application-3.json"');
     expect((await new HttpClient(() => host().url()).get('/schema/application-3.json')).status).toBe(200);
-  });
-
-  test('H150: the released command line runs a whole session', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
-    const client = await login('alice', 'secret words');
-    expect(await client.info()).toMatchObject({ api_version: '0.7' });
-    const [main, helper] = [
-      service({ ports: [http], labels: ['one'] }),
-      service({ name: 'helper', monitor: false, labels: ['one'] }),
-    ];
-    const described = application(main, helper);
-    expect(await client.validate(described)).toBe(true);
-    expect(await client.validate({ ...described, version: 2 })).toBe(false);
-
-    const id = await client.start('session', described);
-    expect(await client.list({ user_id: client.userId, status: 'starting' })).toEqual([
-      [id, 'session', Number(client.userId), 'starting'],
-    ]);
-    for (const one of await agent.assigned(id, 2)) await agent.report(seen.running(one));
-    const execution = await client.get(id);
-    expect(execution).toMatchObject({ id, status: 'running', error_message: null, time_end: null });
-    const services = execution?.services as number[];
-    const [first = 0, second = 0] = services;
-    expect(await client.service(first)).toMatchObject({
-      name: 'main0',
-      status: 'active',
-      backend_status: 'started',
-      essential: true,
-      backend_host: 'worker1',
-    });
-    expect(await client.endpoints(id)).toEqual([['web', 'http://192.0.2.7:30080/']]);
-
-    const logs = client.logs(second);
-    expect((await logs.next()).value).toEqual([
-      'ZOE',
-      'HEADER: log file for service helper0 running on host worker1',
-    ]);
-    const log = await agent.log(second);
-    await log.write('2026-11-21 10:00:00 hello, you\n');
-    expect((await logs.next()).value).toEqual(['2026-11-21', '10:00:00 hello, you']);
-
-    await client.terminate(id);
-    await startedLongAgo(host(), id);
-    expect(await client.get(id)).toMatchObject({ status: 'cleaning up' });
-    for (const one of services) {
-      await agent.report(seen.exited({ service: one, generation: 1 }, 143));
-      await agent.report(seen.gone({ service: one, generation: 1 }));
-    }
-    log.end();
-    expect(await logs.next()).toMatchObject({ done: true });
-    await startedLongAgo(host(), id);
-    expect(await client.get(id)).toMatchObject({ status: 'terminated', time_end: expect.any(Number) });
-    await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
-    await (await login()).delete(id);
-    expect(await client.get(id)).toBeUndefined();
-    await agent.close();
   });
 
   test('H150, H160: the released command line manages users, roles and quotas', async () => {
@@ -156,19 +98,6 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
   });
 
   describe('forms of answers', () => {
-    test('H152: a creation or change is 201, and a deletion is 204, without a body', async () => {
-      const made = await admin.post('role', { name: 'statuses' });
-      expect(made.status).toBe(201);
-      const path = `role/${made.json<{ role_id: number }>().role_id}`;
-      expect(await admin.post(path, { can_see_status: true })).toMatchObject({ status: 201, text: '' });
-      expect(await admin.delete(path)).toMatchObject({ status: 204, text: '' });
-      const submitted = await admin.post('execution', { name: 'x', application: waiting });
-      expect(submitted.status).toBe(201);
-      const { execution_id } = submitted.json<{ execution_id: number }>();
-      expect(await admin.delete(`execution/${execution_id}`)).toMatchObject({ status: 204, text: '' });
-      expect(await admin.delete(`execution/delete/${execution_id}`)).toMatchObject({ status: 204, text: '' });
-    });
-
     test.each([
       ['a request without credentials', 401, () => anonymous.get('execution')],
       ['a missing permission', 401, () => alice.get('user')],
@@ -182,12 +111,6 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect(reply.reason).toBe(reply.headers.status);
       expect(reply.reason).toMatch(/^\S.* .*\S$/);
       expect(reply.headers['content-type']).toBeUndefined();
-    });
-
-    test('H154: zapp_validate answers a valid description with ok, and app_validate does not exist', async () => {
-      const valid = await anonymous.post('zapp_validate', application(service()));
-      expect([valid.status, valid.json()]).toEqual([200, { validation: 'ok' }]);
-      expect((await anonymous.post('app_validate', application(service()))).status).toBe(404);
     });
 
     test('H155: an execution also has its size, user_id is the id, and a waiting execution is queued', async () => {
@@ -206,30 +129,6 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
         ...{ service_type: 'main', execution_id: String(execution_id), dns_names: [] },
       });
       await alice.delete(`execution/${execution_id}`);
-    });
-
-    test('H156, H157: a service also has its host and restarts, and an endpoint is a triple', async () => {
-      const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
-      const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
-      const submitted = await admin.post('execution', { name: 'x', application: application(service(pair)) });
-      const { execution_id } = submitted.json<{ execution_id: number }>();
-      const [one] = await agent.assigned(execution_id);
-      if (!one) throw new Error('no assignment');
-      const { services } = (await admin.get(`execution/${execution_id}`)).json<{ services: number[] }>();
-      const extra = { proxy_address: null, restart_count: 0 };
-      expect((await admin.get(`service/${services[0]}`)).json()).toMatchObject({
-        ...{ ...extra, essential: true, backend_host: 'worker2' },
-      });
-      expect((await admin.get(`service/${services[1]}`)).json()).toMatchObject({
-        ...{ ...extra, essential: false, backend_host: null },
-      });
-      await agent.report(seen.running(one));
-      expect((await admin.get(`execution/endpoints/${execution_id}`)).json()).toEqual({
-        endpoints: [['web', 'http://192.0.2.7:30080/', null]],
-      });
-      await admin.delete(`execution/${execution_id}`);
-      await agent.report(seen.gone(one));
-      await agent.close();
     });
 
     test('H158: the statistics list waiting, running and ending executions, and the hosts', async () => {

@@ -3,9 +3,12 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { ZoeClient } from '../../support/clients/zoe-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, hostsOf, onHosts, writeRow } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts, startedLongAgo, writeRow } from '../../support/hosts/hosts.ts';
+
+const http = { name: 'web', port_number: 80, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };
 
 onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant }) => {
   const isLater = variant === 'zoe-2018.12';
@@ -21,6 +24,106 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
       expect((await admin.get(kind)).status).toBe(404);
       expect((await admin.get(`/native/api/0.7/${kind}`)).json()).toEqual({});
     }
+  });
+
+  test('H150: the released command line runs a whole session', async () => {
+    await addUser(host(), 'alice', 'secret words', 'superuser');
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
+    const login = (username: string, password: string) =>
+      ZoeClient.login(() => host().url(), isLater ? '2018.12' : '2017.12', username, password);
+    const client = await login('alice', 'secret words');
+    expect(await client.info()).toMatchObject({ api_version: '0.7' });
+    const helper = service({ name: 'helper', monitor: false, labels: ['one'] });
+    const described = application(service({ ports: [http], labels: ['one'] }), helper);
+    expect(await client.validate(described)).toBe(true);
+    for (const wrong of [{ version: 2 as 3 }, { services: [] }])
+      expect(await client.validate({ ...described, ...wrong })).toBe(false);
+
+    const id = await client.start('session', described);
+    const userId = isLater ? Number(client.userId) : 'alice';
+    expect(await client.list({ user_id: client.userId, status: 'starting', limit: '1' })).toEqual([
+      [id, 'session', userId, 'starting'],
+    ]);
+    for (const one of await agent.assigned(id, 2)) await agent.report(seen.running(one));
+    const execution = await client.get(id);
+    expect(execution).toMatchObject({ id, status: 'running', error_message: null, time_end: null });
+    const services = execution?.services as number[];
+    const [first = 0, second = 0] = services;
+    expect(await client.service(first)).toMatchObject({
+      ...{ name: 'main0', status: 'active', backend_status: 'started' },
+      ...{ essential: true, backend_host: 'worker1' },
+    });
+    expect(await client.endpoints(id)).toEqual([['web', 'http://192.0.2.7:30080/']]);
+
+    const logs = client.logs(second);
+    expect((await logs.next()).value).toEqual([
+      'ZOE',
+      'HEADER: log file for service helper0 running on host worker1',
+    ]);
+    const log = await agent.log(second);
+    await log.write('2026-11-21 10:00:00 hello, you\n');
+    expect((await logs.next()).value).toEqual(['2026-11-21', '10:00:00 hello, you']);
+
+    await client.terminate(id);
+    await startedLongAgo(host(), id);
+    expect(await client.get(id)).toMatchObject({ status: 'cleaning up' });
+    for (const one of services) {
+      await agent.report(seen.exited({ service: one, generation: 1 }, 143));
+      await agent.report(seen.gone({ service: one, generation: 1 }));
+    }
+    log.end();
+    expect(await logs.next()).toMatchObject({ done: true });
+    await startedLongAgo(host(), id);
+    expect(await client.get(id)).toMatchObject({ status: 'terminated', time_end: expect.any(Number) });
+    await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
+    await (await login('admin', ADMIN_PASSWORD)).delete(id);
+    expect(await client.get(id)).toBeUndefined();
+    await agent.close();
+  });
+
+  test('H152: a creation or change is 201, and a deletion is 204, without a body', async () => {
+    const described = application(service({ labels: ['nowhere'] }));
+    const submitted = await admin.post('execution', { name: 'x', application: described });
+    expect(submitted.status).toBe(201);
+    const { execution_id } = submitted.json<{ execution_id: number }>();
+    expect(await admin.delete(`execution/${execution_id}`)).toMatchObject({ status: 204, text: '' });
+    expect(await admin.delete(`execution/delete/${execution_id}`)).toMatchObject({ status: 204, text: '' });
+    if (!isLater) return;
+    const made = await admin.post('role', { name: 'statuses' });
+    expect(made.status).toBe(201);
+    const path = `role/${made.json<{ role_id: number }>().role_id}`;
+    expect(await admin.post(path, { can_see_status: true })).toMatchObject({ status: 201, text: '' });
+    expect(await admin.delete(path)).toMatchObject({ status: 204, text: '' });
+  });
+
+  test('H154: zapp_validate answers a valid description with ok, and app_validate does not exist', async () => {
+    const described = application(service());
+    const valid = await anonymous.post('zapp_validate', isLater ? described : { application: described });
+    expect([valid.status, valid.json()]).toEqual([200, { validation: 'ok' }]);
+    expect((await anonymous.post('app_validate', described)).status).toBe(404);
+  });
+
+  test('H156, H157: a service also has its host and restarts, and an endpoint is wrapped', async () => {
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
+    const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
+    const id = await submit(application(service(pair)));
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    const { services } = (await admin.get(`execution/${id}`)).json<{ services: number[] }>();
+    const extra = { proxy_address: null, restart_count: 0 };
+    expect((await admin.get(`service/${services[0]}`)).json()).toMatchObject({
+      ...{ ...extra, essential: true, backend_host: 'worker2' },
+    });
+    expect((await admin.get(`service/${services[1]}`)).json()).toMatchObject({
+      ...{ ...extra, essential: false, backend_host: null },
+    });
+    await agent.report(seen.running(one));
+    expect((await admin.get(`execution/endpoints/${id}`)).json()).toEqual({
+      endpoints: [['web', 'http://192.0.2.7:30080/', ...(isLater ? [null] : [])]],
+    });
+    await admin.delete(`execution/${id}`);
+    await agent.report(seen.gone(one));
+    await agent.close();
   });
 
   test('H163: an active execution is not deleted, an ended one not terminated, and both are 400', async () => {

@@ -20,33 +20,15 @@ test('every rule of the documents has a test, and every rule in a title exists',
 
 const documents = ['# Rules\n\n- **H1** One, as in H9.\n- **H2** Two.', '- **P1** Three.'];
 
-test('rules at the beginning of titles are proved, including several rules of one title', () => {
-  expect(checkRules(documents, ['H1: one', 'H2, P1: both'])).toEqual([]);
-});
-
-test('a rule without a title has no test', () => {
-  expect(checkRules(documents, ['H1: one, unlike H2: two'])).toEqual(['H2 has no test', 'P1 has no test']);
-});
-
-test('titles are found in sources of tests, those of groups and of tables included', () => {
+test('the check reports rules without a title, and titles of no rule or of several without commas', () => {
   const source = "describe('H2: group', () => test.each([1])(`P1, H1: %s`, () => {})); // H3: none";
   expect(titlesIn(source)).toEqual(['H2:', 'P1, H1:']);
-});
-
-test('a title with a rule that does not exist is reported', () => {
-  const titles = ['H1: one', 'H2, P1: both', 'H9: nothing', 'H1, C9: half'];
-  expect(checkRules(documents, titles)).toEqual([
-    'the rule does not exist: H9: nothing',
+  expect(checkRules(documents, titlesIn(source))).toEqual([]);
+  expect(checkRules(documents, ['H1: one, unlike H2: two', 'H1, C9: half', 'H1 P2: two'])).toEqual([
+    'H2 has no test',
+    'P1 has no test',
     'the rule does not exist: H1, C9: half',
-  ]);
-});
-
-test('a title that almost begins with a rule is reported', () => {
-  expect(checkRules(['- **H1** One.'], ['H1: one', 'H1 P2: two'])).toEqual([
     'rules must be separated by commas and followed by a colon: H1 P2: two',
   ]);
-});
-
-test('a rule that is defined twice is reported', () => {
-  expect(checkRules(['- **H1** One.', '- **H1** Two.'], ['H1: one'])).toEqual(['H1 is defined twice']);
+  expect(checkRules([...documents, '- **H1** Again.'], titlesIn(source))).toEqual(['H1 is defined twice']);
 });

@@ -1,9 +1,8 @@
 /** The documents of the repository: their links have targets, and the paths that they quote exist. */
 import { posix } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   anchorsOf,
-  codeBlocksOf,
   isThere,
   linksOf,
   quotedPathsOf,
@@ -72,47 +71,4 @@ test('no document or message shows how to run a TypeScript file with node, becau
   const command = /\bnode (?:[\w./-]*\/)?[\w.-]+\.ts\b/;
   const shown = all.filter(({ path, text }) => !allowed.includes(path) && command.test(text));
   expect(shown.map(({ path, text }) => `${path}: ${command.exec(text)?.[0]}`)).toEqual([]);
-});
-
-describe('the parser of documents', () => {
-  const sample = [
-    '# The title',
-    'See [a](b.md#c), [x](https://example.org/) and `[no](link.md)`.',
-    '```sh runnable prints="1"',
-    '# no heading',
-    'echo [no](link.md)',
-    '```',
-    '## `code` and: marks (too)',
-    '## The title',
-    '![picture](p.png "words")',
-    '[ref]: docs/ref.md',
-  ].join('\n');
-
-  test('the parser of documents finds links outside of code', () => {
-    expect(linksOf(sample)).toEqual(['b.md#c', 'p.png', 'docs/ref.md']);
-  });
-  test('the parser of documents names anchors as GitHub does', () => {
-    expect([...anchorsOf(sample)]).toEqual(['the-title', 'code-and-marks-too', 'the-title-1']);
-  });
-  test('the parser of documents finds code blocks with their info string and line', () => {
-    expect(codeBlocksOf(sample)).toEqual([
-      { info: 'sh runnable prints="1"', text: '# no heading\necho [no](link.md)\n', line: 3 },
-    ]);
-  });
-  test('distinguishes paths from other words in backticks', () => {
-    const text =
-      '`shared/x.ts` `execution/endpoints` `up.ts` `text/plain` `docs/` `npm run docs` `shared/gone/`';
-    expect(quotedPathsOf(text, ['shared', 'docs'])).toEqual([
-      'shared/x.ts',
-      'up.ts',
-      'docs/',
-      'shared/gone/',
-    ]);
-    const files = ['shared/protocol/up.ts', 'docs/a.md'];
-    expect(isThere('up.ts', 'README.md', files)).toBe(true);
-    expect(isThere('protocol/*.ts', 'shared/README.md', files)).toBe(true);
-    expect(isThere('docs/', 'shared/README.md', files)).toBe(true);
-    expect(isThere('shared/gone/', 'README.md', files)).toBe(false);
-    expect(isThere('protocol', 'README.md', files)).toBe(false);
-  });
 });

@@ -66,17 +66,3 @@ describe('the glossary', () => {
     expect(linksOf(sourceOf('control-plane/SPEC.md').text)).toContain('../docs/glossary.md');
   });
 });
-
-describe('the reader of the glossary', () => {
-  test('the reader of the glossary finds a made-up word, and a word that is only a part of another', () => {
-    const sample = [
-      '| term | meaning |',
-      '|---|---|',
-      '| **host index** `HostIndex` `HostIndices` | Finds `nothing` here. |',
-      '| **lease** `Leas` | Also `FlumeQueue`. |',
-      '| **relay** | Without a code word. |',
-    ].join('\n');
-    expect(termsOf(sample)).toHaveLength(3);
-    expect(unusedWordsOf(sample)).toEqual(['host index: HostIndices', 'lease: Leas']);
-  });
-});

