@@ -165,7 +165,8 @@ export class ScriptedEngine {
     if ([...this.containers.values()].some((one) => name !== '' && one.Name === `/${name}`))
       return { status: 409, body: { message: `Conflict. The container name "/${name}" is already in use` } };
     this.#ids += 1;
-    const Id = `c${this.#ids}`;
+    // Never a part of a real id: an agent kills the processes whose control groups have the id in their path.
+    const Id = `scripted${this.#ids}`;
     const State = { Status: 'created', Pid: 0, ExitCode: 0, OOMKilled: false, StartedAt: '', FinishedAt: '' };
     const NetworkSettings = { Networks: {}, Ports: {} };
     const made = { Id, Name: `/${name}`, Image: image.Id, Path: '', Mounts: [], NetworkSettings, State };
