@@ -10,7 +10,7 @@ import { followOutput } from '../../../../agent/engine/docker/output-stream.ts';
 import { startErrorOf } from '../../../../agent/engine/docker/start-error.ts';
 import { requirePlatform } from '../../../../agent/engine/pulls/platform.ts';
 import { errorOf } from '../../../support/engines/docker-rig.ts';
-import { ScriptedEngine } from '../../../support/engines/image-engine.ts';
+import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 
 let engine: ScriptedEngine;
 let docker: Docker;

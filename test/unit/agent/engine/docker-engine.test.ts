@@ -8,7 +8,7 @@ import type { DockerEngineOptions } from '../../../../agent/engine/docker/docker
 import type { StartMark } from '../../../../agent/engine/engine.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { engineOptions, errorOf } from '../../../support/engines/docker-rig.ts';
-import { ScriptedEngine } from '../../../support/engines/image-engine.ts';
+import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 import { assignment as plain } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
