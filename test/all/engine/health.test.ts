@@ -2,10 +2,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Container, Engine } from '../../../agent/engine/engine.ts';
 import type { HealthCheck } from '../../../shared/protocol/health.ts';
-import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
+import { dockerRig } from '../../support/engines/docker-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const { docker, engine, makeEngine, assignment, run } = dockerRig('health');
+const { docker, engine, run } = dockerRig('health');
 
 const frame = { intervalMs: 1_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
 const http = (path: string): HealthCheck => ({ ...frame, kind: 'http', port: 8080, path });
@@ -43,15 +43,6 @@ describe('P211: checks by HTTP and TCP', () => {
     const found = 'GET /none on port 8080: status 404';
     await eventually(async () => (await detailOf(missing, 'unhealthy')) === found);
   });
-  test('P211: an answer without end or sense fails a check by HTTP, and so does none at all', async () => {
-    const answers = (script: string) => shell(`while true; do ${script} | nc -l -p 8080 >/dev/null; done`);
-    const health = { ...http('/'), startPeriodMs: 60_000 };
-    const flood = await run({ ...answers('yes nonsense'), health });
-    // A listener that takes any number of connections, and says nothing.
-    const silent = await run({ service: 2, ...shell('nc -ll -p 8080 -e sleep 1000'), health });
-    await eventually(async () => (await detailOf(flood, 'starting')).endsWith(': the answer is not HTTP/1'));
-    await eventually(async () => (await detailOf(silent, 'starting')).endsWith(': no answer within 1 s'));
-  });
   test('P211: a check by TCP needs an open port; the watcher learns of each change, and listings show it', async () => {
     const changes: string[] = [];
     const { ended, close } = await engine().watch((id) => changes.push(id));
@@ -65,23 +56,6 @@ describe('P211: checks by HTTP and TCP', () => {
     expect(await engine().list()).toMatchObject([{ id: container.id, health: 'healthy' }]);
     close();
     await ended;
-  });
-  test('P213: an agent that is started again checks what the earlier one has checked', async () => {
-    const container = await run({ ...shell(SERVER), health: { ...http('/ok'), startPeriodMs: 60_000 } });
-    expect(await detailOf(container, 'healthy')).toBeDefined();
-    const later = makeEngine();
-    expect(await later.inspect(container.id)).toMatchObject({ health: { state: 'starting', detail: '' } });
-    expect(await detailOf(container, 'healthy', later)).toBe('GET /ok on port 8080: status 200');
-    await later.remove(container.id);
-    expect(await later.inspect(container.id)).toBeUndefined();
-  });
-  test('P211: an agent whose engine is on another machine does not start what it could not check', async () => {
-    const remote = makeEngine({ local: false });
-    expect(await errorOf(remote.create(assignment({ health: tcp }), CPU_LIMIT))).toMatchObject({
-      kind: 'permanent',
-      message: expect.stringContaining('use "command" in "health"'),
-    });
-    expect(await engine().list()).toEqual([]);
   });
 });
 
@@ -133,29 +107,6 @@ describe('P212: checks by a command', () => {
       expect(own).toHaveLength(3);
     }
   });
-  test('P212: where the agent does not reach the processes of its engine, no command is begun while an earlier one runs, be it that of an earlier agent', async () => {
-    const remote = makeEngine({ local: false });
-    const container = await run({ ...idle, health: late }, remote);
-    expect(await detailOf(container, 'unhealthy', remote)).toBe('the command of the last check still runs');
-    const later = makeEngine({ local: false });
-    expect(await detailOf(container, 'unhealthy', later)).toBe('the command of the last check still runs');
-    expect(await sleepersIn(container)).toBe(2);
-  });
-  test('P212: a command that writes without end has failed and is ended; one that closes its output is awaited', async () => {
-    const drops = 'while :; do printf a; printf b >&2; done';
-    const flood = { ...late, ...patient, words: ['yes', 'flood'] };
-    const dripping = { ...late, timeoutMs: 3_000, words: ['sh', '-c', drops] };
-    const quiet = sh('exec >&- 2>&-; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; done; exit 0');
-    const [one, two, three] = await Promise.all(
-      [flood, dripping, quiet].map((health, at) => run({ service: at + 1, ...idle, health })),
-    );
-    if (!one || !two || !three) throw new Error('no container');
-    expect(await detailOf(one, 'unhealthy')).toBe('the command wrote more than 1024 KiB');
-    const { Processes } = await docker.getContainer(one.id).top();
-    expect(Processes.filter((process: string[]) => process.at(-1)?.startsWith('yes'))).toEqual([]);
-    expect(await detailOf(two, 'starting')).toMatch(/^the command (did not end|wrote more)/);
-    expect(await detailOf(three, 'healthy')).toBe('the command ended with exit code 0');
-  });
   test("P212: the check of an image runs when it is asked for, with the description's times", async () => {
     const from = await docker.createContainer({ Image: 'berth/busybox:1', Cmd: ['true'] });
     await from.commit({
@@ -171,13 +122,5 @@ describe('P212: checks by a command', () => {
     const unasked = await run({ service: 2, ...image });
     expect((await docker.getContainer(unasked.id).inspect()).State.Health).toBeUndefined();
     expect(unasked).not.toHaveProperty('health');
-  });
-  test('P212: a start fails for good if the image has no check', async () => {
-    const wanted = assignment({ ...idle, health: { ...patient, kind: 'image' } });
-    expect(await errorOf(engine().create(wanted, CPU_LIMIT))).toMatchObject({
-      kind: 'permanent',
-      message: expect.stringContaining('has no HEALTHCHECK'),
-    });
-    expect(await engine().list()).toEqual([]);
   });
 });

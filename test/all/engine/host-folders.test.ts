@@ -7,9 +7,9 @@ import {
   type FolderSwapOutcome,
   swapFolders,
 } from '../../support/attacks/folder-swap.ts';
-import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
+import { CPU_LIMIT, dockerRig } from '../../support/engines/docker-rig.ts';
 
-const { docker, deployment, scratch, makeEngine, assignment, run, exitOf } = dockerRig('folders');
+const { scratch, makeEngine, assignment, run, exitOf } = dockerRig('folders');
 
 /** More tries by SWAP_TRIES=1000. */
 const TRIES = Number(process.env.SWAP_TRIES ?? 20);
@@ -78,43 +78,6 @@ describe('an agent that ends between creation and start', () => {
     expect(id).not.toBe(abandoned);
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
   });
-  test('P5, P114: a container that may have run is not replaced: its start fails temporarily', async () => {
-    await mkdir(`${scratch()}/root/data`, { recursive: true });
-    const rules = { volumeRoots: [`${scratch()}/root`] };
-    const wanted = assignment({ volumes: volumes(), command: ['sleep', '1000'] });
-    const { id } = await makeEngine(rules).create(wanted, CPU_LIMIT);
-    await expect(makeEngine(rules).start(wanted, id, CPU_LIMIT, false)).rejects.toMatchObject({
-      kind: 'temporary',
-      message: expect.stringContaining('the container may have run before'),
-    });
-    expect(await makeEngine(rules).inspect(id)).toMatchObject({ id, state: 'created' });
-  });
-  test('P114: the next agent leaves a container that has started, and one without host folders', async () => {
-    await mkdir(`${scratch()}/root/data`, { recursive: true });
-    const rules = { volumeRoots: [`${scratch()}/root`] };
-    const [first, second] = [makeEngine(rules), makeEngine(rules)];
-    const wanted = assignment({ volumes: volumes(), command: ['sleep', '1000'] });
-    const { id } = await first.create(wanted, CPU_LIMIT);
-    await first.start(wanted, id, CPU_LIMIT, true);
-    expect(await second.start(wanted, id, CPU_LIMIT, true)).toMatchObject({ id, state: 'running' });
-    const plain = assignment({ service: 2 });
-    const created = await first.create(plain, CPU_LIMIT);
-    expect(await second.start(plain, created.id, CPU_LIMIT, true)).toMatchObject({ id: created.id });
-  });
-  test('P114: what an interrupted proof has left is removed', async () => {
-    const Labels = { 'berth.deployment': deployment, 'berth.folders': 'node1' };
-    const Name = `berth-probe-${deployment}`;
-    await docker.createVolume({ Name, Driver: 'local', Labels });
-    await docker.createContainer({
-      Image: assignment().image,
-      Labels,
-      HostConfig: { Mounts: [{ Type: 'volume', Source: Name, Target: '/probe' }] },
-    });
-    await makeEngine().removeUnused(0);
-    const filters = { label: [`berth.deployment=${deployment}`] };
-    expect(await docker.listContainers({ all: true, filters })).toEqual([]);
-    expect((await docker.listVolumes({ filters })).Volumes ?? []).toEqual([]);
-  });
 });
 
 describe('the user of a container', () => {
@@ -138,13 +101,5 @@ describe('the user of a container', () => {
       expect(await endOf({ user, ownerUid: 1003, command: own }, 'fs_uid')).toMatchObject({ exitCode: 0 });
     expect(await endOf({ ownerUid: 1003, command: image }, 'image')).toMatchObject({ exitCode: 0 });
     expect(await endOf({ ownerUid: 1003, command: image }, 'fs_uid', false)).toMatchObject({ exitCode: 0 });
-  });
-  test('P110: another user is refused with the remedy', async () => {
-    await mkdir(`${scratch()}/alice`);
-    for (const user of ['0', '1003:0', '1004:1003'])
-      expect(await errorOf(endOf({ user, ownerUid: 1003 }, 'fs_uid'))).toMatchObject({
-        kind: 'permanent',
-        message: expect.stringContaining(`user ${user} not allowed with folders of this host`),
-      });
   });
 });

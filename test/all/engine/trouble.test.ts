@@ -95,17 +95,6 @@ test('P49: a start at an engine that answers with 500 fails temporarily; contain
   expect(await engine().list()).toEqual([]);
 });
 
-test('P49: a call whose answer breaks off fails at once, and is repeated when the engine answers', async () => {
-  const [running] = await startOne();
-  await proxy.become('breaks-off');
-  peer.stop(running);
-  await logged(/step\.failed.*"stop".*"unreachable"/);
-  expect(statesOf(running).at(-1)).toBe('running');
-  await proxy.become('well');
-  await peer.reported(1, 'gone');
-  expect(await engine().list()).toEqual([]);
-});
-
 test('P49: an exit while the engine is unreachable is reported later, with its code', async () => {
   const [running] = await startOne();
   const [container] = await engine().list();

@@ -122,45 +122,11 @@ describe('a command', () => {
     expect(await iterator.next()).toMatchObject({ done: true });
     expect(await target.exitCode()).toBe(143);
   });
-  test('P254: the output of a command waits for its reader', async () => {
-    const target = await connect(await service(), exec(['sh', '-c', 'yes | head -c 3000000']));
-    let bytes = 0;
-    for await (const piece of target.output) {
-      bytes += piece.bytes.length;
-      expect(piece.bytes.length).toBeLessThanOrEqual(65_536);
-    }
-    expect(bytes).toBe(3_000_000);
-  });
   test('P257: a command ends with its container, and says so', async () => {
     const container = await service();
     const target = await connect(container, exec(['sleep', '504']));
     const ended = outputOf(target).then(() => target.exitCode());
     const refused = expect(ended).rejects.toThrow('the service has ended');
-    await docker.getContainer(container.id).kill();
-    await refused;
-  });
-  test('P257: a command whose container is gone has ended with it', async () => {
-    const container = await service();
-    const target = await connect(container, exec(['sleep', '506']));
-    await docker.getContainer(container.id).remove({ force: true });
-    await outputOf(target);
-    await expect(target.exitCode()).rejects.toThrow('the service has ended');
-  });
-  test('P257: a command that is killed shortly before its container ends with it', async () => {
-    const container = await service();
-    const target = await connect(container, exec(['sh', '-c', 'echo up; exec sleep 505']));
-    const iterator = target.output[Symbol.asyncIterator]();
-    await iterator.next();
-    const refused = expect(iterator.next().then(() => target.exitCode())).rejects.toThrow(
-      'the service has ended',
-    );
-    const { State } = await docker.getContainer(container.id).inspect();
-    // The shell becomes the command after its line.
-    const pid = await eventually(async () => {
-      const lines = await commandsIn(container);
-      return (await processesOf({ id: container.id, pid: State.Pid }))[lines.indexOf('sleep 505')];
-    });
-    process.kill(Number(pid), 'SIGKILL');
     await docker.getContainer(container.id).kill();
     await refused;
   });
@@ -199,22 +165,6 @@ describe('a command', () => {
     } finally {
       await docker.getContainer(id).remove({ force: true, v: true });
     }
-  });
-  test('P6: no command runs in a container of another deployment', async () => {
-    const { id, ipAddress } = await service();
-    const others = containerTargets(docker, {
-      deployment: 'other',
-      host: 'node1',
-      local: true,
-      secretsDir: null,
-    });
-    await expect(others({ id, ipAddress }, exec(['true']))).rejects.toThrow('the service is not running');
-  });
-  test('P259: a host that could not end a command runs none, and says why', async () => {
-    const remote = containerTargets(docker, { deployment, host: 'node1', local: false, secretsDir: null });
-    await expect(remote(await service(), exec(['true']))).rejects.toThrow(
-      "where the agent can't end commands",
-    );
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import type { Machine } from '../../../agent/config.ts';
 import { Addresses } from '../../../agent/connection/addresses.ts';
 import type { Identity } from '../../../agent/connection/identity.ts';
 import { ControlPlaneSession } from '../../../agent/connection/session.ts';
@@ -44,8 +45,6 @@ export interface RigOptions {
   dataDir: string;
   pingMs?: number;
   nowMs?: () => number;
-  /** Clock of the connection alone. */
-  socketNowMs?: () => number;
   refreshMs?: number;
   /** Randomness of the pauses before the agent dials again. */
   random?: () => number;
@@ -67,7 +66,6 @@ export async function agentRig(
     dataDir,
     pingMs = 60_000,
     nowMs = Date.now,
-    socketNowMs = Date.now,
     now = realNow,
     refreshMs = 60_000,
     random = () => 0,
@@ -160,7 +158,7 @@ export async function agentRig(
         update: () => {},
       }),
     log,
-    nowMs: socketNowMs,
+    nowMs: Date.now,
     random,
     pingMs,
     signal: stop.signal,
@@ -176,6 +174,12 @@ export async function agentRig(
   };
   return { peer, agent, lease, output, conditions, connected, log: lines, close };
 }
+
+/** A machine without an address that others reach. */
+export const machine: Machine = {
+  ...{ hostname: 'node1', routedAddress: undefined, addresses: [], hasWholeLoopback: true },
+  dockerHost: 'unix:///nowhere.sock',
+};
 
 /** Limits that no test reaches, for an output store of its own. */
 export const limits = { maxBytes: 2 ** 30, punchHole };

@@ -8,19 +8,11 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
  * `hangs`: accepts connections and answers nothing; `fails`: answers everything with 500; `loses`: creates
- * and starts containers, but loses these answers; `breaks-off`: ends in the middle of each answer that has a
- * body, as an engine does that is killed; `kills-nothing`: answers all but kills, which it never begins;
- * `refuses`: does not listen, as during a restart; `is-another`: has another id, and none of the containers.
+ * and starts containers, but loses these answers; `kills-nothing`: answers all but kills, which it never
+ * begins; `refuses`: does not listen, as during a restart; `is-another`: has another id, and none of the
+ * containers.
  */
-export type EngineMood =
-  | 'well'
-  | 'hangs'
-  | 'fails'
-  | 'loses'
-  | 'breaks-off'
-  | 'kills-nothing'
-  | 'refuses'
-  | 'is-another';
+export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'kills-nothing' | 'refuses' | 'is-another';
 
 const MESSAGE = '{"message":"the daemon is in trouble"}';
 const FAILURE = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${MESSAGE.length}\r\nConnection: close\r\n\r\n${MESSAGE}`;
@@ -90,8 +82,6 @@ export class EngineProxy {
     engine.on('close', () => caller.destroy());
     engine.on('data', (bytes) => {
       if (isLost) caller.destroy();
-      else if (this.#mood === 'breaks-off' && bytes.length > headBytes(bytes))
-        caller.end(bytes.subarray(0, Math.ceil((headBytes(bytes) + bytes.length) / 2)));
       else if (this.#mood === 'is-another') caller.write(withOtherId(bytes));
       else if (this.#mood !== 'hangs') caller.write(bytes);
     });
@@ -107,5 +97,3 @@ const withoutContainers = (request: string): Buffer =>
 
 const withOtherId = (bytes: Buffer): Buffer =>
   Buffer.from(bytes.toString('latin1').replace(/"ID":"..../, '"ID":"XXXX'), 'latin1');
-
-const headBytes = (answer: Buffer): number => answer.indexOf('\r\n\r\n') + 4;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readConfig } from '../../../agent/config.ts';
 import { lockFolder } from '../../../agent/host/data-folder-lock.ts';
 import { serveAgent } from '../../../agent/serving.ts';
-import { scratchDir } from '../../support/agents/agent-rig.ts';
+import { machine, scratchDir } from '../../support/agents/agent-rig.ts';
 import { FakeEngine } from '../../support/engines/fake-engine.ts';
 import { noCredentials, noSecrets } from '../../support/fixtures/assignments.ts';
 import { startProgram } from '../../support/hosts/process.ts';
@@ -17,13 +17,6 @@ test('an agent that is stopped while the engine has not answered yet ends', asyn
   engine.facts = () => {
     requested.resolve();
     return answer.promise;
-  };
-  const machine = {
-    hostname: 'one',
-    routedAddress: undefined,
-    addresses: [],
-    hasWholeLoopback: true,
-    dockerHost: 'unix:///nowhere.sock',
   };
   const config = readConfig({ BERTH_AGENT_DATA_DIR: `${scratch.path}/data` }, machine);
   const events: string[] = [];
@@ -52,13 +45,6 @@ test('H266: an agent whose settings only a person can repair ends with the exit 
 });
 
 test('P141: an agent connects to another machine by http only if its settings allow it', () => {
-  const machine = {
-    hostname: 'node1',
-    routedAddress: undefined,
-    addresses: [],
-    hasWholeLoopback: true,
-    dockerHost: 'unix:///nowhere.sock',
-  };
   expect(() => readConfig({ BERTH_URL: 'http://192.0.2.1:5001' }, machine)).toThrow(
     /BERTH_URL=http:\/\/192\.0\.2\.1:5001\/ is on another machine.*BERTH_AGENT_INSECURE=on/,
   );

@@ -2,17 +2,8 @@ import { expect, test } from 'vitest';
 import { isCommonLoopback, isSameHost } from '../../../shared/same-host.ts';
 
 test.each([
-  'LOCALHOST',
-  'a.apps.localhost',
-  'localhost.',
-  '127.0.0.1',
-  '127.1',
-  '2130706433',
-  '::1',
-  '[::1]',
-  '::ffff:127.0.0.1',
-  '0.0.0.0',
-  '::',
+  ...['LOCALHOST', 'a.apps.localhost', 'localhost.', '127.0.0.1', '127.1', '2130706433', '::1', '[::1]'],
+  ...['::ffff:127.0.0.1', '0.0.0.0', '::'],
 ])('P317: %s leads to the loopback address that browsers use', (name) => {
   expect(isCommonLoopback(name)).toBe(true);
   expect(isSameHost(name, 'localhost')).toBe(true);

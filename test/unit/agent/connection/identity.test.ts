@@ -14,6 +14,7 @@ import { bearerOf } from '../../../../control-plane/http/request.ts';
 import { refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
 import { HostKeys, readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
+import { machine } from '../../../support/agents/agent-rig.ts';
 import { agentServer } from '../../../support/rigs/agent-server.ts';
 import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -53,13 +54,6 @@ const newToken = async (): Promise<string> => (await makeJoinToken(rig.memory, r
 
 /** Opens the identity as an agent with these settings does at its start. */
 async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Promise<HostIdentity> {
-  const machine = {
-    hostname: 'node1',
-    routedAddress: undefined,
-    addresses: [],
-    hasWholeLoopback: true,
-    dockerHost: 'unix:///none',
-  };
   const given = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder, ...env };
   const write = (event: string, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
   return HostIdentity.open(readConfig(given, machine), write, nowMs);

@@ -146,18 +146,6 @@ describe('connecting', () => {
     (await machine.rig.peer.connection()).close(closeCodes.superseded.code);
     await expect(machine.rig.connected).rejects.toThrow(RefusedError);
   });
-  test('a peer that disappears silently is detected', async () => {
-    const connection = await machine.restart({ pingMs: 20 });
-    await connection.hello();
-    connection.freeze();
-    await (await machine.rig.peer.connection(2)).hello();
-  });
-  test('a peer that disappears silently is detected even if the clock is set back meanwhile', async () => {
-    const connection = await machine.restart({ pingMs: 20, socketNowMs: () => 0 });
-    await connection.hello();
-    connection.freeze();
-    await (await machine.rig.peer.connection(2)).hello();
-  });
   test('P18: an agent that is stopped while it makes its proof does not connect', async () => {
     const proof = Promise.withResolvers<Record<string, string>>();
     const peer = await ControlPlanePeer.open();
@@ -167,6 +155,26 @@ describe('connecting', () => {
     await connected;
     expect(peer.connections).toEqual([]);
     peer.close();
+  });
+});
+
+describe('a sync', () => {
+  test('P3: the assignments of all parts of a sync are started', async () => {
+    const connection = await machine.rig.peer.connection();
+    const welcome = { type: 'welcome', version: PROTOCOL_VERSION, session: 's' } as const;
+    connection.send({ ...welcome, reportPeriodMs: 60_000, timeMs: Date.now() });
+    const first = [assignment(), assignment({ service: 2 })];
+    connection.send({ type: 'sync', revision: 1, assignments: first, more: true });
+    connection.send({ type: 'sync', revision: 1, assignments: [assignment({ service: 3 })], more: false });
+    for (const service of [1, 2, 3]) await connection.reported(service, 'running');
+  });
+  test('P3: a second welcome ends the connection', async () => {
+    const connection = await machine.rig.peer.connection();
+    connection.welcome([assignment()]);
+    await connection.reported(1, 'running');
+    connection.welcome([]);
+    await eventually(() => connection.closeCode !== undefined);
+    expect(connection.closeCode).toBe(closeCodes.badMessage.code);
   });
 });
 

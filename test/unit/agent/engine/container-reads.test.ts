@@ -10,7 +10,7 @@ import { followOutput } from '../../../../agent/engine/docker/output-stream.ts';
 import { startErrorOf } from '../../../../agent/engine/docker/start-error.ts';
 import { requirePlatform } from '../../../../agent/engine/pulls/platform.ts';
 import { errorOf } from '../../../support/engines/docker-rig.ts';
-import { ScriptedEngine } from '../../../support/engines/image-engine.ts';
+import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 
 let engine: ScriptedEngine;
 let docker: Docker;
@@ -290,7 +290,8 @@ test('P50: usage is measured of those that run; what the engine refuses fails on
   expect(await use('me')).toBe('');
   await expect(use('mt')).rejects.toThrow('trouble');
   for (const version of ['1.42', '1.100', '2.0']) expect(await use('a', version)).toBe('a');
-  await expect(use('a', '0.50')).rejects.toThrow('cannot measure');
+  for (const old of ['1.40', '0.99', ''])
+    await expect(use('a', old)).rejects.toThrow('cannot measure usage at once');
   expect(engine.count(/stats/)).toBe(14);
 });
 

@@ -8,11 +8,11 @@ import type { DockerEngineOptions } from '../../../../agent/engine/docker/docker
 import type { StartMark } from '../../../../agent/engine/engine.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { engineOptions, errorOf } from '../../../support/engines/docker-rig.ts';
-import { ScriptedEngine } from '../../../support/engines/image-engine.ts';
+import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 import { assignment as plain } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
-const MISSING = { status: 404, body: { message: 'No such container: c1' } };
+const MISSING = { status: 404, body: { message: 'No such container: scripted1' } };
 const TROUBLE = { status: 500, body: { message: 'the daemon is in trouble' } };
 const TAKEN = { status: 500, body: { message: 'Bind for 0.0.0.0:1 failed: port is already allocated' } };
 const NO_INIT = { status: 500, body: { message: 'exec: "docker-init": executable file not found in $PATH' } };
@@ -39,7 +39,7 @@ const assignment = (changes: Partial<Assignment> = {}) => plain({ network: 'host
 const create = (changes: Partial<Assignment> = {}, on = agent) => on.create(assignment(changes), 1);
 const run = async (changes: Partial<Assignment> = {}, on = agent) =>
   on.start(assignment(changes), (await create(changes, on)).id, 1, true);
-const made = (id = 'c1') => engine.containers.get(id) ?? expect.unreachable();
+const made = (id = 'scripted1') => engine.containers.get(id) ?? expect.unreachable();
 /** Answers requests that match, once for each answer; the last one stays. */
 const answerTo = (wanted: RegExp, ...answers: (object | undefined)[]) => {
   engine.instead = (request) =>
@@ -67,14 +67,14 @@ describe('the engine', () => {
     expect(await agent.facts()).toEqual({
       ...{ memoryBytes: 2 ** 30, cores: 4, version: '28', id: `E1@${engine.folder}`, dataDir: undefined },
     });
-    expect(agent.outputFile('c1')).toBeUndefined();
+    expect(agent.outputFile('scripted1')).toBeUndefined();
     await create();
     expect(made().HostConfig.LogConfig?.Config['max-file']).toBe('2');
     const local = agentEngine({ local: true });
     expect(await local.facts()).toMatchObject({ dataDir: engine.folder });
-    expect(local.outputFile('c1')).toContain(`${engine.folder}/containers/c1/`);
+    expect(local.outputFile('scripted1')).toContain(`${engine.folder}/containers/scripted1/`);
     await create({ service: 2 }, local);
-    expect(made('c2').HostConfig.LogConfig?.Config['max-file']).toBe('1');
+    expect(made('scripted2').HostConfig.LogConfig?.Config['max-file']).toBe('1');
   });
 
   test('P320: a watch of another engine in its place fails and ends, unless the agent knows none yet', async () => {
@@ -99,7 +99,7 @@ describe('the engine', () => {
     await watch.ended;
   });
 
-  test('P49: an engine that does not list its containers in time is away', async () => {
+  test('P49, P314: an engine that does not list its containers in time is away', async () => {
     answerTo(/^GET \/containers/, 'silence' as never);
     expect(await errorOf(agentEngine({ listMs: 10 }).list())).toMatchObject({
       kind: 'unreachable',
@@ -121,15 +121,17 @@ describe('a container', () => {
     await create({ service: 2 }, agentEngine({ host: 'node2' }));
     await create({ service: 3 }, agentEngine({ deployment: 'green' }));
     await create({ service: 4 });
-    exit('c4', 0);
+    exit('scripted4', 0);
     expect((await agent.list()).map(({ id, state }) => [id, state])).toEqual([
-      ['c1', 'running'],
-      ['c4', 'exited'],
+      ['scripted1', 'running'],
+      ['scripted4', 'exited'],
     ]);
-    const found = await Promise.all(['c1', 'c2', 'c3', 'c9'].map((id) => agent.inspect(id)));
+    const found = await Promise.all(
+      ['scripted1', 'scripted2', 'scripted3', 'scripted9'].map((id) => agent.inspect(id)),
+    );
     expect(found.map((one) => one?.state)).toEqual(['running', undefined, undefined, undefined]);
     answerTo(/./, TROUBLE);
-    expect(await errorOf(agent.inspect('c1'))).toMatchObject({ kind: 'temporary' });
+    expect(await errorOf(agent.inspect('scripted1'))).toMatchObject({ kind: 'temporary' });
   });
 
   test('P326: what ended a container is explained by the events of this start of it', async () => {
@@ -184,7 +186,7 @@ describe('a container', () => {
     exit(id, 0);
     await local.inspect(id);
     await begin();
-    answerTo(/c1\/json/, MISSING);
+    answerTo(/scripted1\/json/, MISSING);
     await local.inspect(id);
     answerTo(/x/, undefined);
     await begin();
@@ -285,12 +287,14 @@ describe('a start', () => {
     const { id } = await create();
     const mark = markAt();
     answerTo(/start$/, TAKEN, TAKEN, TAKEN, TAKEN, undefined);
-    expect(await start(id, true, mark)).toMatchObject({ id: 'c5', state: 'running' });
-    expect([...engine.containers.keys()]).toEqual(['c5']);
+    expect(await start(id, true, mark)).toMatchObject({ id: 'scripted5', state: 'running' });
+    expect([...engine.containers.keys()]).toEqual(['scripted5']);
     expect(mark.calls.join()).toBe('clear,set,clear,set,clear,set,clear,set');
     answerTo(/start$/, TAKEN);
     engine.requests.length = 0;
-    expect(await errorOf(start('c5'))).toMatchObject({ message: expect.stringContaining('allocated') });
+    expect(await errorOf(start('scripted5'))).toMatchObject({
+      message: expect.stringContaining('allocated'),
+    });
     expect(engine.count(/start$/)).toBe(5);
   });
 
@@ -308,12 +312,12 @@ describe('a start', () => {
   test('without an init process at the engine it starts without one, and so do all later ones', async () => {
     const { id } = await create();
     answerTo(/start$/, NO_INIT, undefined);
-    expect(await start(id)).toMatchObject({ id: 'c2', state: 'running' });
-    expect(made('c2').HostConfig.Init).toBe(false);
+    expect(await start(id)).toMatchObject({ id: 'scripted2', state: 'running' });
+    expect(made('scripted2').HostConfig.Init).toBe(false);
     await create({ service: 2 });
-    expect(made('c3').HostConfig.Init).toBe(false);
+    expect(made('scripted3').HostConfig.Init).toBe(false);
     answerTo(/start$/, NO_INIT);
-    expect((await errorOf(start('c3'))).message).toContain('docker-init');
+    expect((await errorOf(start('scripted3'))).message).toContain('docker-init');
     expect(engine.count(/containers.create/)).toBe(3);
   });
 
@@ -324,7 +328,7 @@ describe('a start', () => {
     const { id } = await on.create(wanted, 1);
     const gone = { status: 404, body: { message: 'network net not found' } };
     answerTo(/networks|start$/, gone, { status: 200, body: { Scope: 'local' } }, undefined);
-    expect(await on.start(wanted, id, 1, true)).toMatchObject({ id: 'c2', state: 'running' });
+    expect(await on.start(wanted, id, 1, true)).toMatchObject({ id: 'scripted2', state: 'running' });
   });
 
   test('of a container that runs it succeeds, and otherwise fails as the engine does', async () => {
@@ -333,7 +337,7 @@ describe('a start', () => {
     answerTo(/start$/, TROUBLE);
     expect(await errorOf(start(id))).toMatchObject({ message: 'the daemon is in trouble' });
     expect(engine.count(/containers.create/)).toBe(1);
-    answerTo(/c1\/json/, { status: 200, body: made() }, MISSING);
+    answerTo(/scripted1\/json/, { status: 200, body: made() }, MISSING);
     expect((await errorOf(start(id, false))).message).toContain('vanished right after its start');
   });
 });

@@ -13,7 +13,7 @@ import {
 } from '../../../../agent/engine/engine-address.ts';
 import { jsonLines } from '../../../../agent/engine/json-lines.ts';
 import { Lane } from '../../../../agent/engine/lane.ts';
-import { ScriptedEngine } from '../../../support/engines/image-engine.ts';
+import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 
 let engine: ScriptedEngine;
 beforeEach(async () => {

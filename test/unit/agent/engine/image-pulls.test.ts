@@ -11,7 +11,7 @@ import { pullCredentials } from '../../../../agent/engine/pulls/pull-credentials
 import { type PullOptions, Pulls } from '../../../../agent/engine/pulls/pulls.ts';
 import { withResolvers } from '../../../../agent/with-resolvers.ts';
 import { errorOf } from '../../../support/engines/docker-rig.ts';
-import { type Answer, ScriptedEngine } from '../../../support/engines/image-engine.ts';
+import { type Answer, ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 

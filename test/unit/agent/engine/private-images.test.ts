@@ -12,7 +12,7 @@ import {
   outdatedBy,
 } from '../../../../agent/engine/pulls/private-marks.ts';
 import { errorOf } from '../../../support/engines/docker-rig.ts';
-import { ScriptedEngine } from '../../../support/engines/image-engine.ts';
+import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 
 const APP = 'reg.example/app:1';
 const EVIL = 'evil.example/x:1';

@@ -4,8 +4,8 @@ import { Conditions } from '../../../../agent/host/conditions.ts';
 import { type DiskSpace, lowText, probeDisk, watchDisk } from '../../../../agent/host/disk.ts';
 import { Reporter } from '../../../../agent/services/reporter.ts';
 import { type Condition, conditionSchema } from '../../../../shared/protocol/up.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
+import type { AgentRig } from '../../../support/agents/agent-rig.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -126,21 +126,16 @@ test('P40: reports carry all conditions after a change, and with every sign of l
 });
 
 describe('an agent', () => {
-  let scratch: Awaited<ReturnType<typeof scratchDir>>;
-  let engine: FakeEngine;
+  let machine: AgentMachine;
   let rig: AgentRig;
   let offsetMs = 0;
   beforeEach(async () => {
     offsetMs = 0;
-    scratch = await scratchDir();
-    engine = new FakeEngine(`${scratch.path}/engine`);
-    const nowMs = () => Date.now() + offsetMs;
-    rig = await agentRig(engine, { dataDir: `${scratch.path}/data`, nowMs });
+    machine = await AgentMachine.make();
+    await machine.begin({ nowMs: () => Date.now() + offsetMs });
+    rig = machine.rig;
   });
-  afterEach(async () => {
-    await rig.close();
-    await scratch.remove();
-  });
+  afterEach(() => machine.close());
 
   test('P40: the agent sends its conditions in each hello', async () => {
     const first = await rig.peer.connection();
@@ -189,6 +184,6 @@ describe('an agent', () => {
       temporary: true,
       message: 'the host is low on disk: 0.4 GiB free at /data',
     });
-    expect(engine.calls.filter((call) => call.startsWith('pull'))).toEqual([]);
+    expect(machine.engine.calls.filter((call) => call.startsWith('pull'))).toEqual([]);
   });
 });

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readUsage, sampleOf } from '../../../../agent/engine/docker/container-usage.ts';
+import { sampleOf } from '../../../../agent/engine/docker/container-usage.ts';
 import { EngineError, type UsageSample } from '../../../../agent/engine/engine.ts';
 import { nextReadings, type Readings, runningContainerOf, totalOf } from '../../../../agent/host/usage.ts';
 import { UsageHistory } from '../../../../agent/host/usage-history.ts';
 import { UsageMeter } from '../../../../agent/host/usage-meter.ts';
 import { Reporter } from '../../../../agent/services/reporter.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -177,15 +176,6 @@ describe('P51: a round', () => {
   });
 });
 
-test.each(['1.40', '0.99', ''])(
-  'P50: an engine with API %s is too old to be measured',
-  async (ApiVersion) => {
-    const docker = { version: async () => ({ ApiVersion }) } as never;
-    const requested = readUsage(docker, ['a'], new AbortController().signal);
-    await expect(requested).rejects.toThrow(/cannot measure usage at once/);
-  },
-);
-
 test('P50: only running containers are measured', () => {
   const key = { service: 1, generation: 1, containerId: 'a' };
   const running = { ...key, ipAddress: '', ports: [], startedAtMs: 5 };
@@ -196,20 +186,14 @@ test('P50: only running containers are measured', () => {
 });
 
 describe('an agent', () => {
-  let scratch: Awaited<ReturnType<typeof scratchDir>>;
-  let engine: FakeEngine;
-  let rig: AgentRig;
+  let machine: AgentMachine;
   beforeEach(async () => {
-    scratch = await scratchDir();
-    engine = new FakeEngine(`${scratch.path}/engine`);
-    rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+    machine = await AgentMachine.open();
   });
-  afterEach(async () => {
-    await rig.close();
-    await scratch.remove();
-  });
+  afterEach(() => machine.close());
 
   test('P50: the agent reports the usage of its own containers with its signs of life', async () => {
+    const { engine, rig } = machine;
     engine.used.set('c1', sample(10_001, 2_500));
     engine.used.set('not-ours', sample(10_001, 10_000));
     const connection = await rig.peer.connection();
@@ -220,8 +204,8 @@ describe('an agent', () => {
     await eventually(() => connection.reports().at(-1)?.usage?.cores === 0);
   });
   test('P51: the agent starts and stops services and sends signs of life while the engine returns no usage', async () => {
-    engine.usage = () => new Promise(() => {});
-    const connection = await rig.peer.connection();
+    machine.engine.usage = () => new Promise(() => {});
+    const connection = await machine.rig.peer.connection();
     connection.welcome([assignment()], { reportPeriodMs: 20 });
     await connection.reported(1, 'running');
     const before = connection.reports().length;

@@ -2,34 +2,29 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pauseMs } from '../../../../agent/connection/log-streams.ts';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat, LogPart } from '../../../../shared/protocol/down.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { found, type PeerConnection } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const key = { service: 1, generation: 1 };
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let machine: AgentMachine;
 let engine: FakeEngine;
-let rig: AgentRig;
 let connection: PeerConnection;
 
 beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
-  connection = await rig.peer.connection();
+  machine = await AgentMachine.make();
+  engine = machine.engine;
+  connection = await machine.begin();
   connection.welcome([assignment()]);
   await connection.reported(1, 'running');
 });
 
-afterEach(async () => {
-  await rig.close();
-  await scratch.remove();
-});
+afterEach(() => machine.close());
 
-const open = (stream: number, credit = 1e6, offset = 0, format: LogFormat = 'raw') =>
-  connection.send({ type: 'logs.open', ...key, stream, offset, credit, format });
+const open = (stream: number, credit = 1e6, offset = 0, format: LogFormat = 'raw', service = 1) =>
+  connection.send({ type: 'logs.open', ...key, service, stream, offset, credit, format });
 
 const lines = (...texts: string[]) =>
   Buffer.concat(
@@ -50,23 +45,20 @@ describe('a log stream', () => {
   });
   test('P331: the remark on a container precedes its output, for a later agent process, too', async () => {
     engine.remark = 'There is no /workspace.';
-    const next = { service: 2, generation: 1 };
-    connection.start(assignment(next));
+    connection.start(assignment({ service: 2 }));
     await eventually(() => engine.containers.get('c2')?.state === 'running');
     engine.write('c2', lines('one'));
     engine.exit('c2', 0);
     const read = async (stream: number, offset = 0, format: LogFormat = 'raw') => {
-      connection.send({ type: 'logs.open', ...next, stream, offset, credit: 1e6, format });
+      open(stream, 1e6, offset, format, 2);
       await connection.ended(stream);
       return connection.payload(stream).toString();
     };
     expect(await read(5)).toBe('[berth] There is no /workspace.\none\n');
     expect(await read(6, 0, 'timestamps')).toMatch(/^[-\d]+ [:\d]+ \[berth] There is no/);
     expect(await read(7, connection.chunks.at(-1)?.next)).toBe('');
-    await rig.close();
-    rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
-    connection = await rig.peer.connection();
-    connection.welcome([assignment(next)]);
+    connection = await machine.restart();
+    connection.welcome([assignment({ service: 2 })]);
     expect(await read(8)).toContain('[berth] There is no /workspace.\n');
   });
   test('P10: a stream resumes at the offset of a chunk, even in the middle of a line', async () => {
@@ -173,30 +165,14 @@ describe('a log stream', () => {
     const created = Promise.withResolvers<void>();
     engine.before = (call) => (call.startsWith('create') ? created.promise : undefined);
     connection.start(assignment({ service: 2 }));
-    connection.send({
-      type: 'logs.open',
-      service: 2,
-      generation: 1,
-      stream: 1,
-      offset: 0,
-      credit: 1e6,
-      format: 'raw',
-    });
+    open(1, 1e6, 0, 'raw', 2);
     created.resolve();
     await connection.reported(2, 'running');
     engine.write('c2', lines('first'));
     await eventually(() => connection.payload(1).toString() === 'first\n');
   });
   test('the stream of an unknown service reports that the log is missing', async () => {
-    connection.send({
-      type: 'logs.open',
-      service: 9,
-      generation: 1,
-      stream: 1,
-      offset: 0,
-      credit: 1,
-      format: 'raw',
-    });
+    open(1, 1, 0, 'raw', 9);
     expect(await connection.ended(1)).toMatchObject({ reason: 'missing' });
   });
   test('the stream of a removed service has the complete output', async () => {
@@ -212,15 +188,7 @@ describe('a log stream', () => {
     engine.pull = () => Promise.reject(new Error('denied'));
     connection.start(assignment({ service: 2 }));
     await connection.reported(2, 'failed');
-    connection.send({
-      type: 'logs.open',
-      service: 2,
-      generation: 1,
-      stream: 1,
-      offset: 0,
-      credit: 1,
-      format: 'raw',
-    });
+    open(1, 1, 0, 'raw', 2);
     expect(await connection.ended(1)).toMatchObject({ reason: 'missing' });
   });
   test('the stream of a damaged file fails', async () => {

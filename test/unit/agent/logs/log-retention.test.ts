@@ -3,36 +3,40 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
 import { sizeText } from '../../../../shared/sizes.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
+import type { AgentRig } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const MIB = 2 ** 20;
 const key = { service: 1, generation: 1 };
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let machine: AgentMachine;
 let engine: FakeEngine;
 let rig: AgentRig;
 let connection: PeerConnection;
 
 beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
+  machine = await AgentMachine.make();
+  engine = machine.engine;
   await begin();
-  connection.welcome([assignment()]);
   await connection.reported(1, 'running');
 });
 
-afterEach(async () => {
-  await rig.close();
-  await scratch.remove();
-});
+afterEach(() => machine.close());
 
-async function begin(): Promise<void> {
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data`, logMaxBytes: MIB });
-  connection = await rig.peer.connection();
+async function begin(assignments = [assignment()]): Promise<void> {
+  connection = await machine.begin({ logMaxBytes: MIB });
+  rig = machine.rig;
+  connection.welcome(assignments);
 }
+/** The next process of the agent. */
+async function restart(): Promise<void> {
+  await rig.close();
+  await begin();
+}
+const folder = () => `${machine.folder}/data/1`;
 
 const open = (stream: number, offset = 0, format: LogFormat = 'raw', of = key) =>
   connection.send({ type: 'logs.open', ...of, stream, offset, credit: 1e7, format });
@@ -88,9 +92,7 @@ describe('output beyond its limit', () => {
     );
     engine.write('c1', Buffer.concat(short));
     await rig.output.limit();
-    await rig.close();
-    await begin();
-    connection.welcome([assignment()]);
+    await restart();
     engine.exit('c1', 0);
     open(1);
     await connection.ended(1);
@@ -102,15 +104,14 @@ describe('output beyond its limit', () => {
     engine.write('c1', numbered(10_000, 29_999));
     connection.stop(key);
     await connection.reported(1, 'gone');
-    await eventually(() => usedBytes(`${scratch.path}/data/1/1.log`) <= MIB + 8192);
+    await eventually(() => usedBytes(`${folder()}/1.log`) <= MIB + 8192);
   });
   test('P329: the log of a service whose container had gone before the agent limited it is limited at the next start', async () => {
     engine.write('c1', numbered(10_000, 29_999));
     await rig.close();
     engine.containers.clear();
-    await begin();
-    connection.welcome([]);
-    const path = `${scratch.path}/data/1/1.log`;
+    await begin([]);
+    const path = `${folder()}/1.log`;
     expect(usedBytes(path)).toBeGreaterThan(MIB + 8192);
     await rig.output.expire(0, () => true);
     expect(usedBytes(path)).toBeGreaterThan(MIB + 8192);
@@ -142,9 +143,7 @@ describe('output beyond its limit', () => {
       open(2, next, format);
       await connection.ended(2);
       expect(first + textOf(2)).toMatch(expected);
-      await rig.close();
-      await begin();
-      connection.welcome([assignment()]);
+      await restart();
       open(3, next, format);
       await connection.ended(3);
       expect(first + textOf(3)).toMatch(expected);
@@ -155,11 +154,7 @@ describe('output beyond its limit', () => {
     engine.exit('c1', 0);
     rig.output.retention.noteLost(key);
     for (const stream of [1, 3]) {
-      if (stream === 3) {
-        await rig.close();
-        await begin();
-        connection.welcome([assignment()]);
-      }
+      if (stream === 3) await restart();
       open(stream);
       await connection.ended(stream);
       expect(textOf(stream)).toMatch(/^10000 .*\n10001 .*\n\[berth\] Output is missing here: .*\n$/);
@@ -192,9 +187,7 @@ describe('output beyond its limit', () => {
   test('P122: the positions of a cut log outlive the agent', async () => {
     engine.write('c1', numbered(10_000, 29_999));
     await rig.output.limit();
-    await rig.close();
-    await begin();
-    connection.welcome([assignment()]);
+    await restart();
     open(1);
     await eventually(() => textOf(1).endsWith('29999 '.padEnd(100, '.').concat('\n')));
     expect(textOf(1)).toMatch(/^\[berth\] /);
@@ -221,7 +214,7 @@ describe('output beyond its limit', () => {
       connection.start(assignment({ generation: generation + 1 }));
       await eventually(() => engine.containers.get(`c${generation + 1}`)?.state === 'running');
     }
-    const logs = () => readdirSync(`${scratch.path}/data/1`).filter((name) => name.endsWith('.log'));
+    const logs = () => readdirSync(folder()).filter((name) => name.endsWith('.log'));
     await eventually(() => logs().sort().join() === '4.log,5.log');
     for (const generation of [1, 2, 3, 4]) open(generation, 0, 'raw', { service: 1, generation });
     await Promise.all([1, 2, 3, 4].map((stream) => connection.ended(stream)));
@@ -232,11 +225,11 @@ describe('output beyond its limit', () => {
   test('P121: the notes on a cut log go with the log', async () => {
     engine.write('c1', numbered(10_000, 29_999));
     await rig.output.limit();
-    expect(existsSync(`${scratch.path}/data/1/1.first`)).toBe(true);
+    expect(existsSync(`${folder()}/1.first`)).toBe(true);
     connection.stop(key);
     await connection.reported(1, 'gone');
     connection.send({ type: 'forget', services: [1] });
-    await eventually(() => !existsSync(`${scratch.path}/data/1`));
+    await eventually(() => !existsSync(folder()));
     await eventually(() => rig.output.retention.firstOffset(key) === 0);
   });
 });

@@ -70,7 +70,7 @@ test('P5: a stop ends the pull of an image that nothing else waits for', async (
   await connection.reported(1, 'gone');
 });
 
-test('P5: a container that vanishes is reported as gone at once, and its output is released', async () => {
+test('P5: a container that a person removes is gone at once and not started again, and its output is released', async () => {
   const connection = await begin();
   connection.welcome([assignment()]);
   await connection.reported(1, 'running');
@@ -78,6 +78,7 @@ test('P5: a container that vanishes is reported as gone at once, and its output 
   engine.vanish('c1');
   await connection.reported(1, 'gone');
   expect(machine.rig.output.stateOf('c1')).toBe('unknown');
+  expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
 });
 
 test('P5: a stop that failed is retried without waiting for the periodic refresh', async () => {

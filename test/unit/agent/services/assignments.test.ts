@@ -136,14 +136,6 @@ describe('running services', () => {
     await second.reported(2, 'running');
     expect(machine.engine.calls).toEqual(['create 2.1', 'start 2.1']);
   });
-  test('P5: a container that a person removes is gone and not started again', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome([assignment()]);
-    await connection.reported(1, 'running');
-    machine.engine.vanish('c1');
-    await connection.reported(1, 'gone');
-    expect(machine.engine.calls).toEqual(['create 1.1', 'start 1.1']);
-  });
   test('P5, P114: a container whose start the engine has forgotten starts again, and is not replaced', async () => {
     const connection = await machine.rig.peer.connection();
     connection.welcome([assignment()]);
@@ -161,12 +153,6 @@ describe('running services', () => {
     await connection.reported(1, 'running');
     machine.engine.exit('c1', 3);
     expect(await connection.reported(1, 'exited')).toMatchObject({ exitCode: 3 });
-  });
-  test('a stop of an unknown key is answered with gone', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome();
-    connection.stop({ service: 9, generation: 4 });
-    expect(await connection.reported(9, 'gone')).toMatchObject({ generation: 4 });
   });
   test('a new generation starts only after the old container is gone', async () => {
     const connection = await machine.rig.peer.connection();

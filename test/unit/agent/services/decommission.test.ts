@@ -4,7 +4,7 @@ import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { decommission } from '../../../../agent/services/decommission.ts';
 import { serveAgent } from '../../../../agent/serving.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
-import { scratchDir } from '../../../support/agents/agent-rig.ts';
+import { machine, scratchDir } from '../../../support/agents/agent-rig.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine, summaryOf } from '../../../support/engines/fake-engine.ts';
 import { assignment, noCredentials, noSecrets } from '../../../support/fixtures/assignments.ts';
@@ -36,13 +36,6 @@ afterEach(async () => {
 /** Starts a whole agent. `served` resolves to the error that the agent ends with, if any. */
 function begin(): void {
   stop = new AbortController();
-  const machine = {
-    hostname: 'one',
-    routedAddress: undefined,
-    addresses: [],
-    hasWholeLoopback: true,
-    dockerHost: 'unix:///var/run/docker.sock',
-  };
   const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: scratch.path }, machine);
   const identity = { headers: async () => ({ authorization: 'Bearer proof' }) };
   const probeDisk = async () => ({ freeBytes: 2 ** 40, freeInodesShare: null });

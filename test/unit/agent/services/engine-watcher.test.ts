@@ -1,10 +1,5 @@
-import { createServer } from 'node:http';
-import { expect, onTestFinished, test } from 'vitest';
-import { DockerEngine } from '../../../../agent/engine/docker/docker-engine.ts';
-import { connectEngine, unixHost } from '../../../../agent/engine/engine-address.ts';
+import { expect, test } from 'vitest';
 import { EngineWatcher } from '../../../../agent/services/engine-watcher.ts';
-import { scratchDir } from '../../../support/agents/agent-rig.ts';
-import { engineOptions } from '../../../support/engines/docker-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 test('P314: an engine that is away is logged once until it answers again, whatever reasons its attempts have', async () => {
@@ -41,21 +36,4 @@ test('P314: an engine that is away is logged once until it answers again, whatev
   watcher.close();
   await running;
   expect(log).toEqual(['engine.lost attempt 1', 'engine.lost ended']);
-});
-
-test('P314: an engine that takes a request and never answers counts as away', async () => {
-  const { path, remove } = await scratchDir();
-  const server = createServer(() => {});
-  await new Promise<void>((done) => server.listen(`${path}/engine.sock`, done));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await remove();
-  });
-  const docker = connectEngine(unixHost(`${path}/engine.sock`));
-  const engine = new DockerEngine(docker, docker, { ...engineOptions, deployment: 'd', listMs: 50 });
-  await expect(engine.list()).rejects.toMatchObject({
-    kind: 'unreachable',
-    message: 'the engine does not answer',
-  });
 });

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
 import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
 import { seenIds } from '../../../../agent/services/seen-ids.ts';
@@ -7,7 +7,6 @@ import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
 
 let machine: AgentMachine;
 
@@ -17,8 +16,6 @@ beforeEach(async () => {
 afterEach(() => machine.close());
 
 const begin = (): Promise<PeerConnection> => machine.begin();
-
-const restart = (): Promise<PeerConnection> => machine.restart();
 
 const ids = (service: number, execution: number, idProof: string) => ({ service, execution, idProof });
 const proven = (service: number, execution: number, proof: string) => ({ service, execution, proof });
@@ -32,7 +29,7 @@ test('P144: hello carries the proofs of the highest execution and of the highest
     assignment(ids(8, 4, 'eight')),
   ]);
   for (const service of [7, 8, 9]) await first.reported(service, 'running');
-  const second = await restart();
+  const second = await machine.restart();
   const { highest, idProofs } = await second.hello();
   expect(highest).toEqual({ execution: 5, service: 9 });
   expect(idProofs).toEqual([proven(7, 5, 'seven'), proven(9, 3, 'nine')]);
@@ -43,7 +40,7 @@ test('P144: a proof outlives its container, with the stored log', async () => {
   await first.reported(9, 'running');
   first.stop({ service: 9, generation: 1 });
   await first.reported(9, 'gone');
-  const second = await restart();
+  const second = await machine.restart();
   expect(await second.hello()).toMatchObject({
     highest: { execution: 5, service: 9 },
     idProofs: [proven(9, 5, 'nine')],
@@ -51,7 +48,7 @@ test('P144: a proof outlives its container, with the stored log', async () => {
   second.welcome([]);
   second.send({ type: 'forget', services: [9] });
   await eventually(() => second.reports().some(({ forgotten }) => forgotten.includes(9)));
-  expect(await (await restart()).hello()).toMatchObject({
+  expect(await (await machine.restart()).hello()).toMatchObject({
     highest: { execution: 0, service: 0 },
     idProofs: [],
   });
@@ -93,12 +90,17 @@ test('P143: a label with anything but a proof counts as none', () => {
   for (const text of ['', '../../x', 'a b', 'x'.repeat(65), 'x'.repeat(1_000_000)])
     expect(labelled(text)).toBeUndefined();
 });
-test('P143: the proof of another database for the same service is replaced', () => {
+test('P143, P144: a proof that is given again stays, and one of another database takes its place', () => {
   const dir = `${machine.folder}/logs`;
   const store = new StoredIds(dir, []);
-  store.keep(ids(1, 1, 'former'));
-  store.keep(ids(1, 2, 'present'));
-  expect(readdirSync(`${dir}/1`)).toEqual(['2.present.ids']);
+  for (const [execution, proof] of [
+    [1, 'former'],
+    [2, 'present'],
+    [2, 'present'],
+  ] as const) {
+    store.keep(ids(1, execution, proof));
+    expect(readdirSync(`${dir}/1`)).toEqual([`${execution}.${proof}.ids`]);
+  }
   const again = new StoredIds(dir, readdirSync(dir, { recursive: true }).map(String));
   expect(again.proven).toEqual([proven(1, 2, 'present')]);
   again.keep({ service: 2, execution: 2 });
@@ -108,13 +110,4 @@ test('P143: a proof that cannot be stored does not prevent the start', () => {
   const store = new StoredIds('/dev/null/logs', []);
   store.keep(ids(1, 1, 'one'));
   expect(store.proven).toEqual([proven(1, 1, 'one')]);
-});
-test('P144: a proof that is given again stays, and one of another database takes its place', async () => {
-  const folder = await scratchFolder('berth-ids-');
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const stored = new StoredIds(folder, []);
-  for (const { idProof, execution } of [ids(9, 5, 'nine'), ids(9, 5, 'nine'), ids(9, 6, 'other')]) {
-    stored.keep({ service: 9, execution, idProof });
-    expect(readdirSync(`${folder}/9`)).toEqual([`${execution}.${idProof}.ids`]);
-  }
 });

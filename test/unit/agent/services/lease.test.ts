@@ -194,18 +194,6 @@ describe('P33: an agent whose lease has expired', () => {
     const { inventory } = await (await rig.peer.connection(2)).hello();
     expect(inventory.find(({ service }) => service === 1)).toMatchObject({ state: 'exited', exitCode: 3 });
   });
-  test('P33: the agent leaves the services alone that are unknown to the control plane', async () => {
-    const connection = await running(LEASE_MS);
-    await rig.close();
-    connection.terminate();
-    const next = await begin();
-    next.welcome([assignment()], { leaseMs: LEASE_MS, unknown: [{ first: 7, last: 7 }] });
-    await next.reported(1, 'running');
-    pass(LEASE_MS);
-    rig.lease.check();
-    await eventually(() => engine.containers.size === 1);
-    expect([...engine.containers.values()][0]?.service).toBe(7);
-  });
   test('P33: the agent stops everything even if the disk refuses the marks', async () => {
     const connection = await running(LEASE_MS);
     await mkdir(`${scratch.path}/data/1/1.lapsed`);
@@ -251,16 +239,6 @@ describe('P33: an agent whose lease has expired', () => {
     await again.reported(1, 'running');
     expect(engine.calls.filter((call) => call.startsWith('create'))).toEqual(['create 1.1']);
     expect(connection.closeCode).toBe(closeCodes.resync.code);
-  });
-  test('P33: without a lease nothing is stopped, however long the silence', async () => {
-    const connection = await running();
-    connection.terminate();
-    pass(100 * LEASE_MS);
-    rig.lease.check();
-    const again = await rig.peer.connection(2);
-    const { inventory, leaseMs } = await again.hello();
-    expect(inventory.map(({ state }) => state)).toEqual(['running', 'running']);
-    expect(leaseMs).toBeUndefined();
   });
   test('P32: an answer to a report is contact', async () => {
     const connection = await running(LEASE_MS);

@@ -6,8 +6,7 @@ import {
 } from '../../../../../agent/engine/networks/container-networks.ts';
 import { overlayName } from '../../../../../agent/engine/networks/scope.ts';
 import { parseSubnet } from '../../../../../agent/engine/networks/subnets.ts';
-import { networkEngine } from '../../../../support/engines/network-engine.ts';
-import { Refusal } from '../../../../support/engines/scripted-engine.ts';
+import { Refusal, ScriptedEngine } from '../../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../../support/fixtures/assignments.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -26,9 +25,9 @@ const subnet = (text: string) => parseSubnet(text) as NonNullable<ReturnType<typ
 /** A manager of a swarm with a pool, whose waits take no time. */
 async function rig(changes: Partial<NetworkOptions> = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout'] }).setTimerTickMode('nextTimerAsync');
-  const found = await networkEngine();
+  const { engine, docker } = await ScriptedEngine.open();
   const Cluster = { DefaultAddrPool: ['10.0.0.0/8'], SubnetSize: 24 };
-  found.engine.swarm = {
+  engine.swarm = {
     NodeID: 'node',
     LocalNodeState: 'active',
     ControlAvailable: true,
@@ -40,8 +39,9 @@ async function rig(changes: Partial<NetworkOptions> = {}) {
     ...{ deployment, local: false, network: null, networks: [], overlay: true },
     ...{ subnets: [subnet('198.18.0.0/16')], uptimeMs: () => clock.ms, ...changes },
   };
-  const networks = new ContainerNetworks(found.docker, options, async () => 'engine');
-  return { ...found, clock, networks, known: found.networks };
+  const networks = new ContainerNetworks(docker, options, async () => 'engine');
+  const { calls, networks: known, created, connected, addNetwork, addContainer } = engine;
+  return { engine, clock, networks, calls, known, created, connected, addNetwork, addContainer };
 }
 
 test('P98: an engine reports its swarm with at most 32 managers, and none while it is not in one', async () => {
