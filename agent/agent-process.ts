@@ -62,7 +62,7 @@ const collectAtOnce = () => setFlagsFromString('--no-incremental-marking');
  */
 export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   collectAtOnce();
-  const settings = readConfig(env, readMachine(env));
+  const settings = readConfig(env, readMachine());
   const stop = new AbortController();
   const onSignal = () => {
     if (stop.signal.aborted) process.exit(130);
@@ -149,7 +149,7 @@ function updaterOf({ update }: Config, addresses: Addresses, log: Logger, signal
  * sentence for the administrator.
  */
 export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
-  const config = readConfig(env, readMachine(env));
+  const config = readConfig(env, readMachine());
   const identity = await HostIdentity.open(config, () => {}, Date.now);
   const idBefore = identity.hostId;
   const hostId = await identity.join().catch(async (error: unknown) => {

@@ -98,6 +98,7 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     lowDisk: () => conditions.textOf('low-disk'),
     leftAlone: (services) => {
       conditions.set('unknown-containers', unknownContainers(services));
+      void secretFiles.check();
       // Until the first sync, an agent that this one replaces may write files for starts that only it knows.
       if (agent.images() === undefined) return;
       secretFiles

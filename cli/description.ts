@@ -2,7 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Application, ServiceDescription } from '../client/berth.ts';
 import { joinCommand } from '../shared/command.ts';
+import { escapeReferences } from '../shared/variables.ts';
 import { ComposeError, linesOf } from './compose/remarks.ts';
+import { withBraces } from './compose/texts.ts';
 import { readVariables } from './compose/variables/env-file.ts';
 import { ProblemsError } from './terminal/exit.ts';
 import { onOneLine } from './terminal/table.ts';
@@ -31,7 +33,7 @@ export async function describe(
   options: DescriptionOptions,
 ): Promise<Description> {
   const description = await described(terminal, path, words, options.image);
-  await change(description, options, terminal.env);
+  await change(description, options, terminal);
   return description;
 }
 
@@ -39,16 +41,18 @@ export async function describe(
 export async function change(
   description: Description,
   { set = [], envFile }: Changes,
-  env: NodeJS.ProcessEnv,
+  terminal: Pick<Terminal, 'env' | 'say'>,
 ): Promise<void> {
   for (const assignment of set) assign(description, assignment);
   if (envFile === undefined) return;
   const text = await readFile(envFile, 'utf8');
   try {
-    addVariables(
-      description,
-      readVariables(text, (name) => env[name]),
-    );
+    const variables = readVariables(text, (name) => terminal.env[name]);
+    const entries = [...variables].map(([name, value]): [string, string] => [
+      name,
+      withBraces(value, (known) => terminal.say(`${envFile}: ${name} has {${known}}, which Berth fills in.`)),
+    ]);
+    addVariables(description, entries);
   } catch (error) {
     throw new Error(`${envFile}: ${(error as Error).message}.`);
   }
@@ -123,7 +127,8 @@ export function imageDescription(image: string, words: readonly string[]): Appli
     environment: [],
     volumes: [],
     ports: [],
-    command: words.length === 0 ? null : joinCommand(words),
+    command:
+      words.length === 0 ? null : joinCommand(words.map((word) => escapeReferences(word, () => false))),
   };
   return { name: nameOfImage(image), version: 3, will_end: true, size: 1, services: [service] };
 }
@@ -185,7 +190,7 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-function addVariables(description: Description, variables: ReadonlyMap<string, string>): void {
+function addVariables(description: Description, variables: readonly [string, string][]): void {
   const services = memberOf(description, 'services');
   if (!Array.isArray(services)) throw new Error('the description has no services for the variables');
   for (const service of services as { environment?: unknown[] }[])

@@ -473,7 +473,7 @@ export type Reason = {
   /** Number of instances with these requirements */
   instances: number;
   /** The condition that these hosts fail */
-  filter: 'schedulable' | 'labels' | 'memory' | 'cores';
+  filter: 'schedulable' | 'labels' | 'secret-files' | 'memory' | 'cores';
   /** Number of hosts that fail the filter */
   hosts: number;
   /** Number of hosts that passed all earlier filters */

@@ -12,6 +12,16 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]', '[::ffff:7f00:1]', 
 /** Whether two host names, or IP addresses, lead to the same host as far as their text shows. */
 export const isSameHost = (one: string, other: string): boolean => canonical(one) === canonical(other);
 
+/**
+ * Whether a browser sends the cookies of a page at `own` to `url`, at whatever port: over https also those
+ * that are for https only.
+ */
+export const getsCookiesOf = (
+  own: { protocol: string; hostname: string },
+  url: { protocol: string; hostname: string },
+): boolean =>
+  (own.protocol === 'http:' || url.protocol === 'https:') && isSameHost(own.hostname, url.hostname);
+
 /** Whether the name leads to 127.0.0.1 or ::1. Other addresses of 127.0.0.0/8 are other hosts. */
 export const isCommonLoopback = (name: string): boolean => canonical(name) === 'localhost';
 

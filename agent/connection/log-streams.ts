@@ -16,7 +16,7 @@ export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
   retention: Pick<
     LogRetention,
-    'firstOffset' | 'lastRemoved' | 'maxBytes' | 'outputIn' | 'isLost' | 'mayCutLine'
+    'firstOffset' | 'lastRemoved' | 'maxBytes' | 'outputIn' | 'isLost' | 'mayCutLine' | 'remarkOf'
   >;
   mayWrite(key: ServiceKey): boolean;
   /** The usage of a start as lines of text; undefined if there is none. */
@@ -66,6 +66,10 @@ export class LogStreams {
       isLive: () => this.#options.mayWrite(key),
       firstOffset: () => retention.firstOffset(key),
       mayCutLine: () => retention.mayCutLine(key),
+      remark: () => {
+        const text = retention.remarkOf(key);
+        return text && `[berth] ${text}`;
+      },
       missingText: (bytes) =>
         `[berth] ${sizeText(retention.outputIn(key, bytes))} of older output are missing here: ${limit}.`,
       lostText: () =>
@@ -76,7 +80,7 @@ export class LogStreams {
         retention.lastRemoved(service) === generation
           ? `[berth] The output of the service's first ${generation} starts is missing here: ${limit}.`
           : undefined,
-      pauseMs: () => Math.max(MIN_PAUSE_MS, PAUSE_MS_PER_STREAM * this.#readers.size, this.#collectMs),
+      pauseMs: () => pauseMs(this.#readers.size, this.#collectMs),
       send: (frame) => this.#options.sendBytes(frame),
       end,
     });
@@ -124,3 +128,6 @@ export class LogStreams {
     for (const stream of [...this.#readers.keys()]) this.close(stream);
   }
 }
+
+export const pauseMs = (streams: number, collectMs: number): number =>
+  Math.max(MIN_PAUSE_MS, PAUSE_MS_PER_STREAM * streams, collectMs);

@@ -24,6 +24,8 @@ interface Labelled {
   /** Proof of the ids of execution and service (P143). */
   idProof?: string | undefined;
   cpu?: ContainerCpu | undefined;
+  /** A sentence for the top of its log. */
+  remark?: string | undefined;
 }
 
 /** A container of this deployment and host, as the engine reports it. */

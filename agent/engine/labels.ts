@@ -9,6 +9,8 @@ export const label = {
   /** Proof of the ids of execution and service (P143). */
   idProof: 'berth.id-proof',
   owner: 'berth.owner',
+  /** A sentence for the top of the container's log; empty for none. */
+  remark: 'berth.remark',
   /** The check of the container's health, as JSON; empty for none. */
   health: 'berth.health',
   /** Name of the overlay network that a container of a swarm joins besides its first network. */

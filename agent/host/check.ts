@@ -44,7 +44,7 @@ type Settings = Pick<Config, 'urls' | 'dockerHost' | 'dataDir' | 'minDiskBytes'>
  * Returns the findings, one per line. Throws ConfigError with all of them if this machine cannot be a host.
  */
 export async function checkHost(env: NodeJS.ProcessEnv): Promise<string> {
-  const findings = await checkMachine(readConfig(env, readMachine(env)), env.BERTH_ANY_CLOCK === '1');
+  const findings = await checkMachine(readConfig(env, readMachine()), env.BERTH_ANY_CLOCK === '1');
   const text = findings.map(({ level, text }) => `  ${level.padEnd(8)} ${text}\n`).join('');
   if (findings.some(({ level }) => level === 'problem')) throw new ConfigError(text.trimEnd());
   return text;

@@ -2,15 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import type { Machine } from '../config.ts';
-import { DEFAULT_SOCKET, unixHost, usualHosts } from '../engine/engine-address.ts';
+import { DEFAULT_SOCKET, unixHost } from '../engine/engine-address.ts';
 
-export function readMachine(env: NodeJS.ProcessEnv): Machine {
+export function readMachine(): Machine {
   return {
     hostname: hostname(),
     routedAddress: routedAddress(),
     addresses: Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     hasWholeLoopback: process.platform === 'linux',
-    dockerHost: usualHosts(env)[0] ?? unixHost(DEFAULT_SOCKET),
+    dockerHost: unixHost(DEFAULT_SOCKET),
   };
 }
 

@@ -34,6 +34,8 @@ export interface LogReaderOptions {
   firstOffset(): number;
   /** Whether an earlier stream may have ended within a line, at a position that was removed. */
   mayCutLine(): boolean;
+  /** A sentence that precedes the output. */
+  remark?(): string | undefined;
   /** A sentence that takes the place of a log that was removed for the sake of later starts. */
   removedText: string | undefined;
   /** A sentence that follows the stored output if its end could not be stored. */
@@ -126,6 +128,8 @@ export class LogReader {
       part.tail === undefined
         ? this.#options.offset
         : await tailOf(file, firstOffset, part.tail, this.#closed.signal);
+    const remark = offset === 0 ? this.#options.remark?.() : undefined;
+    if (remark !== undefined) await this.#sendText(`${this.#stamp()}${remark}`, 0);
     let decoder = new RecordDecoder(format, await this.#openLineBefore(file, offset));
     const input = Buffer.allocUnsafe(READ_BYTES);
     let position = offset;

@@ -36,6 +36,8 @@ export class LogRetention {
   readonly #openRecords = new Set<string>();
   /** Logs that lack their end, because it could not be stored. */
   readonly #lost = new Set<string>();
+  /** Sentences for the tops of logs. */
+  readonly #remarks = new Map<string, string>();
   /** The latest start of each service whose log was removed. Those of all its earlier starts were, too. */
   readonly #removed = new Map<number, number>();
   /** Bytes of the earlier starts of each service. */
@@ -48,10 +50,14 @@ export class LogRetention {
     this.#options = options;
     for (const path of paths) {
       const [, service = '', generation = '', kind] =
-        /^(\d+)\/(?:(\d+)\.)?(first|lost|removed)$/.exec(path) ?? [];
+        /^(\d+)\/(?:(\d+)\.)?(first|lost|removed|remark)$/.exec(path) ?? [];
       if (kind === undefined) continue;
       if (kind === 'lost') {
         this.#lost.add(`${service}.${generation}`);
+        continue;
+      }
+      if (kind === 'remark') {
+        this.#remarks.set(`${service}.${generation}`, readFileSync(`${dir}/${path}`, 'utf8'));
         continue;
       }
       const [value = 0, gone = value, hasOpenRecords = 1] = readFileSync(`${dir}/${path}`, 'utf8')
@@ -86,6 +92,16 @@ export class LogRetention {
 
   isLost(key: ServiceKey): boolean {
     return this.#lost.has(keyOf(key));
+  }
+
+  noteRemark(key: ServiceKey, text: string): void {
+    if (this.#remarks.has(keyOf(key))) return;
+    this.#remarks.set(keyOf(key), text);
+    this.#write(this.#path(key, 'remark'), text);
+  }
+
+  remarkOf(key: ServiceKey): string | undefined {
+    return this.#remarks.get(keyOf(key));
   }
 
   /** Whether the record before some position in the removed part may have left its line open. */
@@ -145,6 +161,7 @@ export class LogRetention {
   clear(key: ServiceKey): void {
     this.#gone.delete(keyOf(key));
     this.#openRecords.delete(keyOf(key));
+    if (this.#remarks.delete(keyOf(key))) rmSync(this.#path(key, 'remark'), { force: true });
     if (this.#lost.delete(keyOf(key))) rmSync(this.#path(key, 'lost'), { force: true });
     if (this.#first.delete(keyOf(key))) rmSync(this.#path(key, 'first'), { force: true });
   }
@@ -153,7 +170,7 @@ export class LogRetention {
   forget(service: number): void {
     this.#removed.delete(service);
     this.#earlier.delete(service);
-    for (const keys of [this.#first, this.#gone, this.#openRecords, this.#lost])
+    for (const keys of [this.#first, this.#gone, this.#openRecords, this.#lost, this.#remarks])
       for (const key of keys.keys()) if (key.startsWith(`${service}.`)) keys.delete(key);
   }
 
@@ -219,7 +236,7 @@ export class LogRetention {
     renameSync(`${path}.new`, path);
   }
 
-  #path({ service, generation }: ServiceKey, extension: 'log' | 'first' | 'lost'): string {
+  #path({ service, generation }: ServiceKey, extension: 'log' | 'first' | 'lost' | 'remark'): string {
     return `${this.#dir}/${service}/${generation}.${extension}`;
   }
 }

@@ -144,6 +144,7 @@ export class OutputStore {
   async preserve(container: Container): Promise<void> {
     if (this.#preservations.has(container.id)) return;
     mkdirSync(this.#serviceDir(container.service), { recursive: true });
+    if (container.remark !== undefined) this.retention.noteRemark(container, container.remark);
     await this.retention.limitEarlier(container);
     const preservation = (await this.#preserveFile(container)) ?? this.#follow(container);
     const { service, generation } = container;
@@ -164,7 +165,8 @@ export class OutputStore {
         await this.#copyApi(container, preservation.abort.signal);
       }
     } catch (error) {
-      this.retention.noteLost(container);
+      // Without its container there is nothing more to store.
+      if (!(error instanceof EngineError && error.kind === 'permanent')) this.retention.noteLost(container);
       this.#log('output.lost', { service: container.service, reason: messageOf(error) });
     }
     preservation.copied = true;

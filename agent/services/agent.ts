@@ -295,13 +295,10 @@ export class Agent {
     const attempts = (tracked.stuck?.attempts ?? 0) + 1;
     const stuck = { reason, attempts, isPaused: true };
     this.#noteStuck(tracked, step, stuck, 'refuses');
-    setTimeout(
-      () => {
-        stuck.isPaused = false;
-        this.#advance(tracked);
-      },
-      Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 16)),
-    ).unref();
+    setTimeout(() => {
+      stuck.isPaused = false;
+      this.#advance(tracked);
+    }, pauseMs(attempts)).unref();
   }
 
   /** The engine has not answered for so long that a person should know. The call goes on. */
@@ -359,3 +356,7 @@ export class Agent {
       });
   }
 }
+
+/** The pause after so many attempts. */
+export const pauseMs = (attempts: number): number =>
+  Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 16));

@@ -114,7 +114,7 @@ export const users: Kind<User> = {
     issuer: { type: text, meaning: 'the provider that the subject is meant for, to check the setting' },
   },
   hasPassword: true,
-  heads: ['ID', 'NAME', 'EMAIL', 'ROLE ID', 'QUOTA ID', 'ENABLED'],
+  heads: ['ID', 'NAME', 'EMAIL', 'ROLE', 'QUOTA', 'ENABLED'],
   row: (one, { role: roleNames, quota: quotaNames }) => [
     ...[String(one.id), one.username, one.email],
     roleNames.get(one.role_id) ?? String(one.role_id),

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { Berth, Service } from '../../client/berth.ts';
-import { isSameHost } from '../../shared/same-host.ts';
+import { getsCookiesOf } from '../../shared/same-host.ts';
 import { placeOf } from '../inputs/arguments.ts';
 import { openerOf, openUrl } from '../terminal/desktop.ts';
 import { jsonOf } from '../terminal/list.ts';
@@ -45,8 +45,7 @@ export function addOpenCommand(program: Command, terminal: Terminal, connect: ()
 
 /** The page of Berth that warns before an endpoint to which the browser sends Berth's cookies (W230). */
 function warningOf(berthUrl: URL, id: number, { url, isApplication }: Endpoint): string | undefined {
-  if (isApplication || berthUrl.protocol !== 'http:' || !URL.canParse(url)) return undefined;
-  if (!isSameHost(berthUrl.hostname, new URL(url).hostname)) return undefined;
+  if (isApplication || !URL.canParse(url) || !getsCookiesOf(berthUrl, new URL(url))) return undefined;
   return new URL(`/executions/${id}/open?url=${encodeURIComponent(url)}`, berthUrl).href;
 }
 

@@ -49,7 +49,7 @@ export function addRunCommands(program: Command, terminal: Terminal, connect: ()
       const execution = await berth.execution(idOf(id));
       await reviewAnothers(terminal, berth, execution, asMe);
       const { name, description } = execution;
-      await change(description, options, terminal.env);
+      await change(description, options, terminal);
       await submit(terminal, berth, name, description, options);
     });
   for (const command of [run, rerun])

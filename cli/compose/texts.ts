@@ -17,13 +17,21 @@ const isReference = (name: string): boolean => FILLED_IN.has(name) || /^(?:dns_n
 const SECRET = /(?<![{$])\{secret#([^{}]*)\}/g;
 const IN_SECRET = /^[\w-]+$/;
 
-/** The texts as a description has them: references of Berth stay references, other braces stay text. */
+/**
+ * The text as a description has it: references of Berth stay references, and other braces stay text.
+ * `filledIn` is called with those that are neither of an instance nor of a secret.
+ */
+export const withBraces = (text: string, filledIn: (name: string) => void): string =>
+  text.includes('{')
+    ? escapeReferences(text, (name) => {
+        if (FILLED_IN.has(name)) filledIn(name);
+        return isReference(name);
+      })
+    : text;
+
+/** The same of the texts of a place, with remarks. */
 export function withReferences(texts: readonly string[], path: Path, remarks: Remarks): string[] {
   const seen = new Set<string>();
-  const isKept = (name: string) => {
-    if (FILLED_IN.has(name)) seen.add(name);
-    return isReference(name);
-  };
   const escaped = texts.map((text) => {
     // What is kept with other names is refused by the checks of descriptions.
     for (const [reference, name = ''] of text.includes(SECRET_REFERENCE) ? text.matchAll(SECRET) : [])
@@ -32,7 +40,7 @@ export function withReferences(texts: readonly string[], path: Path, remarks: Re
           path,
           `uses ${shown(reference)}, but names of secrets have letters, digits, "_" and "-" only`,
         );
-    return text.includes('{') ? escapeReferences(text, isKept) : text;
+    return withBraces(text, (name) => seen.add(name));
   });
   for (const name of seen)
     remarks.note(path, `has {${name}}, which Berth fills in: x-berth takes {{${name}}} for the text`);

@@ -39,7 +39,7 @@ export function translate(text: string, surroundings: Surroundings): Translation
   const lookUp = withDotEnv(surroundings);
   const { value, remarks } = readDocument(text, lookUp);
   const top = readTop(value, remarks);
-  const files = new VariableFiles(surroundings, lookUp);
+  const files = new VariableFiles(surroundings);
   const context: Context = { folder: surroundings.folder, lookUp, files, remarks };
   const given = Object.entries(top.services).flatMap(([key, one]) => readService(key, one, remarks) ?? []);
   const dependencies = dependenciesOf(given, top.services, remarks);

@@ -41,6 +41,7 @@ import { ExecutionChanges, ownerOf } from './changes/execution-changes.ts';
 import { HistoryReview } from './changes/history-review.ts';
 import { HostRegister } from './changes/host-register.ts';
 import { IdempotencyKeys } from './changes/idempotency-keys.ts';
+import { SavedSamples } from './changes/saved-samples.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
 import type { CoordinatorDeps } from './coordinator-deps.ts';
 import { readMetrics } from './coordinator-metrics.ts';
@@ -61,6 +62,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #streams: ServiceStreams;
   readonly #events: Events;
   readonly #overview = new Overview();
+  readonly #samples: SavedSamples;
   readonly #credentials: Credentials;
   readonly #keys: IdempotencyKeys;
   readonly #accounts: AccountChanges;
@@ -85,7 +87,10 @@ export class Coordinator implements CoordinatorApi {
         this.#history.audited(changes.audited.length);
         this.#streams.changed(cluster);
       },
-      clockStepped: (stepMs) => this.#overview.clockStepped(stepMs),
+      clockStepped: (stepMs) => {
+        this.#overview.clockStepped(stepMs);
+        this.#samples.clockStepped(stepMs);
+      },
       doubted: () => this.agents.perHost.sendAway(log),
       took: (durationMs) => this.#counts.turns.add(durationMs),
       lost: (isRetired) => {
@@ -114,6 +119,7 @@ export class Coordinator implements CoordinatorApi {
     this.#accounts = new AccountChanges({ ...changes, audited: () => this.#history.audited(1) });
     this.#executions = new ExecutionChanges(changes);
     this.#history = new HistoryReview(this.#turns, deps);
+    this.#samples = new SavedSamples(this.#turns, deps, this.#overview);
     this.#hosts = new HostRegister(db, this.#turns, this.agents);
   }
 
@@ -271,12 +277,12 @@ export class Coordinator implements CoordinatorApi {
   }
 
   async host(hostId: number): Promise<HostOverview> {
-    await this.agents.freshReports.request();
+    await Promise.all([this.agents.freshReports.request(), this.#samples.loaded()]);
     return this.#turns.query((cluster, nowMs) => this.#overview.host(cluster, hostId, nowMs));
   }
 
   async overview(search: OverviewSearch): Promise<ClusterOverview> {
-    await this.agents.freshReports.request();
+    await Promise.all([this.agents.freshReports.request(), this.#samples.loaded()]);
     return this.#turns.queryLoaded(
       (cluster, nowMs) => this.#overview.of(cluster, search, nowMs),
       (cluster, nowMs) => this.#overview.head(cluster, search, nowMs),
@@ -305,5 +311,6 @@ export class Coordinator implements CoordinatorApi {
     this.#history.committed(decisions);
     this.#counts.decided(decisions);
     this.#overview.note(cluster, this.#clock.nowMs());
+    this.#samples.committed();
   }
 }

@@ -15,6 +15,7 @@ export interface State {
   /** The key that proofs of ids are made with (ports.ts). */
   idKey: string;
   reviewRecord: ReviewRecord;
+  sampledMs: number;
 }
 
 /**

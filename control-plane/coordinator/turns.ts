@@ -16,7 +16,7 @@ import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import { unloadWaiting } from '../core/state/loading.ts';
 import { commit } from '../store/cluster/cluster-rows.ts';
-import { DatabaseError, type Db } from '../store/db/db.ts';
+import { DatabaseError, type Db, LOCKED } from '../store/db/db.ts';
 import {
   type ClaimTerms,
   type Epoch,
@@ -266,9 +266,8 @@ export class Turns {
 
   /** Refuses the changes that wait. Queries that can't be answered are refused with them. */
   #refuseChanges(): void {
-    const message = 'Another program is writing to the database. Try again once it is done.';
     for (const change of this.#inputs.remove(({ kind }) => kind !== 'report'))
-      change.fail(new OperationError('unavailable', message));
+      change.fail(new OperationError('unavailable', LOCKED));
   }
 
   /** Commits, if need be after a process that has taken the write lock since the turn began. */

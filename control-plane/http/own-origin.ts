@@ -8,9 +8,12 @@ import type { Context as HonoContext } from 'hono';
 export const isHttps = (c: HonoContext): boolean =>
   new URL(c.req.url).protocol === 'https:' || isForwardedHttps(c);
 
-/** Whether a proxy states that the client uses HTTPS. The first of several had the client. */
+/**
+ * Whether a proxy states that the client uses HTTPS. The first of several had the client. For WebSockets some
+ * proxies, such as Traefik, state wss.
+ */
 export const isForwardedHttps = (c: HonoContext): boolean =>
-  /^[ \t]*https[ \t]*(,|$)/i.test(c.req.header('x-forwarded-proto') ?? '');
+  /^[ \t]*(https|wss)[ \t]*(,|$)/i.test(c.req.header('x-forwarded-proto') ?? '');
 
 /** Such as `https://berth.example.org`. */
 export const ownOrigin = (c: HonoContext): string => {

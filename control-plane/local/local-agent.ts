@@ -52,7 +52,7 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
     const token = await joinToken().catch(() => undefined);
     if (stopping) return;
     if (token === undefined) {
-      restart = setTimeout(run, RESTART_DELAY_MS);
+      restart = setTimeout(begin, RESTART_DELAY_MS);
       return;
     }
     const env = {
@@ -71,19 +71,31 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
     child.on('exit', (code) => {
       if (stopping || code === REFUSED) return;
       if (code === UNABLE && mayEnd) return unable();
-      delayMs = code === UNABLE ? Math.min(2 * delayMs, MAX_RESTART_DELAY_MS) : RESTART_DELAY_MS;
-      if (code === UNABLE)
-        process.stderr.write(`The agent of this machine is started again in ${delayMs / 1_000} s.\n`);
-      restart = setTimeout(run, delayMs);
+      if (code === UNABLE) return later();
+      delayMs = RESTART_DELAY_MS;
+      restart = setTimeout(begin, delayMs);
     });
+    if (child.pid === undefined) child.once('error', unstarted);
   };
-  void run();
+  const later = () => {
+    delayMs = Math.min(2 * delayMs, MAX_RESTART_DELAY_MS);
+    process.stderr.write(`The agent of this machine is started again in ${delayMs / 1_000} s.\n`);
+    restart = setTimeout(begin, delayMs);
+  };
+  // The machine has no memory or no processes left, for example.
+  const unstarted = (error: Error) => {
+    process.stderr.write(`The agent of this machine could not be started: ${error.message}\n`);
+    if (!stopping) later();
+  };
+  const begin = () => void run().catch(unstarted);
+  begin();
   return {
     stop: () =>
       new Promise((done) => {
         stopping = true;
         clearTimeout(restart);
-        if (!child || child.exitCode !== null || child.signalCode !== null) return done();
+        if (!child || child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
+          return done();
         child.once('exit', () => done());
         child.kill('SIGTERM');
       }),

@@ -3,6 +3,7 @@
  * must neither delay others nor fill the memory.
  */
 import type { Limit } from '../core/metrics/limits.ts';
+import { OperationError } from '../core/model/errors.ts';
 import { FairLine } from './fair-line.ts';
 
 /** Some at a time, because each waits for the database. */
@@ -18,14 +19,28 @@ const LIMITS = {
 /** Characters after which others may run. A description up to this length is read without a turn. */
 export const LONG_READ = 64 * 1024;
 
+/** Lists of more than one page under way. A client that stops reading keeps a page of 1 MiB in memory. */
+const LISTS = { total: 48, perUser: 8, idleMs: 60_000 };
+
+export interface LongList {
+  readonly userId: number;
+  /** When its client last took a page. */
+  readMs: number;
+  /** Ends the answer, whose client has not read for long. */
+  abandon(): void;
+}
+
 export class ReadTurns {
   readonly #line: FairLine;
+  readonly #nowMs: () => number;
+  readonly #lists = new Set<LongList>();
   /** Characters that were read since others could run, and whether a timer will tell that they could. */
   #read = 0;
   #isTimed = false;
 
   constructor(nowMs: () => number) {
     this.#line = new FairLine({ whose: 'You have', what: 'long reads' }, LIMITS, nowMs);
+    this.#nowMs = nowMs;
   }
 
   get limit(): Limit {
@@ -40,6 +55,31 @@ export class ReadTurns {
   /** The same for the next part of a read that has begun: it may wait, however many others do. */
   goOn<T>(userId: number, read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {
     return this.#line.goOn(String(userId), 1, () => this.#perform(read, lengthOf));
+  }
+
+  /**
+   * Counts a long list until `end`. In place of one that nobody has read for a minute; otherwise throws
+   * OperationError `too-many` beyond the bounds.
+   */
+  begin(list: LongList): void {
+    const ofUser = () => [...this.#lists].filter(({ userId }) => userId === list.userId).length;
+    const isFull = () => ofUser() >= LISTS.perUser || this.#lists.size >= LISTS.total;
+    if (isFull())
+      for (const one of this.#lists)
+        if (this.#nowMs() - one.readMs >= LISTS.idleMs) {
+          this.end(one);
+          one.abandon();
+        }
+    if (isFull())
+      throw new OperationError(
+        'too-many',
+        `At most ${LISTS.perUser} long lists of a user, and ${LISTS.total} of all, are read at a time: read them to their end, or ask for fewer executions with limit.`,
+      );
+    this.#lists.add(list);
+  }
+
+  end(list: LongList): void {
+    this.#lists.delete(list);
   }
 
   async #perform<T>(read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {

@@ -51,6 +51,7 @@ export function namesOf(path: string): string[] {
  */
 export function staysInside(target: string, depth: number): boolean {
   if (target === '' || target.startsWith('/') || target.includes('\0')) return false;
+  if (leadsUpOnWindows(target)) return false;
   const names = target.split('/').filter((name) => name !== '' && name !== '.');
   const ups = names.findIndex((name) => name !== '..');
   const count = ups === -1 ? names.length : ups;
@@ -64,4 +65,8 @@ export const shown = (text: string): string =>
     '?',
   );
 
-const isUnusable = (name: string): boolean => name.includes('\0') || name.length > MAX_NAME_BYTES;
+/** Windows takes a backslash for a slash. */
+const isUnusable = (name: string): boolean =>
+  name.includes('\0') || name.length > MAX_NAME_BYTES || leadsUpOnWindows(name);
+
+const leadsUpOnWindows = (text: string): boolean => text.includes('\\') && text.split(/[\\/]/).includes('..');

@@ -295,7 +295,9 @@ onHosts(setups, (host) => {
     const id = Number(await carol.outOf(['run', '-'], waits));
     expect(await outOf(['ps'])).toMatch(/^ID +STATUS +SUBMITTED +OWNER[\s\S]*\bcarol\b/);
     expect(await carol.outOf(['ps'])).not.toContain('OWNER');
-    expect(await outOf(['user', 'ls', '--username', 'carol'])).toMatch(/carol .*\buser\b/);
+    expect(await outOf(['user', 'ls', '--username', 'carol'])).toMatch(
+      /^ID +NAME +EMAIL +ROLE +QUOTA .*\n.*carol .*\buser\b/,
+    );
     const lines = (await outOf(['explain', String(id)])).trimEnd().split('\n');
     const sentences = lines.map((line) => line.replace(/^- /, '').replace(/\.$/, ''));
     expect(new Set(sentences).size).toBe(sentences.length);

@@ -354,7 +354,7 @@ onHosts(setups, (host) => {
   });
 
   test('L26: run --image runs one container, and the words reach it as they are', async () => {
-    const words = ['sh', '-c', `echo "it's" $HOME \\ *`, ''];
+    const words = ['sh', '-c', `echo "it's" $HOME \\ *`, '', '{print} {{x}} {user_name}'];
     const { out } = await berth.run(['run', '--image', 'registry.example/some/tool:1', '--', ...words]);
     const [one] = await agent.assigned(Number(out));
     expect(one).toMatchObject({ image: 'registry.example/some/tool:1', command: words });
@@ -365,7 +365,10 @@ onHosts(setups, (host) => {
 
   test('L26: --set and --env-file change the description before it is submitted', async () => {
     const file = join(berth.home, 'variables');
-    await writeFile(file, '# for all\nexport MODE="fast = yes" # quick\n\nEMPTY=\n');
+    await writeFile(
+      file,
+      '# for all\nexport MODE="fast = yes" # quick\n\nEMPTY=\nBRACES={x} {{y}} {dns_name#self} {user_name}\n',
+    );
     const set = [
       '--set',
       'services.main.labels=["nowhere"]',
@@ -375,11 +378,12 @@ onHosts(setups, (host) => {
       'name=other',
     ];
     const { out, err } = await berth.run(['run', '-', ...set, '--env-file', file], JSON.stringify(ONE));
-    expect(err).toBe('');
+    expect(err).toContain(`${file}: BRACES has {user_name}, which Berth fills in.`);
     const execution = await api.execution(Number(out));
     const environment = [
       ['MODE', 'fast = yes'],
       ['EMPTY', ''],
+      ['BRACES', '{{x}} {{{y}}} {dns_name#self} {user_name}'],
     ];
     expect(execution).toMatchObject({
       ...{ name: 'other', description: { services: [{ labels: ['nowhere'], total_count: 2, environment }] } },

@@ -39,11 +39,11 @@ export async function readDiskUse(
   try {
     const info = await container.inspect(deadline);
     const layer = outputFile === undefined ? undefined : info.GraphDriver?.Data?.UpperDir;
-    const folders = layer === undefined ? [] : [layer, ...(await volumesOf(docker, info, layer, deadline))];
-    const files = folders.length > 0 ? await countFiles(folders, limitMs) : undefined;
+    const folders = layer && [layer, ...(await volumesOf(docker, info, layer, deadline))];
+    const files = folders && (await countFiles(folders, limitMs));
     const outputBytes = outputFile === undefined ? 0 : await bytesOf(outputFile);
     const mounted = outputFile === undefined ? 0 : await mountedBytes(info);
-    if (files && layer !== undefined) {
+    if (files && layer) {
       const hidden = await deletedBytes({ id, pid: info.State.Pid }, layer, limitMs);
       return { ...files, bytes: files.bytes + mounted + hidden, outputBytes };
     }
@@ -90,7 +90,9 @@ async function mountedBytes(info: ContainerInspectInfo): Promise<number> {
 export async function countFiles(folders: readonly string[], limitMs: number): Promise<Files | undefined> {
   const program = await findProgram('find');
   if (!program) return undefined;
-  const args = [...folders, '-xdev', '-printf', '%b %n\n'];
+  // A folder has a link for each folder within it.
+  const format = ['(', '-type', 'd', '-printf', '%b 1\n', '-o', '-printf', '%b %n\n', ')'];
+  const args = [...folders, '-xdev', ...format];
   const child = spawn(program, args, {
     env: { ...foreignEnv(process.env), LC_ALL: 'C' },
     stdio: ['ignore', 'pipe', 'pipe'],

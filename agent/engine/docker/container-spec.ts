@@ -32,6 +32,8 @@ export interface Surroundings extends ContainerSettings {
    * limits the engine's own file.
    */
   rotatedLogBytes: number | null;
+  /** What the owner should know of this container: a sentence for the top of its log. */
+  remark?: string | undefined;
 }
 
 export const STOP_GRACE_SECONDS = 10;
@@ -166,7 +168,10 @@ function limits(assignment: Assignment, around: Surroundings) {
 const cpuShares = (cores: number): number =>
   Math.min(CPU_SHARES.max, Math.max(CPU_SHARES.min, Math.round(1024 * cores)));
 
-function labels(assignment: Assignment, { deployment, host, overlay }: Surroundings): Record<string, string> {
+function labels(
+  assignment: Assignment,
+  { deployment, host, overlay, remark = '' }: Surroundings,
+): Record<string, string> {
   const { min, max } = claimOf(assignment);
   return {
     ...assignment.labels,
@@ -178,6 +183,7 @@ function labels(assignment: Assignment, { deployment, host, overlay }: Surroundi
     // Always set, since an image may have a label of this name.
     [label.idProof]: assignment.idProof,
     [label.owner]: assignment.owner,
+    [label.remark]: remark,
     [label.health]: assignment.health ? JSON.stringify(assignment.health) : '',
     ...(overlay === undefined ? {} : { [label.overlay]: overlay }),
     [label.coresMin]: String(min),

@@ -19,7 +19,8 @@ export function readContainer(info: ContainerInspectInfo): Container | undefined
   if (!key) return undefined;
   const execution = Number(info.Config.Labels[label.execution]) || undefined;
   const { data: idProof } = idProofSchema.safeParse(info.Config.Labels[label.idProof]);
-  const common = { ...key, id: info.Id, execution, idProof, cpu: readCpu(info) };
+  const remark = info.Config.Labels[label.remark] || undefined;
+  const common = { ...key, id: info.Id, execution, idProof, cpu: readCpu(info), ...(remark && { remark }) };
   const { Status, ExitCode, OOMKilled, StartedAt, FinishedAt } = info.State;
   const state = readState(Status);
   switch (state) {

@@ -178,7 +178,8 @@ export class DockerEngine implements Engine {
     try {
       const mounts = this.#folders.mountsOf(folders);
       const user = containerUser(assignment, folders.length > 0, this.#options.runAs);
-      const options = containerOptions(assignment, { ...around, mounts, user });
+      const remark = this.#folders.remarkOn(assignment, folders);
+      const options = containerOptions(assignment, { ...around, mounts, user, remark });
       const { id } = await this.#docker.createContainer(options);
       await this.#containerImages.created(id, assignment);
       await requirePlatform(this.#docker, id, assignment.image, info, this.#options.local);

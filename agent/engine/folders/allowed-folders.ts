@@ -63,6 +63,17 @@ export async function allowedFolders(
   }
 }
 
+/** What the owner of a container should know that has no workspace where others have one (P331). */
+export function missingWorkspace(
+  assignment: Pick<Assignment, 'owner' | 'workspace'>,
+  { workspaceRoot }: Pick<MountRules, 'workspaceRoot'>,
+  folders: readonly Pick<AllowedFolder, 'target'>[],
+): string | undefined {
+  const place = workspaceOf(assignment);
+  if (workspaceRoot === null || folders.some(({ target }) => target === place)) return undefined;
+  return `There is no ${place}: this host has no workspace folder for user ${assignment.owner}. What is written there is lost with the container.`;
+}
+
 export async function closeFolders(folders: readonly AllowedFolder[]): Promise<void> {
   await Promise.all(folders.map(({ folder }) => folder.handle?.close()));
 }

@@ -14,6 +14,7 @@ import {
   closeFolders,
   isBeneath,
   type MountRules,
+  missingWorkspace,
 } from './allowed-folders.ts';
 import { type Folder, openFolder } from './open-folder.ts';
 import { findPinnableRoot, type Labels, pinnedMount } from './pinning.ts';
@@ -60,6 +61,10 @@ export class HostFolders {
 
   mayMount({ volumes }: Assignment): boolean {
     return volumes.length > 0 || this.#rules.workspaceRoot !== null;
+  }
+
+  remarkOn(assignment: Assignment, folders: readonly AllowedFolder[]): string | undefined {
+    return missingWorkspace(assignment, this.#rules, folders);
   }
 
   mountsOf(folders: readonly AllowedFolder[]): MountSettings[] {

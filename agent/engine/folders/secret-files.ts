@@ -16,6 +16,8 @@ const [FOLDER_MODE, FILE_MODE] = [0o700, 0o444];
 export class SecretFiles {
   readonly #folder: string | undefined;
   readonly #found: (problem: string | undefined) => void;
+  /** Whether `found` was last called with what is wrong with the folder itself, which may be repaired. */
+  #isFolderWrong = false;
 
   /**
    * `folder`: of this agent alone. Undefined: the engine is on another machine, and mounts none. `found` is
@@ -26,35 +28,32 @@ export class SecretFiles {
     this.#found = found;
   }
 
-  /** Looks where the folder would be, before any service needs it. Makes nothing. */
+  /** Looks at the folder, or where it would be, before any service needs it. Makes nothing. */
   async check(): Promise<void> {
-    for (let at = this.#folder; at !== undefined; at = at === '/' ? undefined : dirname(at)) {
-      const found = await statfs(at).catch(() => undefined);
-      if (!found) continue;
-      if (!IN_MEMORY.has(found.type)) this.#problem(onDisk(String(this.#folder)));
-      return;
-    }
+    const reason = this.#folder && (await faultOf(this.#folder));
+    if (reason !== undefined) this.#folderProblem(reason);
+    else if (this.#isFolderWrong) this.mounted();
   }
 
   /** The engine has mounted files. */
   mounted(): void {
+    this.#isFolderWrong = false;
     this.#found(undefined);
   }
 
   /** The engine does not find the files: the agent is in a container, and its folder is not the host's. */
   notMounted(): EngineError {
-    return this.#problem(`the engine does not find the files that the agent writes to ${this.#folder}`);
+    this.#isFolderWrong = false;
+    return this.#problem(
+      `the engine does not find the files that the agent writes to ${this.#folder}: ${REMEDY}`,
+    );
   }
 
   /** Writes the files of a start, in place of earlier ones. Throws EngineError with the remedy. */
   async write(key: ServiceKey, files: StartSecrets['files']): Promise<MountedFile[]> {
     if (files.length === 0) return [];
     const folder = this.#folderOf(key);
-    if (folder === undefined)
-      throw new EngineError(
-        'permanent',
-        'this host mounts no files with secrets, because its engine is on another machine: use secrets in the environment, or another host',
-      );
+    if (folder === undefined) throw this.#problem(ELSEWHERE);
     try {
       await this.remove(key);
       await this.#make(folder);
@@ -93,29 +92,42 @@ export class SecretFiles {
   async #make(folder: string): Promise<void> {
     const own = String(this.#folder);
     await mkdir(own, { recursive: true, mode: FOLDER_MODE });
-    const [found, { type }] = [await lstat(own), await statfs(own)];
-    if (!IN_MEMORY.has(type)) throw this.#problem(onDisk(own));
-    if (!found.isDirectory() || found.uid !== process.getuid?.())
-      throw new EngineError(
-        'permanent',
-        `${own} belongs to somebody else: remove it, or set BERTH_AGENT_SECRETS_DIR`,
-      );
+    const reason = await faultOf(own);
+    if (reason !== undefined) throw this.#folderProblem(reason);
     await chmod(own, FOLDER_MODE);
     await mkdir(folder, { mode: FOLDER_MODE });
   }
 
-  /** Another host, or this one once it is repaired, may start the service. */
+  #folderProblem(reason: string): EngineError {
+    this.#isFolderWrong = true;
+    return this.#problem(`${reason}: ${REMEDY}`);
+  }
+
+  /** Another host, or this one once it is repaired, may start the service (C342). */
   #problem(reason: string): EngineError {
-    const message =
-      `this host mounts no files with secrets, because ${reason}: set BERTH_AGENT_SECRETS_DIR to a folder of a ` +
-      'tmpfs of the host, such as /run/berth; an agent in a container needs that folder of the host at the same ' +
-      'path, by -v /run/berth:/run/berth';
+    const message = `this host mounts no files with secrets, because ${reason}`;
     this.#found(message);
     return new EngineError('temporary', message);
   }
 }
 
-const onDisk = (folder: string): string => `${folder} is not on a file system in memory`;
+const ELSEWHERE =
+  'its engine is on another machine: use secrets in the environment, or hosts with an engine of their own';
+const REMEDY =
+  'set BERTH_AGENT_SECRETS_DIR to a folder of a tmpfs of the host, such as /run/berth; an agent in a container ' +
+  'needs that folder of the host at the same path, by -v /run/berth:/run/berth';
+
+/** What is wrong with the folder, or with the closest one above it that exists; undefined if nothing is. */
+async function faultOf(folder: string): Promise<string | undefined> {
+  const found = await lstat(folder).catch(() => undefined);
+  if (found && !(found.isDirectory() && found.uid === process.getuid?.()))
+    return `${folder} belongs to somebody else, who must remove it`;
+  for (let at = folder; ; at = dirname(at)) {
+    const system = await statfs(at).catch(() => undefined);
+    if (system && !IN_MEMORY.has(system.type)) return `${folder} is not on a file system in memory`;
+    if (system || at === '/') return undefined;
+  }
+}
 
 /** Creates the file, and returns its mount. */
 async function writeFile(source: string, target: string, content: string): Promise<MountedFile> {

@@ -23,6 +23,8 @@ export interface BridgeOptions {
   bridgeMade?: () => Promise<void>;
   /** Prefixes of a scope's networks, the small one first. */
   prefixes?: readonly number[];
+  /** The routes of this machine. */
+  routes?: typeof hostRoutes;
 }
 
 /**
@@ -218,7 +220,8 @@ export class BridgeNetworks {
    */
   async #routes(): Promise<Subnet[]> {
     const prefix = bridgePrefix(await this.#engineId());
-    return (await hostRoutes()).filter(({ device }) => !device.startsWith(prefix));
+    const { routes = hostRoutes } = this.#options;
+    return (await routes()).filter(({ device }) => !device.startsWith(prefix));
   }
 
   async #connectAll(from: string, to: string): Promise<void> {

@@ -20,6 +20,8 @@ export interface OverlayOptions {
   deployment: string;
   /** A clock that is never set. */
   uptimeMs?: () => number;
+  /** The routes of this machine. */
+  routes?: typeof hostRoutes;
 }
 
 interface SwarmInfo {
@@ -52,7 +54,7 @@ const MAX_MANAGERS = 32;
 export class OverlayNetworks {
   readonly #docker: Docker;
   readonly #deployment: string;
-  readonly #local: boolean;
+  readonly #routes: typeof hostRoutes | undefined;
   readonly #uptimeMs: () => number;
   /** By name: when a network was last requested, or refused to be removed because it is in use. */
   readonly #neededMs = new Map<string, number>();
@@ -62,10 +64,13 @@ export class OverlayNetworks {
   /** Whether the engine was in a swarm when it last reported. */
   #isMember = true;
 
-  constructor(docker: Docker, { deployment, local, uptimeMs = () => performance.now() }: OverlayOptions) {
+  constructor(
+    docker: Docker,
+    { deployment, local, uptimeMs = () => performance.now(), routes = hostRoutes }: OverlayOptions,
+  ) {
     this.#docker = docker;
     this.#deployment = deployment;
-    this.#local = local;
+    this.#routes = local ? routes : undefined;
     this.#uptimeMs = uptimeMs;
   }
 
@@ -189,7 +194,7 @@ export class OverlayNetworks {
     const pool = overlayPool((await this.#info())?.Cluster);
     if (!pool) return undefined;
     const networks = (await this.#docker.listNetworks()).flatMap(subnetsOf);
-    const routes = this.#local ? await hostRoutes() : [];
+    const routes = (await this.#routes?.()) ?? [];
     return freeSubnet(pool.ranges, pool.bits, [...networks, ...refused, ...routes]);
   }
 

@@ -21,7 +21,8 @@ const NETWORK_BITS = 12;
 /** Undefined: the swarm chooses, because its own networks are as large, or because its pool is not known. */
 export function overlayPool(cluster: SwarmCluster | undefined): OverlayPool | undefined {
   const ranges = (cluster?.DefaultAddrPool ?? []).flatMap((text) => parseSubnet(text) ?? []);
+  // Infinite without ranges.
   const largest = Math.min(...ranges.map(({ bits }) => bits));
   const bits = Math.max(PREFERRED_BITS, largest + NETWORK_BITS);
-  return ranges.length > 0 && bits < (cluster?.SubnetSize ?? 0) ? { ranges, bits } : undefined;
+  return bits < (cluster?.SubnetSize ?? 0) ? { ranges, bits } : undefined;
 }

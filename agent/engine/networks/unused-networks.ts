@@ -22,6 +22,12 @@ export interface UnusedOptions {
   uptimeMs?: () => number;
 }
 
+/** The network devices of this machine. */
+export interface Devices {
+  list(): Promise<string[]>;
+  removeBridge(name: string): Promise<void>;
+}
+
 /** What the engine still has. */
 export interface Remaining {
   scopes: Scope[];
@@ -33,6 +39,7 @@ export interface Remaining {
 const BRIDGE_GRACE_MS = 30_000;
 
 export class UnusedNetworks {
+  readonly #devices: Devices;
   readonly #docker: Docker;
   readonly #options: UnusedOptions;
   readonly #engineId: () => Promise<string>;
@@ -40,7 +47,13 @@ export class UnusedNetworks {
   /** Since when nothing uses them, by id of the network or name of the bridge. */
   readonly #unusedSinceMs = new Map<string, number>();
 
-  constructor(docker: Docker, options: UnusedOptions, engineId: () => Promise<string>) {
+  constructor(
+    docker: Docker,
+    options: UnusedOptions,
+    engineId: () => Promise<string>,
+    devices: Devices = { list: networkDevices, removeBridge },
+  ) {
+    this.#devices = devices;
     this.#docker = docker;
     this.#options = options;
     this.#engineId = engineId;
@@ -73,7 +86,8 @@ export class UnusedNetworks {
       beforeRemoval(scopeOfLabels(network.Labels));
       await this.#removeNetwork(network.Id);
     }
-    for (const bridge of bridges) if (this.#isDue(bridge, BRIDGE_GRACE_MS)) await removeBridge(bridge);
+    for (const bridge of bridges)
+      if (this.#isDue(bridge, BRIDGE_GRACE_MS)) await this.#devices.removeBridge(bridge);
     return {
       scopes: own.filter(isUsed).map(({ Labels }) => scopeOfLabels(Labels)),
       executions: new Set(containers.map(({ Labels }) => Number(Labels[label.execution]))),
@@ -106,7 +120,7 @@ export class UnusedNetworks {
     if (!this.#options.local) return [];
     const prefix = bridgePrefix(await this.#engineId());
     const known = new Set(networks.map(({ Options }) => Options?.['com.docker.network.bridge.name']));
-    const devices = await networkDevices();
+    const devices = await this.#devices.list();
     return devices.filter((name) => name.startsWith(prefix) && name.length === 15 && !known.has(name));
   }
 }

@@ -32,13 +32,18 @@ const MAX_ROUNDS = 5;
  * variable in the environment of the command and thereby of all that it starts, whatever its session. False
  * if the agent sees none of it, or may not kill all.
  */
-export async function killCommand(container: Running, leader: number, mark?: string): Promise<boolean> {
+export async function killCommand(
+  container: Running,
+  leader: number,
+  mark?: string,
+  { members, kill } = { members: commandMembers, kill: killProcess },
+): Promise<boolean> {
   if (leader <= 0) return false;
   const killed: boolean[] = [];
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const left = await commandMembers(container, leader, mark);
+    const left = await members(container, leader, mark);
     if (left.length === 0) break;
-    killed.push(...left.map(({ pid }) => killProcess(pid)));
+    killed.push(...left.map(({ pid }) => kill(pid)));
   }
   return killed.length > 0 && !killed.includes(false);
 }
@@ -79,16 +84,26 @@ async function commandMembers(container: Running, leader: number, mark?: string)
   const all = (await Promise.all((await processesOf(container)).map(Number).map(statOf))).filter(
     (member) => member !== undefined,
   );
-  const members = new Map<number, Member>();
+  const marked: Member[] = [];
   if (mark !== undefined)
-    for (const one of all)
-      if (one.parent === container.pid && (await hasMark(one, mark))) members.set(one.pid, one);
+    for (const one of all) if (one.parent === container.pid && (await hasMark(one, mark))) marked.push(one);
+  return membersAmong(all, container.pid, leader, marked);
+}
+
+/** The processes of a command among those of its container, whose first process never is one. */
+export function membersAmong(
+  all: readonly Member[],
+  first: number,
+  leader: number,
+  marked: readonly Member[] = [],
+): Member[] {
+  const members = new Map(marked.map((one) => [one.pid, one]));
   for (let before = -1; before < members.size; ) {
     before = members.size;
     for (const one of all)
       if (one.pid === leader || one.session === leader || members.has(one.parent)) members.set(one.pid, one);
   }
-  if (container.pid !== leader) members.delete(container.pid);
+  members.delete(first);
   return [...members.values()];
 }
 
@@ -97,7 +112,7 @@ async function hasMark({ pid }: Member, mark: string): Promise<boolean> {
   return environment.split('\0').includes(mark);
 }
 
-interface Member {
+export interface Member {
   pid: number;
   parent: number;
   session: number;
@@ -110,7 +125,11 @@ const EXITING = 0x4;
 
 /** Undefined for a process that has ended. */
 async function statOf(pid: number): Promise<Member | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return memberIn(pid, await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''));
+}
+
+/** Reads the text of a process's /proc/PID/stat. */
+export function memberIn(pid: number, text: string): Member | undefined {
   // The name of the program, in parentheses, may hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state = '', parent, , session, , , flags] = fields;

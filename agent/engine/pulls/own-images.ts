@@ -79,8 +79,7 @@ export class OwnImages {
       // No await between this check and the request: a pull that begins now waits for the removal.
       if (this.#wanted(wanted).has(one.image)) continue;
       if (!(await this.#remove(one, record))) continue;
-      if (uses.listed.some(({ Id, RepoTags }) => Id === one.id && RepoTags?.some(isMark)))
-        await this.#privateImages.removeNameless(await this.#docker.listImages(), uses.ofContainers);
+      await this.#privateImages.removeNameless(await this.#docker.listImages(), uses.ofContainers);
       return { image: one.image, bytes, unusedMs: ageMs };
     }
     return undefined;

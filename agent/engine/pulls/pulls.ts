@@ -48,7 +48,9 @@ const UNREACHABLE =
  * images and ports contain numbers.
  */
 const TRANSIENT =
-  /HTTP (?:response )?status(?: code)?:? 5\d\d|unexpected status[^:]*(?:: |:\/\/\S+: )5\d\d|parsing HTTP 5\d\d|no space left on device|\bEOF\b|connection reset|broken pipe|handshake timeout|deadline exceeded/i;
+  /HTTP (?:response )?status(?: code)?:? 5\d\d|unexpected status[^:]*(?:: |:\/\/\S+: )5\d\d|parsing HTTP 5\d\d|HTTP 408\b|no space left on device|connection reset|connection timed out|closed network connection|stream error: stream ID|broken pipe|handshake timeout|deadline exceeded/i;
+/** In capitals, which no image's name has. */
+const CUT_OFF = /\b(?:EOF|GOAWAY)\b/;
 
 export class Pulls {
   readonly #docker: Docker;
@@ -251,8 +253,9 @@ function reference(image: string): { fromImage: string; tag?: string } {
   return image.includes('@') || tagged ? { fromImage: image } : { fromImage: image, tag: 'latest' };
 }
 
-const kindOf = (message: string): EngineErrorKind =>
-  TRANSIENT.test(message) || UNREACHABLE.test(message) ? 'temporary' : 'permanent';
+/** The kind of a failure that the engine reports in these words. */
+export const kindOf = (message: string): EngineErrorKind =>
+  [TRANSIENT, CUT_OFF, UNREACHABLE].some((one) => one.test(message)) ? 'temporary' : 'permanent';
 
 const holdKey = ({ image, credentials }: Wanted): string =>
   `${imageRegistry(image)} ${credentials?.id ?? ''}`;

@@ -83,9 +83,9 @@ const isOwn = ({ Config }: ContainerInspectInfo, { deployment, host }: Container
   Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;
 
 /** Secrets are files of this agent, and read-only. Anonymous volumes are the container's own. */
-const mountsFolders = (
-  { HostConfig }: ContainerInspectInfo,
-  { secretsDir }: ContainerTargetsOptions,
+export const mountsFolders = (
+  { HostConfig }: Pick<ContainerInspectInfo, 'HostConfig'>,
+  { secretsDir }: Pick<ContainerTargetsOptions, 'secretsDir'>,
 ): boolean =>
   (HostConfig.Mounts ?? []).some(
     ({ Type, Source }) => Type !== 'bind' || secretsDir === null || !Source.startsWith(`${secretsDir}/`),

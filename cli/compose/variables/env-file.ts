@@ -5,19 +5,20 @@ import { interpolate, type LookUp } from './interpolation.ts';
 export const MAX_VARIABLES = 1000;
 
 /** How a file is read: as Compose does by default, or with each value as it is. */
-export type EnvFormat = 'quoted' | 'raw';
+type EnvFormat = 'quoted' | 'raw';
 
 /**
- * The variables of a file. A name without a value takes that of `lookUp`, if it is set there. Throws for
- * anything else, and names its line.
+ * The variables of a file. A name without a value takes that of `lookUp`, if it is set there. Values may
+ * refer to variables of `earlier` files, too. Throws for anything else, and names its line.
  */
 export function readVariables(
   text: string,
   lookUp: LookUp,
   format: EnvFormat = 'quoted',
+  earlier: LookUp = lookUp,
 ): Map<string, string> {
   const variables = new Map<string, string>();
-  const known: LookUp = (name) => lookUp(name) ?? variables.get(name);
+  const known: LookUp = (name) => lookUp(name) ?? variables.get(name) ?? earlier(name);
   const reader = new Reader(text, format === 'raw');
   while (reader.skipToName()) {
     try {

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Path, Remarks } from '../remarks.ts';
 import type { ComposeService } from '../schema.ts';
-import { type EnvFormat, MAX_VARIABLES, readVariables } from './env-file.ts';
+import { MAX_VARIABLES, readVariables } from './env-file.ts';
 import type { LookUp } from './interpolation.ts';
 
 /** What a file is read and translated in. */
@@ -26,22 +26,17 @@ export interface Variable {
 /** Reads files of variables, each one once. */
 export class VariableFiles {
   readonly #surroundings: Surroundings;
-  readonly #lookUp: LookUp;
-  readonly #known = new Map<string, ReadonlyMap<string, string> | undefined>();
+  readonly #texts = new Map<string, string | undefined>();
 
-  constructor(surroundings: Surroundings, lookUp: LookUp) {
+  constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
-    this.#lookUp = lookUp;
   }
 
   /** Undefined if there is no such file. */
-  variablesOf(path: string, format: EnvFormat): ReadonlyMap<string, string> | undefined {
-    const key = `${format} ${path}`;
-    if (!this.#known.has(key)) {
-      const text = this.#surroundings.read(resolve(this.#surroundings.folder, path));
-      this.#known.set(key, text === undefined ? undefined : readVariables(text, this.#lookUp, format));
-    }
-    return this.#known.get(key);
+  textOf(path: string): string | undefined {
+    if (!this.#texts.has(path))
+      this.#texts.set(path, this.#surroundings.read(resolve(this.#surroundings.folder, path)));
+    return this.#texts.get(path);
   }
 }
 
@@ -52,43 +47,46 @@ export function environmentOf(
   lookUp: LookUp,
   remarks: Remarks,
 ): Map<string, Variable> {
-  const variables = new Map<string, Variable>();
-  addFiles(variables, service, base, files, remarks);
   const path = [...base, 'environment'];
+  const own = new Map<string, Variable>();
   for (const [name, given, at] of entriesOf(service.environment ?? [])) {
     const place = [...path, at];
     const value = given ?? lookUp(name);
-    if (value !== undefined) variables.set(name, { value, path: place });
+    if (value !== undefined) own.set(name, { value, path: place });
     else remarks.leaveOut(place, `${name} has no value in the file, in .env or in the environment`);
   }
-  return variables;
+  const known: LookUp = (name) => lookUp(name) ?? own.get(name)?.value;
+  return new Map([...variablesOfFiles(service, base, files, known, remarks), ...own]);
 }
 
-function addFiles(
-  variables: Map<string, Variable>,
+function variablesOfFiles(
   { env_file }: ComposeService,
   base: Path,
   files: VariableFiles,
+  lookUp: LookUp,
   remarks: Remarks,
-): void {
+): Map<string, Variable> {
+  const variables = new Map<string, Variable>();
+  const earlier: LookUp = (name) => lookUp(name) ?? variables.get(name)?.value;
   const entries = typeof env_file === 'string' ? [env_file] : (env_file ?? []);
   for (const [at, entry] of entries.slice(0, MAX_FILES).entries()) {
     const place = typeof env_file === 'string' ? [...base, 'env_file'] : [...base, 'env_file', at];
     const { path, required, format } =
       typeof entry === 'string' ? { path: entry, required: true, format: undefined } : entry;
     try {
-      const found = files.variablesOf(path, format ?? 'quoted');
-      if (found === undefined && required)
+      const text = files.textOf(path);
+      if (text === undefined && required)
         remarks.problem(
           place,
           `has the file ${path}, which does not exist: make it, or write required: false`,
         );
-      for (const [name, value] of found ?? []) variables.set(name, { value, path: place });
+      for (const [name, value] of readVariables(text ?? '', lookUp, format ?? 'quoted', earlier))
+        variables.set(name, { value, path: place });
       if (variables.size > MAX_VARIABLES)
         throw new Error(`is beyond ${MAX_VARIABLES} variables: remove some`);
     } catch (error) {
       remarks.problem(place, `has the file ${path}: ${(error as Error).message}`);
-      return;
+      return variables;
     }
   }
   if (entries.length > MAX_FILES)
@@ -96,6 +94,7 @@ function addFiles(
       [...base, 'env_file'],
       `has ${entries.length} files; the limit is ${MAX_FILES}: join some`,
     );
+  return variables;
 }
 
 /** Name, value and place. A name without a value takes that of the environment. */

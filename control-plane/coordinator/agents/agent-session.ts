@@ -45,6 +45,8 @@ export class AgentSession {
   readonly hostId: number;
   /** The address of the agent, as far as it is known. */
   readonly address: string | undefined;
+  /** A later connection has a greater number. */
+  number = 0;
   /** The lease that the welcome grants; null: no lease. */
   leaseMs: number | null = null;
   /** True if the agent sends pulses, and its gateway tells of its silence (P180). */

@@ -76,6 +76,9 @@ export class Agents implements SessionEvents {
    * older one.
    */
   readonly #joining = new Set<number>();
+  #attached = 0;
+  /** The latest session of a host whose hello was taken. */
+  readonly #latest = new WeakMap<Host, number>();
   /** Sessions that were welcomed in the current turn. Their sync already contains the turn's starts. */
   readonly #welcomed = new Set<AgentSession>();
   readonly #acknowledgements = new Acknowledgements();
@@ -117,6 +120,7 @@ export class Agents implements SessionEvents {
   /** Begins a session, or goes on with one. The caller must pass it the agent's messages, and its end. */
   attach(peer: SessionPeer, hostId: number, origin: SessionOrigin = {}): AgentSession {
     const session = new AgentSession(peer, hostId, this, origin);
+    session.number = ++this.#attached;
     this.perHost.add(session);
     return session;
   }
@@ -153,6 +157,10 @@ export class Agents implements SessionEvents {
         const found = this.#hostOf(session, hello, cluster);
         if (!found || !this.#isItsEngine(session, hello, found) || !this.#acceptIds(cluster, session, hello))
           return;
+        // A gateway may have passed it on late: what it lacks may have started since (C221).
+        if ((this.#latest.get(found) ?? 0) > session.number)
+          return session.close('resync', 'a later connection of this host has said hello');
+        this.#latest.set(found, session.number);
         host = found;
         this.#conditions(cluster, host, hello.conditions ?? []);
         session.leaseMs = leaseFor(cluster);

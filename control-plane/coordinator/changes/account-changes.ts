@@ -59,8 +59,9 @@ export class AccountChanges {
         },
         done: () => {
           // What a new quota allows or forbids is decided before the answer (H140).
-          if (concernsQueue(change)) turns.query(() => {}).finally(() => resolve(outcome));
-          else resolve(outcome);
+          const answer = () => resolve(outcome);
+          if (concernsQueue(change)) turns.query(() => {}).then(answer, answer);
+          else answer();
         },
         fail: reject,
         mayRunAgain: true,

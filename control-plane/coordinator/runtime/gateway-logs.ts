@@ -36,14 +36,15 @@ export const openLogsFrom =
     let server: GatewayServer | undefined;
     const window = windows.take();
     const source = () => {
-      const { generation = 0, removed = false, final = false, at = null } = state ?? {};
+      const { generation = 0, removed = false, final = false, at = null, away } = state ?? {};
       if (at?.connection !== server?.at.connection)
         server = at ? new GatewayServer(at, gateway, windowBefore(window)) : undefined;
       if (server && at) server.at = at;
       if (server) server.free = () => relay.update();
       // Before the first state nothing is known of the end.
       const isOver = final || (part?.follow === false && state !== undefined);
-      return { generation, removed, final: isOver, server: server?.isResting === false ? server : undefined };
+      const rested = server?.isResting === false ? server : undefined;
+      return { generation, removed, away, final: isOver, server: rested };
     };
     const done = () => {
       windows.giveBack(window);

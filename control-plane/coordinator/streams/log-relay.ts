@@ -48,6 +48,8 @@ export class LogRelay implements LogSink, LogReader {
   #isLineCut = false;
   /** Whether a chunk or the end of a start has arrived. */
   #hasBegun = false;
+  /** Whether the subscriber has been informed that the host is lost. */
+  #isAway = false;
   #generation = 1;
   #offset = 0;
   /** Bytes granted to the agent and not yet received. */
@@ -97,7 +99,7 @@ export class LogRelay implements LogSink, LogReader {
     if (!this.#controller) return;
     // Called even while an earlier start is read: the source returns its last known location once the
     // execution has ended, and must not miss a start.
-    const { generation, server, removed, final } = this.#source();
+    const { generation, server, removed, away, final } = this.#source();
     if (this.#server) return;
     if (this.#isTail) this.#generation = Math.max(1, generation);
     if (removed && this.#generation <= generation) {
@@ -115,6 +117,7 @@ export class LogRelay implements LogSink, LogReader {
       // Without free buffer space it waits for the subscriber to read; otherwise each reconnect would cost
       // memory (STREAM-6).
       if (server && this.#freeBytes() > 0) this.#open(server);
+      else if (!server && away !== undefined && this.#freeBytes() > 0) this.#reportAway(away);
     } else if (final) {
       const controller = this.#controller;
       this.#finish();
@@ -192,8 +195,20 @@ export class LogRelay implements LogSink, LogReader {
     this.update();
   }
 
+  /** Once until the log continues. */
+  #reportAway(text: string): void {
+    if (this.#isAway) return;
+    this.#isAway = true;
+    this.#note({ trouble: text });
+    if (this.#framed) return;
+    const line = `${this.#isMidLine ? '\n' : ''}[berth] ${text}\n`;
+    this.#isMidLine = false;
+    this.#controller?.enqueue(new TextEncoder().encode(line));
+  }
+
   #open(server: LogServer): void {
     this.#server = server;
+    this.#isAway = false;
     this.#outstanding = this.#freeBytes();
     const key = { service: this.#service, generation: this.#generation };
     const { tail, ...rest } = this.#part;

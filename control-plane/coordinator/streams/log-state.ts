@@ -9,6 +9,8 @@ export interface LogState {
   session: AgentSession | undefined;
   /** The host was removed, and its logs with it. */
   removed: boolean;
+  /** Why there is no session, if that may last: a sentence. */
+  away?: string | undefined;
   /** The service will not be started again. */
   final: boolean;
 }

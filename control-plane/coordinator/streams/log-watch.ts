@@ -102,4 +102,5 @@ const isSame = (one: LogState, other: LogState | undefined): boolean =>
   one.session === other?.session &&
   one.generation === other?.generation &&
   one.removed === other.removed &&
+  one.away === other.away &&
   one.final === other.final;

@@ -201,7 +201,11 @@ export class Logs {
         final = execution !== undefined && isOver(execution, service);
       }
       const removed = this.#isRemoved({ hostId });
-      return { generation, session: this.#agents.session(hostId), removed, final };
+      const host = generation > 0 && hostId !== null ? cluster?.hosts.get(hostId) : undefined;
+      const away = host?.lost
+        ? `Host ${host.name} is lost. This log continues once its agent has reconnected.`
+        : undefined;
+      return { generation, session: this.#agents.session(hostId), removed, away, final };
     };
   }
 

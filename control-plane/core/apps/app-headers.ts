@@ -71,7 +71,7 @@ const NOT_FOR_BROWSER: ReadonlySet<string> = new Set([
  * cache it for others, or to take this upstream for unhealthy. Some programs read "_" for "-".
  */
 const FOR_PROXIES =
-  /^x[-_](accel[-_]|sendfile|lighttpd|litespeed|lsadc|reproxy|envoy|passenger|varnish)|^(surrogate|edge|cdn|cloudflare)[-_]|^attribution-reporting-|[-_]cdn-cache-control$/;
+  /^x[-_](accel[-_]|archive[-_]|esi$|sendfile|lighttpd|litespeed|lsadc|reproxy|envoy|passenger|varnish)|^(surrogate|edge|cdn|cloudflare)[-_]|^attribution-reporting-|[-_]cdn-cache-control$/;
 
 /**
  * What the browser gets of the headers of an answer. Names are in lower case. `prefix`: what each path of the

@@ -15,6 +15,8 @@ export interface Requirement extends Resources {
   labels: readonly string[];
   /** What an instance counts under the bound on placed instances: the KiB of its texts, at least 1 (C173). */
   weight: number;
+  /** True if it has files with secrets, which its host must mount (C342). Absent: it has none. */
+  secretFiles?: boolean;
 }
 
 /**
@@ -57,13 +59,14 @@ export const requirementsOf = (services: readonly ServiceDescription[]): Require
 
 /** What a definition requires: the minimum, or 0 memory and 0.1 cores. */
 export const requirementOf = (definition: ServiceDescription): Requirement => {
-  const { resources, labels } = definition;
+  const { resources, labels, files = [] } = definition;
   return {
     memoryBytes: resources.memory.min ?? 0,
     limitBytes: ownLimitOf(resources.memory),
     cores: resources.cores.min ?? 0.1,
     labels: labels && labels.length > 0 ? labels : NO_LABELS,
     weight: Math.max(1, Math.ceil(assignmentBytes(definition) / 1024)),
+    ...(files.length > 0 && { secretFiles: true }),
   };
 };
 

@@ -12,7 +12,7 @@ import type { ResourceDemand } from '../model/resources.ts';
 import { placeOnEmptyHosts } from './feasibility.ts';
 import { EPSILON, freeCapacityOf, freeShare } from './free-capacity.ts';
 import { gangOf, type Placement, placeGang } from './gang-placement.ts';
-import { hasLabels, isUsable } from './host-filters.ts';
+import { hasLabels, isUsable, mountsFilesOf } from './host-filters.ts';
 import { applyPlan, type PreemptionPlan, placeWithPreemption, preemptAt } from './preemption.ts';
 import type { BackfillReservation, Loading, SchedulerState, SchedulingActions } from './scheduler-state.ts';
 import { exceededPlacedBound } from './scheduler-state.ts';
@@ -131,6 +131,7 @@ const isEligible = (state: SchedulerState, execution: Execution, demand: Resourc
 const isSound = ({ service, host }: Placement): boolean =>
   isUsable(host) &&
   hasLabels(host, service.requirement.labels) &&
+  mountsFilesOf(host, service.requirement) &&
   host.backfillReservedMemoryBytes <= host.memoryBytes &&
   host.backfillReservedCores <= host.cores + EPSILON;
 

@@ -56,9 +56,13 @@ export function gangServicesOf(execution: Execution): Service[] {
   if (needs.length < 2) return essential;
   const position = new Map(needs.map((need, at) => [requirementKey(need), at]));
   const positionOf = new Map<Requirement, number>();
+  // Earlier releases stored demands without secret files.
+  const positionIn = (requirement: Requirement) =>
+    position.get(requirementKey(requirement)) ??
+    position.get(requirementKey({ ...requirement, secretFiles: false })) ??
+    0;
   for (const { requirement } of essential)
-    if (!positionOf.has(requirement))
-      positionOf.set(requirement, position.get(requirementKey(requirement)) ?? 0);
+    if (!positionOf.has(requirement)) positionOf.set(requirement, positionIn(requirement));
   return essential.sort(
     (a, b) => (positionOf.get(a.requirement) ?? 0) - (positionOf.get(b.requirement) ?? 0) || a.id - b.id,
   );

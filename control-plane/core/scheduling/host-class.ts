@@ -6,7 +6,7 @@ import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
 import type { PlacementPolicy } from '../model/scheduler-config.ts';
 import { EPSILON, type FreeCapacity, freeCapacityOf } from './free-capacity.ts';
-import { fits, isUsable } from './host-filters.ts';
+import { fits, isUsable, withoutSecretFiles } from './host-filters.ts';
 import { placementScores } from './placement-policy.ts';
 
 /** A host in its class. */
@@ -26,6 +26,7 @@ export class IndexedHost {
   readonly #labels: readonly string[];
   readonly #memoryBytes: number;
   readonly #cores: number;
+  readonly #mountsFiles: boolean;
 
   constructor(host: Host, hostClass: HostClass) {
     this.hostClass = hostClass;
@@ -33,6 +34,7 @@ export class IndexedHost {
     this.#labels = host.labels;
     this.#memoryBytes = host.memoryBytes;
     this.#cores = host.cores;
+    this.#mountsFiles = mountsFiles(host);
   }
 
   /** Whether the host was usable at the last update. */
@@ -40,8 +42,10 @@ export class IndexedHost {
     return this.#freeBytes !== Number.NEGATIVE_INFINITY;
   }
 
-  matches({ labels, memoryBytes, cores }: Host): boolean {
-    return this.#labels === labels && this.#memoryBytes === memoryBytes && this.#cores === cores;
+  matches(host: Host): boolean {
+    const { labels, memoryBytes, cores } = host;
+    const isSameSize = this.#memoryBytes === memoryBytes && this.#cores === cores;
+    return isSameSize && this.#labels === labels && this.#mountsFiles === mountsFiles(host);
   }
 
   /** Reads the host and discards assumed changes. True if its free or preemptible capacity has grown. */
@@ -68,6 +72,8 @@ export class IndexedHost {
     return grew;
   }
 }
+
+const mountsFiles = (host: Host): boolean => withoutSecretFiles(host) === undefined;
 
 /** The fields of a node: maxima over the hosts beneath it, and the minimum of their scores. */
 const [BYTES, CORES, PREEMPTIBLE_BYTES, PREEMPTIBLE_CORES, SCORE, FIELDS] = [0, 1, 2, 3, 4, 5];

@@ -2,13 +2,15 @@
  * Host filters: the conditions that a host must meet to take a service. Each filter has its check and its
  * explanation of a failure side by side: a new filter is one more entry of `hostFilters`. Pure.
  */
+import type { ConditionKind } from '../../../shared/protocol/conditions.ts';
+import type { Condition } from '../../../shared/protocol/up.ts';
 import { MICRO } from '../accounts/quota.ts';
 import { blockingConditionOf, blockingConditions, type Host, isReachable } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
 import { coresText, count, listText, memoryText } from '../model/text.ts';
 import { EPSILON, type FreeCapacity } from './free-capacity.ts';
 
-export const filterNames = ['schedulable', 'labels', 'memory', 'cores'] as const;
+export const filterNames = ['schedulable', 'labels', 'secret-files', 'memory', 'cores'] as const;
 export type FilterName = (typeof filterNames)[number];
 
 export interface HostFilter {
@@ -68,6 +70,12 @@ export const hostFilters: readonly HostFilter[] = [
     explain: explainLabels,
   },
   {
+    name: 'secret-files',
+    narrows: true,
+    check: ({ host }, requirement) => mountsFilesOf(host, requirement),
+    explain: explainSecretFiles,
+  },
+  {
     name: 'memory',
     narrows: false,
     check: (free, { memoryBytes }) => free.memoryBytes >= memoryBytes,
@@ -90,6 +98,16 @@ export const isUsable = (host: Host): boolean =>
 
 export const hasLabels = (host: Pick<Host, 'labels'>, labels: readonly string[]): boolean =>
   labels.every((label) => host.labels.includes(label));
+
+/** Whether the host mounts the files with secrets of a service, if it has any. */
+export const mountsFilesOf = (host: Host, { secretFiles }: Pick<Requirement, 'secretFiles'>): boolean =>
+  !secretFiles || withoutSecretFiles(host) === undefined;
+
+/** The condition because of which the host mounts no files with secrets. */
+export const withoutSecretFiles = ({ conditions }: Pick<Host, 'conditions'>): Condition | undefined =>
+  conditions.find(({ kind }) => kind === NO_SECRET_FILES);
+
+const NO_SECRET_FILES: ConditionKind = 'no-secret-files';
 
 /** Such as `2 of 3 hosts take no new services: 1 not connected (…), 1 drained (…).` */
 function outageText(failed: readonly FreeCapacity[], examined: number): string {
@@ -137,6 +155,17 @@ function explainLabels({
       ? `${needs}, but only ${passed} of ${count(examined.length, 'usable host')} ${passed === 1 ? 'has' : 'have'} ${what}.`
       : `${needs}, but no ${examined.length < hosts ? 'usable ' : ''}host has ${what}: an administrator can add ${isOne ? 'it' : 'them'} to a host, or to BERTH_AGENT_LABELS of its agent.`;
   return { labels, text };
+}
+
+function explainSecretFiles({ services, failed, examined }: FilterFailure): FailureExplanation {
+  const { name, instances } = services;
+  const have = instances === 1 ? `${name} has` : `${name} and ${instances - 1} more like it have`;
+  const [first] = failed;
+  const why = first && `${first.host.name}: ${withoutSecretFiles(first.host)?.text}`;
+  const hosts = `${failed.length} of ${count(examined.length, 'usable host')} ${failed.length === 1 ? 'does' : 'do'}`;
+  return {
+    text: `${have} files with secrets, which ${hosts} not mount (${failed.length > 1 ? 'for example, ' : ''}${why}).`,
+  };
 }
 
 /** A resource of which hosts may have too little. */

@@ -10,7 +10,7 @@ import type { SchedulerConfig } from '../model/scheduler-config.ts';
 import type { Service } from '../model/service.ts';
 import { adjust, type FreeCapacity } from './free-capacity.ts';
 import { HostClass, IndexedHost } from './host-class.ts';
-import { hasLabels } from './host-filters.ts';
+import { hasLabels, mountsFilesOf } from './host-filters.ts';
 
 /** Tolerance for the drift of sums of fractions. */
 const SLACK_CORES = 0.01;
@@ -18,7 +18,7 @@ const SLACK_CORES = 0.01;
 export class HostIndex {
   /** Hosts whose free or preemptible capacity has grown since this was last cleared. */
   readonly withFreedCapacity = new Set<Host>();
-  /** Changes with the set of usable hosts, and with their labels and sizes. */
+  /** Changes with the set of usable hosts, and with their labels, sizes and what they mount. */
   version = 0;
   readonly #config: SchedulerConfig;
   readonly #classes = new Map<string, HostClass>();
@@ -80,6 +80,7 @@ export class HostIndex {
     return [...this.#classes.values()]
       .filter((hostClass) => hasLabels(hostClass, requirement.labels))
       .flatMap((hostClass) => hostClass.preemptible(requirement))
+      .filter(({ free: { host } }) => mountsFilesOf(host, requirement))
       .map(({ free }) => free);
   }
 

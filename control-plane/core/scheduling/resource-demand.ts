@@ -14,7 +14,10 @@ import type { Service } from '../model/service.ts';
 
 /** How many numbers each need has in `Demand.numbers`. */
 const FIELDS = 4;
-/** The first one is the count, below this, and in units of this the weight beyond 1: one number less. */
+/**
+ * The first one is the count, below this. In units of this it is 1 for secret files, and twice the weight
+ * beyond 1: two numbers less.
+ */
 const COUNTS = 2 ** 20;
 /** In `Demand.numbers`: the default memory limit. The setting may change, so its value is not there. */
 const DEFAULT_LIMIT = -1;
@@ -50,6 +53,7 @@ export class Demand implements ResourceDemand {
         cores: this.#cores(at),
         labels,
         weight: this.#weight(at),
+        ...(this.#secretFiles(at) && { secretFiles: true }),
         count: this.#count(at),
       });
     }
@@ -108,7 +112,11 @@ export class Demand implements ResourceDemand {
   }
 
   #weight(at: number): number {
-    return 1 + Math.floor((this.numbers[at] ?? 0) / COUNTS);
+    return 1 + Math.floor((this.numbers[at] ?? 0) / (2 * COUNTS));
+  }
+
+  #secretFiles(at: number): boolean {
+    return Math.floor((this.numbers[at] ?? 0) / COUNTS) % 2 === 1;
   }
 
   #memoryBytes(at: number): number {
@@ -147,12 +155,16 @@ export const demandText = ({ needs }: ResourceDemand): string =>
     needs.map((need): NeedText => [need.count, need.memoryBytes, need.cores, ...furtherOf(need)]),
   );
 
-/** One need in the text of a demand: the memory limit, a weight of more than 1, and the labels come last. */
-type NeedText = [count: number, memoryBytes: number, cores: number, ...further: (number | string)[]];
+/**
+ * One need in the text of a demand. The memory limit, a weight of more than 1, the labels, and `true` for
+ * secret files come last.
+ */
+type NeedText = [count: number, memoryBytes: number, cores: number, ...further: (number | string | true)[]];
 
-const furtherOf = ({ limitBytes, weight, labels }: Requirement): (number | string)[] => {
-  if (weight > 1) return [limitBytes ?? DEFAULT_LIMIT, weight, ...labels];
-  return limitBytes === null ? [...labels] : [limitBytes, ...labels];
+const furtherOf = ({ limitBytes, weight, labels, secretFiles }: Requirement): (number | string | true)[] => {
+  const last = [...labels, ...(secretFiles ? [true as const] : [])];
+  if (weight > 1) return [limitBytes ?? DEFAULT_LIMIT, weight, ...last];
+  return limitBytes === null ? last : [limitBytes, ...last];
 };
 
 /** The demand of an execution's start, from its text. */
@@ -161,7 +173,8 @@ export function demandFromText(text: string): Demand {
     const labels = rest.filter((one) => typeof one === 'string');
     const [limit = DEFAULT_LIMIT, weight = 1] = rest.filter((one) => typeof one === 'number');
     const limitBytes = limit === DEFAULT_LIMIT ? null : limit;
-    return { memoryBytes, limitBytes, cores, labels, weight, count };
+    const secretFiles = rest.includes(true) && { secretFiles: true };
+    return { memoryBytes, limitBytes, cores, labels, weight, ...secretFiles, count };
   });
   return demandOfNeeds(needs, 1);
 }
@@ -173,8 +186,10 @@ export const requirementKey = (requirement: Requirement): string =>
 function demandOfNeeds(all: readonly Need[], executions: number): Demand {
   const needs = all.length === 1 ? all : distinct(all);
   const numbers: number[] = [];
-  for (const { count, memoryBytes, cores, limitBytes, weight } of needs)
-    numbers.push(count + (weight - 1) * COUNTS, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT);
+  for (const { count, memoryBytes, cores, limitBytes, weight, secretFiles } of needs) {
+    const first = count + (2 * (weight - 1) + Number(secretFiles ?? false)) * COUNTS;
+    numbers.push(first, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT);
+  }
   const hasLabels = needs.some(({ labels }) => labels.length > 0);
   // A copy has no spare capacity.
   return new Demand(numbers.slice(), hasLabels ? labelListsOf(needs) : null, executions);

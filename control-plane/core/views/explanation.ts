@@ -14,6 +14,7 @@ import {
   isLoaded,
   weightOf,
 } from '../model/execution.ts';
+import { blockingConditions } from '../model/host.ts';
 import type { ResourceDemand } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 import { count } from '../model/text.ts';
@@ -187,7 +188,11 @@ const isFeasibleLater = (cluster: Cluster, execution: Execution, demand: Resourc
   [...cluster.hosts.values()].some((host) => !isUsable(host)) &&
   cluster.feasibilityLater.isFeasible(
     ...([execution, demand, cluster.hosts, cluster.hostIndex.version] as const),
-    (host) => ({ ...host, connected: true, lost: false, schedulable: true, conditions: [] }),
+    (host) => ({
+      ...host,
+      ...{ connected: true, lost: false, schedulable: true },
+      conditions: host.conditions.filter(({ kind }) => !blockingConditions.has(kind)),
+    }),
   );
 
 /** The queue as if the execution were in it. */

@@ -1,6 +1,6 @@
 /**
- * The cluster's history for charts: samples of the last hour, taken when turns run. It is in memory only: it
- * costs no write, and begins anew with the coordinator. Pure.
+ * The cluster's history for charts: samples of the last hour, taken when turns run. The database has those of
+ * earlier coordinators (coordinator/changes/saved-samples.ts). Pure.
  */
 
 import { isReachable } from '../model/host.ts';
@@ -25,6 +25,14 @@ export interface Sample {
   usedCores: number | null;
 }
 
+/** A sample as the database has it. */
+export interface SavedSample {
+  kind: 'cluster' | 'hosts';
+  atMs: number;
+  /** JSON. */
+  content: string;
+}
+
 /** The minimum time between two samples. */
 export const SAMPLE_MS = 30_000;
 export const HISTORY_MS = 60 * 60_000;
@@ -44,6 +52,20 @@ export class History {
 
   clockStepped(stepMs: number): void {
     for (const sample of this.#samples) sample.atMs += stepMs;
+  }
+
+  /** What was sampled after `atMs`. */
+  since(atMs: number): SavedSample[] {
+    return this.#samples
+      .filter((sample) => sample.atMs > atMs)
+      .map((sample) => ({ kind: 'cluster', atMs: sample.atMs, content: JSON.stringify(sample) }));
+  }
+
+  /** Puts what is older than its own samples before them. */
+  restore(saved: readonly SavedSample[]): void {
+    const firstMs = this.#samples[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    const earlier = saved.filter(({ kind, atMs }) => kind === 'cluster' && atMs < firstMs);
+    this.#samples.unshift(...earlier.map(({ atMs, content }) => ({ ...JSON.parse(content), atMs })));
   }
 
   /** The samples of the hour before `last`, oldest first, followed by `last`. */

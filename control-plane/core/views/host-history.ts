@@ -1,9 +1,9 @@
 /**
- * The history of each host for charts: samples of the last hour, taken when turns run. It is in memory only,
- * in a bounded number of samples: with many hosts they stand further apart. Pure.
+ * The history of each host for charts: samples of the last hour, taken when turns run. Their number is
+ * bounded: with many hosts they stand further apart. Pure.
  */
 import { type Host, isReachable } from '../model/host.ts';
-import { HISTORY_MS, SAMPLE_MS } from './history.ts';
+import { HISTORY_MS, SAMPLE_MS, type SavedSample } from './history.ts';
 
 /** A host at one moment. Memory in bytes. */
 export interface HostSample {
@@ -46,6 +46,33 @@ export class HostHistory {
 
   clockStepped(stepMs: number): void {
     for (const frame of this.#frames) frame.atMs += stepMs;
+  }
+
+  /** What was sampled after `atMs`. */
+  since(atMs: number): SavedSample[] {
+    return this.#frames
+      .filter((frame) => frame.atMs > atMs)
+      .map(({ atMs, ids, numbers }) => ({
+        kind: 'hosts',
+        atMs,
+        content: JSON.stringify([Array.from(ids), Array.from(numbers, shortened)]),
+      }));
+  }
+
+  /** Puts what is older than its own samples before them. */
+  restore(saved: readonly SavedSample[]): void {
+    const firstMs = this.#frames[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    const earlier = saved.filter(({ kind, atMs }) => kind === 'hosts' && atMs < firstMs);
+    this.#frames.unshift(
+      ...earlier.map(({ atMs, content }) => {
+        const [ids, numbers]: [number[], (number | null)[]] = JSON.parse(content);
+        return {
+          atMs,
+          ids: Float64Array.from(ids),
+          numbers: Float32Array.from(numbers, (value) => value ?? Number.NaN),
+        };
+      }),
+    );
   }
 
   /** The samples of the last hour, oldest first, and one of now. */
@@ -93,6 +120,9 @@ function sampleIn({ atMs, ids, numbers }: Frame, id: number): HostSample[] {
     },
   ];
 }
+
+/** With the digits that a number of 24 bits has. JSON has null for NaN. */
+const shortened = (value: number): number => Number(value.toPrecision(9));
 
 const known = (value: number): number | null => (Number.isNaN(value) ? null : value);
 

@@ -8,7 +8,7 @@ import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { explainQueue } from './explanation.ts';
-import { History, type Sample, sampleOf } from './history.ts';
+import { History, type Sample, type SavedSample, sampleOf } from './history.ts';
 import { HostHistory, type HostSample } from './host-history.ts';
 import {
   type HostDetail,
@@ -89,6 +89,17 @@ export class Overview {
   clockStepped(stepMs: number): void {
     this.#history.clockStepped(stepMs);
     this.#hosts.clockStepped(stepMs);
+  }
+
+  /** What was sampled after `atMs`. */
+  samplesSince(atMs: number): SavedSample[] {
+    return [...this.#history.since(atMs), ...this.#hosts.since(atMs)];
+  }
+
+  /** The samples of earlier coordinators, the oldest first. */
+  restore(saved: readonly SavedSample[]): void {
+    this.#history.restore(saved);
+    this.#hosts.restore(saved);
   }
 
   /** Throws OperationError if there is no such host. */

@@ -24,7 +24,7 @@ import {
   timeLimitSchema,
 } from '../../operations/executions/submission-input.ts';
 import { type ListedExecution, withWaitingReasons } from '../../operations/executions/waiting.ts';
-import type { ReadTurns } from '../../operations/read-turns.ts';
+import { LONG_READ, type ReadTurns } from '../../operations/read-turns.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
 import { executionFilter, executionFilters } from '../json/execution-filter-query.ts';
 import { explanationJson } from '../json/explanation-json.ts';
@@ -214,7 +214,9 @@ async function list(c: HonoContext<Env>, deps: ApiDeps): Promise<Response> {
   const { user, pages } = listExecutions(deps, actor, filter, variant.lenientFilters);
   const listed = variant.isNative ? withWaitingReasons(deps, pages) : pages;
   const texts = objectTexts(listed, (one) => variant.executionText(seenAt(variant, nowMs)(one)));
-  return new Response(await streamInTurns(texts, deps.turns, user.id), { headers: jsonText('').headers });
+  return new Response(await streamInTurns(texts, deps.turns, user.id, deps.nowMs), {
+    headers: jsonText('').headers,
+  });
 }
 
 /** Streams the texts, each made in a turn of the user when it is read. */
@@ -222,6 +224,7 @@ async function streamInTurns(
   texts: AsyncGenerator<string>,
   turns: ReadTurns,
   userId: number,
+  nowMs: () => number,
 ): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
   const next = () => texts.next();
@@ -229,14 +232,31 @@ async function streamInTurns(
   // The first page is read before the answer begins, so that a failed read is an error and not a truncated
   // success.
   let first: IteratorResult<string> | undefined = await turns.run(userId, next, lengthOf);
+  const list = { userId, readMs: nowMs(), abandon: () => {} };
+  const end = () => {
+    turns.end(list);
+    return texts.return(undefined);
+  };
+  if (lengthOf(first) > LONG_READ) turns.begin(list);
   return new ReadableStream(
     {
-      async pull(controller) {
-        const { done, value } = first ?? (await turns.goOn(userId, next, lengthOf));
-        first = undefined;
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
+      start(controller) {
+        list.abandon = () => controller.error(new Error('the client has not read for a minute'));
       },
+      async pull(controller) {
+        list.readMs = nowMs();
+        try {
+          const { done, value } = first ?? (await turns.goOn(userId, next, lengthOf));
+          first = undefined;
+          if (!done) return controller.enqueue(encoder.encode(value));
+          await end();
+          controller.close();
+        } catch (error) {
+          await end();
+          throw error;
+        }
+      },
+      cancel: async () => void (await end()),
     },
     // Nothing is made before it is read: a client that stops reading holds no page.
     { highWaterMark: 0 },

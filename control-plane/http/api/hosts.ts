@@ -4,6 +4,7 @@ import { viewHost } from '../../operations/cluster/cluster.ts';
 import { getHost, listHosts, removeHost, updateAgent, updateHost } from '../../operations/cluster/hosts.ts';
 import { createJoinToken } from '../../operations/cluster/join-tokens.ts';
 import { keyOf } from '../idempotency.ts';
+import { installInstructions, readRelease } from '../install.ts';
 import {
   type AgentUpdateJson,
   agentUpdateSchema,
@@ -20,7 +21,6 @@ import { empty, json } from '../json/render.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
 import { hostUsageJson, hostUsageSchema } from '../json/usage-schemas.ts';
 import { checked, pathId, queryOf } from '../request.ts';
-import { installInstructions, readRelease } from '../routes/install.ts';
 import type { Route } from './route.ts';
 
 const common = { tag: 'Hosts', access: 'user' } as const;

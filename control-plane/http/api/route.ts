@@ -1,17 +1,27 @@
 /** Route: method, path, access, input, answer and handler of one operation of the API, in one entry. */
 import type { Context as HonoContext } from 'hono';
 import type * as z from 'zod';
+import type { DownloadTarget } from '../../../shared/streams/targets.ts';
 import type { PersonalTokenRules } from '../../core/accounts/personal-token.ts';
 import type { SecretRules } from '../../core/accounts/secret.ts';
+import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import type { Authentication } from '../../operations/accounts/authentication.ts';
 import type { KnownDescriptions } from '../../operations/executions/known-descriptions.ts';
 import type { ShopContext } from '../../operations/shop/shop.ts';
 import type { AddressOf } from '../address.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
+import type { InstallSources } from '../install.ts';
 import type { Env } from '../request.ts';
-import type { InstallSources } from '../routes/install.ts';
 import type { Variant } from '../variants/variant.ts';
-import type { AcceptStream, OpenDownload } from './streams.ts';
+
+/** Answers the upgrade of a request that may open the stream. */
+export type AcceptStream = (c: HonoContext, request: StreamRequest) => Response | Promise<Response>;
+
+/** Opens what is at the path. Throws OperationError if nothing is. */
+export type OpenDownload = (one: {
+  request: StreamRequest;
+  target: DownloadTarget;
+}) => Promise<ReadableStream<Uint8Array>>;
 
 /** What the handlers use. */
 export interface ApiDeps extends ShopContext, InstallSources {

@@ -1,4 +1,4 @@
-/** Routes of secrets, files and credentials of registries (H575, H630). No answer has a value or a password. */
+/** Routes of secrets, files and credentials of registries (H575, H630). No answer has a value. */
 import * as z from 'zod';
 import { type SecretKind, secretKinds } from '../../core/accounts/secret.ts';
 import { listCredentials, removeCredentials, setCredentials } from '../../operations/secrets/registries.ts';

@@ -7,16 +7,7 @@ import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import { requestStream } from '../../operations/executions/streams.ts';
 import { refuseCrossSite } from '../cross-site.ts';
 import { originOf, pathId } from '../request.ts';
-import type { Route } from './route.ts';
-
-/** Answers the upgrade of a request that may open the stream. */
-export type AcceptStream = (c: HonoContext, request: StreamRequest) => Response | Promise<Response>;
-
-/** Opens what is at the path. Throws OperationError if nothing is. */
-export type OpenDownload = (one: {
-  request: StreamRequest;
-  target: DownloadTarget;
-}) => Promise<ReadableStream<Uint8Array>>;
+import type { OpenDownload, Route } from './route.ts';
 
 /** Answers a request for a stream of that purpose. */
 export const streamHandler =

@@ -8,7 +8,7 @@ import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
 import { exitText } from '../../core/views/service-starts.ts';
 import type { SchedulerStatistics } from '../../core/views/statistics.ts';
-import { DatabaseError } from '../../store/db/db.ts';
+import { DatabaseError, LOCKED } from '../../store/db/db.ts';
 import type { Statuses, Words } from '../words.ts';
 import type { ExecutionJson, StatisticsJson } from './schemas.ts';
 import type { ServiceJson, StartJson } from './service-schemas.ts';
@@ -137,9 +137,8 @@ const REASONS: Partial<Record<ErrorCode, string>> = { revoked: 'revoked', 'unkno
 export function toOperationError(error: unknown): OperationError | undefined {
   if (error instanceof OperationError) return error;
   if (error instanceof DatabaseError && error.kind === 'unavailable') {
-    return new OperationError('unavailable', 'The database does not answer; try again later.', {
-      cause: error,
-    });
+    const message = error.isLocked ? LOCKED : 'The database does not answer; try again later.';
+    return new OperationError('unavailable', message, { cause: error });
   }
   return undefined;
 }

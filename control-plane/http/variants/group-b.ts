@@ -3,9 +3,9 @@
  * and quotas.
  */
 
-import { quotas } from '../api/quotas.ts';
-import { roles } from '../api/roles.ts';
-import { users } from '../api/users.ts';
+import { quotas } from '../accounts/quotas.ts';
+import { roles } from '../accounts/roles.ts';
+import { users } from '../accounts/users.ts';
 import { userJson } from '../json/account-json.ts';
 import { executionText } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';

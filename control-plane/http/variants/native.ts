@@ -4,9 +4,9 @@
  */
 import { type AppAddresses, appAddress, pathAddress, sharedWithUsers } from '../../core/apps/app-address.ts';
 import { endpointPairs, endpointsOf, healthOf, type ServiceView } from '../../core/views/execution-views.ts';
-import { ownQuotas, quotas } from '../api/quotas.ts';
-import { ownRoles, roles } from '../api/roles.ts';
-import { linkable, users } from '../api/users.ts';
+import { ownQuotas, quotas } from '../accounts/quotas.ts';
+import { ownRoles, roles } from '../accounts/roles.ts';
+import { linkable, users } from '../accounts/users.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, seconds, serviceJson, startJson } from '../json/render.ts';
 import type { QuotaJson } from '../json/schemas.ts';

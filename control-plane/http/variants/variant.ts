@@ -16,7 +16,7 @@ import type { TokenRules } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import type { OverQuota } from '../../operations/executions/executions.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
-import type { Resource } from '../api/accounts.ts';
+import type { Resource } from '../accounts/resource.ts';
 import type { Group } from '../json/schemas.ts';
 import type { Statuses, Words } from '../words.ts';
 

@@ -11,9 +11,9 @@ import { createUser, updateUser } from '../../operations/accounts/users.ts';
 import type { Input } from '../../operations/accounts/write-outcome.ts';
 import type { Context } from '../../operations/context.ts';
 import { otherNames } from '../../operations/input.ts';
-import { ownQuotas, quotaFields, quotas } from '../api/quotas.ts';
-import { roles } from '../api/roles.ts';
-import { users } from '../api/users.ts';
+import { ownQuotas, quotaFields, quotas } from '../accounts/quotas.ts';
+import { roles } from '../accounts/roles.ts';
+import { users } from '../accounts/users.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
 import type { Accounts } from './variant.ts';
 

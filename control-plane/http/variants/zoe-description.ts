@@ -45,7 +45,8 @@ const readResources = (resources: Fields): Fields =>
 
 function readRange(range: Fields): Fields {
   const { min, max } = range;
-  return typeof min === 'number' && typeof max === 'number' && max < min ? { ...range, max: min } : range;
+  const least = min === null ? 0 : min;
+  return typeof least === 'number' && typeof max === 'number' && max < least ? { ...range, max: min } : range;
 }
 
 /** A service of a description, as such a client would send it. */

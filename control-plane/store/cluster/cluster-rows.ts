@@ -29,6 +29,8 @@ export interface ReadState {
   cluster: Cluster;
   idKey: string;
   reviewRecord: ReviewRecord;
+  /** When the last sample was taken that the database has; 0 if it has none. */
+  sampledMs: number;
 }
 
 /**
@@ -67,11 +69,12 @@ async function readState(db: Db, epoch: Epoch, scheduling: SchedulerConfig): Pro
   const [cluster, idKey, [row]] = await Promise.all([
     loadCluster(db, reads, scheduling),
     loadIdKey(reads),
-    reads.query('SELECT unproven_ids, keep_ended_days, reviewed_ms FROM coordinator LIMIT 1'),
+    reads.query(`SELECT unproven_ids, keep_ended_days, reviewed_ms,
+      (SELECT max(time_ms) FROM samples) AS sampled_ms FROM coordinator LIMIT 1`),
   ]);
   cluster.unprovenIds = Number(row?.unproven_ids);
   const reviewRecord = { keepDays: Number(row?.keep_ended_days), reviewedMs: Number(row?.reviewed_ms) };
-  return { epoch, cluster, idKey, reviewRecord };
+  return { epoch, cluster, idKey, reviewRecord, sampledMs: Number(row?.sampled_ms) };
 }
 
 /** Brings the changes of accounts that were committed into the state. */

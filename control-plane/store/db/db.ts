@@ -68,6 +68,9 @@ export class DatabaseError extends Error {
   }
 }
 
+/** For the client of a change that such a lock has refused. */
+export const LOCKED = 'Another program is writing to the database. Try again once it is done.';
+
 /** The kind of an error code of SQLite (plain or extended) or of the libSQL server. */
 export function errorKind(code: string): DatabaseErrorKind {
   if (code.startsWith('SQLITE_CONSTRAINT')) return 'constraint';

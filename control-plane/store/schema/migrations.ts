@@ -59,4 +59,21 @@ const foldedNames: Migration = {
   ],
 };
 
-export const migrations: readonly Migration[] = [baseline, workspaces, engines, history, foldedNames];
+/**
+ * What the charts of the last hour show, at one moment each, as JSON: of the cluster, or of all hosts. No
+ * index: there are at most some hundred rows.
+ */
+const samples: Migration = {
+  version: 34,
+  name: 'samples of the last hour',
+  statements: ['CREATE TABLE samples (time_ms INTEGER NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL)'],
+};
+
+export const migrations: readonly Migration[] = [
+  baseline,
+  workspaces,
+  engines,
+  history,
+  foldedNames,
+  samples,
+];

@@ -62,7 +62,10 @@ const patiently = (tries: number, at: string): string[] => [
   String(tries),
   `http://${at}:8080/`,
 ];
-/** Whether a container gets the page of another one. Engines of a swarm tell each other of new ones by gossip. */
+/**
+ * Whether a container gets the page of another one. Engines of a swarm learn of new ones by gossip, which may
+ * take a while.
+ */
 const reads = async (
   from: { host: string; id: string } | undefined,
   at: string,

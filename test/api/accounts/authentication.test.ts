@@ -196,7 +196,7 @@ onHosts(bothGroups, (host, { variant }) => {
     expect(await logIn(as('alice').with({ 'x-forwarded-proto': 'https' }))).toContain('; Secure');
   });
 
-  test.each(['https, http', 'HTTPS', 'https,https', ' https '])(
+  test.each(['https, http', 'HTTPS', 'https,https', ' https ', 'wss'])(
     'H801: of the schemes %j of several proxies, the first is that of the client',
     async (schemes) => {
       expect(await logIn(as('alice').with({ 'x-forwarded-proto': schemes }))).toContain(

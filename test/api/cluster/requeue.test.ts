@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -17,7 +18,7 @@ onHosts(
   (host) => {
     const api = new ApiClient(host);
 
-    test('C103, C105: services of a lost host start elsewhere once its lease has passed, even across a restart, and the returning host has no assignments', {
+    test('C103, C105, H827: services of a lost host start elsewhere once its lease has passed, even across a restart, which their logs say, and the returning host has no assignments', {
       timeout: 120_000,
     }, async () => {
       const first = await ScriptedAgent.join(host());
@@ -32,6 +33,9 @@ onHosts(
         silentSinceMs,
       ]);
       await host().start();
+      const log = await api.http.open('GET', `service/logs/${one.service}`);
+      expect(String(await once(log, 'data'))).toMatch(/^\[berth\] Host \S+ is lost/);
+      log.destroy();
       await eventually(async () => (await api.execution(id)).status === 'queued', 90_000);
       const second = await ScriptedAgent.join(host(), { facts: { name: 'second' } });
       const [again] = await second.assigned(id);

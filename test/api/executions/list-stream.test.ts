@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
@@ -61,8 +61,8 @@ beforeEach(async () => {
   const deps = {
     db: watched,
     coordinator,
-    turns: new ReadTurns(Date.now),
-    nowMs: Date.now,
+    turns: new ReadTurns(() => Date.now()),
+    nowMs: () => Date.now(),
     variant: variants.B,
   } as unknown as ApiDeps;
   const list = executionRoutes(variants.B).find(({ id }) => id === 'listExecutions');
@@ -92,6 +92,23 @@ test('H61: a list that cannot be read is an error, and not a success that is cut
     throw new DatabaseError('unavailable', 'away');
   };
   expect((await app.request('/execution')).status).toBe(503);
+});
+
+test('H380: a user has eight long lists open; one that nobody reads gives way after a minute', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await submit();
+  duringList = async (rows) => rows;
+  const long = JSON.stringify(application(service({ command: 'x'.repeat(70_000) })));
+  await db.query('UPDATE executions SET description = ?', [long]);
+  const open = await Promise.all(Array.from({ length: 8 }, () => app.request('/execution')));
+  expect(await (await app.request('/execution')).text()).toContain('At most 8 long lists of a user');
+  await open[0]?.body?.cancel();
+  expect((await app.request('/execution')).status).toBe(200);
+  expect((await app.request('/execution')).status).toBe(503);
+  vi.advanceTimersByTime(60_000);
+  expect(await (await app.request('/execution')).text()).toContain('xxx');
+  await expect(open[1]?.text()).rejects.toThrow('has not read for a minute');
 });
 
 test('H380: a user has two long descriptions read at a time, and short ones at once', async () => {

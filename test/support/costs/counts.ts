@@ -28,8 +28,8 @@ export const requeue = {
   messagesPerHostMinute: 6,
   /** Alarms of the coordinator that ring, since it does not sleep (C131). Each sets the next. */
   alarmsPerMinute: 2,
-  /** Requests to the database of an idle cluster, for all hosts together (C108). */
-  databaseRequestsPerMinute: 6,
+  /** Requests to the database of an idle cluster, for all hosts together (C108, WEB-10). */
+  databaseRequestsPerMinute: 7,
   /**
    * Calls between a gateway and the coordinator in a minute, however many of its hosts report: one each way
    * within two seconds at most (P177).

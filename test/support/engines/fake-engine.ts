@@ -28,6 +28,8 @@ export class FakeEngine implements Engine {
   before: (call: string) => void | Promise<void> = () => {};
   /** Whether each start so far might have replaced its container. */
   readonly mayReplace: boolean[] = [];
+  /** What containers that are created from now on have for the top of their logs. */
+  remark: string | undefined;
   /** Usage samples of containers. Other containers have none. */
   readonly used = new Map<string, UsageSample>();
   /** Pulled images that no container uses, the least recently used first. */
@@ -76,7 +78,9 @@ export class FakeEngine implements Engine {
     if (!this.images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
     this.#ids += 1;
     const cpu = { ...claimOf({ coresMin, coresMax }), limit };
-    return this.#put({ service, generation, execution, idProof, id: `c${this.#ids}`, cpu, state: 'created' });
+    const { remark } = this;
+    const id = `c${this.#ids}`;
+    return this.#put({ service, generation, execution, idProof, id, cpu, remark, state: 'created' });
   }
 
   async start(
@@ -95,6 +99,7 @@ export class FakeEngine implements Engine {
       execution: this.containers.get(id)?.execution,
       idProof: this.containers.get(id)?.idProof,
       cpu: this.containers.get(id)?.cpu,
+      remark: this.containers.get(id)?.remark,
       state: 'running',
       ipAddress: '10.0.0.1',
       ports: [],

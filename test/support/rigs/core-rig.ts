@@ -77,6 +77,8 @@ export const hostFacts = (name: string, changes: Partial<HostFacts> = {}): HostF
 
 /** A condition for which a host takes no new services. */
 export const lowDisk: Condition = { kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' };
+/** A condition for which a host takes no services with files that have secrets. */
+export const noSecretFiles: Condition = { kind: 'no-secret-files', text: 'its folder is on a disk' };
 
 /** No caps except those given. */
 export const quota = (id: number, caps: Partial<Quota> = {}): Quota => ({

@@ -226,6 +226,7 @@ export class Simulation {
   async #burst(): Promise<void> {
     const { world, ledger, users } = this;
     const waiting = () => [...ledger.executions.values()].filter(({ status }) => status === 'queued');
+    await this.#hasControlPlane();
     for (let at = 0; at < BURST_WAITING; at++) void users.submit(oversized, 1);
     await this.#settle('executions wait', () =>
       waiting().length >= BURST_WAITING ? [] : [`${waiting().length} executions wait`],
@@ -247,13 +248,17 @@ export class Simulation {
     });
   }
 
+  /** One that is down for long starts by itself. */
+  #hasControlPlane(): Promise<void> {
+    return this.#settle('all is removed', () =>
+      this.controlPlanes.length > 0 ? [] : ['no control plane runs'],
+    );
+  }
+
   /** A host that dies when nothing is under way, and all that can sleep does, is lost in time (C17, P180). */
   async #loseHost(): Promise<void> {
     const { world, ledger, gateways, machines } = this;
-    // One that is down for long starts by itself.
-    await this.#settle('all is removed', () =>
-      this.controlPlanes.length > 0 ? [] : ['no control plane runs'],
-    );
+    await this.#hasControlPlane();
     const machine = machines.find(({ hostId, powered }) => powered && !ledger.isRemoved(hostId));
     if (!machine) return;
     machine.powerOff();

@@ -1,8 +1,9 @@
+import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { backoffMs } from '../../../agent/backoff.ts';
 import { ConfigError, type Machine, readConfig } from '../../../agent/config.ts';
 import { connectUrl } from '../../../agent/connection/socket.ts';
-import { defaultRouteInterface } from '../../../agent/host/machine.ts';
+import { defaultRouteInterface, readMachine } from '../../../agent/host/machine.ts';
 import { parseReserve, reservedBytes } from '../../../agent/reserve.ts';
 
 const machine: Machine = {
@@ -299,6 +300,15 @@ describe('the backoff', () => {
 test('the default route is found in the routing table of the kernel', () => {
   const routes = 'Iface\tDestination\tGateway\neth1\t0011AC\t0\neth0\t00000000\t0101A8C0\n';
   expect(defaultRouteInterface(routes)).toBe('eth0');
+});
+
+test('the address of this machine is one of IPv4 that others reach, if it has any', () => {
+  const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  const outward = all.filter(({ family, internal }) => family === 'IPv4' && !internal);
+  const found = readMachine();
+  expect(found.addresses).toEqual(all.map(({ address }) => address));
+  expect([...outward.map(({ address }) => address), undefined]).toContain(found.routedAddress);
+  expect(found.routedAddress === undefined).toBe(outward.length === 0);
 });
 
 test.each([

@@ -290,6 +290,20 @@ test('H140: a quota that is raised starts what waits for it before the change is
   expect(await rig.statusOf(second)).toBe('starting');
 });
 
+test('C50: a quota that was changed is acknowledged although the turn for what waits is lost', async () => {
+  await rig.agent().join();
+  const raise = (concurrentExecutions: number) =>
+    rig.coordinator.changeAccounts({ kind: 'update-quota', id: 1, changes: { concurrentExecutions } });
+  await raise(1);
+  await rig.submit();
+  await rig.submit();
+  const { length } = rig.db.batches;
+  rig.db.before = () => {
+    if (rig.db.batches.length > length + 1) rig.db.failing = 'refused';
+  };
+  expect(await raise(2)).toMatchObject({ done: true });
+});
+
 test('C50: a change that the database may not have made is not acknowledged, and the state is read again', async () => {
   await rig.coordinator.ready();
   const disable = { kind: 'update-user', id: 1, changes: { enabled: false } } as const;

@@ -264,6 +264,16 @@ describe('starts and stops', () => {
     await rig.agent().join();
     expect(await rig.statusOf(id)).toBe('error');
   });
+  test('C221: a hello that arrives after that of a later connection closes with 4000, and ends nothing', async () => {
+    const late = rig.agent();
+    const agent = await rig.agent().join();
+    const id = await rig.submit();
+    await agent.reportAndWait(seen(await agent.started(), running));
+    late.hello();
+    await eventually(() => late.socket.closeCode !== undefined);
+    expect([late.socket.closeCode, agent.socket.closeCode]).toEqual([4000, undefined]);
+    expect(await rig.statusOf(id)).toBe('running');
+  });
   test('C221: a hello from before the takeover that lacks none is welcome', async () => {
     const agent = await rig.agent().join();
     const id = await rig.submit();

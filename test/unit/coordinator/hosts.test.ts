@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Registration } from '../../../control-plane/core/hosts/registration.ts';
 import { joinTokenStatements } from '../../../control-plane/store/accounts/join-tokens.ts';
@@ -138,4 +139,41 @@ test('C105: the silence of a host that has never connected is recorded from its 
   expect(await rig.memory.query('SELECT silent_since_ms FROM hosts WHERE id = ?', [id])).toEqual([
     { silent_since_ms: registeredMs },
   ]);
+});
+
+test('W82, W183: a coordinator shows what an earlier one has sampled, once a look requires it', async () => {
+  const sampled = async () => {
+    const [{ samples: ofHost }, { samples }] = await Promise.all([
+      rig.coordinator.host(1),
+      rig.coordinator.overview({ queued: 1, hosts: 1, text: '', state: null }),
+    ]);
+    return [ofHost.slice(0, -1), samples.slice(0, -1)] as const;
+  };
+  const pass = async (minutes: number) => {
+    rig.clock.pass(minutes * 60_000);
+    await rig.coordinator.allowance(1);
+    await setImmediate();
+  };
+  const agent = await rig.agent().join();
+  await agent.reportAndWait();
+  for (let minute = 0; minute < 70; minute++) await pass(1);
+  const before = await sampled();
+  expect(before.map(({ length }) => length)).toEqual([60, 60]);
+  rig.restart();
+  expect(await sampled()).toEqual(before);
+  expect(await rig.memory.query('SELECT count(*) AS rows FROM samples')).toEqual([{ rows: 2 * 61 }]);
+
+  // They stay as old as they are, and a write that fails is made up for.
+  rig.clock.step(-3_600_000);
+  await pass(0);
+  rig.db.failing = 'refused';
+  await pass(1);
+  rig.db.failing = 'no';
+  await pass(1);
+  expect(rig.logged.join()).toContain('samples.failed');
+  const after = await sampled();
+  rig.restart();
+  expect(await sampled()).toEqual(after);
+  const [{ length }] = after;
+  expect(length).toBe(60);
 });

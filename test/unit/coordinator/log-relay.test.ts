@@ -42,6 +42,26 @@ test('P10: a stream whose connection is lost waits for the next connection', () 
   expect(rig.attach().opens).toHaveLength(1);
 });
 
+test('H827: a log says once that its host is lost, in a line or as a note, and continues once it is back', async () => {
+  for (const from of [undefined, { generation: 1, offset: 0 }]) {
+    const rig = new RelayRig(from).attach();
+    const received = all(rig.relay);
+    rig.send(3, text('one'));
+    rig.connection?.closed();
+    rig.know({ away: 'Host h is lost.' });
+    rig.know({ away: 'Host h is lost.' });
+    rig.know({ away: undefined });
+    rig.attach();
+    rig.send(6, text('two'));
+    rig.know({ final: true });
+    rig.end('exited');
+    const output = await received;
+    if (from)
+      expect(output.match(/one|two|\{[^}]*\}/g)).toEqual(['one', '{"trouble":"Host h is lost."}', 'two']);
+    else expect(output).toBe('one\n[berth] Host h is lost.\ntwo');
+  }
+});
+
 test('P10: a stream ends once, after the last byte of the last start', async () => {
   const rig = new RelayRig().attach();
   rig.know({ final: true });

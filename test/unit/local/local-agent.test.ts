@@ -50,6 +50,15 @@ test('H753: nor does it end one whose machine has had an agent, though a person 
   expect(unable).toBe(0);
 });
 
+test('H753: nor does a machine that can start no process end it', async () => {
+  const program = process.execPath;
+  process.execPath = join(dataDir, 'none');
+  start(true);
+  await eventually(() => starts >= 2);
+  process.execPath = program;
+  expect(unable).toBe(0);
+});
+
 test('H753: at the first start with a person watching, a missing engine ends the control plane', async () => {
   start(true);
   await eventually(() => unable === 1);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
-import { roles } from '../../../control-plane/http/api/roles.ts';
-import { users } from '../../../control-plane/http/api/users.ts';
+import { roles } from '../../../control-plane/http/accounts/roles.ts';
+import { users } from '../../../control-plane/http/accounts/users.ts';
 import {
   grantSchema,
   hostChanges,

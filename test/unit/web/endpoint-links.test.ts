@@ -57,11 +57,14 @@ test('H325: an endpoint of http is a link', async () => {
   );
 });
 
+const HTTPS: Shown = { hostAddress: 'berth.example.org', origin: 'https://berth.example.org' };
+
 test.each<[string, Shown]>([
   ['of the same address', { hostAddress: '127.0.0.1' }],
   ['of another name of loopback', { hostAddress: '127.0.0.1', origin: 'http://localhost:5001' }],
   ['of IPv6', { hostAddress: '::1' }],
   ['of https', { hostAddress: '127.0.0.1', template: 'https://{ip_port}/' }],
+  ['of https beside Berth over https', { ...HTTPS, template: 'https://{ip_port}/' }],
   ['with the host in the description', { template: 'http://localhost:8080/' }],
   ['of the same name', { hostAddress: 'Berth.example.org', origin: 'http://berth.example.org:5001' }],
   ['of BERTH_PUBLIC_URL', { hostAddress: 'berth.example.org', publicUrl: 'http://berth.example.org' }],
@@ -76,7 +79,7 @@ test.each<[string, Shown]>([
 test.each<[string, Shown]>([
   ['of another address of loopback', { hostAddress: '127.0.0.2' }],
   ['of another host', { hostAddress: '192.0.2.1' }],
-  ['of Berth over https', { hostAddress: 'berth.example.org', origin: 'https://berth.example.org' }],
+  ['of http beside Berth over https', HTTPS],
 ])('W230: an endpoint %s is opened itself', async (_, shown) => {
   expect(await pageOf(shown)).toMatch(/<a id="endpoint-0" href="http:/);
 });

@@ -1,5 +1,6 @@
 /** Attacks by connections that are held open. */
 import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { type Attack, judge } from '../attack.ts';
 import { dial } from '../target/http.ts';
 import type { Target } from '../target/target.ts';
@@ -7,6 +8,7 @@ import { whileOthers } from './others-served.ts';
 
 const AT_ONCE = 50;
 const SLOW_BODIES = 60;
+const [PIPELINES, PIPELINED] = [100, 14];
 /** Below 8 KiB, bodies are not limited by their address. */
 const SENT_BYTES = 9_000;
 const ATTEMPTS_MS = 1_000;
@@ -94,4 +96,34 @@ const notHttp: Attack = {
   },
 };
 
-export const connections: readonly Attack[] = [halfOpen, slowBodies, notHttp];
+const pipelined: Attack = {
+  id: 'pipelined-requests',
+  who: 'a stranger',
+  rules: ['H377'],
+  tries: `delays others by ${PIPELINES} connections that send ${PIPELINED} requests each, without awaiting an answer`,
+  run: async (target) => {
+    const get = `GET /api/0.7/info HTTP/1.1\r\nHost: ${target.url.host}\r\n\r\n`;
+    const { slowestMs, problems } = await whileOthers(target, async () => {
+      await hold(target, PIPELINES, get.repeat(PIPELINED));
+      await target.pause(ATTEMPTS_MS);
+    });
+    return judge(problems, `others waited at most ${slowestMs.toFixed(0)} ms`);
+  },
+};
+
+const twoHostLines: Attack = {
+  id: 'two-host-lines',
+  who: 'a stranger',
+  rules: ['H191'],
+  tries: 'has Berth and a proxy before it read two hosts from one request, by two Host lines',
+  run: async (target) => {
+    const { host } = target.url;
+    const head = `GET /api/0.7/info HTTP/1.1\r\nHost: ${host}\r\nHost: evil.example\r\nConnection: close\r\n\r\n`;
+    const socket = await dial(target.url, target.signal);
+    socket.on('error', () => {}).write(head);
+    const [line = ''] = (await text(socket)).split('\r\n');
+    return judge(/^HTTP\/1\.1 [45]/.test(line) ? [] : [`it was answered ${line}`], `answered ${line}`);
+  },
+};
+
+export const connections: readonly Attack[] = [halfOpen, slowBodies, notHttp, pipelined, twoHostLines];

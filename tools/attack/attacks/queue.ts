@@ -1,7 +1,13 @@
-/** Attacks on the queue, and on what others submit. */
+/** Attacks on the queue, on what others submit, and on accounts. */
+import { randomBytes } from 'node:crypto';
 import { application } from '../../../test/support/fixtures/descriptions.ts';
 import { type Attack, judge, Skipped, safe, vulnerable } from '../attack.ts';
 import { endLater, executionOf, submit, waiting } from '../target/executions.ts';
+import { whileOthers } from './others-served.ts';
+
+const CHANGES = 200;
+/** Without a bound it took up to 10 s. */
+const MAX_SUBMISSION_MS = 4_000;
 
 const flood: Attack = {
   id: 'queue-flood',
@@ -147,4 +153,65 @@ const administration: Attack = {
   },
 };
 
-export const queue: readonly Attack[] = [flood, instances, endpoints, otherExecutions, administration];
+const manyChanges: Attack = {
+  id: 'many-changes',
+  who: 'a user',
+  rules: ['C330', 'C331'],
+  tries: `delays the submissions of another user by ${CHANGES} changes and ${CHANGES} explanations at a moment`,
+  run: async (target) => {
+    const [attacker, victim] = [target.account('attacker'), target.account('victim')];
+    const id = await submit(target, attacker, waiting(target));
+    const token = { name: 'berth-attack', scopes: ['read'] };
+    target.ofAttack.add(async () => {
+      const { text } = await target.undo(attacker, 'GET', 'token', [200, 404]);
+      for (const [, own] of text.matchAll(/"id":(\d+),"name":"berth-attack/g))
+        await target.undo(attacker, 'DELETE', `token/${own}`, [200, 404]);
+    });
+    const burst = Array.from({ length: CHANGES }, (_, n) => [
+      target.sendAs(attacker, 'POST', 'token', { ...token, name: `berth-attack-${n % 10}` }),
+      target.sendAs(attacker, 'GET', `execution/${id}/explain`),
+    ]).flat();
+    const { done, slowestMs, problems } = await whileOthers(target, async () => {
+      const startMs = performance.now();
+      await submit(target, victim, waiting(target));
+      const tookMs = performance.now() - startMs;
+      await Promise.all(burst);
+      return tookMs;
+    });
+    if (done > MAX_SUBMISSION_MS) problems.push('the submission took too long');
+    return judge(problems, `it took ${done.toFixed(0)} ms; others waited at most ${slowestMs.toFixed(0)} ms`);
+  },
+};
+
+const inheritedFiles: Attack = {
+  id: 'inherited-files',
+  who: 'a user',
+  rules: ['H754'],
+  tries:
+    'gets the files of a deleted user, by the same name and the number that was free again (needs --admin)',
+  run: async (target) => {
+    const admin = target.account('admin');
+    const { roleId: role_id } = target.account('victim');
+    const username = `attack-heir-${randomBytes(4).toString('hex')}`;
+    const numbers: unknown[] = [];
+    for (let n = 0; n < 2; n++) {
+      const made = await target.sendAs(admin, 'POST', 'user', { username, role_id, quota_id: 1 });
+      if (made.status !== 200) throw new Skipped(`the user could not be made: ${made.status}`);
+      const { user_id: id } = JSON.parse(made.text) as { user_id: number };
+      target.ofAttack.add(() => target.undo(admin, 'DELETE', `user/${id}`, [200, 404]));
+      const { text } = await target.sendAs(admin, 'GET', `user/${id}`);
+      numbers.push((JSON.parse(text) as { user: { fs_uid: unknown } }).user.fs_uid);
+      await target.undo(admin, 'DELETE', `user/${id}`, [200]);
+    }
+    const [first, second] = numbers;
+    return judge(
+      first === second ? [`both users have the fs_uid ${first}`] : [],
+      'the number is another one',
+    );
+  },
+};
+
+export const queue: readonly Attack[] = [
+  ...[flood, instances, endpoints, otherExecutions, administration],
+  ...[manyChanges, inheritedFiles],
+];

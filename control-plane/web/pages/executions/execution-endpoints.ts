@@ -1,6 +1,6 @@
 /** The endpoints of an execution on its page: web applications through Berth, and what hosts publish. */
 
-import { isSameHost } from '../../../../shared/same-host.ts';
+import { getsCookiesOf } from '../../../../shared/same-host.ts';
 import {
   type AppAddresses,
   appAddress,
@@ -100,15 +100,14 @@ const hrefOf = (c: WebContext, id: number, link: Link, publicUrl: string | undef
   getsCookies(c, link, publicUrl) ? `/executions/${id}/open?url=${encodeURIComponent(link.url)}` : link.url;
 
 /**
- * Whether a browser sends Berth's cookies to the endpoint, because it is on Berth's own host and Berth is
- * reached over plain http (W230). Berth itself keeps them from applications.
+ * Whether a browser sends Berth's cookies to the endpoint, because it is on Berth's own host (W230). Berth
+ * itself keeps them from applications.
  */
 function getsCookies(c: WebContext, { url, isApp }: Link, publicUrl: string | undefined): boolean {
   if (isApp || !isWebAddress(url)) return false;
-  const { hostname } = new URL(url);
   return [ownOrigin(c), publicUrl ?? ''].some((origin) => {
     const own = URL.parse(origin);
-    return own?.protocol === 'http:' && isSameHost(own.hostname, hostname);
+    return own !== null && getsCookiesOf(own, new URL(url));
   });
 }
 
@@ -129,8 +128,7 @@ export async function openingPage(c: WebContext, found: Endpoints): Promise<Resp
     body: html`
 <div class="card">
 <h1>Give ${link.name} your session?</h1>
-<p><code>${link.url}</code> is a port of the host on which Berth itself is, and Berth is not served by https here. Your
-browser sends it the cookie of your session: what runs there can act as you in Berth, and log your browser in as somebody else.</p>
+<p><code>${link.url}</code> is a port of the host on which Berth itself is. Your browser sends it the cookie of your session: what runs there can act as you in Berth, and log your browser in as somebody else.</p>
 <p>Open it only if you trust ${userName} and the images of execution ${id} with that. Otherwise copy the address into a
 private window, in which you are not logged in.</p>
 <a class="button danger" href="${link.url}" target="_blank" rel="noopener noreferrer">Open all the same</a>

@@ -11,7 +11,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
 
-  test('H810: writes are 503 with Retry-After, reads and healthz go on, the agent stays connected, and all works afterwards', async () => {
+  test('H810: writes are 503 with Retry-After and the reason, reads and healthz go on, the agent stays connected, and all works afterwards', async () => {
     const agent = await ScriptedAgent.join(host());
     const hosts = async () =>
       Object.values((await admin.get('host')).json<Record<string, { connected: boolean }>>()).map(
@@ -33,10 +33,12 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
           auth_source: 'internal',
         }),
         admin.post('/native/api/0.7/token', { name: 'ci', scopes: ['read'] }),
+        anonymous.with(basic('admin', 'wrong')).get('login'),
       ];
       for (const write of writes) {
         const { status, headers, text } = await write;
         expect([status, headers['retry-after']], text).toEqual([503, '1']);
+        expect(text).toContain('Another program is writing to the database');
       }
       for (const path of ['/healthz', '/readyz', 'execution'])
         expect((await admin.get(path)).status).toBe(200);

@@ -135,7 +135,7 @@ export class ConvergenceCheck {
    * agents left.
    */
   #mayRemain(path: string): boolean {
-    const [, service, generation] = /\/(\d+)\/(?:(\d+)\.log|.*\.ids)$/.exec(path) ?? [];
+    const [, service, generation] = /\/(\d+)\/(?:(\d+)\.(?:log|lost)|.*\.ids)$/.exec(path) ?? [];
     const { lifecycle, logs } = this.#options;
     if (lifecycle.moved.has(Number(service)) || logs.lost.has(Number(service))) return true;
     if (generation === undefined) return [...logs.waived].some((key) => key.startsWith(`${service}.`));

@@ -27,8 +27,11 @@ export class ReceivedLog {
   receive(bytes: Uint8Array): void {
     const { world } = this.#logs;
     if (this.#isClosed) world.violate(`the log of service ${this.service} continues after its end`);
+    const piece = Buffer.from(bytes).toString();
+    // A piece by itself, not output (H827).
+    if (/^\n?\[berth] Host \S+ is lost\./.test(piece)) return;
     world.count('log: bytes', bytes.length);
-    const lines = (this.#text + Buffer.from(bytes).toString()).split('\n');
+    const lines = (this.#text + piece).split('\n');
     this.#text = lines.pop() ?? '';
     for (const line of lines) this.#line(line);
   }

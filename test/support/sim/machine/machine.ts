@@ -66,6 +66,7 @@ export class Machine {
   readonly #config: Config;
   #starts = 0;
   #bootMs: number;
+  #hasNoLease = false;
   #impairedUntilMs = 0;
   #twoAgentsUntilMs = 0;
   #agents: Running[] = [];
@@ -122,12 +123,13 @@ export class Machine {
   get isImpaired(): boolean {
     const { nowMs } = this.#world;
     const { engine, disk } = this;
-    const isImpaired = !engine.isHealthy || disk.full;
+    const isImpaired = !engine.isHealthy || disk.full || this.#hasNoLease;
     return isImpaired || nowMs < Math.max(this.#impairedUntilMs, this.twoAgentsUntilMs);
   }
 
-  /** An agent that starts from now on knows of no lease. */
+  /** An agent that starts from now on knows of no lease, until it is welcome. */
   loseLease(): void {
+    this.#hasNoLease = true;
     this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
   }
 
@@ -150,7 +152,10 @@ export class Machine {
         identity: { headers: async () => ({}) },
         log: (event, fields = {}) => {
           world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
-          if (event === 'session.welcome') this.lapsedMs = null;
+          if (event === 'session.welcome') {
+            this.lapsedMs = null;
+            this.#hasNoLease = false;
+          }
           if (event === 'lease.expired') this.lapsedMs = world.nowMs;
           if (event === 'lease.expired' && !this.isImpaired)
             this.#options.lapsed(this, String(fields.services).split(' ').map(Number));

@@ -78,6 +78,7 @@ async function empty(db: Db, nowMs: number): Promise<void> {
     'audit',
     'user_secrets',
     'sessions',
+    'samples',
     'sim_log',
   ])
     await db.query(`DELETE FROM ${table}`);

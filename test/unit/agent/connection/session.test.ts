@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Addresses } from '../../../../agent/connection/addresses.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
-import { stayConnected } from '../../../../agent/connection/socket.ts';
+import { type ConnectionOptions, stayConnected } from '../../../../agent/connection/socket.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
@@ -17,6 +17,17 @@ beforeEach(async () => {
   machine = await AgentMachine.open();
 });
 afterEach(() => machine.close());
+
+/** An agent's connection alone. */
+function dial(peer: ControlPlanePeer, changes: Partial<ConnectionOptions> = {}) {
+  const stop = new AbortController();
+  const connected = stayConnected({
+    ...{ addresses: new Addresses([peer.url]), identity: { headers: async () => ({}) }, engine: 'fake' },
+    begin: () => ({ receive: () => {}, closed: () => {} }),
+    ...{ log: () => {}, nowMs: Date.now, random: () => 0, pingMs: 60_000, signal: stop.signal, ...changes },
+  });
+  return { stop, connected };
+}
 
 describe('connecting', () => {
   test('P18: the agent sends the proof of its identity', async () => {
@@ -98,19 +109,8 @@ describe('connecting', () => {
   });
   test('P61: a peer that disappears silently is detected even if the clock was set back', async () => {
     const peer = await ControlPlanePeer.open();
-    const stop = new AbortController();
     let nowMs = 1e12;
-    const connected = stayConnected({
-      addresses: new Addresses([peer.url]),
-      identity: { headers: async () => ({}) },
-      engine: 'fake',
-      begin: () => ({ receive: () => {}, closed: () => {} }),
-      log: () => {},
-      nowMs: () => nowMs,
-      random: () => 0,
-      pingMs: 10,
-      signal: stop.signal,
-    });
+    const { stop, connected } = dial(peer, { nowMs: () => nowMs, pingMs: 10 });
     (await peer.connection()).freeze();
     nowMs -= 1e9;
     await peer.connection(2);
@@ -124,6 +124,23 @@ describe('connecting', () => {
     await expect(machine.rig.connected).rejects.toThrow(
       /on the engine X\. This is the engine fake\. .*BERTH_AGENT_ENGINE=fake/,
     );
+  });
+  test('an agent that is stopped closes its connection as one that goes away', async () => {
+    const peer = await ControlPlanePeer.open();
+    let [begun, ends] = [0, 0];
+    const closed = () => void ends++;
+    const begin = () => {
+      begun += 1;
+      return { receive: () => {}, closed };
+    };
+    const { stop, connected } = dial(peer, { begin });
+    const connection = await peer.connection();
+    await eventually(() => begun === 1);
+    stop.abort();
+    await connected;
+    await eventually(() => connection.closeCode !== undefined);
+    expect([connection.closeCode, ends]).toEqual([1001, 1]);
+    peer.close();
   });
   test('P11: a superseded agent does not reconnect', async () => {
     (await machine.rig.peer.connection()).close(closeCodes.superseded.code);
@@ -143,19 +160,8 @@ describe('connecting', () => {
   });
   test('P18: an agent that is stopped while it makes its proof does not connect', async () => {
     const proof = Promise.withResolvers<Record<string, string>>();
-    const stop = new AbortController();
     const peer = await ControlPlanePeer.open();
-    const connected = stayConnected({
-      addresses: new Addresses([peer.url]),
-      identity: { headers: () => proof.promise },
-      engine: 'fake',
-      begin: () => ({ receive: () => {}, closed: () => {} }),
-      log: () => {},
-      nowMs: Date.now,
-      random: () => 0,
-      pingMs: 60_000,
-      signal: stop.signal,
-    });
+    const { stop, connected } = dial(peer, { identity: { headers: () => proof.promise } });
     stop.abort();
     proof.resolve({});
     await connected;

@@ -86,6 +86,23 @@ const causes: [string, Ended, (events: OomEvents) => void, number | undefined, o
     2,
     { outOfMemory: false, memoryKill: 'none' },
   ],
+  [
+    'the engine was requested to kill it after another process was killed for lack of memory',
+    ended(137),
+    (events) => {
+      events.add('one', 99_900);
+      events.signalled('one', 'SIGKILL');
+    },
+    3,
+    { outOfMemory: false, memoryKill: 'other-process' },
+  ],
+  [
+    'there was an event, and the kernel has killed nothing since',
+    ended(137),
+    (events) => events.add('one', 99_900),
+    2,
+    { outOfMemory: false, memoryKill: 'other-process' },
+  ],
   ['the kernel has killed something', ended(137), () => {}, 3, { outOfMemory: false }],
   [
     'the engine sent a signal that does not kill',

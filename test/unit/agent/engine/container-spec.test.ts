@@ -45,6 +45,7 @@ describe('names', () => {
       'berth.health': '',
       'berth.id-proof': 'proof',
       'berth.owner': 'bob',
+      'berth.remark': '',
       'berth.cores.min': '0.5',
       'berth.cores.max': '2',
     });

@@ -13,6 +13,17 @@ test.each([
   ['169.254.169.254', '100.64.0.1', '198.18.0.1', '224.0.0.1', '255.255.255.255'],
   ['::1', '::', 'fd00::1', 'fe80::1', 'ff02::1', '::ffff:10.0.0.1', '::ffff:7f00:1', '64:ff9b::10.0.0.1'],
   ['64:ff9b:1::1.1.1.1', '64:ff9b:1:7f00:0:100::', '2002:7f00:1::1', '2002:a01:203::', '2002:a9fe:a9fe::1'],
+  ['0.255.255.255', '10.255.255.255', '100.127.255.255', '127.255.255.255', '169.254.255.255', '192.0.0.255'],
+  [
+    '192.168.255.255',
+    '198.19.255.255',
+    '239.255.255.255',
+    '::ffff:ffff',
+    '64:ff9b:1:ffff::',
+    'fdff::1',
+    'febf::1',
+  ],
+  ['feff::1', 'ffff::1', '64:ff9b::10.255.255.255', '2002:aff:ffff::1'],
   own,
 ])('P139: the addresses %s and those beside it are not public', (...addresses) => {
   expect(addresses.filter((address) => !isInside(address))).toEqual([]);
@@ -45,6 +56,11 @@ test('P139: a registry is public only if all its addresses are', async () => {
   });
 });
 
+test('P139: all addresses of a name on this machine are looked up', async () => {
+  const error = await errorOf(assertAllowed('localhost:5000/x', ['public']));
+  expect(error.message).toContain('localhost:5000 is not on a public address');
+});
+
 test('P139: Docker Hub is public without any look-up, under all its names', async () => {
   for (const image of ['nginx', 'user/app:1', 'docker.io/library/nginx', 'index.docker.io/library/nginx'])
     await assertAllowed(image, ['public'], () => Promise.reject(new Error('a look-up')));
@@ -66,6 +82,7 @@ test.each([
     'failed to resolve reference "a/x:1": unexpected status from HEAD request to http://a/v2/x: 500 Internal Server Error: {"the":"secret"}',
     'failed to resolve reference "a/x:1": unexpected status from HEAD request to http://a/v2/x: 500 Internal Server Error',
   ],
+  ['login: unauthorized: the secret', 'login: unauthorized'],
   [
     'manifest for a/x:1 not found: manifest unknown: manifest unknown',
     'manifest for a/x:1 not found: manifest unknown: manifest unknown',

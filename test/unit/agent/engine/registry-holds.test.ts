@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   isRateLimited,
   RegistryHolds,
+  requestRetryAfter,
   retryAfterMs,
 } from '../../../../agent/engine/images/registry-holds.ts';
 
@@ -58,4 +59,38 @@ test('P304: the engine reports a limit in several forms', () => {
     expect(isRateLimited(message), message).toBe(true);
   for (const message of ['manifest for x:429 not found', 'pull access denied for 429/x'])
     expect(isRateLimited(message), message).toBe(false);
+});
+
+test('P304: beyond a thousand registries the one that has refused nothing for longest is left out', () => {
+  const holds = new RegistryHolds(() => 0);
+  const refuse = (key: string) => holds.refused(key, `${key}/x`, REFUSAL, 60_000);
+  for (const key of ['first', 'second', 'first']) refuse(key);
+  for (let nth = 0; nth < 998; nth += 1) refuse(`r${nth}`);
+  expect(() => holds.assertFree('second', 'x')).toThrow();
+  refuse('last');
+  holds.assertFree('second', 'x');
+  for (const key of ['first', 'r0', 'last']) expect(() => holds.assertFree(key, 'x')).toThrow();
+});
+
+test('P304: the message names the limit, also where the engine speaks of a missing image', () => {
+  const holds = new RegistryHolds(() => 0);
+  const denied =
+    "pull access denied for x, repository does not exist or may require 'docker login': denied: exceeded pull rate limit";
+  expect(holds.refused('a', 'nginx:1', denied, 1_000).message).toMatch(
+    /^pulling nginx:1: the pull rate limit of its registry is exceeded \(the registry docker\.io limits .*set docker\.io`/,
+  );
+  expect(holds.refused('b', 'reg.example/x:1', REFUSAL, 0).message).toMatch(
+    /^pulling reg\.example\/x:1: toomanyrequests: too many requests \(the registry reg\.example limits/,
+  );
+});
+
+test.each([
+  ['nginx', 'https://registry-1.docker.io/v2/library/nginx/manifests/latest'],
+  ['bob/app:2', 'https://registry-1.docker.io/v2/bob/app/manifests/2'],
+  ['reg.example:5000/a/b@sha256:d', 'https://reg.example:5000/v2/a/b/manifests/sha256:d'],
+])('P304: the registry of %s is asked at %s', async (image, url) => {
+  const request = vi.fn(async () => new Response(null, { headers: { 'retry-after': '7' } }));
+  vi.stubGlobal('fetch', request);
+  expect(await requestRetryAfter(image).finally(() => vi.unstubAllGlobals())).toBe(7_000);
+  expect(request.mock.calls).toMatchObject([[url, { method: 'HEAD', redirect: 'manual' }]]);
 });

@@ -1,5 +1,9 @@
-import { describe, expect, test } from 'vitest';
-import { clockFinding, type EngineInfo, engineFindings } from '../../../../agent/host/check.ts';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { checkHost, clockFinding, type EngineInfo, engineFindings } from '../../../../agent/host/check.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 const engine: EngineInfo = {
   OSType: 'linux',
@@ -61,5 +65,64 @@ describe('the clock', () => {
   test('H264: a host with a difference beyond 30 s does not join, unless that is allowed', () => {
     expect(found(31_000)).toEqual({ level: 'problem', text: expect.stringContaining('BERTH_ANY_CLOCK=1') });
     expect(found(31_000, true).level).toBe('warning');
+  });
+});
+
+describe('a machine', () => {
+  /** Answers as an engine at a socket, and as a control plane whose clock is behind by `behindMs`. */
+  async function machine({ apiVersion = '1.54', behindMs = 0, status = 200 } = {}) {
+    const folder = await scratchFolder('berth-check-');
+    const server = createServer((request, response) => {
+      response.statusCode = request.url === '/healthz' ? status : 200;
+      response.setHeader('date', new Date(Date.now() - behindMs).toUTCString());
+      const isInfo = request.url?.endsWith('/info');
+      response.end(JSON.stringify(isInfo ? engine : { Version: '29.1', ApiVersion: apiVersion }));
+    });
+    const sockets = createServer((request, response) => void server.emit('request', request, response));
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    await new Promise<void>((done) => sockets.listen(`${folder}/engine.sock`, done));
+    onTestFinished(async () => {
+      for (const one of [server, sockets]) {
+        one.closeAllConnections();
+        one.close();
+      }
+      await rm(folder, { recursive: true, force: true });
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return {
+      BERTH_URL: url,
+      BERTH_AGENT_DATA_DIR: `${folder}/data`,
+      BERTH_AGENT_MIN_DISK: '0',
+      DOCKER_HOST: `unix://${folder}/engine.sock`,
+    };
+  }
+
+  test('H263: a machine without faults passes, and each fault is named by its level', async () => {
+    const env = await machine();
+    const lines = (text: string) => text.split('\n').filter(Boolean);
+    const found = lines(await checkHost(env));
+    expect(found).toEqual([
+      `  ok       Docker 29.1 at ${env.DOCKER_HOST}`,
+      `  ok       The control plane answers at ${env.BERTH_URL}/`,
+      "  ok       The clock agrees with the control plane's",
+    ]);
+    const away = 'http://127.0.0.1:1';
+    const two = lines(await checkHost({ ...env, BERTH_URL: `${away},${env.BERTH_URL}` }));
+    expect(two[1]).toMatch(/^ {2}warning {2}http:\/\/127\.0\.0\.1:1\/healthz cannot be reached: ./);
+    expect(two[2]).toBe(found[1]);
+    await expect(checkHost({ ...env, BERTH_URL: away })).rejects.toThrow(/problem .*cannot be reached/);
+    const none = checkHost({ ...env, DOCKER_HOST: `${env.DOCKER_HOST}.none` });
+    await expect(none).rejects.toThrow(/problem {2}No Docker engine answers at .*\.none/);
+    await expect(checkHost({ ...env, BERTH_AGENT_MIN_DISK: '1024TiB' })).resolves.toMatch(
+      /warning {2}Disk space is low: .* GiB free at/,
+    );
+  });
+
+  test('H263, H264: an old engine, a clock that is far off and a control plane that refuses are problems', async () => {
+    await expect(checkHost(await machine({ apiVersion: '1.40' }))).rejects.toThrow('older than Docker 20.10');
+    await expect(checkHost(await machine({ status: 503 }))).rejects.toThrow('the answer is 503');
+    const env = await machine({ behindMs: 60_000 });
+    await expect(checkHost(env)).rejects.toThrow(/The clock is \d+ s ahead of/);
+    expect(await checkHost({ ...env, BERTH_ANY_CLOCK: '1' })).toContain('warning  The clock is');
   });
 });

@@ -1,5 +1,5 @@
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { FolderTakenError, lockFolder } from '../../../../agent/host/data-folder-lock.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
@@ -15,6 +15,13 @@ beforeEach(async () => {
 const lock = (at = `${folder}/local`, waitMs = 0, signal = new AbortController().signal) =>
   lockFolder(at, { log: (event) => events.push(event), nowMs: () => 0, waitMs, signal });
 
+/** The files of the lock that this process has open. */
+async function openLocks(): Promise<number> {
+  const ids = await readdir('/proc/self/fd');
+  const paths = await Promise.all(ids.map((id) => readlink(`/proc/self/fd/${id}`).catch(() => '')));
+  return paths.filter((path) => path.startsWith(folder)).length;
+}
+
 test('P90: one of many agents that start at once gets the folder, whoever held it before', async () => {
   for (let round = 0; round < 3; round++) {
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lock()));
@@ -27,7 +34,8 @@ test('P90: one of many agents that start at once gets the folder, whoever held i
 
 test('P90: a file that only its owner can read names the holder to a second agent', async () => {
   const unlock = await lock();
-  await expect(lock()).rejects.toThrow(`process ${process.pid} on `);
+  await expect(lock(undefined, 1)).rejects.toThrow(`process ${process.pid} on `);
+  expect(await openLocks()).toBe(1);
   expect((await stat(`${folder}/local`)).mode & 0o777).toBe(0o700);
   expect((await stat(`${folder}/local/agent.lock`)).mode & 0o777).toBe(0o600);
   unlock();
@@ -51,4 +59,21 @@ test('P90: an agent that cannot lock its folder logs it and continues', async ()
   await writeFile(`${folder}/local`, 'a file');
   (await lock())();
   expect(events).toEqual(['data-folder.lock-unavailable']);
+});
+
+test.each([
+  ['exit 1', undefined],
+  ['exit 2', 'flock ended with 2'],
+  ['echo flock: bad file >&2; exit 1', 'flock: bad file'],
+])('P90: a program flock that does %j, which means taken or else logs %j', async (script, reason) => {
+  await writeFile(`${folder}/flock`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  vi.stubEnv('PATH', `${folder}:${process.env.PATH}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const reasons: unknown[] = [];
+  const log = (_: string, fields: { reason?: unknown } = {}) => reasons.push(fields.reason);
+  const options = { log, nowMs: () => 0, waitMs: 0, signal: new AbortController().signal };
+  const locked = lockFolder(`${folder}/local`, options);
+  if (reason === undefined) await expect(locked).rejects.toThrow(FolderTakenError);
+  else (await locked)();
+  expect(reasons).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
 });

@@ -1,7 +1,7 @@
 /** The disk guard with a complete agent, on an engine in memory whose free space the test sets. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
-import { DiskGuard } from '../../../../agent/host/disk-guard.ts';
+import { DiskGuard, type DiskGuardOptions, startDiskGuard } from '../../../../agent/host/disk-guard.ts';
 import { ImageRemoval } from '../../../../agent/host/image-removal.ts';
 import { endForDisk } from '../../../../agent/services/output-limit.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
@@ -17,6 +17,7 @@ let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;
 let rig: AgentRig;
 let guard: DiskGuard;
+let options: DiskGuardOptions;
 let connection: PeerConnection;
 let freeBytes: number;
 let nowMs: number;
@@ -38,7 +39,7 @@ beforeEach(async () => {
     isLow: async () => true,
     log,
   });
-  guard = new DiskGuard({
+  options = {
     folder: '/engine',
     minBytes: LIMIT,
     probe: async () => ({ freeBytes, freeInodesShare: 1 }),
@@ -49,7 +50,8 @@ beforeEach(async () => {
     end: (container, reason) => endForDisk({ agent, engine, output }, container, reason, MIB),
     log,
     nowMs: () => nowMs,
-  });
+  };
+  guard = new DiskGuard(options);
   connection = await rig.peer.connection();
 });
 
@@ -208,4 +210,67 @@ test('P147: a container that the engine does not measure does not keep others fr
   await guard.check();
   expect(killed()).toEqual(['kill c3']);
   expect(lines).toEqual(['disk.measure-failed', 'service.ended-for-disk']);
+});
+
+test('P145: the guard looks again until it is ended, and never with a limit of 0', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let looks = 0;
+  const probe = async () => {
+    looks += 1;
+    return undefined;
+  };
+  startDiskGuard({ ...options, minBytes: 0, probe })();
+  const end = startDiskGuard({ ...options, probe });
+  await vi.advanceTimersByTimeAsync(2_500);
+  expect(looks).toBe(3);
+  end();
+  await vi.advanceTimersByTimeAsync(2_500);
+  expect(looks).toBe(3);
+});
+
+test('P184: an engine that is slow to remove an image does not keep a service from being ended', async () => {
+  await begin(300);
+  options.removeImage = () => new Promise(() => {});
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  void guard.check();
+  await vi.advanceTimersByTimeAsync(2_000);
+  vi.useRealTimers();
+  await eventually(() => killed().length === 1);
+});
+
+test('P146: the next service ends as soon as half of what the first one held is free', async () => {
+  freeBytes = 112 * MIB;
+  await begin(300, 10);
+  await guard.check();
+  await eventually(() => !rig.agent.hasContainer('c1'));
+  hold('c2', 400);
+  freeBytes = 262 * MIB - 1;
+  await guard.check();
+  expect(killed()).toEqual(['kill c1']);
+  freeBytes += 1;
+  await guard.check();
+  expect(killed()).toEqual(['kill c1', 'kill c2']);
+});
+
+test('P146: once the space was enough, a new shortage is measured, reported and ended like the first', async () => {
+  await begin(10, 10);
+  const shortAgain = async () => {
+    freeBytes = LIMIT;
+    await guard.check();
+    freeBytes = LIMIT - 1;
+    await guard.check();
+  };
+  await guard.check();
+  nowMs += 10_000;
+  await guard.check();
+  expect(lines).toEqual(['disk.nothing-to-end']);
+  await shortAgain();
+  expect(lines).toEqual(['disk.nothing-to-end', 'disk.nothing-to-end']);
+  for (const id of ['c1', 'c2']) hold(id, 300);
+  await shortAgain();
+  expect(killed()).toHaveLength(1);
+  await shortAgain();
+  expect(killed()).toHaveLength(2);
 });

@@ -96,3 +96,20 @@ test('P182: a failed removal is tried again in the next round, and a repeated fa
   await rounds.round();
   expect(engine.unusedImages).toEqual([]);
 });
+
+test('P182: one round runs at a time', async () => {
+  const answer = Promise.withResolvers<undefined>();
+  let calls = 0;
+  engine.removeUnusedImage = () => {
+    calls += 1;
+    return answer.promise;
+  };
+  const rounds = removal();
+  const first = rounds.round();
+  await rounds.round();
+  answer.resolve(undefined);
+  await first;
+  expect(calls).toBe(1);
+  await rounds.round();
+  expect(calls).toBe(2);
+});

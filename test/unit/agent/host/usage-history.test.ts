@@ -35,7 +35,9 @@ describe('P229: the series of a start', () => {
     const series = new UsageSeries(0);
     series.note(point(10, 3, 50));
     series.note(point(30, 0, 20));
-    expect(series.usage).toEqual({ startedAtMs: 0, points: [point(30, 1, 50)] });
+    series.note(point(40, 3, 5));
+    series.note(point(60, 0, 9));
+    expect(series.usage).toEqual({ startedAtMs: 0, points: [point(30, 1, 50), point(60, 1, 9)] });
   });
   test('P229: a life of any length takes at most 120 points, evenly spread, whose average is that of all samples', () => {
     for (const count of [119, 120, 121, 2_881, 86_400]) {
@@ -97,6 +99,8 @@ describe('P230: the services whose usage an agent keeps', () => {
     const history = new UsageHistory();
     round(history, [container(1)], 0);
     round(history, [container(1, 2)], 1_000);
+    // Its container may be listed once more.
+    round(history, [container(1)], 2_000);
     expect([isKept(history, 1, 1), isKept(history, 1, 2)]).toEqual([false, true]);
   });
 });

@@ -36,6 +36,8 @@ describe('P50: the cores that a container uses', () => {
   });
   test('P50: the cores stay as they were if a clock was set back or no sample arrived', () => {
     expect(coresOf(next(first, sample(9_000, 6_000)))).toBe(0.5);
+    expect(coresOf(next(first, sample(11_000, 6_000)))).toBe(0.5);
+    expect(coresOf(next(none, sample(500, 100)))).toBe(0);
     expect(next(first)).toEqual(first);
   });
   test('P50: the cores are an average over the whole time if samples are missing in between', () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { pauseMs } from '../../../../agent/connection/log-streams.ts';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat, LogPart } from '../../../../shared/protocol/down.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
@@ -46,6 +47,27 @@ describe('a log stream', () => {
     engine.exit('c1', 0);
     expect(await connection.ended(5)).toMatchObject({ reason: 'exited' });
     expect(connection.payload(5).toString()).toBe('one\ntwo\n');
+  });
+  test('P331: the remark on a container precedes its output, for a later agent process, too', async () => {
+    engine.remark = 'There is no /workspace.';
+    const next = { service: 2, generation: 1 };
+    connection.start(assignment(next));
+    await eventually(() => engine.containers.get('c2')?.state === 'running');
+    engine.write('c2', lines('one'));
+    engine.exit('c2', 0);
+    const read = async (stream: number, offset = 0, format: LogFormat = 'raw') => {
+      connection.send({ type: 'logs.open', ...next, stream, offset, credit: 1e6, format });
+      await connection.ended(stream);
+      return connection.payload(stream).toString();
+    };
+    expect(await read(5)).toBe('[berth] There is no /workspace.\none\n');
+    expect(await read(6, 0, 'timestamps')).toMatch(/^[-\d]+ [:\d]+ \[berth] There is no/);
+    expect(await read(7, connection.chunks.at(-1)?.next)).toBe('');
+    await rig.close();
+    rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+    connection = await rig.peer.connection();
+    connection.welcome([assignment(next)]);
+    expect(await read(8)).toContain('[berth] There is no /workspace.\n');
   });
   test('P10: a stream resumes at the offset of a chunk, even in the middle of a line', async () => {
     const halves = [true, false].map((partial) =>
@@ -104,6 +126,22 @@ describe('a log stream', () => {
     open(2, 1e6);
     await connection.ended(2);
     expect(connection.payload(1)).toHaveLength(10_000);
+  });
+  test('P10: an empty line arrives alone', async () => {
+    engine.write('c1', lines(''));
+    open(1);
+    await eventually(() => connection.payload(1).toString() === '\n');
+  });
+  test('P10: output of several reads arrives as it was written', async () => {
+    const texts = Array.from({ length: 9_000 }, (_, n) => `${n} ${'x'.repeat(n % 150)}`);
+    engine.write('c1', lines(...texts));
+    engine.exit('c1', 0);
+    open(1, 1e7);
+    await connection.ended(1);
+    expect(connection.payload(1).toString() === `${texts.join('\n')}\n`).toBe(true);
+  });
+  test('P156: streams pause the longer the more they are, and at least as long as the control plane requires', () => {
+    expect([pauseMs(1, 0), pauseMs(10, 0), pauseMs(10, 500)]).toEqual([20, 40, 500]);
   });
   test('P9: a stream continues when it gets more credit', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));

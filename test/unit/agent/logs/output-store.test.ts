@@ -5,7 +5,7 @@ import { OutputStore } from '../../../../agent/logs/output-store.ts';
 import { limits, scratchDir } from '../../../support/agents/agent-rig.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
-test('output that is copied by the log API is complete after a person removed its container', async () => {
+test('P316: a container that a person removed is no full disk: its log is complete without a note', async () => {
   const scratch = await scratchDir();
   const engine = {
     outputFile: () => undefined,
@@ -20,6 +20,7 @@ test('output that is copied by the log API is complete after a person removed it
   await store.preserve({ ...container, state: 'running', ipAddress: '', ports: [], startedAtMs: 1 });
   await store.finalise(container);
   expect(store.stateOf('c1')).toBe('complete');
+  expect(store.retention.isLost(container)).toBe(false);
   await scratch.remove();
 });
 

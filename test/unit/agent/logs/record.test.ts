@@ -173,6 +173,12 @@ describe('a damaged file', () => {
   test('an impossible length is an error', () => {
     expect(() => decode(Buffer.from('7fffffff', 'hex'))).toThrow(RecordError);
   });
+  test.each([
+    ['of an unknown type', '0901'],
+    ['that extends beyond its record', '1a0561'],
+  ])('a field %s is an error', (_, message) => {
+    expect(() => decode(framed(Buffer.from(message, 'hex')))).toThrow(RecordError);
+  });
 });
 
 function framed(message: Buffer): Buffer {

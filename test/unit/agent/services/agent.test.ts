@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
+import { pauseMs } from '../../../../agent/services/agent.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
@@ -139,9 +140,11 @@ test('P315: a container that the engine refuses to remove is named at its servic
     detail: 'the engine refuses to remove its container: its volume is busy',
   });
   const stuck = () => machine.rig.conditions.textOf('stuck-containers');
+  const failures = () => machine.rig.log.filter((line) => line.includes('step.failed'));
   expect(stuck()).toMatch(/services \(1\), .*: its volume is busy$/);
+  expect(failures()).toHaveLength(1);
   await eventually(() => callsOf('remove c1').length === 2);
-  expect(machine.rig.log.filter((line) => line.includes('step.failed'))).toHaveLength(1);
+  expect(failures()).toHaveLength(1);
   isBusy = false;
   await connection.reported(1, 'gone');
   expect(stuck()).toBeUndefined();
@@ -167,4 +170,43 @@ test('P328: a removal that hangs is named at its service and its host, until it 
   await connection.reported(1, 'gone');
   expect(stuck()).toBeUndefined();
   expect(callsOf('remove c1')).toHaveLength(1);
+});
+
+test('P315: the pauses between attempts double, up to a minute', () => {
+  expect([1, 2, 3, 6, 7, 100].map(pauseMs)).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
+});
+
+test('P30, P182: before the first sync no container counts as running and no image as known', async () => {
+  const first = await begin();
+  first.welcome([assignment()]);
+  await first.reported(1, 'running');
+  expect(machine.rig.agent.running()).toMatchObject([key]);
+  expect(machine.rig.agent.images()).toEqual([assignment().image]);
+  await (await machine.restart()).hello();
+  const { agent } = machine.rig;
+  expect([agent.running(), agent.images(), agent.isIdle]).toEqual([[], undefined, false]);
+  expect([agent.hasContainer('c1'), agent.hasContainer('c2')]).toEqual([true, false]);
+  expect([agent.isKnown(1), agent.isKnown(1, 1), agent.isKnown(1, 2), agent.isKnown(2)]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test('P5: an agent that closes ends its pulls and begins no further step', async () => {
+  let pull: AbortSignal | undefined;
+  engine.images.clear();
+  engine.pull = (_image, _progress, signal) => {
+    pull = signal;
+    return new Promise(() => {});
+  };
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  await eventually(() => pull !== undefined);
+  const { agent } = machine.rig;
+  agent.close();
+  agent.start(assignment({ service: 2 }));
+  expect(pull?.aborted).toBe(true);
+  expect(engine.calls).not.toContain('create 2.1');
 });

@@ -102,4 +102,17 @@ describe('reports', () => {
     reporter.observe(gone);
     expect(urgencies).toEqual([false, true]);
   });
+  test('P98: the swarm travels once with each change of it', () => {
+    const changes: boolean[] = [];
+    reporter.onChange((urgent) => changes.push(urgent));
+    const swarm = { id: 'x' } as never;
+    for (const one of [null, swarm, swarm]) reporter.setSwarm(one);
+    expect(changes).toEqual([false]);
+    expect(reporter.changes()).toMatchObject({ swarm, conditions: [] });
+    expect(reporter.changes()).toBeUndefined();
+    reporter.setSwarm(null);
+    reporter.reconnected();
+    expect(reporter.changes()).toBeUndefined();
+    expect(reporter.everything().swarm).toBeNull();
+  });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { OutputState } from '../../../../agent/logs/output-store.ts';
-import { TrackedService } from '../../../../agent/services/service-registry.ts';
+import { ServiceRegistry, TrackedService } from '../../../../agent/services/service-registry.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const key = { service: 1, generation: 1 };
@@ -63,4 +63,31 @@ test('P33: a container that has ended is not given up', () => {
   tracked.update({ ...key, id: 'c1', ...ended });
   expect(tracked.lapse()).toEqual([]);
   expect(tracked.assignment).toBeDefined();
+});
+
+test('P30: services of an unknown range are left alone, from its first to its last', () => {
+  const registry = new ServiceRegistry();
+  for (const service of [1, 2, 3, 4])
+    registry.getOrCreate(service).update({ service, generation: 1, id: `c${service}`, ...running });
+  registry.getOrCreate(5).assign(assignment({ service: 5 }), { kind: 'fresh' });
+  registry.unknown = [
+    { first: 2, last: 3 },
+    { first: 5, last: 5 },
+  ];
+  expect(registry.leftAlone()).toEqual([2, 3]);
+  expect(registry.running().map(({ id }) => id)).toEqual(['c1', 'c4']);
+  expect(registry.containers().map(({ id }) => id)).toEqual(['c1', 'c2', 'c3', 'c4']);
+  expect(registry.withContainer('c3')?.service).toBe(3);
+  expect(registry.images()).toEqual([assignment().image]);
+  expect(registry.lapse()).toEqual([1, 4].map((service) => ({ service, generation: 1 })));
+  expect(registry.all().map(({ lapsed }) => lapsed)).toEqual([true, false, false, true, false]);
+});
+
+test('P10: output of a failed start that still has a container is not awaited', () => {
+  const tracked = new TrackedService(1);
+  tracked.assign(assignment(), { kind: 'fresh' });
+  tracked.update({ ...key, id: 'c1', ...running });
+  expect(tracked.mayWrite(key, () => 'unknown')).toBe(true);
+  tracked.fail(key, 'the disk is full');
+  expect(tracked.mayWrite(key, () => 'unknown')).toBe(false);
 });

@@ -19,12 +19,14 @@ let written: number;
 let destroyed: number;
 let pieces: Piece[];
 let openError: Error | undefined;
+let outputError: Error | undefined;
 let mayWrite: Promise<void>;
 let streams: Streams;
 
 const target = (): Target => ({
   output: (async function* () {
     yield* pieces;
+    if (outputError) throw outputError;
   })(),
   write: async (bytes) => {
     await mayWrite;
@@ -40,7 +42,7 @@ const target = (): Target => ({
 });
 
 beforeEach(() => {
-  [sent, received, pieces] = [[], [], []];
+  [sent, received, pieces, outputError] = [[], [], [], undefined];
   [written, destroyed, openError, mayWrite] = [0, 0, undefined, Promise.resolve()];
   streams = new Streams({
     open: async () => {
@@ -122,4 +124,11 @@ test('P259: a target that cannot be opened is refused, with the reason', async (
       { type: 'stream.reset', stream: FIRST, refused: true, message: 'the service is not running' },
     ]),
   );
+});
+test('P257: a target whose output fails resets the stream, with the reason, and is disconnected', async () => {
+  outputError = new Error('the connection was reset');
+  await opened();
+  const reset = { type: 'stream.reset', stream: FIRST, refused: false, message: outputError.message };
+  await eventually(() => expect(sent.at(-1)).toEqual(reset));
+  expect(destroyed).toBe(1);
 });

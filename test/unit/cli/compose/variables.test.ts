@@ -103,14 +103,16 @@ describe('L74: a file of variables', () => {
   });
 });
 
-test('L74: files come in their order, then the own variables; names alone are of the environment', () => {
-  const files = { [`${FOLDER}/a.env`]: 'A=1\nB=1\nC=1', '/etc/b.env': "B='2'\nC=2" };
-  const env_file = 'env_file: [a.env, {path: /etc/b.env, format: raw}, {path: none, required: false}]';
+test('L74: files come in their order, then the own variables; names alone are of the environment; files refer to earlier ones and to own variables', () => {
+  const files = { [`${FOLDER}/a.env`]: 'A=1\nB=1\nC=1', '/etc/b.env': "B='2'\nC=2", '/c.env': 'F=$A$D$C' };
+  const env_file =
+    'env_file: [a.env, {path: /etc/b.env, format: raw}, {path: none, required: false}, /c.env]';
   const { environment } = mainOf(`${env_file}\nenvironment: {C: 3, D: , E: }`, { env: { D: 'd' }, files });
   expect(environment).toEqual([
     ['A', '1'],
     ['B', "'2'"],
     ['C', '3'],
+    ['F', '1d3'],
     ['D', 'd'],
   ]);
 });

@@ -6,6 +6,7 @@ import { OpenStreams } from '../../../../control-plane/coordinator/connections/o
 import type { PermitLine } from '../../../../control-plane/coordinator/streams/permit.ts';
 import { defaultStreamRules, type StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import { streamRulesOf } from '../../../../control-plane/settings/stream-settings.ts';
+import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { StreamDown } from '../../../../shared/protocol/down.ts';
 import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
 import { ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
@@ -19,13 +20,18 @@ interface Timer {
 let timers: Set<Timer>;
 let opened: number[];
 let closed: number[];
+let ended: number[];
+/** What was sent on all streams. */
+let written: string;
+let left: string[];
 let deeds: unknown[];
-let permits: { send(line: PermitLine): void; isOver: boolean }[];
+let permits: { send(line: PermitLine): void; close(): void; isOver: boolean }[];
 let streams: OpenStreams | undefined;
 let relay: AppRelay;
 
 beforeEach(() => {
   [timers, opened, closed, deeds, permits] = [new Set(), [], [], [], []];
+  [ended, left, written] = [[], [], ''];
   streams = newStreams();
   relay = relayWith(defaultStreamRules);
 });
@@ -41,7 +47,7 @@ const relayWith = (rules: StreamRules) =>
       },
     },
     rules,
-    left: async () => {},
+    left: async (id) => void left.push(id),
     permit: async (_, service, deed) => {
       deeds.push(deed);
       let permit: (typeof permits)[number] | undefined;
@@ -49,7 +55,7 @@ const relayWith = (rules: StreamRules) =>
         start(controller) {
           const send = (line: PermitLine) =>
             controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
-          permit = { send, isOver: false };
+          permit = { send, close: () => controller.close(), isOver: false };
           permits.push(permit);
           send({ key: { service, generation: 1 }, hostId: 1, gateway: null });
         },
@@ -70,8 +76,11 @@ function newStreams(): OpenStreams {
     sendText: (message: StreamDown) => {
       if (message.type === 'stream.open') opened.push(message.stream);
       if (message.type === 'stream.reset') closed.push(message.stream);
+      if (message.type === 'stream.end') ended.push(message.stream);
     },
-    sendBytes: () => {},
+    sendBytes: (frame) => {
+      written += Buffer.from(decodeChunk(frame).payload).toString();
+    },
     refused: (what) => {
       throw new Error(what);
     },
@@ -248,4 +257,157 @@ test('P279: an answer with two lengths, or to a request without a body, brings n
   await countOpen(2);
   answer(1, [['content-length', '4']], 'four');
   expect(await responseOf(await head, 'HEAD').text()).toBe('');
+});
+
+const turns = async () => {
+  for (let n = 0; n < 5; n++) await new Promise(setImmediate);
+};
+const failure = (asked: Promise<unknown>) =>
+  asked.then(
+    () => undefined,
+    (error) => error,
+  );
+/** The head of an answer on the nth stream, and nothing else. */
+async function answerHead(nth: number, head: Parameters<typeof encodeAnswerHead>[0]) {
+  await countOpen(nth + 1);
+  const stream = opened[nth] ?? 0;
+  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
+  const payload = encodeAnswerHead(head) ?? Buffer.from('no head');
+  streams?.chunk({ stream, next: 0, payload });
+}
+
+test.each([
+  ['a body without a length', [], { chunked: true }],
+  ['a body with its length', [['content-length', '8']], { chunked: undefined }],
+] as const)('P275: %s is sent after the head, and then the end', async (_, headers, expected) => {
+  const parts = ['one', ' two', ' x'].map((text) => Buffer.from(text));
+  let isCancelled = false;
+  const body = {
+    read: async () => parts.shift(),
+    cancel: () => {
+      isCancelled = true;
+    },
+  };
+  const asked = relay.request(
+    { ...REQUEST, method: 'POST', headers: [...headers] as HeaderPair[] },
+    { body, isUpgrade: false },
+  );
+  await answerHead(0, { status: 200, headers: [] });
+  const answered = await asked;
+  await eventually(() => ended.length === 1);
+  expect(written.endsWith('one two x')).toBe(true);
+  expect(JSON.parse(written.slice(written.indexOf('{'), written.lastIndexOf('}') + 1)).chunked).toBe(
+    expected.chunked,
+  );
+  expect(isCancelled).toBe(false);
+  streams?.receive({ type: 'stream.end', stream: opened[0] ?? 0 });
+  expect(await answered.read()).toBeUndefined();
+  expect(isCancelled).toBe(true);
+});
+test('P275: a body that its client breaks off ends the request', async () => {
+  let isCancelled = false;
+  const body = {
+    read: () => Promise.reject(new Error('gone')),
+    cancel: () => {
+      isCancelled = true;
+    },
+  };
+  const asked = failure(relay.request({ ...REQUEST, headers: [] }, { body, isUpgrade: false }));
+  await countOpen(1);
+  streams?.receive({ type: 'stream.opened', stream: opened[0] ?? 0, credit: 1_000 });
+  expect(await asked).toMatchObject({ code: 'unavailable', message: 'The request was given up.' });
+  expect([isCancelled, closed]).toEqual([true, opened]);
+});
+test.each([
+  ['a protocol that was not asked for', { status: 101, headers: [] }, /another protocol unasked/],
+  ['a problem', { problem: 'Nothing listens at port 8080.' }, /Nothing listens/],
+  ['a length of letters', { status: 200, headers: [['content-length', '1x']] }, /length/],
+  [
+    'a length beyond all bounds',
+    { status: 200, headers: [['content-length', '1234567890123456']] },
+    /length/,
+  ],
+])('P279: an answer with %s is unavailable, and its stream ends', async (_, head, message) => {
+  const asked = failure(ask());
+  await answerHead(0, head as Parameters<typeof encodeAnswerHead>[0]);
+  expect(await asked).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) });
+  await eventually(() => closed.length === 1);
+});
+test('P279: a stream that ends before its answer begins is unavailable', async () => {
+  const asked = failure(ask());
+  await countOpen(1);
+  const stream = opened[0] ?? 0;
+  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
+  streams?.receive({ type: 'stream.end', stream });
+  expect(await asked).toMatchObject({ message: 'The agent has ended the stream without an answer.' });
+});
+test('P277: an upgrade that is accepted carries bytes both ways, and sends no end', async () => {
+  const asked = relay.request({ ...REQUEST, headers: [] }, { body: null, isUpgrade: true });
+  await answerHead(0, { status: 101, headers: [] });
+  const { status, read, pipe } = await asked;
+  streams?.chunk({ stream: opened[0] ?? 0, next: 0, payload: Buffer.from('from it') });
+  expect([status, Buffer.from((await read()) ?? []).toString()]).toEqual([101, 'from it']);
+  await pipe.write(Buffer.from('to it'));
+  expect([written.endsWith('to it'), ended, closed]).toEqual([true, [], []]);
+});
+test.each([
+  ['before its stream is open', 0],
+  ['while it waits for its answer', 1],
+  ['before it has begun', 2],
+])('H711: a client that has gone %s ends its stream', async (_, when) => {
+  const client = new AbortController();
+  if (when === 2) client.abort();
+  const asked = failure(ask({}, client.signal));
+  await countOpen(1);
+  if (when === 1) streams?.receive({ type: 'stream.opened', stream: opened[0] ?? 0, credit: 1_000 });
+  await turns();
+  client.abort();
+  expect(await asked).toMatchObject({ code: 'unavailable', message: 'The request was given up.' });
+  expect([closed, streams?.size]).toEqual([opened, 0]);
+});
+test('H711: a reader that leaves an answer ends its stream', async () => {
+  const asked = ask();
+  await answerHead(0, { status: 200, headers: [] });
+  await responseOf(await asked, 'GET').body?.cancel();
+  expect(closed).toEqual(opened);
+});
+test('H715: a request that waits has the place of the first that ends, and none once its client has gone or after 5 s', async () => {
+  relay = relayWith({ ...defaultStreamRules, appRequests: 1, waitingAppRequests: 3 });
+  const first = ask();
+  await countOpen(1);
+  const [gone, next, late] = [new AbortController(), ask(), failure(ask())];
+  const left = failure(ask({}, gone.signal));
+  gone.abort();
+  expect(await left).toMatchObject({ message: 'The request was given up.' });
+  expect(opened).toHaveLength(1);
+  answer(0, [], 'x');
+  await responseOf(await first, 'GET').text();
+  await countOpen(2);
+  runTimers(5_000);
+  expect(await late).toMatchObject({
+    message: expect.stringContaining('You have 1 requests'),
+    retryAfterS: 2,
+  });
+  answer(1, [], 'x');
+  await responseOf(await next, 'GET').text();
+  expect([...timers].map(({ delayMs }) => delayMs)).toContain(60_000);
+  const again = ask();
+  await countOpen(3);
+  expect([...timers].map(({ delayMs }) => delayMs)).not.toContain(60_000);
+  answer(2, [], 'x');
+  await responseOf(await again, 'GET').text();
+  expect(permits).toHaveLength(1);
+});
+test('H716: a permit of a coordinator that has restarted ends its requests, and is returned', async () => {
+  const asked = failure(ask());
+  await countOpen(1);
+  permits[0]?.close();
+  if (permits[0]) permits[0].isOver = true;
+  expect(await asked).toMatchObject({ message: 'The control plane has restarted. Try again.' });
+  await turns();
+  expect([closed, left.length, [...timers].filter(({ delayMs }) => delayMs === 60_000)]).toEqual([
+    opened,
+    1,
+    [],
+  ]);
 });

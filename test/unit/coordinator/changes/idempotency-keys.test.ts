@@ -25,7 +25,8 @@ describe('C260: of repeats with one key', () => {
     expect(await stored()).toEqual([made[0]?.id]);
     expect(new Set(made.map(({ id }) => id)).size).toBe(1);
     expect(made.filter(({ isRepeat }) => !isRepeat)).toHaveLength(1);
-    expect(rig.db.batches).toHaveLength(1);
+    const commits = rig.db.batches.filter((batch) => batch.some(({ sql }) => sql.includes('executions')));
+    expect(commits).toHaveLength(1);
   });
 
   test('C260: a later one gets the id of the first, from another coordinator too', async () => {

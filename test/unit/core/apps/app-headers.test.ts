@@ -158,6 +158,7 @@ test('H702: no header of an application gives an order to the proxy in front of 
     ...['X-LIGHTTPD-send-file', 'X-LIGHTTPD-send-tempfile', 'X-LiteSpeed-Location', 'X-LiteSpeed-Purge'],
     ...['X-Reproxy-URL', 'X-REPROXY-FILE', 'X-Envoy-Immediate-Health-Check-Fail', 'Surrogate-Control'],
     ...['CDN-Cache-Control', 'Cloudflare-CDN-Cache-Control', 'Fastly-CDN-Cache-Control', 'Edge-Control'],
+    ...['X-Archive-Files', 'X_Archive_Name', 'X-ESI'],
   ])
     for (const prefix of ['', '/a-path'])
       expect(headersForBrowser([[name, '/internal/secret']], prefix), name).toEqual(none);

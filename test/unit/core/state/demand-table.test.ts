@@ -35,17 +35,26 @@ test('C176: a demand is forgotten with the last execution that has it', () => {
 });
 
 test('C176: a demand has the needs, the usage and the weight of its services', () => {
+  const files = [{ name: 'key', path: '/etc/key' }];
   const given = gangDemandOf(
     application(
       service({ name: 'small', resources: needs(10, 0.5, 25), total_count: 3, essential_count: 2 }),
-      service({ name: 'large', resources: needs(30, 1, null), labels: ['gpu'] }),
+      service({ name: 'large', resources: needs(30, 1, null), labels: ['gpu'], files }),
       service({ name: 'alike', resources: needs(10, 0.5, 25) }),
     ),
   );
   const shared = new DemandTable<Execution>().share(given);
   for (const each of [given, shared, demandFromText(demandText(given))]) {
     expect(each.needs).toEqual([
-      { count: 1, memoryBytes: 30, limitBytes: null, cores: 1, labels: ['gpu'], weight: 1 },
+      {
+        count: 1,
+        memoryBytes: 30,
+        limitBytes: null,
+        cores: 1,
+        labels: ['gpu'],
+        weight: 1,
+        secretFiles: true,
+      },
       { count: 3, memoryBytes: 10, limitBytes: 25, cores: 0.5, labels: [], weight: 1 },
     ]);
     expect(each.usage(100)).toEqual({ executions: 1, memoryBytes: 175, microCores: 2_500_000 });

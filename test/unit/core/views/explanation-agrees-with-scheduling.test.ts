@@ -21,6 +21,7 @@ import {
   hostFacts,
   loadedExecution,
   lowDisk,
+  noSecretFiles,
   quota,
   running,
 } from '../../../support/rigs/core-rig.ts';
@@ -33,22 +34,31 @@ const host = fc.record({
   memoryBytes: fc.integer({ min: 20, max: 200 }),
   cores: fc.constantFrom(1, 2, 4, 8),
   labels,
-  state: fc.constantFrom(...Array<'usable'>(12).fill('usable'), 'drained', 'lost', 'away', 'low-disk'),
+  state: fc.constantFrom(
+    ...Array<'usable'>(12).fill('usable'),
+    'drained',
+    'lost',
+    'away',
+    'low-disk',
+    ...Array<'no-files'>(2).fill('no-files'),
+  ),
 } as const);
+const SECRET_FILE = { name: 'key', path: '/etc/key' };
 const definition = fc.record({
   instances: fc.constantFrom(1, 1, 2, 3),
   elastic: fc.constantFrom(0, 0, 2),
   memoryBytes: fc.integer({ min: 0, max: 60 }),
   cores: fc.constantFrom(0.1, 0.3, 1, 2),
   labels: fc.oneof({ weight: 3, arbitrary: fc.constant<string[]>([]) }, labels),
+  files: fc.constantFrom<(typeof SECRET_FILE)[] | undefined>(undefined, undefined, [SECRET_FILE]),
 });
 type Definition = typeof definition extends fc.Arbitrary<infer T> ? T : never;
 
 const applicationOf = (definitions: readonly Definition[]): Application =>
   application(
-    ...definitions.map(({ instances, elastic, memoryBytes, cores, labels }, nth) =>
+    ...definitions.map(({ instances, elastic, memoryBytes, cores, labels, files }, nth) =>
       service({
-        ...{ name: `app${nth}`, labels, resources: needs(memoryBytes, cores) },
+        ...{ name: `app${nth}`, labels, files, resources: needs(memoryBytes, cores) },
         ...{ total_count: instances + elastic, essential_count: instances },
       }),
     ),
@@ -102,7 +112,7 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   for (const { state, host } of all) {
     host.schedulable = state !== 'drained';
     host.lost = state === 'lost';
-    host.conditions = state === 'low-disk' ? [lowDisk] : [];
+    host.conditions = state === 'low-disk' ? [lowDisk] : state === 'no-files' ? [noSecretFiles] : [];
     if (state === 'away') rig.disconnect(host);
   }
   rig.cluster.setQuota(quota(1, caps));
@@ -185,9 +195,10 @@ function expectedReasons(
   const memory = Number(wanted?.resources.memory.min);
   const cores = Number(wanted?.resources.cores.min);
   const able = hosts.filter(
-    (one) => one.connected && one.schedulable && !one.lost && one.conditions.length === 0,
+    (one) => one.connected && one.schedulable && !one.lost && !one.conditions.includes(lowDisk),
   );
-  const fit = able.filter((one) => wanted?.labels?.every((label) => one.labels.includes(label)));
+  const labelled = able.filter((one) => wanted?.labels?.every((label) => one.labels.includes(label)));
+  const fit = labelled.filter((one) => !wanted?.files || !one.conditions.includes(noSecretFiles));
   const lacks = (lack: (one: Host) => number, whole: (one: Host) => number) => {
     const short = fit.filter((one) => lack(one) > 1e-9);
     if (short.length === 0) return null;
@@ -199,7 +210,9 @@ function expectedReasons(
       able.length < hosts.length || hosts.length === 0
         ? { hosts: hosts.length - able.length, of: hosts.length }
         : null,
-    labels: fit.length < able.length ? { hosts: able.length - fit.length, of: able.length } : null,
+    labels: labelled.length < able.length ? { hosts: able.length - labelled.length, of: able.length } : null,
+    'secret-files':
+      fit.length < labelled.length ? { hosts: labelled.length - fit.length, of: labelled.length } : null,
     memory: lacks(
       (one) =>
         memory -
@@ -218,8 +231,8 @@ function expectedReasons(
 
 test('H212: each reason is true of the hosts, and none is missing', () => {
   const seen = new Map<string, number>();
-  const single = definition.map(({ memoryBytes, cores, labels }) =>
-    application(service({ labels, resources: needs(memoryBytes, cores) })),
+  const single = definition.map(({ memoryBytes, cores, labels, files }) =>
+    application(service({ labels, files, resources: needs(memoryBytes, cores) })),
   );
   fc.assert(
     fc.property(scene, single, (drawn, asked) => {
@@ -236,7 +249,7 @@ test('H212: each reason is true of the hosts, and none is missing', () => {
     }),
     cases(300),
   );
-  for (const filter of ['schedulable', 'labels', 'memory', 'cores'])
+  for (const filter of ['schedulable', 'labels', 'secret-files', 'memory', 'cores'])
     expect(seen.get(filter)).toBeGreaterThan(5);
 });
 

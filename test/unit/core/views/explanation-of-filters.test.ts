@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, hostFacts, lowDisk } from '../../../support/rigs/core-rig.ts';
+import { CoreRig, hostFacts, lowDisk, noSecretFiles } from '../../../support/rigs/core-rig.ts';
 import { draft, ENOUGH, NOT_ENOUGH, of, rigOf, waiting } from '../../../support/rigs/explanations.ts';
 
 const GIB = 1024 ** 3;
@@ -105,6 +105,34 @@ describe('H212: why no host takes a service', () => {
     expect(draft(rig, of({ labels: ['gpu'] })).waitingFor[1]).toBe(
       'web0 needs the label gpu, but no usable host has this label: an administrator can add it to a host, or to BERTH_AGENT_LABELS of its agent.',
     );
+  });
+
+  test('C342, H212: a service with files that have secrets waits for a host that mounts them, and starts once there is one', () => {
+    const rig = rigOf('one', 'two');
+    const [one, two] = [...rig.cluster.hosts.values()];
+    if (!one || !two) throw new Error('no hosts');
+    const files = [{ name: 'key', path: '/etc/key' }];
+    one.conditions = [noSecretFiles];
+    rig.cluster.changes.conditions.add(one);
+    rig.turn();
+    expect(draft(rig, of({ files, total_count: 2, essential_count: 2 })).placement).toMatchObject([
+      { host: 'two' },
+    ]);
+    two.conditions = [noSecretFiles];
+    rig.cluster.changes.conditions.add(two);
+    const described = of({ files, resources: needs(GIB, 1) });
+    const { reasons, waitingFor } = waiting(rig, described);
+    expect(reasons).toMatchObject([{ filter: 'secret-files', hosts: 2, of: 2 }]);
+    expect(waitingFor).toEqual([
+      'web0 has files with secrets, which 2 of 2 usable hosts do not mount (for example, one: its folder is on a disk).',
+      NOT_ENOUGH,
+    ]);
+    const execution = rig.submit(described);
+    expect(execution.status).toBe('queued');
+    two.conditions = [];
+    rig.cluster.changes.conditions.add(two);
+    rig.turn();
+    expect(execution.services.map((service) => rig.hostOf(service).name)).toEqual(['two']);
   });
 
   test('H212: memory is compared with the best-fitting host', () => {

@@ -57,6 +57,9 @@ test('H739: a maximum below the minimum is the minimum, and other fields of a vo
     volumes: [{ name: 'data', path: '/data', read_only: true }],
   });
   expect(started({ resources }).shmBytes).toBe(64e6);
+  const without = { memory: { min: null, max: -1 }, cores: { min: null, max: -1 } };
+  const none = { min: null, max: null };
+  expect(read({ resources: without })).toMatchObject({ resources: { memory: none, cores: none } });
 });
 
 test('C22: shm_size is the size of /dev/shm unless shm has it, and 0 is none', () => {

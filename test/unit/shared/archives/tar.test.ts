@@ -158,6 +158,7 @@ test('P267: entries lie beneath the one root, and lead nowhere else', () => {
     [[folder('d'), { path: 'e' }], 'more than one'],
     [[folder('d'), { path: 'd/../../etc/passwd' }], 'leads out'],
     [[folder('d'), { path: '/etc/passwd' }], 'leads out'],
+    [[folder('d'), { path: 'd/a\\..\\..\\f' }], 'leads out'],
     [[{ path: 'f' }, { path: 'f/g' }], 'more than one'],
     [[folder('d'), folder('d')], 'more than one'],
     [[link('d', 'e')], 'must begin'],
@@ -218,6 +219,7 @@ test('P267: what a link names is judged without the file system', () => {
     ['./../a/b', 1],
     ['..', 1],
     ['a/./b', 0],
+    ['a\\x2db', 0],
   ];
   const outside: [string, number][] = [
     ['', 0],
@@ -226,6 +228,7 @@ test('P267: what a link names is judged without the file system', () => {
     ['../..', 1],
     ['a/..', 1],
     ['./../a/..', 3],
+    ['..\\a', 1],
   ];
   for (const [target, depth] of inside) expect(staysInside(target, depth), target).toBe(true);
   for (const [target, depth] of outside) expect(staysInside(target, depth), target).toBe(false);

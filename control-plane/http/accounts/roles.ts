@@ -6,7 +6,7 @@ import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../op
 import { camelKeys, name, nameFilter } from '../json/account-fields.ts';
 import { roleJson } from '../json/account-json.ts';
 import { flags, type RoleJson } from '../json/schemas.ts';
-import type { Resource } from './accounts.ts';
+import type { Resource } from './resource.ts';
 
 /** A new role denies what its creator does not mention, but for the flag that the contract lacks (H687). */
 const newFlags = {

@@ -1,9 +1,9 @@
 /** Files with secrets on a file system in memory: which are there, who reaches them, and when they go. */
-import { chmod, mkdir, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SecretFiles } from '../../../../agent/engine/folders/secret-files.ts';
-import { keyOf } from '../../../../shared/protocol/assignment.ts';
+import { SecretFiles } from '../../../../../agent/engine/folders/secret-files.ts';
+import { keyOf } from '../../../../../shared/protocol/assignment.ts';
 
 const [FIRST, SECOND] = [
   { service: 5, generation: 1 },
@@ -64,22 +64,30 @@ test('P224: a folder on a disk is a condition of the host from the start on, unt
   const inMemory = new SecretFiles(folder, (problem) => found.push(problem));
   await inMemory.check();
   expect(found).toHaveLength(3);
+  // A problem of the folder ends with it, one that the engine has found does not.
+  inMemory.notMounted();
+  await inMemory.check();
+  expect(found.splice(3)).toEqual([remedy]);
+  await mkdir(join(base, 'test'), { recursive: true });
+  await writeFile(folder, '');
+  await inMemory.check();
+  await rm(folder);
+  await inMemory.check();
+  expect(found.splice(3)).toEqual([expect.stringContaining('somebody else'), undefined]);
 });
 
 test('P224: a disk, a link and a folder of somebody else are refused, with the remedy', async () => {
-  const refusal = { kind: 'permanent', message: expect.stringContaining('BERTH_AGENT_SECRETS_DIR') };
+  const refusal = { kind: 'temporary', message: expect.stringContaining('BERTH_AGENT_SECRETS_DIR') };
   const onDisk = join(import.meta.dirname, 'never-made');
-  await expect(new SecretFiles(onDisk).write(FIRST, contents)).rejects.toMatchObject({
-    ...refusal,
-    kind: 'temporary',
-  });
+  await expect(new SecretFiles(onDisk).write(FIRST, contents)).rejects.toMatchObject(refusal);
   await rm(onDisk, { recursive: true, force: true });
   await mkdir(join(base, 'elsewhere'), { recursive: true });
   await mkdir(join(base, 'test'));
   await symlink(join(base, 'elsewhere'), folder);
   await expect(files.write(FIRST, contents)).rejects.toMatchObject(refusal);
   expect(await readdir(join(base, 'elsewhere'))).toEqual([]);
-  await expect(new SecretFiles(undefined).write(FIRST, contents)).rejects.toMatchObject({
-    kind: 'permanent',
-  });
+  const problems: (string | undefined)[] = [];
+  const elsewhere = new SecretFiles(undefined, (problem) => problems.push(problem));
+  await expect(elsewhere.write(FIRST, contents)).rejects.toMatchObject({ kind: 'temporary' });
+  expect(problems).toEqual([expect.stringContaining('engine is on another machine')]);
 });

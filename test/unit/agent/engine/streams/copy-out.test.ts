@@ -1,10 +1,10 @@
 /** Archives that come out of a container whose own program chose every byte of them. */
 import { expect, test } from 'vitest';
-import { copyOut } from '../../../../agent/engine/streams/copy-out.ts';
-import type { Target } from '../../../../agent/engine/streams/target.ts';
-import type { TarEntry } from '../../../../shared/archives/tar-entry.ts';
-import { TarReader } from '../../../../shared/archives/tar-reader.ts';
-import { endOfTar, headerOf, paddingOf } from '../../../../shared/archives/tar-writer.ts';
+import { copyOut } from '../../../../../agent/engine/streams/copy-out.ts';
+import type { Target } from '../../../../../agent/engine/streams/target.ts';
+import type { TarEntry } from '../../../../../shared/archives/tar-entry.ts';
+import { TarReader } from '../../../../../shared/archives/tar-reader.ts';
+import { endOfTar, headerOf, paddingOf } from '../../../../../shared/archives/tar-writer.ts';
 
 type Part = Pick<TarEntry, 'path' | 'kind'> & { target?: string; content?: string };
 

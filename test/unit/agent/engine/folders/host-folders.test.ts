@@ -6,10 +6,11 @@ import {
   allowedFolders,
   closeFolders,
   type MountRules,
-} from '../../../../agent/engine/folders/allowed-folders.ts';
-import { openFolder } from '../../../../agent/engine/folders/open-folder.ts';
-import { assignment } from '../../../support/fixtures/assignments.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+  missingWorkspace,
+} from '../../../../../agent/engine/folders/allowed-folders.ts';
+import { openFolder } from '../../../../../agent/engine/folders/open-folder.ts';
+import { assignment } from '../../../../support/fixtures/assignments.ts';
+import { scratchFolder } from '../../../../support/tools/folder.ts';
 
 let base: string;
 
@@ -129,6 +130,19 @@ describe('allowedFolders', () => {
     await expect(allowedFolders(at('workspace'), rules, open)).rejects.toThrow(
       'volume workspace: /mnt/workspace is the workspace: give the volume another name',
     );
+  });
+  test('P331: a container without the folder of its owner has a remark, if the host has workspaces', () => {
+    const remark = (workspaceRoot: string | null, targets: string[], changes: { workspace?: string } = {}) =>
+      missingWorkspace(
+        assignment({ owner: 'al', ...changes }),
+        { workspaceRoot },
+        targets.map((target) => ({ target })),
+      );
+    expect(remark('/data', [])).toContain(
+      'There is no /workspace: this host has no workspace folder for user al',
+    );
+    expect(remark('/data', ['/workspace'], { workspace: '/mnt/workspace' })).toContain('no /mnt/workspace');
+    expect([remark('/data', ['/workspace']), remark(null, [])]).toEqual([undefined, undefined]);
   });
   test('P111: the workspace is the folder of the owner, and of no other name', async () => {
     const rules = { workspaceRoot: `${base}/outside` };

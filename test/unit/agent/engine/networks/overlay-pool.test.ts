@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { overlayPool } from '../../../../agent/engine/networks/overlay-pool.ts';
-import { subnetText } from '../../../../agent/engine/networks/subnets.ts';
+import { overlayPool } from '../../../../../agent/engine/networks/overlay-pool.ts';
+import { subnetText } from '../../../../../agent/engine/networks/subnets.ts';
 
 test.each([
   ['the pool of a new swarm', ['10.0.0.0/8'], 24, '10.0.0.0/8 in /20'],
@@ -12,6 +12,7 @@ test.each([
   ],
   ['ranges that have room', ['10.0.0.0/9', '11.0.0.0/9'], 24, '10.0.0.0/9,11.0.0.0/9 in /21'],
   ['a small pool', ['10.64.0.0/16'], 24, undefined],
+  ['a pool whose own networks are as large', ['10.0.0.0/8'], 20, undefined],
   ['a pool whose own networks are large', ['10.0.0.0/8'], 18, undefined],
   ['small networks of its own in a small pool', ['10.64.0.0/16'], 29, '10.64.0.0/16 in /28'],
   ['no pool', null, 0, undefined],

@@ -15,7 +15,7 @@ import {
 import { booleanText, camelKeys, email, fsUid, integerText, name, username } from '../json/account-fields.ts';
 import { userJson } from '../json/account-json.ts';
 import { idOf, type UserJson } from '../json/schemas.ts';
-import type { Resource } from './accounts.ts';
+import type { Resource } from './resource.ts';
 
 const authSource = name
   .meta({ examples: [INTERNAL_SOURCE] })

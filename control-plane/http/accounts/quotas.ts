@@ -12,7 +12,7 @@ import {
 } from '../../operations/accounts/quotas.ts';
 import { cores, count, name, nameFilter } from '../json/account-fields.ts';
 import { quotaJson } from '../json/account-json.ts';
-import type { Resource } from './accounts.ts';
+import type { Resource } from './resource.ts';
 
 const CORES = 'Cores of all placed executions together; 0: no limit';
 

@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { WebSocket } from 'ws';
-import { HeadLines } from '../../../../agent/engine/streams/answer-socket.ts';
-import { HttpTarget } from '../../../../agent/engine/streams/http-target.ts';
+import { HeadLines } from '../../../../../agent/engine/streams/answer-socket.ts';
+import { HttpTarget } from '../../../../../agent/engine/streams/http-target.ts';
 import {
   decodeAnswerHead,
   encodeRequestHead,
   HeadReader,
   MAX_HEAD_BYTES,
   type RequestHead,
-} from '../../../../shared/streams/app-heads.ts';
-import { type AppServer, startAppServer } from '../../../support/apps/app-server.ts';
-import { eventually } from '../../../support/tools/eventually.ts';
+} from '../../../../../shared/streams/app-heads.ts';
+import { type AppServer, startAppServer } from '../../../../support/apps/app-server.ts';
+import { eventually } from '../../../../support/tools/eventually.ts';
 
 let app: AppServer;
 beforeEach(async () => {
@@ -75,6 +75,16 @@ test('P300: an application that gives informational answers without end gets no 
     target.end();
     expect((await answerOf(target)).head).toMatchObject(head);
   }
+});
+test('P275: a request that ends before its head, or that was given up, never reaches the application', async () => {
+  const target = new HttpTarget('127.0.0.1', app.port);
+  target.end();
+  expect((await answerOf(target)).head).toEqual({ problem: 'the request has no head' });
+  const other = new HttpTarget('127.0.0.1', app.port);
+  other.destroy();
+  await other.write(bytesOf({}));
+  expect((await answerOf(other)).head).toEqual({ problem: 'the request was given up' });
+  expect(app.requests).toEqual([]);
 });
 test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
   const headers: RequestHead['headers'] = [

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { parseRoutes } from '../../../../agent/engine/networks/host-routes.ts';
+import { networkDevices, parseRoutes } from '../../../../../agent/engine/networks/host-routes.ts';
 import {
+  capacityOf,
   freeSubnet,
   parseSubnet,
   type Subnet,
   subnetText,
-} from '../../../../agent/engine/networks/subnets.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+} from '../../../../../agent/engine/networks/subnets.ts';
+import { fc } from '../../../../support/tools/random-cases.ts';
 
 const subnet = (text: string): Subnet => {
   const parsed = parseSubnet(text);
@@ -57,6 +58,11 @@ describe('P92: a free sub-network', () => {
   });
 });
 
+test('P93: a network has addresses for all but its own, its gateway and the broadcast', () => {
+  expect([26, 22].map(capacityOf)).toEqual([61, 1021]);
+  expect(parseSubnet('255.255.255.255/32')).toEqual({ first: 2 ** 32 - 1, bits: 32 });
+});
+
 test.each(['198.18.0.1/15', '198.18.0.0', '256.0.0.0/8', '10.0.0.0/33', 'fd00::/64', ''])(
   'the text %j is not a sub-network',
   (text) => {
@@ -64,13 +70,16 @@ test.each(['198.18.0.1/15', '198.18.0.0', '256.0.0.0/8', '10.0.0.0/33', 'fd00::/
   },
 );
 
-test('P92: routes are read, except default routes', () => {
+test('P92: routes are read, except default routes', async () => {
   const routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 eth0	00000000	010200C0	0003	0	0	0	00000000	0	0	0
 tun0	00000080	00000000	0001	0	0	0	00000080	0	0	0
 docker0	000011AC	00000000	0001	0	0	0	0000FFFF	0	0	0
 eth0	000200C0	00000000	0001	0	0	0	00FFFFFF	0	0	0
+eth1	0000000A	00000000	0001	0	0	0	000000FF	0	0	0
 `;
-  expect(parseRoutes(routes).map(subnetText)).toEqual(['172.17.0.0/16', '192.0.2.0/24']);
+  const found = parseRoutes(routes).map((one) => `${one.device} ${subnetText(one)}`);
+  expect(found).toEqual(['docker0 172.17.0.0/16', 'eth0 192.0.2.0/24', 'eth1 10.0.0.0/8']);
+  expect(await networkDevices()).toContain('lo');
   expect(parseRoutes('')).toEqual([]);
 });

@@ -1,0 +1,94 @@
+/** The connection to an engine: its address, its answers, and how many tasks run at once. */
+import { homedir } from 'node:os';
+import { Readable } from 'node:stream';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { EngineInfo } from '../../../../agent/engine/docker/engine-info.ts';
+import { EngineError } from '../../../../agent/engine/engine.ts';
+import {
+  connectEngine,
+  pingEngine,
+  socketOf,
+  unixHost,
+  usualHosts,
+} from '../../../../agent/engine/engine-address.ts';
+import { jsonLines } from '../../../../agent/engine/json-lines.ts';
+import { Lane } from '../../../../agent/engine/lane.ts';
+import { ScriptedEngine } from '../../../support/engines/image-engine.ts';
+
+let engine: ScriptedEngine;
+beforeEach(async () => {
+  ({ engine } = await ScriptedEngine.open());
+});
+
+test('P49: an engine that answers is there, and one that does not, or breaks off, is away', async () => {
+  const host = unixHost(engine.socket);
+  engine.instead = () => ({ status: 200, body: 'OK' });
+  expect(await pingEngine(host)).toBeNull();
+  for (const answer of ['loss', 'silence'] as const) {
+    engine.instead = () => answer;
+    expect(await pingEngine(host, 20)).toBeInstanceOf(Error);
+  }
+  engine.instead = () => 'break-off';
+  await expect(connectEngine(host).info()).rejects.toThrow("the engine's answer broke off");
+});
+
+test('P49: the description of an engine is read once, and again after a failure or on request', async () => {
+  const info = new EngineInfo(connectEngine(unixHost(engine.socket)));
+  engine.instead = () => 'loss';
+  await expect(info.read()).rejects.toThrow(EngineError);
+  engine.instead = () => undefined;
+  expect(await info.identity()).toBe('E1 /nowhere');
+  await info.read();
+  expect(engine.requests).toHaveLength(2);
+  engine.info.ID = 'E2';
+  await info.refresh();
+  expect(await info.identity()).toBe('E2 /nowhere');
+});
+
+test('an engine is at a socket, or where the environment says', () => {
+  expect(['unix:///run/x', 'unix://', 'tcp://a:1', 'ssh://a'].map(socketOf)).toEqual([
+    ...['/run/x', '/var/run/docker.sock', undefined, undefined],
+  ]);
+  const usual = ['unix:///var/run/docker.sock', `unix://${homedir()}/.docker/run/docker.sock`];
+  expect(usualHosts({})).toEqual(usual);
+  expect(usualHosts({ XDG_RUNTIME_DIR: '/run/user/1' })).toEqual([
+    ...usual,
+    'unix:///run/user/1/docker.sock',
+  ]);
+  vi.stubEnv('DOCKER_HOST', 'tcp://engine.example:2375');
+  const { modem } = connectEngine('tcp://engine.example:2375', 7);
+  vi.unstubAllEnvs();
+  expect(modem).toMatchObject({ host: 'engine.example', timeout: 7 });
+  expect(connectEngine('unix:///run/x').modem).toMatchObject({ socketPath: '/run/x', timeout: undefined });
+});
+
+test.each([
+  [
+    ['{"a":1}\n{"a', '":2}\n\n', '{"a":3}'],
+    [1, 2, 3],
+  ],
+  [[], []],
+])('lines of JSON are read whatever the pieces %j', async (pieces, expected) => {
+  const found: unknown[] = [];
+  for await (const { a } of jsonLines<{ a: unknown }>(Readable.from(pieces.map((one) => Buffer.from(one)))))
+    found.push(a);
+  expect(found).toEqual(expected);
+});
+
+test('a lane runs as many tasks at once as it is wide, also after a failure', async () => {
+  const lane = new Lane(2);
+  let [running, most] = [0, 0];
+  const task = (fails = false) =>
+    lane.run(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise(setImmediate);
+      running -= 1;
+      if (fails) throw new Error('it failed');
+    });
+  for (let round = 0; round < 2; round += 1) {
+    const ended = await Promise.allSettled([task(true), task(), task(), task()]);
+    expect(ended.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled', 'fulfilled']);
+    expect(most).toBe(2);
+  }
+});

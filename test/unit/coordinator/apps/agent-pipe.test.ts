@@ -1,0 +1,175 @@
+/** A stream of an agent as a pipe: its credit in both directions, and its ends. */
+import { beforeEach, expect, test } from 'vitest';
+import { AgentPipe, BrokenPipe } from '../../../../control-plane/coordinator/apps/agent-pipe.ts';
+import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import { decodeChunk } from '../../../../shared/protocol/codec.ts';
+import type { StreamDown } from '../../../../shared/protocol/down.ts';
+import {
+  STREAM_CHUNK_BYTES,
+  STREAM_NUMBERS,
+  STREAM_WINDOW_BYTES,
+} from '../../../../shared/streams/targets.ts';
+import { TestClock } from '../../../support/rigs/test-clock.ts';
+
+const STREAM = STREAM_NUMBERS;
+const [IDLE_MS, TOTAL_MS] = [1_000, 2_500];
+const QUARTER = STREAM_WINDOW_BYTES / 4;
+
+let clock: TestClock;
+let told: StreamDown[];
+let sent: { next: number; length: number }[];
+let over: number;
+let streams: OpenStreams;
+let pipe: AgentPipe;
+
+beforeEach(() => {
+  [clock, told, sent, over] = [new TestClock(), [], [], 0];
+  streams = new OpenStreams({
+    traffic: { toServices: 0, fromServices: 0 },
+    sendText: (message) => told.push(message),
+    sendBytes: (frame) => {
+      const { next, payload } = decodeChunk(frame);
+      sent.push({ next, length: payload.length });
+    },
+    refused: () => {},
+  });
+  const times = { idleMs: IDLE_MS, totalMs: TOTAL_MS };
+  pipe = new AgentPipe({
+    clock,
+    times,
+    over: () => {
+      over += 1;
+    },
+  });
+  pipe.begin(streams, { service: 7, generation: 1 }, { kind: 'http', port: 80 });
+});
+
+const turns = () => new Promise(setImmediate);
+const opened = (credit = 0) => pipe.message({ type: 'stream.opened', stream: STREAM, credit });
+const credited = (bytes: number) => pipe.message({ type: 'stream.credit', stream: STREAM, bytes });
+const ended = () => pipe.message({ type: 'stream.end', stream: STREAM });
+const reset = () =>
+  pipe.message({ type: 'stream.reset', stream: STREAM, message: 'no such port', refused: true });
+const types = () => told.map(({ type }) => type);
+
+test('P251: the agent may send one window, and is granted a quarter once that was read', async () => {
+  expect(told).toMatchObject([{ type: 'stream.open', credit: STREAM_WINDOW_BYTES }]);
+  expect(pipe.chunk(new Uint8Array(1))).toBe(false);
+  opened();
+  expect(pipe.chunk(new Uint8Array(QUARTER - 1))).toBe(true);
+  expect(pipe.chunk(new Uint8Array(3 * QUARTER + 1))).toBe(true);
+  expect(pipe.chunk(new Uint8Array(1))).toBe(false);
+  expect(await pipe.read()).toHaveLength(QUARTER - 1);
+  expect(types()).toEqual(['stream.open']);
+  expect(await pipe.read()).toHaveLength(3 * QUARTER + 1);
+  expect(told.slice(1)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: STREAM_WINDOW_BYTES }]);
+  expect(pipe.chunk(new Uint8Array(QUARTER))).toBe(true);
+  await pipe.read();
+  expect(told.slice(2)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: QUARTER }]);
+  expect(pipe.chunk(new Uint8Array(STREAM_WINDOW_BYTES))).toBe(true);
+  expect(pipe.chunk(new Uint8Array(1))).toBe(false);
+  ended();
+  expect(await pipe.read()).toHaveLength(STREAM_WINDOW_BYTES);
+  expect(types()).toHaveLength(3);
+});
+
+test('P251: bytes to the agent wait for its credit, in chunks whose positions follow one another', async () => {
+  const written = pipe.write(new Uint8Array(STREAM_CHUNK_BYTES + 20));
+  await turns();
+  expect(sent).toEqual([]);
+  opened(STREAM_CHUNK_BYTES + 5);
+  await turns();
+  credited(15);
+  await written;
+  const at = STREAM_CHUNK_BYTES;
+  expect(sent).toEqual([
+    { next: at, length: at },
+    { next: at + 5, length: 5 },
+    { next: at + 20, length: 15 },
+  ]);
+  expect(credited(STREAM_WINDOW_BYTES)).toBe(true);
+  expect(credited(1)).toBe(false);
+});
+
+test.each([
+  ['credit before it is opened', () => credited(1)],
+  ['an end before it is opened', () => ended()],
+  ['a second opening', () => opened() && opened()],
+  ['a second end', () => opened() && ended() && ended()],
+  ['bytes after its end', () => opened() && ended() && pipe.chunk(new Uint8Array(1))],
+])('P252: %s is not allowed', (_, act) => {
+  expect(act()).toBe(false);
+});
+
+test('P253: a pipe is over once both sides have ended, whichever does first, and its agent knows', async () => {
+  opened();
+  const last = pipe.read();
+  ended();
+  expect([await last, over, streams.size]).toEqual([undefined, 0, 1]);
+  pipe.end();
+  pipe.end();
+  pipe.close();
+  expect([over, streams.size, types()]).toEqual([1, 0, ['stream.open', 'stream.end']]);
+  expect(() => clock.pass(TOTAL_MS)).not.toThrow();
+  await expect(pipe.write(new Uint8Array(1))).rejects.toThrow('The stream is over.');
+});
+
+test('P253: the end of the agent ends a pipe that has ended before it', async () => {
+  opened();
+  pipe.end();
+  expect(over).toBe(0);
+  ended();
+  expect([over, types()]).toEqual([1, ['stream.open', 'stream.end']]);
+  expect(await pipe.read()).toBeUndefined();
+});
+
+test('P252: a reset of the agent breaks what waits, with its reason, and is not answered', async () => {
+  const all = [pipe.opened(), pipe.read(), pipe.write(new Uint8Array(1))];
+  expect(reset()).toBe(true);
+  for (const one of all)
+    await expect(one).rejects.toMatchObject({ name: 'BrokenPipe', message: 'no such port', refused: true });
+  pipe.end();
+  expect([over, types()]).toEqual([1, ['stream.open']]);
+});
+
+test('P252: a pipe that is given up resets the stream once, and what has arrived is gone', async () => {
+  opened();
+  pipe.chunk(new Uint8Array(1));
+  pipe.close();
+  pipe.close('later');
+  reset();
+  expect([over, types()]).toEqual([1, ['stream.open', 'stream.reset']]);
+  await expect(pipe.read()).rejects.toThrow('The request was given up.');
+  await expect(pipe.read()).rejects.toMatchObject({ refused: false });
+});
+
+test('P252: what has arrived is read although the connection of the host has ended', async () => {
+  opened();
+  pipe.chunk(new Uint8Array(3));
+  for (const sink of streams.detach()) sink.detached();
+  expect(await pipe.read()).toHaveLength(3);
+  await expect(pipe.read()).rejects.toThrow(BrokenPipe);
+  expect([over, types()]).toEqual([1, ['stream.open']]);
+});
+
+test('H689: bytes in either direction show that a pipe is used; it ends without any, and at its longest time', async () => {
+  opened(10);
+  clock.pass(IDLE_MS - 1);
+  pipe.chunk(new Uint8Array(1));
+  clock.pass(IDLE_MS - 1);
+  await pipe.write(new Uint8Array(1));
+  clock.pass(TOTAL_MS - 2 * IDLE_MS + 1);
+  expect(over).toBe(0);
+  clock.pass(1);
+  expect([over, types()]).toEqual([1, ['stream.open', 'stream.reset']]);
+  await expect(pipe.read()).rejects.toThrow('has lasted for 2.5 s');
+});
+
+test('H689: a pipe that carries nothing ends after its time', async () => {
+  opened();
+  clock.pass(IDLE_MS - 1);
+  expect(over).toBe(0);
+  clock.pass(1);
+  expect(over).toBe(1);
+  await expect(pipe.read()).rejects.toThrow('carried nothing for 1 s');
+});

@@ -1,0 +1,284 @@
+/** Requests to applications, and clients of streams, between the Worker and a gateway. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { AwakeTime } from '../../../../control-plane/coordinator/sleep/awake-time.ts';
+import { OperationError } from '../../../../control-plane/core/model/errors.ts';
+import { type PairedSocket, stubRuntime } from '../../../support/rigs/object-runtime.ts';
+import { TestClock } from '../../../support/rigs/test-clock.ts';
+
+// Written for the types of workerd, which tests do not have.
+const RUNTIME = '../../../../control-plane/coordinator/runtime';
+const apps = await import(`${RUNTIME}/apps/gateway-apps.ts`);
+const streams = await import(`${RUNTIME}/gateway-streams.ts`);
+
+let lengths: number[];
+let clock: TestClock;
+let awake: AwakeTime;
+/** The last request to the application. */
+let asked: { request: { method: string; headers: [string, string][] }; input: Record<string, unknown> };
+let answer: (key: string) => unknown;
+let isPipeClosed: boolean;
+let written: Uint8Array[];
+
+beforeEach(() => {
+  lengths = stubRuntime();
+  clock = new TestClock();
+  awake = new AwakeTime(() => clock.nowMs());
+  [isPipeClosed, written] = [false, []];
+});
+afterEach(() => void vi.unstubAllGlobals());
+
+const turns = async () => {
+  for (let n = 0; n < 3; n++) await new Promise(setImmediate);
+};
+/** Bytes that come once, later. */
+function lateBytes() {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  let next: Promise<Uint8Array | undefined> = promise;
+  const read = () => {
+    const bytes = next;
+    next = new Promise(() => {});
+    return bytes;
+  };
+  return { resolve, read };
+}
+const pipe = {
+  write: async (bytes: Uint8Array) => void written.push(bytes),
+  close: () => {
+    isPipeClosed = true;
+  },
+};
+const answers = (status: number, headers: [string, string][], parts: (string | Uint8Array)[] = []) => {
+  const left = parts.map((part) => Buffer.from(part));
+  return { status, headers, pipe, read: async () => left.shift() };
+};
+const relay = {
+  request: async (request: typeof asked.request, input: typeof asked.input) => {
+    asked = { request, input };
+    return answer(request.headers.find(([name]) => name === 'sec-websocket-key')?.[1] ?? '');
+  },
+};
+const gateway = { fetch: (request: Request) => apps.acceptApp(request, awake, clock, relay) };
+const REQUEST = { serviceId: 7, hostId: 1, port: 80, method: 'GET', path: '/', headers: [] };
+const forward = (request: object = {}, client: RequestInit = {}, at: object = gateway) =>
+  apps.forwardApp(at, { ...REQUEST, ...request }, new Request('http://app.test/', client));
+
+test('H710: a request and its answer pass with their bytes, and the length that the application states', async () => {
+  answer = () =>
+    answers(
+      200,
+      [
+        ['content-length', '4'],
+        ['x-name', 'gr\u00c3\u00bcn'],
+      ],
+      ['four'],
+    );
+  const { headers, respond } = await forward(
+    {
+      method: 'POST',
+      headers: [
+        ['x-name', 'gr\u00fcn'],
+        ['x-plain', 'a b'],
+      ],
+    },
+    { method: 'POST', body: 'sent' },
+  );
+  expect(asked.request.headers).toEqual([
+    ['x-name', 'gr\u00c3\u00bcn'],
+    ['x-plain', 'a b'],
+  ]);
+  const { body, isUpgrade } = asked.input as { body: { read(): Promise<Uint8Array> }; isUpgrade: boolean };
+  expect([Buffer.from(await body.read()).toString(), isUpgrade]).toEqual(['sent', false]);
+  const response = respond(headers);
+  expect([response.status, response.headers.get('x-name'), await response.text(), lengths]).toEqual([
+    ...[200, 'gr\u00fcn', 'four'],
+    [4],
+  ]);
+});
+
+test.each([
+  ['HEAD', 200],
+  ['GET', 304],
+])('H710: an answer to %s with %i has no body, also where its length is stated', async (method, status) => {
+  answer = () => answers(status, [['content-length', '4']]);
+  const { headers, respond } = await forward({ method });
+  expect([respond(headers).body, respond(headers).status, lengths, asked.input.body]).toEqual([
+    null,
+    status,
+    [],
+    null,
+  ]);
+});
+
+test('H712: an error has its code, message and delay, and a gateway that does not answer is unavailable', async () => {
+  for (const options of [{ retryAfterS: 3 }, {}]) {
+    answer = () => Promise.reject(new OperationError('conflict', 'why', options));
+    const error = await forward().catch((one: unknown) => one);
+    expect(error).toMatchObject({ code: 'conflict', message: 'why', ...options });
+    expect(error.retryAfterS).toBe(options.retryAfterS);
+  }
+  answer = () => Promise.reject(new Error('a fault'));
+  await expect(forward()).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('gateway'),
+  });
+});
+
+const UPGRADE = { headers: { upgrade: 'WebSocket', 'sec-websocket-protocol': 'one, two' } };
+const accepts = async (key: string) => {
+  const digest = await crypto.subtle.digest(
+    'SHA-1',
+    Buffer.from(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`),
+  );
+  return Buffer.from(digest).toString('base64');
+};
+
+test('H713: a WebSocket passes messages both ways, and its end with code and reason', async () => {
+  const frames = [Buffer.from([0x81, 2]), 'hi', Buffer.from([0x82, 1, 7])];
+  const more = lateBytes();
+  answer = async (key) => {
+    const answered = answers(101, [
+      ['sec-websocket-accept', await accepts(key)],
+      ['sec-websocket-protocol', 'two'],
+      ['x-kept', '1'],
+    ]);
+    return {
+      ...answered,
+      read: async () => (frames.length > 0 ? Buffer.from(frames.shift() ?? '') : more.read()),
+    };
+  };
+  const { headers, respond } = await forward({}, UPGRADE);
+  expect(headers).toEqual([
+    ['sec-websocket-protocol', 'two'],
+    ['x-kept', '1'],
+  ]);
+  const response = respond(headers);
+  const client: PairedSocket = response.webSocket;
+  expect([response.status, client.peer?.isAccepted, client.peer?.binaryType]).toEqual([
+    101,
+    true,
+    'arraybuffer',
+  ]);
+  expect([asked.input.isUpgrade, asked.request.method, lengths]).toEqual([true, 'GET', []]);
+  await turns();
+  expect(client.received).toEqual(['hi', new Uint8Array([7])]);
+  client.send('text');
+  client.send(new Uint8Array([1, 2]).buffer);
+  await turns();
+  expect(written.map(([first, second = 0]) => [first, second - 128])).toEqual([
+    [0x81, 4],
+    [0x82, 2],
+  ]);
+  expect(awake.active).toBe(0);
+  // 0x8fa0: a close with 4000, and a reason that is cut at a whole character.
+  more.resolve(
+    Buffer.concat([Buffer.from([0x88, 125, 0x0f, 0xa0]), Buffer.from(`${'x'.repeat(119)}\u00fc\u00fc`)]),
+  );
+  await turns();
+  expect(client.peer?.closes).toEqual([[4000, expect.stringMatching(/^x{119}/)]]);
+  client.peer?.emit('close', { code: 4000, reason: '' });
+  expect(client.peer?.closes.at(-1)).toEqual([]);
+});
+
+test.each([
+  ['closes', (server?: PairedSocket) => server?.emit('close', { code: 4001, reason: 'bye' }), 4001],
+  ['has gone', (server?: PairedSocket) => server?.emit('close', { code: 1006, reason: '' }), 1001],
+  ['fails', (server?: PairedSocket) => server?.emit('error'), 1001],
+])('H713: an application learns with which code a browser that %s has left', async (_, leave, code) => {
+  answer = async (key) => ({
+    ...answers(101, [['sec-websocket-accept', await accepts(key)]]),
+    read: () => new Promise(() => {}),
+  });
+  const { headers, respond } = await forward({}, UPGRADE);
+  leave(respond(headers).webSocket.peer);
+  await turns();
+  const [close = new Uint8Array()] = written;
+  const unmasked = close.subarray(6).map((byte, at) => byte ^ (close[2 + (at % 4)] ?? 0));
+  expect([close[0], Buffer.from(unmasked).readUInt16BE()]).toEqual([0x88, code]);
+  clock.pass(5_000);
+  expect(isPipeClosed).toBe(true);
+});
+
+test('H713: a socket that the runtime has closed ends the connection to the application', async () => {
+  const more = lateBytes();
+  answer = async (key) => ({
+    ...answers(101, [['sec-websocket-accept', await accepts(key)]]),
+    read: more.read,
+  });
+  const { headers, respond } = await forward({}, UPGRADE);
+  respond(headers).webSocket.peer.isBroken = true;
+  more.resolve(Buffer.from([0x81, 0]));
+  await turns();
+  expect(isPipeClosed).toBe(true);
+});
+
+test('H713: what is no handshake is refused, at the client and at the application, and another answer passes', async () => {
+  await expect(forward({ method: 'POST' }, UPGRADE)).rejects.toMatchObject({ code: 'invalid' });
+  answer = () => answers(101, [['sec-websocket-accept', 'another']]);
+  await expect(forward({}, UPGRADE)).rejects.toMatchObject({ code: 'unavailable' });
+  expect(isPipeClosed).toBe(true);
+  answer = () => answers(403, [], ['no']);
+  const { headers, respond } = await forward({}, UPGRADE);
+  expect([respond(headers).status, await respond(headers).text()]).toEqual([403, 'no']);
+});
+
+test('H680: a client of a stream is joined at the gateway, until either side leaves', async () => {
+  const requested: unknown[] = [];
+  const left = Promise.withResolvers<string>();
+  const deps = {
+    ...{ clock, rules: { idleMs: 1_000, totalMs: 9_000 }, left: async (id: string) => left.resolve(id) },
+    permit: async (...args: unknown[]) => {
+      requested.push(args[1]);
+      return new ReadableStream();
+    },
+    streamsAt: async () => undefined,
+  };
+  const request = { purpose: 'forward', serviceId: 7, hostId: 1, subscriber: {}, doer: {} };
+  const join = () =>
+    streams.forwardStream({ fetch: async (one: Request) => streams.acceptStream(one, awake, deps) }, request);
+  const response = await join();
+  const client: PairedSocket = response.webSocket;
+  expect([response.status, response.headers.get('sec-websocket-protocol')]).toEqual([
+    101,
+    expect.any(String),
+  ]);
+  expect([client.peer?.isAccepted, client.peer?.binaryType]).toEqual([true, 'arraybuffer']);
+  client.send(JSON.stringify({ type: 'forward', port: 80 }));
+  await turns();
+  expect([requested, awake.active]).toEqual([[7], 0]);
+  client.peer?.emit('close');
+  expect(await left.promise).toEqual(expect.any(String));
+  const bytes: PairedSocket = (await join()).webSocket;
+  bytes.send(new Uint8Array(1).buffer);
+  expect([JSON.parse(String(bytes.received[0])), bytes.peer?.closes]).toEqual([
+    { type: 'reset', message: expect.stringContaining('of the kind forward') },
+    [[1001, expect.any(String)]],
+  ]);
+  const broken: PairedSocket = (await join()).webSocket;
+  Object.assign(broken.peer ?? {}, {
+    send: () => {
+      throw new TypeError('the socket has closed');
+    },
+  });
+  expect(() => clock.pass(10_000)).not.toThrow();
+  await expect(
+    streams.forwardStream({ fetch: () => Promise.reject(new Error('reset')) }, request),
+  ).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test.each([
+  [new Response('content'), 'content'],
+  [new Response(null), ''],
+  [new Response('no such file', { status: 409 }), { code: 'conflict', message: 'no such file' }],
+  [new Response('fault', { status: 500 }), { code: 'unavailable' }],
+  [new Error('reset'), { code: 'unavailable', message: expect.stringContaining('does not answer') }],
+])('H706: a file comes from the gateway, or the reason why not', async (answered, expected) => {
+  const fetch = async () => {
+    if (answered instanceof Error) throw answered;
+    return answered;
+  };
+  const read = streams
+    .forwardDownload({ fetch }, {})
+    .then((content: ReadableStream<Uint8Array>) => new Response(content).text());
+  if (typeof expected === 'string') expect(await read).toBe(expected);
+  else await expect(read).rejects.toMatchObject(expected);
+});

@@ -1,0 +1,179 @@
+/** The relay between a client's WebSocket and a stream of an agent: credit, marks, and its ends. */
+import { beforeEach, expect, test } from 'vitest';
+import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import { StreamRelay } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
+import { decodeChunk } from '../../../../shared/protocol/codec.ts';
+import type { StreamDown } from '../../../../shared/protocol/down.ts';
+import {
+  STREAM_CHUNK_BYTES,
+  STREAM_NUMBERS,
+  STREAM_WINDOW_BYTES,
+} from '../../../../shared/streams/targets.ts';
+import { TestClock } from '../../../support/rigs/test-clock.ts';
+
+const STREAM = STREAM_NUMBERS;
+const QUARTER = STREAM_WINDOW_BYTES / 4;
+
+let told: StreamDown[];
+let toAgent: { next: number; length: number }[];
+/** Frames to the client: messages, and lengths of bytes. */
+let toClient: unknown[];
+let closes: [code: number, reason: string][];
+let over: number;
+let clock: TestClock;
+let relay: StreamRelay;
+
+beforeEach(() => {
+  [told, toAgent, toClient, closes, over, clock] = [[], [], [], [], 0, new TestClock()];
+  const streams = new OpenStreams({
+    traffic: { toServices: 0, fromServices: 0 },
+    sendText: (message) => told.push(message),
+    sendBytes: (frame) => {
+      const { next, payload } = decodeChunk(frame);
+      toAgent.push({ next, length: payload.length });
+    },
+    isBehind: () => told.length > 2,
+    refused: () => {},
+  });
+  relay = new StreamRelay({
+    client: {
+      send: (data) => toClient.push(typeof data === 'string' ? JSON.parse(data) : data.length),
+      close: (code, reason) => closes.push([code, reason]),
+    },
+    clock,
+    times: { idleMs: 1_000, totalMs: 1_500 },
+    over: () => {
+      over += 1;
+    },
+  });
+  expect(relay.isAgentBehind).toBe(false);
+  relay.begin(streams, { service: 7, generation: 1 }, { kind: 'tcp', port: 80 });
+});
+
+const opened = (credit = 0) => relay.message({ type: 'stream.opened', stream: STREAM, credit });
+const credited = (bytes: number) => relay.message({ type: 'stream.credit', stream: STREAM, bytes });
+const ended = (exitCode?: number) => relay.message({ type: 'stream.end', stream: STREAM, exitCode });
+const reset = (message: string) =>
+  relay.message({ type: 'stream.reset', stream: STREAM, message, refused: false });
+const says = (message: object) => relay.fromClient(JSON.stringify(message));
+const types = () => told.map(({ type }) => type);
+const marks = () => toClient.flatMap((one) => (one as { mark?: string }).mark ?? []);
+
+test('P251, H682: the agent may send one window, and more once the client has returned the mark of a part', () => {
+  expect(relay.chunk(new Uint8Array(1))).toBe(false);
+  opened(10);
+  expect(toClient).toEqual([{ type: 'opened', credit: 10 }]);
+  relay.chunk(new Uint8Array(QUARTER - 1));
+  expect(marks()).toEqual([]);
+  relay.chunk(new Uint8Array(1));
+  expect(relay.chunk(new Uint8Array(3 * QUARTER))).toBe(true);
+  expect(relay.chunk(new Uint8Array(1))).toBe(false);
+  const [first = '', second = '', ...more] = marks();
+  expect([more, first === second]).toEqual([[], false]);
+  for (const mark of [second, second, 'another']) says({ type: 'read', mark });
+  expect(told.slice(1)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: 3 * QUARTER }]);
+  expect(relay.chunk(new Uint8Array(3 * QUARTER))).toBe(true);
+  expect(relay.chunk(new Uint8Array(1))).toBe(false);
+  says({ type: 'read', mark: first });
+  expect(relay.isAgentBehind).toBe(true);
+  expect(told.slice(2)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: QUARTER }]);
+  expect([closes, over]).toEqual([[], 0]);
+});
+
+test('P251, H682: the client may send as much as the agent grants, in chunks that follow one another', () => {
+  opened(STREAM_CHUNK_BYTES + 5);
+  relay.fromClient(new Uint8Array());
+  relay.fromClient(new Uint8Array(STREAM_CHUNK_BYTES + 5));
+  credited(7);
+  relay.fromClient(new Uint8Array(7));
+  expect(toAgent).toEqual([
+    { next: STREAM_CHUNK_BYTES, length: STREAM_CHUNK_BYTES },
+    { next: STREAM_CHUNK_BYTES + 5, length: 5 },
+    { next: STREAM_CHUNK_BYTES + 12, length: 7 },
+  ]);
+  expect(toClient.at(-1)).toEqual({ type: 'credit', bytes: 7 });
+  expect([credited(STREAM_WINDOW_BYTES), credited(1)]).toEqual([true, false]);
+  expect(closes).toEqual([]);
+});
+
+test.each([
+  ['more than its credit', () => opened(1) && relay.fromClient(new Uint8Array(2)), /credit/],
+  [
+    'bytes after its end',
+    () => opened(9) && [says({ type: 'end' }), relay.fromClient(new Uint8Array(1))],
+    /credit/,
+  ],
+  ['a frame too early', () => says({ type: 'end' }), /Wait for "opened"/],
+  ['what is no message', () => opened() && relay.fromClient('{}'), /does not match/],
+])('H682: a client that sends %s is disconnected with 1008, and the agent is informed', (_, act, reason) => {
+  act();
+  expect(closes).toEqual([[1008, expect.stringMatching(reason)]]);
+  expect(toClient.at(-1)).toEqual({ type: 'reset', message: closes[0]?.[1] });
+  const before = toClient.length;
+  says({ type: 'end' });
+  relay.clientClosed();
+  expect([types().at(-1), over, toClient.length, closes.length]).toEqual(['stream.reset', 1, before, 1]);
+});
+
+test.each([
+  ['a second opening', () => opened() && opened()],
+  ['an end before it is opened', () => ended()],
+  ['a second end', () => opened() && ended() && ended()],
+  ['bytes after its end', () => opened() && ended() && relay.chunk(new Uint8Array(1))],
+])('P252: an agent may not send %s', (_, act) => {
+  expect(act()).toBe(false);
+});
+
+test('P253, H684: a stream is complete once both sides have ended, or its command has', () => {
+  opened();
+  ended();
+  expect([toClient.at(-1), closes]).toEqual([{ type: 'end' }, []]);
+  says({ type: 'end' });
+  expect([closes, over, types()]).toEqual([[[1000, '']], 1, ['stream.open', 'stream.end']]);
+});
+
+test('P253, H684: a client that ends first, once, waits for the agent', () => {
+  opened();
+  says({ type: 'end' });
+  says({ type: 'end' });
+  expect([closes, types()]).toEqual([[], ['stream.open', 'stream.end']]);
+  ended();
+  expect([closes, over, types().length]).toEqual([[[1000, '']], 1, 2]);
+});
+
+test('H680, H681: a command that has ended ends its stream with its exit code', () => {
+  opened();
+  says({ type: 'resize', rows: 3, columns: 4 });
+  says({ type: 'signal', signal: 'INT' });
+  expect(told.slice(1)).toEqual([
+    { type: 'stream.resize', stream: STREAM, rows: 3, columns: 4 },
+    { type: 'stream.signal', stream: STREAM, signal: 'INT' },
+  ]);
+  ended(0);
+  expect([toClient.at(-1), closes, over]).toEqual([{ type: 'end', exit_code: 0 }, [[1000, '']], 1]);
+});
+
+test.each([
+  ['its agent refuses it', () => reset('no such pört'), 'no such p?rt', false],
+  ['its agent has gone', () => relay.detached(), expect.stringContaining('has lost its connection'), false],
+  ['access ends', () => relay.end('x'.repeat(200)), 'x'.repeat(120), true],
+  ['nothing passes for its time', () => clock.pass(1_000), expect.stringContaining('for 1 s'), true],
+])('H683: when %s, the client is told why, and the agent if it does not know', (_, act, reason, isTold) => {
+  opened();
+  act();
+  expect([closes, over, types().length]).toEqual([[[1001, reason]], 1, isTold ? 2 : 1]);
+  clock.pass(5_000);
+  expect([closes.length, over]).toEqual([1, 1]);
+});
+
+test('H689: bytes in either direction show that a stream is used, until it has lasted for its longest time', () => {
+  opened(1);
+  clock.pass(600);
+  relay.chunk(new Uint8Array(1));
+  clock.pass(400);
+  relay.fromClient(new Uint8Array(1));
+  clock.pass(499);
+  expect(over).toBe(0);
+  clock.pass(1);
+  expect(closes).toEqual([[1001, expect.stringContaining('lasted for 1.5 s')]]);
+});

@@ -1,0 +1,90 @@
+/** Reads of services' logs and of executions that have ended, from rows alone. */
+import { beforeEach, expect, test } from 'vitest';
+import { FIRST_END, listEnded } from '../../../control-plane/store/cluster/history-rows.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { findLogLocation, listEarlyEnds } from '../../../control-plane/store/executions/executions.ts';
+import { migrate } from '../../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../../control-plane/store/schema/migrations.ts';
+import { addExecutions, type ExecutionRow } from '../../support/fixtures/execution-rows.ts';
+
+let db: Db;
+const run = (sql: string) => db.query(sql);
+
+beforeEach(async () => {
+  db = await openEmbedded(':memory:');
+  await migrate(db, migrations);
+  await run(`INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+    VALUES ('ann', '', 1, 1, 'internal', 1000, 0, 1)`);
+  for (const [id, name, removedMs, removedName] of [
+    [1, 'here', null, null],
+    [2, 'gone:2', 200, 'gone'],
+  ] as const)
+    await db.query(
+      `INSERT INTO hosts (id, name, address, labels, memory_bytes, cores, schedulable, agent_version, engine_version,
+        last_contact_ms, lost, removed_ms, removed_name) VALUES (?, ?, '', '[]', 1, 1, 1, '', '', 0, 0, ?, ?)`,
+      [id, name, removedMs, removedName],
+    );
+});
+
+const row = (id: number, changes: Partial<ExecutionRow> = {}): ExecutionRow => ({
+  ...{ id, name: `e${id}`, userId: 1, status: 'running', submitMs: 1, startMs: 5, endMs: null },
+  ...changes,
+});
+const addService = (id: number, hostId: number | null) =>
+  db.query(
+    `INSERT INTO services (id, execution_id, name, service_group, status, backend_status, host_id, placed, generation,
+      ports, deaths_ms, forgotten) VALUES (?, ?, 's', 'g', 'active', 'running', ?, 1, 4, '[]', '[]', 0)`,
+    [id, id, hostId],
+  );
+
+test('H46: the log of a service is where the service is or was, also if it was never placed', async () => {
+  await addExecutions(db, [
+    row(1),
+    row(2, { status: 'terminated' }),
+    row(3, { status: 'error' }),
+    row(4),
+    row(5),
+  ]);
+  await addService(1, 1);
+  await addService(2, 2);
+  await addService(4, null);
+  const at = { generation: 4, hasEnded: false, hasHost: false };
+  const nowhere = { ...at, generation: 0, hostId: null, hostName: '' };
+  expect(await findLogLocation(db, 1)).toEqual({
+    ...at,
+    executionId: 1,
+    hostId: 1,
+    hostName: 'here',
+    hasHost: true,
+  });
+  expect(await findLogLocation(db, 2)).toEqual({
+    ...at,
+    executionId: 2,
+    hostId: 2,
+    hostName: 'gone',
+    hasEnded: true,
+  });
+  expect(await findLogLocation(db, 3)).toEqual({ ...nowhere, executionId: 3, hasEnded: true });
+  expect(await findLogLocation(db, 4)).toMatchObject({
+    executionId: 4,
+    hostId: null,
+    hasHost: false,
+    hasEnded: false,
+  });
+  expect(await findLogLocation(db, 5)).toEqual({ ...nowhere, executionId: 5 });
+  expect([await findLogLocation(db, 6), await findLogLocation(db, 0)]).toEqual([null, null]);
+});
+
+test('C241: ended executions are listed by their ends, from a position on', async () => {
+  const ended = (id: number, endMs: number) => row(id, { status: id % 2 ? 'error' : 'terminated', endMs });
+  await addExecutions(db, [row(1), ended(2, 30), ended(3, 10), ended(4, 10), ended(5, 31), ended(6, 5)]);
+  await run('UPDATE executions SET deleted = 1 WHERE id = 6');
+  const list = async (position = FIRST_END, limit = 9) =>
+    (await listEnded(db, position, { endMs: 30, limit })).map(({ id }) => id);
+  expect(await list()).toEqual([3, 4, 2]);
+  expect(await list(FIRST_END, 2)).toEqual([3, 4]);
+  expect(await list({ endMs: 10, id: 3 })).toEqual([4, 2]);
+  expect(await listEarlyEnds(db, 5)).toEqual([]);
+  expect((await listEarlyEnds(db, 4)).toSorted()).toEqual([2, 3, 4, 5]);
+});
