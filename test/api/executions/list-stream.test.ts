@@ -65,8 +65,8 @@ beforeEach(async () => {
     nowMs: () => Date.now(),
     variant: variants.B,
   } as unknown as ApiDeps;
-  const list = executionRoutes(variants.B).find(({ id }) => id === 'listExecutions');
-  app.get('/execution', (c) => list?.handle(c, deps) ?? new Response());
+  for (const { method, path, handle } of executionRoutes(variants.B))
+    if (method === 'get') app.get(path, (c) => handle(c, deps));
   app.onError((error) => new Response(String(error), { status: 503 }));
 });
 
