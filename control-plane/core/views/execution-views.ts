@@ -106,7 +106,8 @@ export interface Endpoint {
 /** The endpoint of each port of each active service, in their order. */
 export function endpointsOf(services: readonly ServiceView[], apps: AppAddresses): Endpoint[] {
   return services.flatMap((service) => {
-    if (service.status !== 'active') return [];
+    // What has just ended may be stopped in the next turn only.
+    if (service.status !== 'active' || service.exit) return [];
     return service.description.ports.flatMap((port): Endpoint[] => {
       const endpoint = {
         name: port.name,

@@ -182,7 +182,7 @@ export async function listActiveInstances(
   if ((await findState(db, executionId)) === undefined) return undefined;
   const rows = await db.query(
     `SELECT name FROM services WHERE execution_id = ?${group === undefined ? '' : ' AND service_group = ?'} AND
-      status = 'active' ORDER BY id`,
+      status = 'active' AND exit IS NULL ORDER BY id`,
     group === undefined ? [executionId] : [executionId, group],
   );
   return rows.map(({ name }) => String(name));

@@ -10,7 +10,6 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { testEngine } from '../../support/engines/engine.ts';
 import { SystemdMachine } from '../../support/engines/systemd-machine.ts';
 import { thisRelease } from '../../support/releases/this-release.ts';
-import { backupLines } from '../../support/tools/documents.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
@@ -139,29 +138,6 @@ test('L90: a further run changes nothing, one of a newer package updates it, and
   expect(await answer('info')).toMatchObject({ version: NEWER });
   expect(await answer('login')).toMatchObject({ user: { username: 'admin' } });
   expect(await linesOf('ls', '-A', '/opt/berth')).toEqual(['server']);
-});
-
-test('H250, H252: the lines of the guide back up the service, and restore it', async () => {
-  const shims = {
-    berth: '#!/bin/sh\nexec /mnt/node /mnt/berth/bin/berth "$@"\n',
-    sudo: '#!/bin/sh\nexec "$@"\n',
-  };
-  await machine.succeed('mkdir', '/srv/bin');
-  for (const [name, text] of Object.entries(shims))
-    await machine.succeed(
-      `TEXT=${text}`,
-      'sh',
-      '-c',
-      `echo "$TEXT" > /srv/bin/${name}; chmod 755 /srv/bin/*`,
-    );
-  const lines = backupLines(await readFile('docs/operator-guide.md', 'utf8'), 'runuser -u berth-server');
-  const change = `${DATA}/berth.db.before-*`;
-  // In one shell, as the lines are read, with a change between them that the restored database lacks.
-  const script = `PATH=/srv/bin:$PATH; ${lines.backUp}\nls ${DATA}/$name; ls ${change} && exit 1; ${lines.restore}`;
-  expect(await machine.succeed('bash', '-ec', script)).toContain('Restored');
-  expect(await machine.succeed('sh', '-c', `ls ${change}`)).toContain('berth.db.before-');
-  const login = await eventually(() => answer('login').catch(() => undefined), 60_000);
-  expect(login).toMatchObject({ user: { username: 'admin' } });
 });
 
 test('L93: --uninstall keeps data and settings for the next installation, and --purge removes them, but nothing of an agent', async () => {

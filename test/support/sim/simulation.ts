@@ -282,10 +282,10 @@ export class Simulation {
       standby: place,
       retired: () => world.after(0, () => this.#restartRetired()),
       takesOver: () => this.#takeovers.began(),
-      ready: (one: ControlPlane) => {
+      ready: (one: ControlPlane, epoch: number) => {
         if (one.process.skewMs !== (this.#active?.process.skewMs ?? 0)) this.clockJumpsMs.push(world.nowMs);
         this.#active = one;
-        if (this.#standby) this.#takeovers.ready(one);
+        if (this.#standby) this.#takeovers.ready(one, epoch);
       },
       killed: (one: ControlPlane) =>
         this.#takeovers.killed(

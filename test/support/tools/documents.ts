@@ -25,15 +25,6 @@ export function codeBlocksOf(markdown: string): CodeBlock[] {
   return blocks;
 }
 
-/** The commands with which the operator guide backs up and restores, from the one block that has `words`. */
-export function backupLines(guide: string, words: string): { backUp: string; restore: string } {
-  const [block, ...others] = codeBlocksOf(guide).filter(({ text }) => text.includes(words));
-  const [backUp, restore, ...rest] = block?.text.split('\n\n') ?? [];
-  if (backUp === undefined || restore === undefined || others.length + rest.length > 0)
-    throw new Error(`the guide has no block with "${words}" that backs up and then restores`);
-  return { backUp, restore };
-}
-
 /** A block of commands that a test runs. docs/changing-berth.md lists the marks. */
 export interface RunnableBlock extends CodeBlock {
   /** How the block runs, with the regular expression that its output must match. */

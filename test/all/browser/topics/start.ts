@@ -159,6 +159,7 @@ export function start(site: () => Site): void {
     await page.goto('/start');
     await page.getByLabel('Environment').fill('SECRET=1');
     await press(page, 'Log out');
+    await page.waitForURL('**/login');
     const bob = { username: 'bob', role_id: 1, quota_id: 1 };
     const { user_id } = (await (await api.request('user', { method: 'POST', body: pretty(bob) })).json()) as {
       user_id: number;

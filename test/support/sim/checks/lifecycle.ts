@@ -16,6 +16,9 @@ const RANKS: Record<string, number> = {
   error: 5,
 };
 
+/** A turn that changes quotas leaves all else to the next one. */
+const STOP_SLACK_MS = 60_000;
+
 export class LifecycleCheck {
   /** Services that have been on more than one host. */
   readonly moved = new Set<number>();
@@ -26,6 +29,9 @@ export class LifecycleCheck {
   readonly #removedWithServices = new Set<number>();
   /** Lost hosts that become connected in the current commit. Their hello shows which containers are gone. */
   readonly #reconnecting = new Set<number>();
+
+  /** Unhealthy services that are still active, and since when. */
+  readonly #unhealthy = new Map<number, number>();
 
   constructor(world: World, ledger: Ledger, starts: ReportedStarts) {
     this.#world = world;
@@ -61,6 +67,10 @@ export class LifecycleCheck {
     }
     this.#removedWithServices.clear();
     this.#reconnecting.clear();
+    for (const [id, sinceMs] of this.#unhealthy)
+      if (this.#ledger.services.get(id)?.status !== 'active') this.#unhealthy.delete(id);
+      else if (this.#world.nowMs - sinceMs > STOP_SLACK_MS)
+        this.#world.violate(`service ${id} is unhealthy and active for ${STOP_SLACK_MS} ms`);
   }
 
   /**
@@ -234,7 +244,7 @@ export class LifecycleCheck {
     );
     if (exit?.unhealthy !== undefined) {
       this.#world.count('service: died of its health');
-      this.#demand(after.status !== 'active', execution, `${what} is unhealthy and has endpoints`);
+      if (after.status === 'active') this.#unhealthy.set(Number(after.id), this.#world.nowMs);
       this.#demand(
         !isStopped && this.#starts.hadHealth(before, 'unhealthy'),
         execution,

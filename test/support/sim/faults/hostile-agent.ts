@@ -144,7 +144,8 @@ function falseIds({ world, network, ledger }: Simulation): (hello: string) => st
       highest: { ...hello, highest },
       inventory: {
         ...hello,
-        inventory: [...hello.inventory, { service: highest.service, generation: 1, state: 'gone' }],
+        // So far beyond that it can't come about while the hello is on its way.
+        inventory: [...hello.inventory, { service: highest.service + 1_000, generation: 1, state: 'gone' }],
       },
       'a proof of other ids': forged(given?.proof ?? 'none'),
       'a proof without sense': forged('AAAAAAAAAAAAAAAAAAAAAA'),

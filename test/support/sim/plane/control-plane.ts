@@ -56,7 +56,7 @@ export interface ControlPlaneOptions {
   /** Called when a standby begins to take over. */
   takesOver(): void;
   /** Called when it has read its state. */
-  ready(controlPlane: ControlPlane): void;
+  ready(controlPlane: ControlPlane, epoch: number): void;
   killed(controlPlane: ControlPlane): void;
   /**
    * The gateways that hold the connections of agents, if the world has any. Its coordinator is then an object
@@ -275,7 +275,7 @@ export class ControlPlane implements Server {
     world.count(`log: ${event}`);
     world.note(`${this.name} ${event} ${JSON.stringify(fields)}`);
     if (event === 'standby.takes-over') this.#options.takesOver();
-    if (event === 'coordinator.ready') this.#options.ready(this);
+    if (event === 'coordinator.ready') this.#options.ready(this, Number(fields.epoch));
     if (event !== 'coordinator.lost' || fields.retired !== true || this.#options.standby) return;
     this.isRetired = true;
     this.#options.retired(this);

@@ -15,8 +15,9 @@ const TROUBLE_MS = 20_000;
 export class TakeoverCheck {
   readonly #world: World;
   readonly #store: () => Store;
-  /** The control plane that read its state last, and when. */
+  /** The control plane that read its state last, and its epoch. */
   #holder: ControlPlane | undefined;
+  #epoch = 0;
   /** Names of the coordinators that have held the epoch. */
   readonly #names = new Set<unknown>();
   /** When the last takeover began. */
@@ -42,7 +43,10 @@ export class TakeoverCheck {
     this.#beganMs = this.#world.nowMs;
   }
 
-  ready(plane: ControlPlane): void {
+  ready(plane: ControlPlane, epoch: number): void {
+    // A slow one may read its state after another has taken over from it.
+    if (epoch < this.#epoch) return;
+    this.#epoch = epoch;
     const before = this.#holder;
     this.#holder = plane;
     if (!before || before === plane) return;

@@ -21,11 +21,14 @@ let pieces: Piece[];
 let openError: Error | undefined;
 let outputError: Error | undefined;
 let mayWrite: Promise<void>;
+let exitCode: number | undefined;
+let outputMayEnd: Promise<void>;
 let streams: Streams;
 
 const target = (): Target => ({
   output: (async function* () {
     yield* pieces;
+    await outputMayEnd;
     if (outputError) throw outputError;
   })(),
   write: async (bytes) => {
@@ -33,7 +36,7 @@ const target = (): Target => ({
     written += bytes.length;
   },
   end: () => {},
-  exitCode: async () => 3,
+  exitCode: async () => exitCode,
   resize: () => {},
   signal: () => {},
   destroy: () => {
@@ -44,6 +47,7 @@ const target = (): Target => ({
 beforeEach(() => {
   [sent, received, pieces, outputError] = [[], [], [], undefined];
   [written, destroyed, openError, mayWrite] = [0, 0, undefined, Promise.resolve()];
+  [exitCode, outputMayEnd] = [3, Promise.resolve()];
   streams = new Streams({
     open: async () => {
       if (openError) throw openError;
@@ -109,6 +113,30 @@ test('P252: the end of the connection disconnects all targets, and late messages
   streams.receive({ type: 'stream.credit', stream: FIRST, bytes: 10 });
   expect(written).toBe(0);
 });
+test.each(['input', 'output'])(
+  'P253: a connection to a port is over once both sides have ended, the %s first',
+  async (first) => {
+    exitCode = undefined;
+    const { promise, resolve: endOutput } = Promise.withResolvers<void>();
+    outputMayEnd = promise;
+    await opened();
+    const endInput = () => streams.receive({ type: 'stream.end', stream: FIRST });
+    const ended = () => eventually(() => sent.some(({ type }) => type === 'stream.end'));
+    if (first === 'input') {
+      endInput();
+      expect(chunk(1)).toBe(false);
+      expect(destroyed).toBe(0);
+      endOutput();
+    } else {
+      endOutput();
+      await ended();
+      expect([destroyed, chunk(1)]).toEqual([0, true]);
+      endInput();
+    }
+    await ended();
+    await eventually(() => destroyed === 1);
+  },
+);
 test('P254: each chunk of a channel begins with its number, within the credit', async () => {
   pieces = [{ bytes: new Uint8Array(STREAM_CHUNK_BYTES), channel: 2 }];
   open(FIRST, STREAM_CHUNK_BYTES);
