@@ -9,11 +9,13 @@ import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
 import type { SecretSettings } from './core/accounts/secret.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
-import { apiRoutes } from './http/api-routes.ts';
+import { apiRoutes } from './http/api/api-routes.ts';
+import type { AcceptStream, OpenDownload } from './http/api/route.ts';
 import { askRoutes } from './http/apps/app-ask.ts';
 import { BodyReader } from './http/bodies/body-reader.ts';
 import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
+import { type InstallSources, installRoutes } from './http/install.ts';
 import { username } from './http/json/account-fields.ts';
 import { empty, errorResponse, toOperationError } from './http/json/render.ts';
 import { allowedMethods, UNSAFE_METHODS } from './http/methods.ts';
@@ -21,10 +23,8 @@ import { type Authenticating, type Env, identified } from './http/request.ts';
 import { agentRoutes } from './http/routes/agents.ts';
 import { DOCS_PATH, docsRoutes, documentRoute } from './http/routes/docs.ts';
 import { healthRoutes } from './http/routes/health.ts';
-import { type InstallSources, installRoutes } from './http/routes/install.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
-import type { AcceptStream, OpenDownload } from './http/stream-routes.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import { native } from './http/variants/native.ts';
 import type { Variant } from './http/variants/variant.ts';
@@ -120,8 +120,8 @@ export function createApp(settings: AppDeps): Hono<Env> {
   app.on(UNSAFE_METHODS, '*', identified);
   if (deps.assertActive) app.on(UNSAFE_METHODS, '*', changesWhenActive(deps.assertActive, deps, web));
   if (deps.prepare) app.use(prepared(deps.prepare, deps, web));
-  app.route(API_PATH, apiRoutes(deps, authenticating));
-  app.route(NATIVE_PATH, apiRoutes({ ...deps, variant: native }, authenticating));
+  app.route(API_PATH, apiRoutes({ ...deps, ...authenticating }, authenticating));
+  app.route(NATIVE_PATH, apiRoutes({ ...deps, ...authenticating, variant: native }, authenticating));
   app.route('/', healthRoutes(deps));
   if (deps.metrics) app.route('/', metricsRoutes(deps, deps.metrics, limits, fetches.counts, authenticating));
   const agentFailed = (error: unknown) =>
@@ -130,8 +130,8 @@ export function createApp(settings: AppDeps): Hono<Env> {
   app.route('/', installRoutes(deps.agentFile));
   app.route('/', schemaRoutes());
   const { documentedAs } = deps.variant;
-  app.route('/', documentRoute('/native/openapi.json', native, 'B', NATIVE_PATH));
-  if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
+  app.route('/', documentRoute('/native/openapi.json', native, NATIVE_PATH));
+  if (documentedAs) app.route('/', docsRoutes(deps.variant, deps.swaggerFile));
   if (deps.apps) app.route('/', askRoutes(deps, deps.apps));
   app.route('/', webRoutes(web));
   app.notFound((c) => {

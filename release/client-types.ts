@@ -4,7 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { openApiDocument } from '../control-plane/http/openapi/document.ts';
+import { openApiDocument } from '../control-plane/http/api/document.ts';
 import { native } from '../control-plane/http/variants/native.ts';
 import { NATIVE_PATH } from '../control-plane/version.ts';
 
@@ -43,7 +43,7 @@ const BODIES: Record<string, string> = {
 
 /** The text of client/api-types.ts. */
 export async function clientTypesText(): Promise<string> {
-  const document = JSON.parse(JSON.stringify(openApiDocument(native, 'B', NATIVE_PATH))) as {
+  const document = JSON.parse(JSON.stringify(openApiDocument(native, NATIVE_PATH))) as {
     components: { schemas: Record<string, Schema> };
     paths: Record<string, { post?: { requestBody?: { content: Record<string, { schema: Schema }> } } }>;
   };

@@ -12,6 +12,7 @@ import {
 import { OperationError } from '../core/model/errors.ts';
 import type { Authentication, Credentials } from '../operations/accounts/authentication.ts';
 import { SESSION_MS } from '../operations/accounts/sessions.ts';
+import type { ConfirmPassword } from '../operations/accounts/users.ts';
 import { readInput } from '../operations/input.ts';
 import { type AddressOf, plainAddress } from './address.ts';
 import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
@@ -174,6 +175,15 @@ export interface Authenticating {
 
 export const sessionCookie = (token: string, secure: boolean, lifeMs = SESSION_MS): string =>
   ownCookie(COOKIE, token, secure, { maxAgeS: lifeMs / 1_000 });
+
+/** Verifies a password for the client of a request. */
+export const confirmIn =
+  (
+    c: HonoContext,
+    { authentication, addressOf }: Pick<Authenticating, 'authentication' | 'addressOf'>,
+  ): ConfirmPassword =>
+  (username, password) =>
+    authentication.confirm(username, password, () => addressOf(c));
 
 /** A positive integer from the path. Any other text is 404, because no object can have it as id. */
 export function pathId(c: HonoContext, name: string): number {

@@ -7,7 +7,7 @@ import { STREAM_SUBPROTOCOL } from '../../shared/streams/client-messages.ts';
 import { refuseUpgrade } from '../coordinator/runtime/refuse-upgrade.ts';
 import { StreamSession, type StreamSessionDeps } from '../coordinator/streams/stream-session.ts';
 import type { StreamRequest } from '../core/streams/stream-request.ts';
-import type { AcceptStream } from '../http/stream-routes.ts';
+import type { AcceptStream } from '../http/api/route.ts';
 
 /** The first frame may hold a long command. */
 const MAX_FRAME_BYTES = 2 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** The event stream of pages: the events of the API (GET events), by session only and in every variant. */
 import { Hono } from 'hono';
-import { EVENT_HEADERS, eventText } from '../http/routes/events.ts';
+import { EVENT_HEADERS, eventText } from '../http/api/events.ts';
 import { authoriseEvents, openEvents } from '../operations/cluster/events.ts';
 import type { WebDeps, WebEnv } from './context.ts';
 

@@ -7,7 +7,6 @@ import { OperationError } from '../../core/model/errors.ts';
 import { API_PATH } from '../../version.ts';
 import { contentPolicy, file, type ReadFile } from '../files.ts';
 import { jsonText } from '../json/render.ts';
-import type { Group } from '../json/schemas.ts';
 import type { Env } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
 
@@ -21,19 +20,19 @@ const SWAGGER_FILES: Readonly<Record<string, string>> = {
 };
 
 /** The document of `variant`, which is served below `apiPath`. */
-export function documentRoute(path: string, variant: Variant, group: Group, apiPath: string): Hono<Env> {
+export function documentRoute(path: string, variant: Variant, apiPath: string): Hono<Env> {
   let text: string | undefined;
   return new Hono<Env>().get(path, async () => {
     // The text is cached and not the promise: workerd ends a request as hung if it awaits work that another
     // one began.
-    text ??= await documentText(variant, group, apiPath);
+    text ??= await documentText(variant, apiPath);
     return jsonText(text);
   });
 }
 
-export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile): Hono<Env> {
+export function docsRoutes(variant: Variant, swaggerFile: ReadFile): Hono<Env> {
   const routes = new Hono<Env>();
-  routes.route('/', documentRoute('/openapi.json', variant, group, API_PATH));
+  routes.route('/', documentRoute('/openapi.json', variant, API_PATH));
   routes.get(DOCS_PATH, () => file(PAGE, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }));
   routes.get('/docs/initialise.js', () => file(INITIALISE, 'text/javascript; charset=utf-8'));
   routes.get('/docs/page.css', () => file(STYLE, 'text/css; charset=utf-8'));
@@ -47,9 +46,9 @@ export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile
   return routes;
 }
 
-async function documentText(variant: Variant, group: Group, apiPath: string): Promise<string> {
-  const { openApiDocument } = await import('../openapi/document.ts');
-  return JSON.stringify(openApiDocument(variant, group, apiPath));
+async function documentText(variant: Variant, apiPath: string): Promise<string> {
+  const { openApiDocument } = await import('../api/document.ts');
+  return JSON.stringify(openApiDocument(variant, apiPath));
 }
 
 /** Swagger's styles contain inline pictures. */

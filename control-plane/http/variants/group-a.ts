@@ -35,9 +35,6 @@ export const groupA: Variant = {
   validatePath: '/app_validate',
   version: VERSION,
   explains: true,
-  secrets: true,
-  events: true,
-  streams: true,
   accounts: undefined,
   endpoints: 'on',
   tokens: {

@@ -3,12 +3,12 @@
  * and quotas.
  */
 
+import { quotas } from '../accounts/quotas.ts';
+import { roles } from '../accounts/roles.ts';
+import { users } from '../accounts/users.ts';
 import { userJson } from '../json/account-json.ts';
 import { executionText } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';
-import { quotas } from '../resources/quotas.ts';
-import { roles } from '../resources/roles.ts';
-import { users } from '../resources/users.ts';
 import type { Words } from '../words.ts';
 import { groupA } from './group-a.ts';
 import type { Variant } from './variant.ts';

@@ -4,25 +4,19 @@
  */
 import { type AppAddresses, appAddress, pathAddress, sharedWithUsers } from '../../core/apps/app-address.ts';
 import { endpointPairs, endpointsOf, healthOf, type ServiceView } from '../../core/views/execution-views.ts';
+import { ownQuotas, quotas } from '../accounts/quotas.ts';
+import { ownRoles, roles } from '../accounts/roles.ts';
+import { linkable, users } from '../accounts/users.ts';
 import { quotaJson } from '../json/account-json.ts';
 import { executionText, seconds, serviceJson, startJson } from '../json/render.ts';
 import type { QuotaJson } from '../json/schemas.ts';
 import type { ServiceJson } from '../json/service-schemas.ts';
-import { ownQuotas, quotas } from '../resources/quotas.ts';
-import { ownRoles, roles } from '../resources/roles.ts';
-import { linkable, users } from '../resources/users.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
 
 export const native: Variant = {
   ...groupB,
-  framedLogs: true,
-  usage: true,
-  listsReasons: true,
-  changesTimeLimit: true,
-  personalTokens: true,
-  shop: true,
-  audit: true,
+  isNative: true,
   executionText: (execution) =>
     executionText(execution, groupB, {
       time_limit: execution.timeLimitS,

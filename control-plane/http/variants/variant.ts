@@ -16,8 +16,8 @@ import type { TokenRules } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import type { OverQuota } from '../../operations/executions/executions.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
+import type { Resource } from '../accounts/resource.ts';
 import type { Group } from '../json/schemas.ts';
-import type { Resource } from '../resources/resource.ts';
 import type { Statuses, Words } from '../words.ts';
 
 export type Variant = Words & Statuses & Answers & Routes;
@@ -62,26 +62,10 @@ export interface Routes {
   validatePath: string;
   /** Whether there are endpoints that explain why an execution is queued. */
   explains: boolean;
-  /** Whether the output of several services can be read as frames, from any position on (H432). */
-  framedLogs?: boolean;
-  /** Whether programs can read what services and hosts use (H608, H658). */
-  usage?: boolean;
-  /** Whether lists have what queued executions wait for (H657). */
-  listsReasons?: boolean;
-  /** Whether there are streams to services (H680). */
-  streams?: boolean;
-  /** Whether the time limit of an execution can be changed (H482). */
-  changesTimeLimit?: boolean;
-  /** Whether personal access tokens are made, listed and revoked here. All variants accept them (H484). */
-  personalTokens?: boolean;
-  /** Whether secrets and files are managed here (H630). Descriptions of all variants may use them. */
-  secrets?: boolean;
-  /** Whether programs can read the app shop, and fill in its applications (H512). */
-  shop?: boolean;
-  /** Whether the audit log is read here. */
-  audit?: boolean;
-  /** Whether there is a stream of events. */
-  events: boolean;
+  /** Whether this is Berth's own path, with what only its own programs need (native.ts). */
+  isNative?: boolean;
+  /** Whether this is an API of the earlier platform, without events, streams and secrets. */
+  isZoe?: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */
   accounts: Accounts | undefined;
   /** Whether there is a route that lists an execution's endpoints: a setting can switch `on` off. */

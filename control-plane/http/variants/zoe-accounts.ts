@@ -11,10 +11,10 @@ import { createUser, updateUser } from '../../operations/accounts/users.ts';
 import type { Input } from '../../operations/accounts/write-outcome.ts';
 import type { Context } from '../../operations/context.ts';
 import { otherNames } from '../../operations/input.ts';
+import { ownQuotas, quotaFields, quotas } from '../accounts/quotas.ts';
+import { roles } from '../accounts/roles.ts';
+import { users } from '../accounts/users.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
-import { ownQuotas, quotaFields, quotas } from '../resources/quotas.ts';
-import { roles } from '../resources/roles.ts';
-import { users } from '../resources/users.ts';
 import type { Accounts } from './variant.ts';
 
 /** Applies `read` to each field of a body that is an object. Returns any other body unchanged. */

@@ -1,5 +1,5 @@
 /** The choice among the services of an execution, where a page shows as many as one request may read. */
-import { MAX_SERVICES } from '../../http/routes/execution-logs.ts';
+import { MAX_SERVICES } from '../../http/api/execution-logs.ts';
 import { type Html, html } from './html.ts';
 
 export interface ServiceChoice {

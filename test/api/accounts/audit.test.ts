@@ -1,7 +1,7 @@
 /** The audit log: one control plane of each host serves all tests. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
+import { openApiDocument } from '../../../control-plane/http/api/document.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
@@ -39,7 +39,7 @@ const HARMLESS = ['post /app_validate', 'post /execution/explain', 'post /shop/{
 
 /** The operations of both groups that may change something. */
 function changingOperations(): string[] {
-  const documents = [openApiDocument(variants.A, 'A'), openApiDocument(variants.B, 'B')];
+  const documents = [openApiDocument(variants.A), openApiDocument(variants.B)];
   const all = documents.flatMap(({ paths }) =>
     Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method} ${path}`),

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { downloadBundle } from '../../../agent/update/download.ts';
 import { Updater } from '../../../agent/update/updater.ts';
-import { isLoopback } from '../../../control-plane/http/routes/install.ts';
+import { isLoopback } from '../../../control-plane/http/install.ts';
 import { signRelease } from '../../../release/sign-agent.ts';
 import { signedReleaseSchema } from '../../../shared/protocol/release.ts';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';

@@ -4,19 +4,16 @@ import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import { executionRoutes } from '../../../control-plane/http/api/executions.ts';
+import type { ApiDeps } from '../../../control-plane/http/api/route.ts';
 import type { Env } from '../../../control-plane/http/request.ts';
-import { executionRoutes } from '../../../control-plane/http/routes/executions.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
-import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
-import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
-import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { bodyReader } from '../../support/rigs/body-reader.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 /** Events in the middle of a list, which no client can time: the routes alone, with a real database. */
@@ -61,24 +58,15 @@ beforeEach(async () => {
     c.set('actor', { kind: 'user', credential: { by: 'password' }, ...account });
     await next();
   });
-  app.route(
-    '/execution',
-    executionRoutes(
-      {
-        db: watched,
-        coordinator,
-        passwords: new Passwords(),
-        deploymentName: 'test',
-        minPasswordLength: 10,
-        bodies: bodyReader(),
-        turns: new ReadTurns(() => Date.now()),
-        shares: new UserShares(Date.now),
-        seal: new Seal([]),
-        nowMs: () => Date.now(),
-      },
-      variants.B,
-    ),
-  );
+  const deps = {
+    db: watched,
+    coordinator,
+    turns: new ReadTurns(() => Date.now()),
+    nowMs: () => Date.now(),
+    variant: variants.B,
+  } as unknown as ApiDeps;
+  for (const { method, path, handle } of executionRoutes(variants.B))
+    if (method === 'get') app.get(path, (c) => handle(c, deps));
   app.onError((error) => new Response(String(error), { status: 503 }));
 });
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
-import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
+import { openApiDocument } from '../../../control-plane/http/api/document.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import { HttpClient } from '../../support/clients/http-client.ts';
@@ -10,7 +10,7 @@ import { bothGroups, type Group, onHosts } from '../../support/hosts/hosts.ts';
 const documentOf = (name: Group) => {
   const variant: Variant = variants[name];
   if (!variant.documentedAs) throw new Error(`${name} has no document`);
-  return openApiDocument(variant, variant.documentedAs);
+  return openApiDocument(variant);
 };
 
 onHosts(bothGroups, (host, { variant }) => {

@@ -3,8 +3,7 @@
  * and each accepted request body. The test clients call it for every answer.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { Group } from '../../../control-plane/http/json/schemas.ts';
-import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
+import { openApiDocument } from '../../../control-plane/http/api/document.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { native } from '../../../control-plane/http/variants/native.ts';
 import type { Variant } from '../../../control-plane/http/variants/variant.ts';
@@ -57,7 +56,7 @@ export async function checkExchange(exchange: Exchange): Promise<void> {
   const { origin } = exchange;
   // Every control plane serves group B there, with what is Berth's own (H430).
   const isNative = contracts.has(origin) && exchange.path.startsWith(NATIVE_PATH);
-  const contract = isNative ? contractFor('native', native, 'B', NATIVE_PATH) : contracts.get(origin);
+  const contract = isNative ? contractFor('native', native, NATIVE_PATH) : contracts.get(origin);
   const problem = contract?.problemOf(exchange);
   if (problem === undefined) return;
   const { method, path, status } = exchange;
@@ -68,13 +67,13 @@ const contractsByName = new Map<string, Contract>();
 
 function contractOf(variant: string): Contract | undefined {
   const group = Object.entries(variants).find(([name]) => name === variant)?.[1].documentedAs;
-  return group && contractFor(group, variants[group], group, API_PATH);
+  return group && contractFor(group, variants[group], API_PATH);
 }
 
-function contractFor(name: string, variant: Variant, group: Group, path: string): Contract {
+function contractFor(name: string, variant: Variant, path: string): Contract {
   const known = contractsByName.get(name);
   if (known) return known;
-  const document = JSON.parse(JSON.stringify(openApiDocument(variant, group, path))) as Document;
+  const document = JSON.parse(JSON.stringify(openApiDocument(variant, path))) as Document;
   const contract = new Contract(document, path);
   contractsByName.set(name, contract);
   return contract;

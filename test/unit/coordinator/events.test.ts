@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventRelay } from '../../../control-plane/coordinator/streams/event-relay.ts';
 import { EventRing } from '../../../control-plane/core/streams/event-ring.ts';
 import type { ClusterEvent, EventSubscriber } from '../../../control-plane/core/streams/events.ts';
-import { eventText } from '../../../control-plane/http/routes/events.ts';
+import { eventText } from '../../../control-plane/http/api/events.ts';
 import { groupA } from '../../../control-plane/http/variants/group-a.ts';
 import { everything, FrameReader } from '../../support/clients/frame-reader.ts';
 import { CoordinatorRig, codeOf } from '../../support/rigs/coordinator-rig.ts';

@@ -6,7 +6,7 @@ import {
   FrameSplitter,
   noteOf,
 } from '../../../control-plane/core/streams/log-frames.ts';
-import { mergedLogs } from '../../../control-plane/http/routes/merged-logs.ts';
+import { mergedLogs } from '../../../control-plane/http/api/merged-logs.ts';
 
 afterEach(() => vi.useRealTimers());
 

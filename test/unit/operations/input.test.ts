@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
+import { roles } from '../../../control-plane/http/accounts/roles.ts';
+import { users } from '../../../control-plane/http/accounts/users.ts';
 import {
   grantSchema,
   hostChanges,
   joinTokenFields,
 } from '../../../control-plane/http/json/request-schemas.ts';
-import { roles } from '../../../control-plane/http/resources/roles.ts';
-import { users } from '../../../control-plane/http/resources/users.ts';
 import { zoeAccounts } from '../../../control-plane/http/variants/zoe-accounts.ts';
 import { readInput } from '../../../control-plane/operations/input.ts';
 

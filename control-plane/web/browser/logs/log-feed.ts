@@ -11,7 +11,7 @@ import {
   noteOf,
 } from '../../../core/streams/log-frames.ts';
 
-/** Three heartbeats (http/routes/merged-logs.ts). */
+/** Three heartbeats (http/api/merged-logs.ts). */
 const SILENCE_MS = 45_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 15_000;

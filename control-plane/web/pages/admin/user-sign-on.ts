@@ -3,7 +3,7 @@ import type { Hono } from 'hono';
 import * as z from 'zod';
 import type { User } from '../../../core/accounts/account.ts';
 import type { Identity } from '../../../core/accounts/sign-on.ts';
-import { subject } from '../../../http/resources/users.ts';
+import { subject } from '../../../http/accounts/users.ts';
 import { updateUser } from '../../../operations/accounts/users.ts';
 import { type Entry, handleForm } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';

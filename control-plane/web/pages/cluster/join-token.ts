@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { authorise } from '../../../core/accounts/account.ts';
+import { type InstallInstructions, installInstructions } from '../../../http/install.ts';
 import { joinTokenFields } from '../../../http/json/request-schemas.ts';
-import { type InstallInstructions, installInstructions } from '../../../http/routes/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/join-tokens.ts';
 import { type Entry, handleForm } from '../../components/form-entry.ts';
 import { html } from '../../components/html.ts';

@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import type { OperationError } from '../../../core/model/errors.ts';
 import type { ServiceView } from '../../../core/views/execution-views.ts';
+import { answerDownload } from '../../../http/api/streams.ts';
 import { isOwnVisit } from '../../../http/cross-site.ts';
-import { answerDownload } from '../../../http/stream-routes.ts';
 import { requestStream } from '../../../operations/executions/streams.ts';
 import { type Html, html } from '../../components/html.ts';
 import { isOperationError } from '../../components/notice.ts';

@@ -4,8 +4,8 @@ import { OperationError } from '../../../core/model/errors.ts';
 import { isEnded } from '../../../core/model/execution.ts';
 import { LOG_START } from '../../../core/streams/log-frames.ts';
 import type { ExecutionView, ServiceView } from '../../../core/views/execution-views.ts';
+import { executionLogs, MAX_SERVICES, STREAM_HEADERS } from '../../../http/api/execution-logs.ts';
 import { pathId } from '../../../http/request.ts';
-import { executionLogs, MAX_SERVICES, STREAM_HEADERS } from '../../../http/routes/execution-logs.ts';
 import { openExecutionLogs } from '../../../operations/executions/execution-logs.ts';
 import { getExecution, getServices } from '../../../operations/executions/reads.ts';
 import {

@@ -5,8 +5,8 @@ import { OperationError } from '../../../core/model/errors.ts';
 import { requirementOf } from '../../../core/model/resources.ts';
 import { memoryText } from '../../../core/model/text.ts';
 import type { ServiceView } from '../../../core/views/execution-views.ts';
+import { MAX_SERVICES } from '../../../http/api/execution-logs.ts';
 import { pathId } from '../../../http/request.ts';
-import { MAX_SERVICES } from '../../../http/routes/execution-logs.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
 import {
   listExecutionUsage,

@@ -1,12 +1,12 @@
 /** Route of events, and their text as server-sent events in the words of the variant. */
-import { Hono } from 'hono';
+import * as z from 'zod';
 import type { EventFrame } from '../../core/streams/events.ts';
 import { authoriseEvents, openEvents } from '../../operations/cluster/events.ts';
-import type { Context } from '../../operations/context.ts';
 import { eventQuery } from '../json/request-schemas.ts';
-import { checked, type Env, queryOf } from '../request.ts';
+import { checked, queryOf } from '../request.ts';
 import { textStream } from '../text-stream.ts';
 import type { Words } from '../words.ts';
+import type { Route } from './route.ts';
 
 /** The delay before a client reconnects, with jitter so that clients do not reconnect together. */
 const RETRY_MS = { min: 500, jitter: 2_000 };
@@ -20,23 +20,38 @@ export const EVENT_HEADERS = {
   'x-accel-buffering': 'no',
 };
 
-export function eventRoutes(context: Context, words: Words): Hono<Env> {
-  const routes = new Hono<Env>();
-  routes.get('/', async (c) => {
-    const actor = c.get('actor');
-    if (c.req.method === 'HEAD') {
-      authoriseEvents(actor);
-      return new Response(null, { headers: EVENT_HEADERS });
-    }
-    const frames = await openEvents(context, actor, () => {
-      const { last_event_id } = checked(eventQuery, queryOf(c), 'query');
-      // The header wins: a browser that reconnects has read on since the page set the parameter.
-      return c.req.header('last-event-id') || last_event_id || null;
-    });
-    return new Response(eventText(frames, words), { headers: EVENT_HEADERS });
-  });
-  return routes;
-}
+export const eventRoutes: readonly Route[] = [
+  {
+    method: 'get',
+    path: '/events',
+    tag: 'Events',
+    id: 'followEvents',
+    summary:
+      'Receive changes as server-sent events: of executions and services you may read, and of hosts if your role allows',
+    description:
+      'A client that reconnects with the id of the last event misses none, or gets the event reset.',
+    access: 'user',
+    query: eventQuery,
+    headers: z
+      .strictObject({ 'Last-Event-ID': z.string().describe('The id of the last event that was read') })
+      .partial(),
+    answer: 'events',
+    errors: [],
+    async handle(c, deps) {
+      const actor = c.get('actor');
+      if (c.req.method === 'HEAD') {
+        authoriseEvents(actor);
+        return new Response(null, { headers: EVENT_HEADERS });
+      }
+      const frames = await openEvents(deps, actor, () => {
+        const { last_event_id } = checked(eventQuery, queryOf(c), 'query');
+        // The header wins: a browser that reconnects has read on since the page set the parameter.
+        return c.req.header('last-event-id') || last_event_id || null;
+      });
+      return new Response(eventText(frames, deps.variant), { headers: EVENT_HEADERS });
+    },
+  },
+];
 
 /** Converts lines of EventFrame to server-sent events. */
 export const eventText = (

@@ -1,4 +1,5 @@
 /** The output of services of an execution as frames (core/streams/log-frames.ts), from given positions on. */
+import * as z from 'zod';
 import { MAX_TAIL_LINES } from '../../../shared/protocol/bounds.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import { type Actor, authorise } from '../../core/accounts/account.ts';
@@ -6,7 +7,9 @@ import { OperationError } from '../../core/model/errors.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
 import type { Context } from '../../operations/context.ts';
 import { openExecutionLogs } from '../../operations/executions/execution-logs.ts';
+import { pathId } from '../request.ts';
 import { mergedLogs } from './merged-logs.ts';
+import type { Route } from './route.ts';
 
 /** Services in one stream: each costs a window of memory here and on its host. */
 export const MAX_SERVICES = 16;
@@ -19,6 +22,48 @@ export const STREAM_HEADERS = {
   'x-content-type-options': 'nosniff',
   // Proxies would buffer a stream with little output.
   'x-accel-buffering': 'no',
+};
+
+const logsQuery = z.strictObject({
+  from: z
+    .string()
+    .describe('SERVICE.GENERATION.OFFSET of each service, separated by commas; ID.1.0: from its beginning'),
+  timestamps: z.boolean().optional().describe('Whether each line begins with its time'),
+  follow: z.boolean().optional().describe('False: the stream ends after the output that there is now'),
+  tail: z
+    .int()
+    .min(1)
+    .max(MAX_TAIL_LINES)
+    .optional()
+    .describe('Only so many last lines of the last start of each service'),
+});
+
+export const executionLogsRoute: Route = {
+  tag: 'Executions',
+  access: 'work',
+  isNative: true,
+  method: 'get',
+  path: '/execution/:id/logs',
+  id: 'readExecutionLogs',
+  summary: 'Read the output of up to 16 services of an execution in one stream, from given positions on',
+  description:
+    'A frame has 20 bytes in network order: the id of the service (4), the number of its start (4), the ' +
+    'position after this output (8, a floating-point number) and the length (4); then the output. If the ' +
+    'number of the start is 0, a note follows as JSON: ended, missing or trouble. A frame of service 0 only ' +
+    'shows that the stream is alive, and comes at least every 15 s.',
+  query: logsQuery,
+  answer: 'frames',
+  errors: [404],
+  handle: (c, deps) =>
+    executionLogs(deps, {
+      actor: c.get('actor'),
+      executionId: pathId(c, 'id'),
+      from: c.req.query('from'),
+      format: c.req.query('timestamps') === 'true' ? 'timestamps' : 'raw',
+      follow: c.req.query('follow'),
+      tail: c.req.query('tail'),
+      isHead: c.req.method === 'HEAD',
+    }),
 };
 
 export interface LogsRequest {

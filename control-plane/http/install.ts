@@ -4,17 +4,17 @@
  */
 import { Hono, type Context as HonoContext } from 'hono';
 import { etag } from 'hono/etag';
-import { INSTALL_PATH } from '../../../shared/protocol/enrolment.ts';
+import { INSTALL_PATH } from '../../shared/protocol/enrolment.ts';
 import {
   AGENT_RELEASE,
   AGENT_BUNDLE as BUNDLE,
   type SignedRelease,
   signedReleaseSchema,
-} from '../../../shared/protocol/release.ts';
-import { OperationError } from '../../core/model/errors.ts';
-import { file, isMissing, type ReadFile } from '../files.ts';
-import { ownOrigin } from '../own-origin.ts';
-import type { Env } from '../request.ts';
+} from '../../shared/protocol/release.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { file, isMissing, type ReadFile } from './files.ts';
+import { ownOrigin } from './own-origin.ts';
+import type { Env } from './request.ts';
 
 const SCRIPT = 'text/x-shellscript; charset=utf-8';
 

@@ -1,28 +1,25 @@
-/**
- * OpenAPI 3.1 document, made from the schemas of requests and answers. Loaded at the first request for it, to
- * save memory until then (API-7).
- */
+/** OpenAPI 3.1 document, made from the table of routes. Loaded at the first request for it (API-7). */
 import * as z from 'zod';
 import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
 import { API_PATH, NATIVE_PATH, VERSION } from '../../version.ts';
 import { KEY_HEADER, REPEAT_HEADER } from '../idempotency.ts';
-import { errorSchema, type Group } from '../json/schemas.ts';
+import { errorSchema } from '../json/schemas.ts';
 import { sessionCookieName } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
+import { routesOf } from './api-routes.ts';
 import { EXAMPLE } from './example.ts';
-import type { Operation, Scheme } from './operation.ts';
-import { operationsOf } from './operations.ts';
+import type { Route } from './route.ts';
 
 /** Schemas by their ids, to which the document refers. */
 type Schemas = Record<string, Record<string, unknown>>;
 
 /** Makes the document of a group, which takes some milliseconds. `apiPath`: where the variant is served. */
-export function openApiDocument(variant: Variant, group: Group, apiPath = API_PATH) {
+export function openApiDocument(variant: Variant, apiPath = API_PATH) {
   const schemas: Schemas = {};
   const paths: Record<string, Record<string, ReturnType<typeof specOf>>> = {};
-  for (const operation of operationsOf(variant, group)) {
+  for (const operation of routesOf(variant)) {
     const path = operation.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [operation.method]: specOf(operation, apiPath, schemas) };
+    paths[path] = { ...paths[path], [operation.method]: specOf(operation, variant, apiPath, schemas) };
   }
   const responses = errorResponses(variant, schemas);
   Object.assign(schemas.Application ?? {}, { examples: [EXAMPLE] });
@@ -42,6 +39,21 @@ export function openApiDocument(variant: Variant, group: Group, apiPath = API_PA
 const DESCRIPTION =
   'Runs containerised applications on a cluster of Docker hosts. Every GET also works as HEAD, without a ' +
   'body. The body of a request is parsed as JSON, whatever its content type.';
+
+type Scheme = 'basic' | 'cookie' | 'httpsCookie' | 'personalToken' | 'bearer' | 'refresh';
+
+/** The schemes of which any one gives access; none for public operations. */
+function schemesFor({ access, refusesTokens }: Route, { tokens }: Variant): Scheme[] {
+  if (access === 'public') return [];
+  if (access === 'refresh') return ['basic', 'refresh'];
+  return [
+    'basic',
+    'cookie',
+    'httpsCookie',
+    ...(refusesTokens ? [] : (['personalToken'] as const)),
+    ...(tokens ? (['bearer'] as const) : []),
+  ];
+}
 
 const BEARER = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const;
 
@@ -76,8 +88,8 @@ function schemesOf({ tokens }: Variant) {
   return { ...others, ...(tokens && { bearer, refresh }) };
 }
 
-function specOf(operation: Operation, apiPath: string, schemas: Schemas) {
-  const { access, tag, id, summary, description, query, headers, body, isMadeOnce, isNative } = operation;
+function specOf(operation: Route, variant: Variant, apiPath: string, schemas: Schemas) {
+  const { tag, id, summary, description, query, headers, body, isMadeOnce, isNative } = operation;
   return {
     tags: [tag],
     operationId: id,
@@ -85,7 +97,7 @@ function specOf(operation: Operation, apiPath: string, schemas: Schemas) {
     description,
     ...(isNative &&
       apiPath !== NATIVE_PATH && { servers: [{ url: NATIVE_PATH, description: "Berth's own path" }] }),
-    security: access.map((scheme) => ({ [scheme]: [] })),
+    security: schemesFor(operation, variant).map((scheme) => ({ [scheme]: [] })),
     parameters: [
       ...pathParameters(operation.path),
       ...(query ? parametersOf(query, 'query') : []),
@@ -193,8 +205,8 @@ interface Tidied {
   maximum?: number;
 }
 
-function responsesOf({ answer, access, errors, body, isMadeOnce }: Operation, schemas: Schemas) {
-  const ofAccess = access.length > 0 ? [401, 403, 429] : [];
+function responsesOf({ answer, access, errors, body, isMadeOnce }: Route, schemas: Schemas) {
+  const ofAccess = access !== 'public' ? [401, 403, 429] : [];
   const statuses = [
     400,
     ...errors,
@@ -219,7 +231,7 @@ function responsesOf({ answer, access, errors, body, isMadeOnce }: Operation, sc
   };
 }
 
-function contentOf(answer: Operation['answer'], schemas: Schemas) {
+function contentOf(answer: Route['answer'], schemas: Schemas) {
   if (answer === 'empty' || answer === 'websocket') return {};
   if (answer === 'frames') return { content: { 'application/octet-stream': BYTES } };
   if (answer === 'websocket or file')

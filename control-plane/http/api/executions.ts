@@ -1,0 +1,286 @@
+/** Routes of executions. */
+import type { Context as HonoContext } from 'hono';
+import * as z from 'zod';
+import { applicationSchema } from '../../../shared/application-schema.ts';
+import { executionSeenAt, runningSinceMs } from '../../core/views/early-end.ts';
+import {
+  changeTimeLimit,
+  deleteExecution,
+  explainApplication,
+  explainExecution,
+  listEndpoints,
+  listExecutions,
+  submitExecution,
+  terminateExecution,
+} from '../../operations/executions/executions.ts';
+import { MAX_KNOWN_LENGTH } from '../../operations/executions/known-descriptions.ts';
+import { getExecution } from '../../operations/executions/reads.ts';
+import {
+  draftSchema,
+  draftSteps,
+  longNamedSchema,
+  submissionSchema,
+  submissionSteps,
+  timeLimitSchema,
+} from '../../operations/executions/submission-input.ts';
+import { type ListedExecution, withWaitingReasons } from '../../operations/executions/waiting.ts';
+import { LONG_READ, type ReadTurns } from '../../operations/read-turns.ts';
+import { keyOf, madeJson } from '../idempotency.ts';
+import { executionFilter, executionFilters } from '../json/execution-filter-query.ts';
+import { explanationJson } from '../json/explanation-json.ts';
+import { empty, json, jsonText } from '../json/render.ts';
+import { executionSchema, explanationSchema, groupSchemas, idOf } from '../json/schemas.ts';
+import { endpointsSchema } from '../json/service-schemas.ts';
+import { checked, type Env, pathId } from '../request.ts';
+import type { Variant } from '../variants/variant.ts';
+import { executionLogsRoute } from './execution-logs.ts';
+import type { ApiDeps, Route } from './route.ts';
+
+const common = { tag: 'Executions', access: 'work' } as const;
+
+export const executionRoutes = (variant: Variant): Route[] => {
+  const { documentedAs = 'B', endpoints, explains, longNames } = variant;
+  const execution = executionSchema(variant, groupSchemas[documentedAs].userId);
+  const explanation = explanationSchema(variant);
+  const submission = longNames ? longNamedSchema : submissionSchema;
+  const all: (Route | false)[] = [
+    {
+      ...common,
+      access: 'change',
+      method: 'post',
+      path: '/execution',
+      id: 'submitExecution',
+      summary: 'Submit an application',
+      description:
+        'The execution waits in the queue until all its essential services fit on hosts. Without an Idempotency-Key, a repeated request submits another execution.',
+      body: submissionSchema.extend({
+        application: applicationSchema.describe('The application description'),
+      }),
+      isMadeOnce: true,
+      answer: z.strictObject({ execution_id: idOf('execution') }),
+      errors: [],
+      async handle(c, deps) {
+        const input = () =>
+          deps.bodies.jsonInSteps(c, (body, bytes) =>
+            submissionSteps(
+              body,
+              bytes <= MAX_KNOWN_LENGTH ? deps.known : undefined,
+              submission,
+              variant.readDescription,
+            ),
+          );
+        const made = await submitExecution(deps, c.get('caller'), input, variant, keyOf(c));
+        return madeJson('execution_id', made, variant.created);
+      },
+    },
+    {
+      ...common,
+      method: 'get',
+      path: '/execution',
+      id: 'listExecutions',
+      summary: 'List executions by id: your own, or those of all users for an administrator',
+      description:
+        'Several filters must all match. The answer is streamed page by page, so that it may be of any length.',
+      query: executionFilters(variant),
+      answer: z.record(z.string(), execution),
+      errors: [],
+      handle: list,
+    },
+    {
+      ...common,
+      method: 'get',
+      path: '/execution/:id',
+      id: 'getExecution',
+      summary: 'Read an execution',
+      description: 'The execution is your own, or any one if your role may operate those of others.',
+      answer: execution,
+      errors: [404],
+      async handle(c, deps) {
+        const found = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
+        return jsonText(variant.executionText(seenAt(variant, deps.nowMs())(found)));
+      },
+    },
+    {
+      ...common,
+      access: 'change',
+      method: 'delete',
+      path: '/execution/:id',
+      id: 'terminateExecution',
+      summary: 'Terminate an execution',
+      description:
+        'Its services are stopped, and its output and description are kept. The answer does not wait until the containers are gone.',
+      answer: 'empty',
+      errors: [404, 409],
+      async handle(c, deps) {
+        await terminateExecution(deps, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
+        return empty(variant.removed);
+      },
+    },
+    {
+      ...common,
+      access: 'change',
+      method: 'delete',
+      path: '/execution/delete/:id',
+      id: 'deleteExecution',
+      summary: 'Delete an execution; one that has not ended is terminated first',
+      description:
+        'Its output and description are removed, and cannot be recovered. Some roles may not delete.',
+      answer: 'empty',
+      errors: [404],
+      async handle(c, deps) {
+        await deleteExecution(deps, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
+        return empty(variant.removed);
+      },
+    },
+    explains && {
+      ...common,
+      method: 'get',
+      path: '/execution/:id/explain',
+      id: 'explainExecution',
+      summary: 'Explain why an execution is queued, and what would change that',
+      description:
+        'The explanation follows the decision of the scheduler: the position in the queue, what hosts lack, and limits of the quota.',
+      answer: explanation,
+      errors: [404],
+      async handle(c, deps) {
+        const found = await explainExecution(deps, c.get('actor'), pathId(c, 'id'));
+        return json(explanationJson(found, variant));
+      },
+    },
+    explains && {
+      ...common,
+      method: 'post',
+      path: '/execution/explain',
+      id: 'explainApplication',
+      summary: 'Explain what would happen to an application if it were submitted now',
+      description:
+        'The application is checked and placed as a submission would be, but nothing is submitted.',
+      body: draftSchema.extend({ application: applicationSchema.describe('The application description') }),
+      answer: explanation,
+      errors: [],
+      async handle(c, deps) {
+        const input = () => deps.bodies.jsonInSteps(c, (body) => draftSteps(body));
+        return json(explanationJson(await explainApplication(deps, c.get('actor'), input), variant));
+      },
+    },
+    {
+      ...common,
+      isNative: true,
+      method: 'post',
+      path: '/execution/:id',
+      id: 'changeTimeLimit',
+      summary: 'Change the time limit of an execution',
+      description:
+        'The limit counts from the placement of the execution, and null removes it. Whoever may terminate the execution may change it.',
+      body: timeLimitSchema,
+      answer: 'empty',
+      errors: [404, 409],
+      async handle(c, deps) {
+        const input = async () => checked(timeLimitSchema, await deps.bodies.json(c), 'body').time_limit;
+        await changeTimeLimit(deps, c.get('actor'), pathId(c, 'id'), input);
+        return empty(variant.created);
+      },
+    },
+    executionLogsRoute,
+    endpoints !== 'off' && {
+      ...common,
+      method: 'get',
+      path: '/execution/endpoints/:id',
+      id: 'listEndpoints',
+      summary: 'List the names and URLs of the ports that an execution exposes now',
+      description: 'A port has a URL while its service runs. The pair is the name of the port and its URL.',
+      answer: endpointsSchema,
+      errors: [404],
+      handle: async (c, deps) =>
+        json(variant.endpointsJson(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
+    },
+  ];
+  return all.filter((route) => route !== false);
+};
+
+const seenAt =
+  ({ hidesEarlyEnds }: Variant, nowMs: number) =>
+  (execution: ListedExecution) =>
+    hidesEarlyEnds ? executionSeenAt(execution, nowMs) : execution;
+
+async function list(c: HonoContext<Env>, deps: ApiDeps): Promise<Response> {
+  const { variant } = deps;
+  // An anonymous request is refused before its filters are read.
+  const actor = c.get('actor');
+  const filter = actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
+  // One time for the whole list, so that each execution has the status by which it was found.
+  const nowMs = deps.nowMs();
+  if (variant.hidesEarlyEnds) filter.runningSinceMs = runningSinceMs(nowMs);
+  const { user, pages } = listExecutions(deps, actor, filter, variant.lenientFilters);
+  const listed = variant.isNative ? withWaitingReasons(deps, pages) : pages;
+  const texts = objectTexts(listed, (one) => variant.executionText(seenAt(variant, nowMs)(one)));
+  return new Response(await streamInTurns(texts, deps.turns, user.id, deps.nowMs), {
+    headers: jsonText('').headers,
+  });
+}
+
+/** Streams the texts, each made in a turn of the user when it is read. */
+async function streamInTurns(
+  texts: AsyncGenerator<string>,
+  turns: ReadTurns,
+  userId: number,
+  nowMs: () => number,
+): Promise<ReadableStream<Uint8Array>> {
+  const encoder = new TextEncoder();
+  const next = () => texts.next();
+  const lengthOf = ({ value }: IteratorResult<string>) => value?.length ?? 0;
+  // The first page is read before the answer begins, so that a failed read is an error and not a truncated
+  // success.
+  let first: IteratorResult<string> | undefined = await turns.run(userId, next, lengthOf);
+  const list = { userId, readMs: nowMs(), abandon: () => {} };
+  const end = () => {
+    turns.end(list);
+    return texts.return(undefined);
+  };
+  if (lengthOf(first) > LONG_READ) turns.begin(list);
+  return new ReadableStream(
+    {
+      start(controller) {
+        list.abandon = () => controller.error(new Error('the client has not read for a minute'));
+      },
+      async pull(controller) {
+        list.readMs = nowMs();
+        try {
+          const { done, value } = first ?? (await turns.goOn(userId, next, lengthOf));
+          first = undefined;
+          if (!done) return controller.enqueue(encoder.encode(value));
+          await end();
+          controller.close();
+        } catch (error) {
+          await end();
+          throw error;
+        }
+      },
+      cancel: async () => void (await end()),
+    },
+    // Nothing is made before it is read: a client that stops reading holds no page.
+    { highWaterMark: 0 },
+  );
+}
+
+/**
+ * The object that maps each id to its execution, page by page, so that a long list is never in memory as a
+ * whole. Never yields an empty text: a stream that enqueued nothing when pulled is not pulled again.
+ */
+async function* objectTexts(
+  pages: AsyncGenerator<ListedExecution[]>,
+  executionText: (execution: ListedExecution) => string,
+): AsyncGenerator<string> {
+  const textOf = (page: readonly ListedExecution[]) =>
+    page.map((one) => `"${one.id}":${executionText(one)}`).join(',');
+  let before = '{';
+  for (;;) {
+    // Not in a variable of its own, which would keep the page while the text is being sent.
+    const text = await pages.next().then((page) => (page.done ? undefined : textOf(page.value)));
+    if (text === undefined) break;
+    if (text === '') continue;
+    yield before + text;
+    before = ',';
+  }
+  yield before === '{' ? '{}' : '}';
+}
