@@ -1,6 +1,6 @@
 /**
- * An engine in memory behind a real socket, with the real client of it: what the agent's adapters request of an
- * engine, for unit tests of them. It starts no process, and answers 501 to everything that it does not have.
+ * An engine in memory behind a real socket, with its real client: what the adapters of the agent request of an
+ * engine, for unit tests of them. It starts no process, and answers 501 to all that it does not have.
  */
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';

@@ -75,7 +75,11 @@ const routesBelow = (path: string, variant: Variant): string[] => {
 };
 
 /** Programs are made from the documents: a change is meant, and its hash stands here. */
-const HASHES = { A: '6fb9b2414cf7c951', B: 'e80e7c1321f7c173', "Berth's own path": 'ee73297da9e2dfb4' } as const;
+const HASHES = {
+  A: '6fb9b2414cf7c951',
+  B: 'e80e7c1321f7c173',
+  "Berth's own path": 'ee73297da9e2dfb4',
+} as const;
 
 test.each(documents)(
   'H180: the document of %s changes in no byte without its hash here',

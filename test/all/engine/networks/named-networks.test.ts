@@ -5,19 +5,31 @@ import { CPU_LIMIT, dockerRig, errorOf } from '../../../support/engines/docker-r
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('named');
 
 describe('the network that a description names', () => {
-  test('a network that the settings allow is joined, and one that does not exist fails permanently', async () => {
+  test('P91: a network that the settings do not allow is refused permanently, even the host network', async () => {
+    for (const network of ['host', 'bridge']) {
+      const refused = errorOf(
+        makeEngine({ networks: ['overlay1'] }).create(assignment({ network }), CPU_LIMIT),
+      );
+      expect(await refused).toMatchObject({
+        kind: 'permanent',
+        message: `network not allowed on this host: ${network} (its agent allows only the networks in BERTH_AGENT_NETWORKS)`,
+      });
+    }
+  });
+  test('a network that the settings allow is joined', async () => {
     const network = `other-${deployment}`;
-    const on = makeEngine({ networks: [network] });
-    expect(await errorOf(run({ network }, on))).toMatchObject({
-      kind: 'permanent',
-      message: `network ${network} not found`,
-    });
-    await engine().remove(assignment().name);
     const made = await docker.createNetwork({ Name: network });
     onTestFinished(() => made.remove());
-    const { id } = await run({ network, command: ['true'] }, on);
+    const { id } = await run({ network, command: ['true'] }, makeEngine({ networks: [network] }));
     expect((await docker.getContainer(id).inspect()).HostConfig.NetworkMode).toBe(network);
     await engine().remove(id);
+  });
+  test('an allowed network that does not exist fails permanently', async () => {
+    const on = makeEngine({ networks: ['nosuch'] });
+    expect(await errorOf(run({ network: 'nosuch' }, on))).toMatchObject({
+      kind: 'permanent',
+      message: 'network nosuch not found',
+    });
   });
 });
 
@@ -48,5 +60,15 @@ describe('the network that the settings name for all services', () => {
     await makeShared();
     const { id } = await joining().create(assignment(), CPU_LIMIT);
     await engine().remove(id);
+  });
+  test('C112: causes a temporary failure if it vanished after it was joined', async () => {
+    const made = await docker.createNetwork({ Name: shared });
+    const on = joining();
+    const { id } = await on.create(assignment(), CPU_LIMIT);
+    await made.remove();
+    expect(await errorOf(on.start(assignment(), id, CPU_LIMIT, true))).toMatchObject({
+      kind: 'temporary',
+      message: expect.stringContaining(`network ${shared} does not exist`),
+    });
   });
 });

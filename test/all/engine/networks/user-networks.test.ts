@@ -6,10 +6,11 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type Docker from 'dockerode';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { connectEngine, DEFAULT_SOCKET, unixHost } from '../../../../agent/engine/engine-address.ts';
 import { Lane } from '../../../../agent/engine/lane.ts';
 import { systemPath } from '../../../../agent/system-programs.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
-import { CPU_LIMIT, dockerRig } from '../../../support/engines/docker-rig.ts';
+import { CPU_LIMIT, dockerRig, errorOf } from '../../../support/engines/docker-rig.ts';
 import { runIn } from '../../../support/engines/run-in-container.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -19,6 +20,20 @@ const USERS = Number(process.env.NETWORK_USERS ?? 3);
 const MS_PER_CONTAINER = 3_000;
 /** As many as an agent starts at once. */
 const AT_ONCE = 8;
+
+/** A client that notes the options of the networks that it makes. */
+function noting(made: Docker.NetworkCreateOptions[]): Docker {
+  const client = connectEngine(process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET));
+  const create = client.createNetwork.bind(client) as (
+    options: Docker.NetworkCreateOptions,
+  ) => Promise<unknown>;
+  return Object.assign(client, {
+    createNetwork: (options: Docker.NetworkCreateOptions) => {
+      made.push(options);
+      return create(options);
+    },
+  });
+}
 
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('nets');
 
@@ -48,14 +63,19 @@ const read = async (changes: Partial<Assignment>, at: string): Promise<number> =
 };
 
 describe('isolation', () => {
-  test('P96: a container has no IPv6, which the firewall leaves alone', async () => {
+  test('P96: a container has no IPv6, which the firewall leaves alone, not even where the engine gives it to all networks', async () => {
+    const made: Docker.NetworkCreateOptions[] = [];
+    const on = makeEngine({ docker: noting(made) });
     for (const [index, isolation] of (['user', 'none'] as const).entries()) {
       const ids = { service: index + 1, execution: index + 1 };
-      const { id } = await run({ ...ids, isolation, command: ['cat', '/proc/net/if_inet6'] });
+      const { id } = await run({ ...ids, isolation, command: ['cat', '/proc/net/if_inet6'] }, on);
       expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
       expect(String(await docker.getContainer(id).logs({ stdout: true }))).toBe('');
       await engine().remove(id);
     }
+    // A network is made again where another program took its addresses at that moment.
+    expect(made.length).toBeGreaterThanOrEqual(2);
+    expect(made.filter(({ EnableIPv6 }) => EnableIPv6 !== false)).toEqual([]);
   });
   test(`P91, P92: ${USERS} users have a network each on one host, reach their own containers by name and address, and no other's`, {
     timeout: 60_000 + 2 * USERS * MS_PER_CONTAINER,
@@ -93,9 +113,37 @@ describe('isolation', () => {
     expect(await read({ service: 3, owner: 'bob', execution: 9, isolation }, address)).toBe(0);
     expect((await networks()).map(({ Name }) => Name)).toEqual([`berth-${deployment}`]);
   });
+  test('P94: an execution stays on its network until it ends, also for the next agent and after a change of the isolation', async () => {
+    const old = { execution: 8, owner: 'alice' };
+    const { id } = await run({ ...old, service: 2, isolation: 'none' });
+    const next = makeEngine();
+    const { id: same } = await run({ ...old, service: 3 }, next);
+    const { id: other } = await run({ execution: 9, owner: 'alice', service: 4 }, next);
+    expect(await networksOf(same)).toEqual(await networksOf(id));
+    expect(await networksOf(other)).not.toEqual(await networksOf(id));
+  });
 });
 
 describe('sub-networks', () => {
+  test('P92: a network gets a free sub-network of the range, and a name and labels of the deployment', async () => {
+    await run({ owner: 'alice' });
+    const [network] = await networks();
+    expect(network?.Name).toMatch(new RegExp(`^berth-${deployment}-[0-9a-f]{12}-0$`));
+    expect(network?.Labels).toEqual({ 'berth.deployment': deployment, 'berth.owner': 'alice' });
+    expect(network?.IPAM?.Config?.[0]?.Subnet).toMatch(/^198\.1[89]\.\d+\.\d+\/26$/);
+    expect(network?.Options?.['com.docker.network.bridge.name']).toMatch(/^berth[0-9a-f]{10}$/);
+  });
+  test('P92: the start fails temporarily while the range has no free sub-network, and names the setting', async () => {
+    const subnets = [{ first: 0xc613ff00, bits: 26 }];
+    const full = makeEngine({ subnets });
+    await full.create(assignment({ service: 2, owner: 'alice' }), CPU_LIMIT);
+    expect(
+      await errorOf(full.create(assignment({ service: 3, owner: 'bob', execution: 9 }), CPU_LIMIT)),
+    ).toMatchObject({
+      kind: 'temporary',
+      message: expect.stringContaining('BERTH_AGENT_SUBNETS=198.19.255.0/26'),
+    });
+  });
   test('a network is created once, even by concurrent starts of several agents', async () => {
     const racers = [makeEngine(), makeEngine(), makeEngine()];
     await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }), CPU_LIMIT)));
@@ -113,6 +161,8 @@ describe('sub-networks', () => {
 describe('a network that is full', () => {
   /** Networks for 5 and 13 containers. */
   const small = () => makeEngine({ prefixes: [29, 28] });
+  const start = (on: ReturnType<typeof small>, first: number, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, i) => run({ service: first + i, command: SECRET }, on)));
 
   test(`P93: a full network gets a larger one, and all ${CONTAINERS} containers of the user reach each other by name`, {
     timeout: 60_000 + CONTAINERS * MS_PER_CONTAINER,
@@ -140,18 +190,64 @@ describe('a network that is full', () => {
     }
     await Promise.all([first, ...late].map(({ id }) => lane.run(() => on.remove(id))));
   });
+  test('P93: a start beyond the larger network fails temporarily, and names the bound', async () => {
+    const on = small();
+    await start(on, 1, 5);
+    await start(on, 6, 8);
+    expect(await errorOf(start(on, 20, 1))).toMatchObject({
+      kind: 'temporary',
+      message: 'the network of user alice on this host is full: it has 13 addresses. Use more hosts',
+    });
+  });
+  test('P93: the next agent connects containers that a killed agent left on the small network only', async () => {
+    const on = small();
+    const early = await start(on, 1, 5);
+    await start(on, 6, 1);
+    const large = (await networks()).find(({ Name }) => Name.endsWith('-1'));
+    const stray = String(early[2]?.id);
+    await docker.getNetwork(String(large?.Id)).disconnect({ Container: stray });
+    await small().removeUnused(60_000);
+    expect(await networksOf(stray)).toHaveLength(2);
+  });
 });
 
 describe('removal', () => {
-  test('P6, P47: unused networks of the label are removed, and no other network is, nor one in use', async () => {
+  test('P47: a network is removed once nothing has used it for a minute', async () => {
+    let nowMs = 0;
+    const on = makeEngine({ uptimeMs: () => nowMs });
+    const { id } = await run({}, on);
+    await on.removeUnused(60_000);
+    await on.remove(id);
+    await on.removeUnused(60_000);
+    nowMs += 59_000;
+    await on.removeUnused(60_000);
+    expect(await networks()).toHaveLength(1);
+    // A start counts as use.
+    await on.create(assignment(), CPU_LIMIT);
+    await on.remove(assignment().name);
+    nowMs += 59_000;
+    await on.removeUnused(60_000);
+    expect(await networks()).toHaveLength(1);
+    nowMs += 60_000;
+    await on.removeUnused(60_000);
+    expect(await networks()).toEqual([]);
+  });
+  test('P47: a network stays while a container uses it, and while a container waits for its start', async () => {
+    const { id } = await run();
+    await engine().removeUnused(0);
+    expect(await networks()).toHaveLength(1);
+    await engine().remove(id);
+    await engine().create(assignment(), CPU_LIMIT);
+    await engine().removeUnused(0);
+    expect(await networks()).toHaveLength(1);
+  });
+  test('P6, P47: unused networks of the label are removed, and no other network is', async () => {
     const Labels = { 'berth.deployment': deployment };
     await docker.createNetwork({ Name: `berth-${deployment}-old`, Labels });
     const foreign = await docker.createNetwork({ Name: `berth-${deployment}-foreign` });
     onTestFinished(() => foreign.remove());
-    const { id } = await engine().create(assignment(), CPU_LIMIT);
-    await engine().removeUnused(0);
-    expect(await networks()).toHaveLength(1);
-    await engine().remove(id);
+    await engine().create(assignment(), CPU_LIMIT);
+    await engine().remove(assignment().name);
     await engine().removeUnused(0);
     expect(await networks()).toEqual([]);
     expect(await foreign.inspect()).toMatchObject({ Name: `berth-${deployment}-foreign` });
