@@ -1,5 +1,5 @@
 /**
- * An engine in memory behind a real socket, with its real client: what the adapters of the agent request of an
+ * An engine in memory behind a real socket, with its real client: what adapters of the agent request of an
  * engine, for unit tests of them. It starts no process, and answers 501 to all that it does not have.
  */
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
