@@ -7,7 +7,6 @@ import {
   exited,
   failed,
   gone,
-  hostFacts,
   named,
   pair,
   queuedIds,
@@ -51,9 +50,9 @@ describe('the end by a monitor service', () => {
     expect(rig.cluster.executions.size).toBe(0);
   });
   test('C9: an exit with 0 during the start waits for the other services, and is not followed by a restart', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submitInTurn(application(service(), service({ name: 'late', startup_order: 1 })));
+    const { rig, execution } = startingRig(
+      application(service(), service({ name: 'late', startup_order: 1 })),
+    );
     const [web, late] = [named(execution, 'web0'), named(execution, 'late0')];
     rig.see(web, running);
     expect(decisionTexts(rig.see(web, exited(0)))).toEqual(['stop web0.1']);
@@ -90,9 +89,7 @@ describe('the end by a monitor service', () => {
     expect(execution).toMatchObject({ status: 'error', errorMessage: message, timeEndMs: rig.nowMs });
   });
   test('C10: a bad exit while others still start ends the execution at once', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submitInTurn(application(service(), service({ name: 'late', monitor: false })));
+    const { rig, execution } = startingRig(application(service(), service({ name: 'late', monitor: false })));
     expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
       'begin-cleanup 1 error',
       'stop web0.1',
@@ -101,9 +98,7 @@ describe('the end by a monitor service', () => {
     expect(execution.timeStartMs).toBeNull();
   });
   test('C10: an execution has started if all its services have, even if one failed before that was seen', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submitInTurn();
+    const { rig, execution } = startingRig(application());
     expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
       'mark-running 1',
       'begin-cleanup 1 error',
@@ -210,9 +205,7 @@ describe('C14: terminate', () => {
     expect(rig.cluster.executions.size).toBe(0);
   });
   test('C14: terminate leaves no deadline of an execution that waits for its next attempt', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submitInTurn();
+    const { rig, execution } = startingRig(application());
     rig.see(named(execution, 'web0'), failed(true), gone);
     expect(execution.status).toBe('queued');
     rig.terminate(execution);
@@ -220,9 +213,9 @@ describe('C14: terminate', () => {
     expect(rig.cluster.deadlines.next()).toBeNull();
   });
   test('C14: terminate stops the started services of an execution that is starting, and no more are started', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submitInTurn(application(service(), service({ name: 'late', startup_order: 1 })));
+    const { rig, execution } = startingRig(
+      application(service(), service({ name: 'late', startup_order: 1 })),
+    );
     const web = named(execution, 'web0');
     expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1']);
     expect(execution).toMatchObject({ status: 'cleaning up' });
@@ -241,9 +234,7 @@ describe('C14: terminate', () => {
     expect(execution).toMatchObject({ status: 'terminated', errorMessage: null });
   });
   test('C14: terminate ends a failed start that is being cleaned up, which is not tried again', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submitInTurn();
+    const { rig, execution } = startingRig(application());
     rig.see(named(execution, 'web0'), failed(true));
     expect(decisionTexts(rig.terminate(execution))).toEqual([]);
     expect(execution.status).toBe('cleaning up');

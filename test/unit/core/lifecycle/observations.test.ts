@@ -17,6 +17,7 @@ import {
   named,
   running,
   runningRig,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
@@ -134,9 +135,7 @@ test('C10, P33: a service that had ended before its host gave it up has ended, a
 });
 
 test('P5: a container of an earlier start in a hello does not hide that the one of this start is gone', () => {
-  const rig = new CoreRig();
-  rig.hello(hostFacts('one'));
-  const execution = rig.submitInTurn(pair);
+  const { rig, execution } = startingRig();
   for (const one of execution.services) rig.see(one, running);
   const side = named(execution, 'side0');
   rig.see(side, exited(1), { state: 'gone' });

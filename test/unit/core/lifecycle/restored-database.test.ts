@@ -6,7 +6,14 @@ import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
-import { CoreRig, decisionTexts, hostFacts, named, running } from '../../../support/rigs/core-rig.ts';
+import {
+  CoreRig,
+  decisionTexts,
+  hostFacts,
+  named,
+  running,
+  startingRig,
+} from '../../../support/rigs/core-rig.ts';
 
 const inventory = (id: number, generation: number, what: object = running): Observation[] => [
   { ...what, service: id, generation } as Observation,
@@ -58,9 +65,7 @@ describe('C220: executions that wait and run on hosts according to these', () =>
 
 /** A gang of two on one host, as in an older copy of the database. */
 function copy(): { rig: CoreRig; execution: Execution } {
-  const rig = new CoreRig();
-  rig.hello(hostFacts('one'));
-  const execution = rig.submitInTurn(application(service(), service({ name: 'side', monitor: false })));
+  const { rig, execution } = startingRig(application(service(), service({ name: 'side', monitor: false })));
   for (const one of execution.services) rig.see(one, running);
   return { rig, execution };
 }
