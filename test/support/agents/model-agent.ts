@@ -85,6 +85,11 @@ export class ModelAgent {
     await eventually(() => this.socket.all('ack').some((ack) => ack.sequence >= sequence));
   }
 
+  /** Reports on one start, each time once the report before is acknowledged. */
+  async reportEach({ service, generation }: Assignment, ...reports: object[]): Promise<void> {
+    for (const one of reports) await this.reportAndWait({ ...one, service, generation } as Observation);
+  }
+
   /** Waits for the `n`th start, counted from 1, in a sync or alone. */
   started(n = 1): Promise<Assignment> {
     return eventually(() => {
@@ -95,6 +100,20 @@ export class ModelAgent {
 
   chunk(stream: number, next: number, payload: Uint8Array): void {
     this.connection.receive(encodeChunk({ stream, next, payload }));
+  }
+
+  /** The number of the log that was opened last. */
+  get log(): number {
+    return this.socket.all('logs.open').at(-1)?.stream ?? 0;
+  }
+
+  /** Sends output of that log, up to the position `next`. */
+  write(next: number, text: string): void {
+    this.chunk(this.log, next, Buffer.from(text));
+  }
+
+  endLog(reason: 'exited' | 'missing' = 'exited'): void {
+    this.sendMessage({ type: 'logs.end', stream: this.log, reason });
   }
 
   drop(): void {

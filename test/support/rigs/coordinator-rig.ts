@@ -20,6 +20,7 @@ import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { ModelAgent } from '../agents/model-agent.ts';
 import { application } from '../fixtures/applications.ts';
 import { FaultyDb, memoryDatabase } from '../hosts/memory-database.ts';
+import { running } from './core-rig.ts';
 import { TestClock } from './test-clock.ts';
 
 /** Id of the host `one`, which is registered. */
@@ -94,6 +95,20 @@ export class CoordinatorRig {
   /** An agent of the host `one`, by default. */
   agent(facts: Partial<HostFacts> = {}, hostId = HOST_ID): ModelAgent {
     return new ModelAgent(this.coordinator, hostId, facts);
+  }
+
+  /** An agent joins and receives the start of an execution with one service. */
+  async starts(): Promise<{ agent: ModelAgent; id: number; start: Assignment }> {
+    const agent = await this.agent().join();
+    const id = await this.submit();
+    return { agent, id, start: await agent.started() };
+  }
+
+  /** The same, and the agent has reported that the service runs. */
+  async runs(): ReturnType<CoordinatorRig['starts']> {
+    const all = await this.starts();
+    await all.agent.reportEach(all.start, running);
+    return all;
   }
 
   async statusOf(id: number): Promise<string | undefined> {

@@ -147,6 +147,13 @@ export class CoreRig {
     return execution;
   }
 
+  /** Submits, and a turn follows. */
+  submitInTurn(...submission: Parameters<CoreRig['submit']>): Execution {
+    const execution = this.submit(...submission);
+    this.turn();
+    return execution;
+  }
+
   /** A host says hello; an unknown one joins first. */
   hello(facts: HostFacts, inventory: readonly Observation[] = []): Host {
     let host = this.cluster.hostNamed(facts.name);
@@ -156,6 +163,13 @@ export class CoreRig {
       this.cluster.changes.newHosts.add(host);
     }
     welcomeHost(this.cluster, host, facts, inventory, this.nowMs);
+    return host;
+  }
+
+  /** A host says hello, and a turn follows. */
+  join(...hello: Parameters<CoreRig['hello']>): Host {
+    const host = this.hello(...hello);
+    this.turn();
     return host;
   }
 
@@ -175,9 +189,11 @@ export class CoreRig {
     return this.turn();
   }
 
-  /** The host of a service reports on its current start, and a turn follows. */
-  see(service: Service, seen: Seen): Decision[] {
-    return this.report(this.hostOf(service), [{ ...seen, ...keyOfService(service) } as Observation]);
+  /** The host of a service reports on its current start. A turn follows each report; the last one is returned. */
+  see(service: Service, ...reports: Seen[]): Decision[] {
+    return reports.map((seen) =>
+      this.report(this.hostOf(service), [{ ...seen, ...keyOfService(service) } as Observation]),
+    )[reports.length - 1] as Decision[];
   }
 
   report(host: Host, observations: readonly Observation[], forgotten: readonly number[] = []): Decision[] {
@@ -236,9 +252,7 @@ export const pair = application(service(), service({ name: 'side', monitor: fals
 /** An execution of `description`, placed on one host. */
 export function startingRig(description = pair, rig = new CoreRig()): { rig: CoreRig; execution: Execution } {
   rig.hello(hostFacts('one'));
-  const execution = rig.submit(description);
-  rig.turn();
-  return { rig, execution };
+  return { rig, execution: rig.submitInTurn(description) };
 }
 
 /** An execution of `description` on one host, with all its services running. */

@@ -5,14 +5,15 @@ import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gatewa
 import { openLogsFrom } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { LogWindows } from '../../../control-plane/core/streams/log-windows.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { MemorySocket } from '../agents/model-agent.ts';
 import { eventually } from '../tools/eventually.ts';
-import { CoordinatorRig, HOST_ID } from './coordinator-rig.ts';
-import { hostFacts } from './core-rig.ts';
+import { CoordinatorRig, HOST_ID, seen } from './coordinator-rig.ts';
+import { hostFacts, running } from './core-rig.ts';
 
 /** What becomes of a call: it arrives; it arrives and its answer is lost; it hangs. */
 export type Fate = 'arrives' | 'answer lost' | 'hangs';
@@ -76,6 +77,14 @@ export class GatewayRig {
     for (const agent of agents) agent.restore(this.gateway);
   }
 
+  /** Waits while time passes, by as much as a call may take. */
+  later(condition: () => boolean): Promise<boolean> {
+    return eventually(() => {
+      this.rig.clock.pass(10_000);
+      return condition();
+    });
+  }
+
   agent(hostId = HOST_ID): GatewayAgent {
     const id = this.links.admit(0, {
       hostId,
@@ -84,6 +93,16 @@ export class GatewayRig {
     });
     this.stored.add(id);
     return new GatewayAgent(this.gateway, hostId, id);
+  }
+
+  /** An agent joins, and reports that the service of an execution runs. */
+  async runs(): Promise<{ agent: GatewayAgent; id: number; assignment: Assignment }> {
+    const agent = await this.agent().join();
+    const id = await this.rig.submit();
+    const { assignment } = await agent.received('start');
+    agent.report([seen(assignment, running)]);
+    await agent.received('ack');
+    return { agent, id, assignment };
   }
 
   /** The `openLog` of the coordinator's client in the Worker. */

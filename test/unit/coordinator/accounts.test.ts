@@ -279,17 +279,6 @@ test('H754: the workspace of a user is the same after a restart', async () => {
   expect(row?.workspace).toMatch(/^bob\.[0-9a-f]{8}$/);
 });
 
-test('H140: a quota that is raised starts what waits for it before the change is answered', async () => {
-  const agent = await rig.agent().join();
-  await rig.coordinator.changeAccounts({ kind: 'update-quota', id: 1, changes: { concurrentExecutions: 1 } });
-  await rig.submit();
-  const second = await rig.submit();
-  await agent.started(1);
-  expect(await rig.statusOf(second)).toBe('queued');
-  await rig.coordinator.changeAccounts({ kind: 'update-quota', id: 1, changes: { concurrentExecutions: 2 } });
-  expect(await rig.statusOf(second)).toBe('starting');
-});
-
 test('C50: a quota that was changed is acknowledged although the turn for what waits is lost', async () => {
   await rig.agent().join();
   const raise = (concurrentExecutions: number) =>
@@ -355,20 +344,6 @@ test('C51: a deletion follows earlier submissions, and precedes later ones', asy
   await deleted;
   expect(await listExecutionIds(rig.memory, 2)).toEqual([await early]);
   expect(await late).toBe('unauthenticated');
-});
-
-test('C50: a service that starts after its user was renamed has the new name', async () => {
-  const agent = await rig.agent().join();
-  const named = service({ monitor: false, environment: [['WHO', '{user_name}']] });
-  await rig.submit(application(service({ name: 'other' }), named));
-  const [first, second] = [await agent.started(1), await agent.started(2)];
-  const mine = first.name === 'web0' ? first : second;
-  expect(mine.environment).toContainEqual(['WHO', 'alice']);
-  await rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { username: 'anna' } });
-  await agent.reportAndWait(seen(mine, exited(1)), seen(mine, { state: 'gone' }));
-  rig.clock.pass(1_000);
-  rig.coordinator.wake();
-  expect((await agent.started(3)).environment).toContainEqual(['WHO', 'anna']);
 });
 
 test('H98: the next coordinator completes the interrupted deletion of a user', async () => {

@@ -73,9 +73,7 @@ describe('an agent that connects', () => {
     expect(one.socket.closeCode).toBe(4400);
   });
   test('P11: a newer session of a host replaces the older one, whose reports no longer count', async () => {
-    const older = await rig.agent().join();
-    const id = await rig.submit();
-    const assignment = await older.started();
+    const { agent: older, id, start: assignment } = await rig.starts();
     const newer = await rig.agent().join();
     expect(older.socket.closeCode).toBe(4409);
     expect(newer.socket.all('sync')[0]?.assignments).toHaveLength(1);
@@ -145,9 +143,7 @@ describe('starts and stops', () => {
     ]);
   });
   test('P7, P41: a report is acknowledged after its commit, with its number and the time', async () => {
-    const one = await rig.agent().join();
-    await rig.submit();
-    const assignment = await one.started();
+    const { agent: one, start: assignment } = await rig.starts();
     const commit = Promise.withResolvers<void>();
     const tried = rig.db.batches.length;
     rig.db.before = () => commit.promise;
@@ -181,8 +177,7 @@ describe('starts and stops', () => {
     const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
     const [web, side] = [await one.started(1), await one.started(2)];
     await one.reportAndWait(seen(web, running), seen(side, running));
-    await one.reportAndWait(seen(side, exited(1)));
-    await one.reportAndWait(seen(side, gone));
+    await one.reportEach(side, exited(1), gone);
     one.drop();
     rig.clock.pass(1_000);
     rig.coordinator.wake();
@@ -199,9 +194,7 @@ describe('starts and stops', () => {
     expect(await rig.statusOf(id)).toBe('terminated');
   });
   test('C43: a failed commit disconnects the agents, which receive nothing and find the committed state again', async () => {
-    const one = await rig.agent().join();
-    await rig.submit();
-    const assignment = await one.started();
+    const { agent: one, start: assignment } = await rig.starts();
     rig.db.failing = 'refused';
     one.report([seen(assignment, running)]);
     await eventually(() => one.socket.closeCode === 4503);
@@ -221,8 +214,7 @@ describe('starts and stops', () => {
     expect(back.socket.all('sync')[0]?.assignments.map(keyOf)).toEqual([keyOf(assignment)]);
     await eventually(async () => (await rig.statusOf(first)) === 'running');
     expect(await rig.statusOf(second)).toBe('queued');
-    await back.reportAndWait(seen(assignment, exited(0)));
-    await back.reportAndWait(seen(assignment, gone));
+    await back.reportEach(assignment, exited(0), gone);
     expect([await rig.statusOf(first), await rig.statusOf(second)]).toEqual(['terminated', 'starting']);
   });
   test('C217: a coordinator that another has superseded does not call a host removed that it does not know', async () => {
@@ -244,9 +236,7 @@ describe('starts and stops', () => {
   test('C218: a coordinator that another has superseded acknowledges no report of a start that it does not know', async () => {
     const old = await rig.agent().join();
     rig.restart();
-    const current = await rig.agent().join();
-    await rig.submit();
-    const assignment = await current.started();
+    const { start: assignment } = await rig.starts();
     old.report([seen(assignment, gone)]);
     await eventually(() => old.socket.closeCode !== undefined || old.socket.all('ack').length > 0);
     expect(old.socket.all('ack')).toEqual([]);

@@ -121,10 +121,7 @@ describe('requests of users', () => {
     expect(await codeOf(rig.coordinator.terminate(id))).toBe('conflict');
   });
   test('C15: deleting hides an execution at once, and it is not found again', async () => {
-    const one = await rig.agent().join();
-    const id = await rig.submit();
-    const assignment = await one.started();
-    await one.reportAndWait(seen(assignment, running));
+    const { agent: one, id, start: assignment } = await rig.runs();
     await rig.coordinator.remove(id);
     expect(await rig.statusOf(id)).toBeUndefined();
     expect(await codeOf(rig.coordinator.remove(id))).toBe('not-found');

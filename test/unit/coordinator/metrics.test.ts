@@ -2,8 +2,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { metricsText } from '../../../control-plane/core/metrics/family.ts';
 import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
-import { exited, running } from '../../support/rigs/core-rig.ts';
-import { eventually } from '../../support/tools/eventually.ts';
+import { exited } from '../../support/rigs/core-rig.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {
@@ -45,16 +44,12 @@ test('H452: connections of agents are counted, and those of a host that had one 
 });
 
 test('H452: bytes of logs and open streams are counted', async () => {
-  const one = await rig.agent().join();
-  await rig.submit();
-  const web = await one.started();
-  await one.reportAndWait(seen(web, running));
+  const { agent: one, start: web } = await rig.runs();
   const log = text(await rig.openLog(web.service));
   expect(await read()).toContain('berth_limit_used{name="log_streams",setting=""} 1');
-  const { stream = 0 } = (await eventually(() => one.socket.all('logs.open')[0])) ?? {};
-  one.chunk(stream, 5, new TextEncoder().encode('12345'));
+  one.write(5, '12345');
   await one.reportAndWait(seen(web, exited(0)));
-  one.sendMessage({ type: 'logs.end', stream, reason: 'exited' });
+  one.endLog();
   expect(await log).toBe('12345');
   const lines = await read();
   expect(lines).toContain('berth_log_bytes_total 5');

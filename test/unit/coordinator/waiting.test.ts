@@ -63,11 +63,8 @@ test('C174: ids of services are not given again after an execution that was neve
 });
 
 test('C174, C13: an execution that returned to the queue continues with its next start', async () => {
-  const agent = await rig.agent().join();
-  const id = await rig.submit();
-  const web = await agent.started();
-  await agent.reportAndWait(seen(web, failed(true)));
-  await agent.reportAndWait(seen(web, { state: 'gone' }));
+  const { agent, id, start: web } = await rig.starts();
+  await agent.reportEach(web, failed(true), { state: 'gone' });
   expect(await rig.statusOf(id)).toBe('queued');
   const explanation = await rig.coordinator.explain(id);
   expect(explanation?.waitingFor[0]).toContain('service web0: no such thing');
@@ -80,11 +77,8 @@ test('C174, C13: an execution that returned to the queue continues with its next
 });
 
 test('C174: a deleted execution that waits for its next start is removed once its logs are gone', async () => {
-  const agent = await rig.agent().join();
-  const id = await rig.submit();
-  const web = await agent.started();
-  await agent.reportAndWait(seen(web, failed(true)));
-  await agent.reportAndWait(seen(web, { state: 'gone' }));
+  const { agent, id, start: web } = await rig.starts();
+  await agent.reportEach(web, failed(true), { state: 'gone' });
   await rig.coordinator.remove(id);
   await eventually(() => agent.socket.all('forget').length > 0);
   expect(agent.socket.all('forget')[0]?.services).toEqual([web.service]);

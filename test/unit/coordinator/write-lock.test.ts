@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
-import { gone, running } from '../../support/rigs/core-rig.ts';
+import { gone } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 let folder: string;
@@ -60,10 +60,7 @@ test('H810: while another process holds the write lock, changes are refused afte
 });
 
 test('H810: queries are answered meanwhile, agents stay connected, and what they report counts once the lock is free', async () => {
-  const agent = await rig.agent().join();
-  const id = await rig.submit();
-  const assignment = await agent.started();
-  await agent.reportAndWait(seen(assignment, running));
+  const { agent, id, start: assignment } = await rig.runs();
   other.exec('BEGIN IMMEDIATE');
   agent.report([seen(assignment, gone)]);
   const acks = agent.socket.all('ack').length;

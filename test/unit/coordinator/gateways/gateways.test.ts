@@ -11,7 +11,6 @@ import { exited, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, HOLD_MS } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
-const key = { service: 1, generation: 1 };
 let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.open();
@@ -19,12 +18,15 @@ beforeEach(async () => {
 
 afterEach(() => rig.rig.memory.close());
 
-/** Waits while time passes, by as much as a call may take. */
-const later = (condition: () => boolean) =>
-  eventually(() => {
-    rig.rig.clock.pass(10_000);
-    return condition();
-  });
+const KEY = { service: 1, generation: 1 };
+const openLog = ({ id }: GatewayAgent, reader: string) =>
+  rig.gateway.openLog({ connection: id, sent: 0 }, reader, KEY, 0, 'raw', LOG_WINDOW_BYTES);
+/** Agents of two hosts. */
+async function twoAgents(): Promise<[GatewayAgent, GatewayAgent]> {
+  await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
+  rig.restartCoordinator();
+  return [await rig.agent(1).join(), await rig.agent(2).join('two')];
+}
 
 test('P170: hosts that were registered one after the other share a gateway, and none has more than its number', () => {
   const gateways = Array.from({ length: 250 }, (_, at) => gatewayOf(at + 1, 100));
@@ -33,11 +35,7 @@ test('P170: hosts that were registered one after the other share a gateway, and 
 });
 
 test('P170: an agent at a gateway is welcomed, gets what was committed, and its reports count', async () => {
-  const agent = await rig.agent().join();
-  const id = await rig.rig.submit();
-  const { assignment } = await agent.received('start');
-  agent.report([seen(assignment, running)]);
-  await agent.received('ack');
+  const { id, assignment } = await rig.runs();
   expect(await rig.rig.statusOf(id)).toBe('running');
   expect((await findService(rig.rig.memory, assignment.service))?.status).toBe('active');
 });
@@ -56,9 +54,9 @@ test('P171: a batch whose answer is lost is sent again, and its messages count o
   const agent = rig.agent();
   agent.hello();
   await agent.received('sync');
-  await later(() => rig.calls.length >= 4);
+  await rig.later(() => rig.calls.length >= 4);
   agent.report();
-  await later(() => agent.acknowledged.length > 0);
+  await rig.later(() => agent.acknowledged.length > 0);
   expect(agent.socket.closeCode).toBeUndefined();
   expect(agent.socket.sent.map(({ type }) => type)).toEqual(['welcome', 'sync', 'ack']);
 });
@@ -74,9 +72,7 @@ test('P171: a batch that arrives again later changes nothing', async () => {
 });
 
 test('P177: reports that only show that their agents live share a call, within a fifth of the report period', async () => {
-  await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
-  rig.restartCoordinator();
-  const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
+  const [one, two] = await twoAgents();
   const before = rig.calls.length;
   one.signOfLife();
   two.signOfLife();
@@ -114,9 +110,7 @@ test('P171: a batch of a connection that has ended, arriving late, begins no ses
 });
 
 test('P172: a connection whose messages are missing at the coordinator ends with 4000, and no other does', async () => {
-  await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
-  rig.restartCoordinator();
-  const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
+  const [one, two] = await twoAgents();
   expect(rig.links.up([{ connection: one.id, first: 5, entries: [] }], noTraffic())).toEqual([one.id]);
   one.report();
   two.report();
@@ -149,8 +143,8 @@ test('P172, P173: a gateway that does not answer is told until it does that its 
   rig.fates.down.push('hangs', 'answer lost', 'hangs', 'hangs');
   rig.links.greet([0, 0]);
   expect(rig.links.saved()).toBeUndefined();
-  await later(() => rig.fates.down.length === 0);
-  await later(() => rig.links.saved() !== undefined);
+  await rig.later(() => rig.fates.down.length === 0);
+  await rig.later(() => rig.links.saved() !== undefined);
   expect(old.socket.closeCode).toBe(4000);
   expect(rig.logged.filter((line) => line.startsWith('gateway.call-failed'))).toHaveLength(4);
 });
@@ -175,31 +169,18 @@ test('P172: a connection that sends nothing within a minute of its admission is 
   expect([silent.socket.closeCode, joined.socket.closeCode]).toEqual([4000, undefined]);
 });
 
-test('P173: a call that hangs is made again after 10 s, and the messages count once', async () => {
-  const agent = await rig.agent().join();
-  rig.fates.up.push('hangs');
-  agent.report();
-  await eventually(() => rig.fates.up.length === 0);
-  await later(() => agent.acknowledged.length > 0);
-  expect([agent.acknowledged, agent.socket.closeCode]).toEqual([[1], undefined]);
-});
-
 test('P173: calls that go on failing end the connections whose messages they carry, and later ones work', async () => {
   const agent = await rig.agent().join();
   rig.fates.up.push('hangs', 'hangs', 'hangs');
   agent.report();
-  await later(() => agent.socket.closeCode !== undefined);
+  await rig.later(() => agent.socket.closeCode !== undefined);
   expect(agent.socket.closeCode).toBe(4000);
   await rig.agent().join();
   expect(rig.logged.filter((line) => line.startsWith('gateway.call-failed'))).toHaveLength(3);
 });
 
 test('P174: output goes from the gateway to its reader, and nothing of it to the coordinator', async () => {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
-  agent.report([seen(assignment, running)]);
-  await agent.received('ack');
+  const { agent, assignment } = await rig.runs();
   const calls = rig.calls.length;
   const stream = await rig.openLog(owner, assignment.service, 'raw');
   await agent.sendLog('some output');
@@ -209,11 +190,7 @@ test('P174: output goes from the gateway to its reader, and nothing of it to the
 });
 
 test('H452: the coordinator counts the output that has passed through gateways', async () => {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
-  agent.report([seen(assignment, running)]);
-  await agent.received('ack');
+  const { agent, assignment } = await rig.runs();
   const stream = await rig.openLog(owner, assignment.service, 'raw');
   await agent.sendLog('some output');
   await stream.getReader().read();
@@ -232,7 +209,7 @@ test('P174: a log is opened only after the start has arrived that the coordinato
   const log = rig.openLog(owner, Number(id), 'raw');
   await rig.rig.coordinator.state();
   expect(agent.socket.all('logs.open')).toEqual([]);
-  await later(() => agent.socket.all('start').length > 0);
+  await rig.later(() => agent.socket.all('start').length > 0);
   await agent.sendLog('its first line');
   const { value } = await (await log).getReader().read();
   expect(new TextDecoder().decode(value)).toBe('its first line');
@@ -257,18 +234,9 @@ test('P174: a reader who loses access gets no more, and the log closes at the ho
 });
 
 test('P178: while many logs are read through a gateway, all its agents collect output for longer, and no longer than that', async () => {
-  await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
-  rig.restartCoordinator();
-  const [one, two] = [await rig.agent(1).join(), await rig.agent(2).join('two')];
+  const [one, two] = await twoAgents();
   const open = async (agent: GatewayAgent, reader: string) => {
-    const log = await rig.gateway.openLog(
-      { connection: agent.id, sent: 0 },
-      reader,
-      key,
-      0,
-      'raw',
-      LOG_WINDOW_BYTES,
-    );
+    const log = await openLog(agent, reader);
     if (!log || log === 'full') throw new Error('the log was not opened');
     return log;
   };
@@ -293,17 +261,9 @@ test('P178: while many logs are read through a gateway, all its agents collect o
 
 test('P178: logs of a connection that has ended no longer count', async () => {
   const [one, other] = [await rig.agent(1).join(), rig.agent(1)];
-  for (let n = 0; n < 50; n++)
-    await rig.gateway.openLog(
-      { connection: one.id, sent: 0 },
-      `reader ${n}`,
-      key,
-      0,
-      'raw',
-      LOG_WINDOW_BYTES,
-    );
+  for (let n = 0; n < 50; n++) await openLog(one, `reader ${n}`);
   one.connection.closed();
-  await rig.gateway.openLog({ connection: other.id, sent: 0 }, 'later', key, 0, 'raw', LOG_WINDOW_BYTES);
+  await openLog(other, 'later');
   expect(other.socket.all('logs.open').map(({ collectMs }) => collectMs)).toEqual([undefined]);
 });
 
@@ -313,10 +273,10 @@ test('P175: an agent whose messages exceed what may wait for the coordinator is 
   rig.fates.up.push('hangs');
   for (let n = 0; n < 100; n++) agent.report();
   expect(agent.socket.closeCode).toBe(4503);
-  await later(() => rig.fates.up.length === 0);
+  await rig.later(() => rig.fates.up.length === 0);
   const next = rig.agent();
   next.hello();
-  await later(() => next.socket.all('sync').length > 0);
+  await rig.later(() => next.socket.all('sync').length > 0);
 });
 
 test('P175: a host for which more waits at the coordinator than may wait is disconnected with 4503', async () => {
@@ -324,16 +284,12 @@ test('P175: a host for which more waits at the coordinator than may wait is disc
   const agent = await rig.agent().join();
   rig.fates.down.push('hangs');
   for (let n = 0; n < 20; n++) agent.report();
-  await later(() => agent.socket.closeCode !== undefined);
+  await rig.later(() => agent.socket.closeCode !== undefined);
   expect(agent.socket.closeCode).toBe(4503);
 });
 
 test('P176: a gateway that has slept goes on with its connections, without a hello', async () => {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
-  agent.report([seen(assignment, running)]);
-  await agent.received('ack');
+  const { agent, assignment } = await rig.runs();
   await eventually(() => agent.state?.delivered === agent.state?.up);
   rig.sleep(agent);
   agent.report([seen(assignment, exited(0))]);

@@ -20,13 +20,6 @@ afterEach(() => rig.rig.memory.close());
 
 const nowMs = () => rig.rig.clock.nowMs();
 
-/** Waits while time passes, by as much as a call may take. */
-const later = (condition: () => boolean) =>
-  eventually(() => {
-    rig.rig.clock.pass(10_000);
-    return condition();
-  });
-
 function pulse(...agents: GatewayAgent[]): void {
   for (const agent of agents) agent.pulsedMs = nowMs();
 }
@@ -68,7 +61,7 @@ test('P180: while its gateway watches an agent, the coordinator waits for no sig
   await rig.rig.coordinator.summary();
   expect(await hostRow()).toEqual({ lost: 0, silent_since_ms: null });
   // Only the next review of the history is due.
-  await later(() => (rig.rig.clock.alarmMs ?? 0) - nowMs() > LOST_AFTER_MS);
+  await rig.later(() => (rig.rig.clock.alarmMs ?? 0) - nowMs() > LOST_AFTER_MS);
 });
 
 test('P180: the silence of a disconnected host counts from its last pulse', async () => {
@@ -107,7 +100,7 @@ test('P180: an end that the coordinator could not be told is told again', async 
   const agent = await rig.agent().join();
   rig.fates.up.push('hangs', 'hangs', 'hangs');
   agent.connection.closed();
-  await later(() => rig.logged.some((line) => line.includes('"attempt":3')));
+  await rig.later(() => rig.logged.some((line) => line.includes('"attempt":3')));
   expect([...rig.stored]).toEqual([agent.id]);
   rig.gateway.missing(agent.id);
   await eventually(() => rig.stored.size === 0);
@@ -117,7 +110,7 @@ test('P173: a gateway that could not be reached is told until it answers that a 
   const agent = await rig.agent().join();
   rig.fates.down.push('hangs', 'hangs', 'hangs', 'hangs', 'hangs', 'hangs');
   await rig.rig.submit();
-  await later(() => agent.socket.closeCode !== undefined);
+  await rig.later(() => agent.socket.closeCode !== undefined);
   expect(agent.socket.closeCode).toBe(4000);
   expect(rig.fates.down).toEqual([]);
 });

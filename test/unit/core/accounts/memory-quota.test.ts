@@ -47,8 +47,7 @@ describe('C198: memory counts as the limit of a service', () => {
   test('C198: elastic services of the user are preempted for the limit of a start, as far as their own limits suffice', () => {
     const rig = rigWith({ memoryBytes: 40 * MIB });
     const elastic = service({ total_count: 3, essential_count: 1, resources: needs(1, 0, 10 * MIB) });
-    const first = rig.submit(application(elastic));
-    rig.turn();
+    const first = rig.submitInTurn(application(elastic));
     rig.see(named(first, 'web0'), running);
     expect(rig.cluster.usage(1).memoryBytes).toBe(30 * MIB);
     const second = rig.submit(application(service({ resources: needs(1, 0, 20 * MIB) })));
@@ -61,8 +60,7 @@ describe('C198: memory counts as the limit of a service', () => {
   test('C198: executions that differ only in their maximum are of different classes', () => {
     const rig = rigWith({ memoryBytes: 30 * MIB });
     const large = rig.submit(using({ min: 1, max: 40 * MIB }));
-    const small = rig.submit(using({ min: 1, max: 20 * MIB }));
-    rig.turn();
+    const small = rig.submitInTurn(using({ min: 1, max: 20 * MIB }));
     expect([large.status, small.status]).toEqual(['queued', 'starting']);
   });
 });

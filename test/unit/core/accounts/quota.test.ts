@@ -53,8 +53,7 @@ describe('C52: a start beyond a cap waits', () => {
     const rig = rigWith({ memoryBytes: 100 });
     const large = rig.submit(needing(101, null));
     const small = rig.submit(needing(100, null));
-    const other = rig.submit(needing(101, null), 2);
-    rig.turn();
+    const other = rig.submitInTurn(needing(101, null), 2);
     expect([large.status, small.status, other.status]).toEqual(['queued', 'starting', 'starting']);
   });
 
@@ -118,14 +117,11 @@ describe('C53: capacity under a quota is offered at once', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const [first, second] = [rig.submit(), rig.submit()];
     rig.turn();
-    rig.see(named(first, 'web0'), { state: 'failed', temporary: true, message: 'busy' });
-    rig.see(named(first, 'web0'), gone);
+    rig.see(named(first, 'web0'), { state: 'failed', temporary: true, message: 'busy' }, gone);
     expect([first.status, second.status]).toEqual(['queued', 'starting']);
     rig.advance(60_000);
     expect(first.status).toBe('queued');
-    rig.see(named(second, 'web0'), running);
-    rig.see(named(second, 'web0'), exited(0));
-    rig.see(named(second, 'web0'), gone);
+    rig.see(named(second, 'web0'), running, exited(0), gone);
     expect([first.status, second.status]).toEqual(['starting', 'terminated']);
   });
 
@@ -142,8 +138,7 @@ describe('C53: capacity under a quota is offered at once', () => {
 
   test('C53: an execution that alone exceeds the quota waits until the quota is raised', () => {
     const rig = rigWith({ memoryBytes: 100 });
-    const execution = rig.submit(needing(101, null));
-    rig.turn();
+    const execution = rig.submitInTurn(needing(101, null));
     expect(execution.status).toBe('queued');
     rig.cluster.setQuota(quota(1, { memoryBytes: 101 }));
     rig.turn();
@@ -156,8 +151,7 @@ describe('C54: elastic services and lowered quotas', () => {
 
   test('C54: an elastic service beyond a cap is placed only once the quota has capacity for it', () => {
     const rig = rigWith({ concurrentExecutions: 1, memoryBytes: 250 });
-    const execution = rig.submit(elastic);
-    rig.turn();
+    const execution = rig.submitInTurn(elastic);
     rig.see(named(execution, 'web0'), running);
     expect(execution.services.map(({ placed }) => placed)).toEqual([true, true, false]);
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 300 }));
@@ -170,8 +164,7 @@ describe('C54: elastic services and lowered quotas', () => {
     rig.turn();
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
     expect(rig.turn()).toEqual([]);
-    const next = rig.submit();
-    rig.turn();
+    const next = rig.submitInTurn();
     for (const [left, execution] of [2, 1, 0].map((left, at) => [left, executions[at]] as const)) {
       expect(next.status).toBe('queued');
       if (!execution) throw new Error('no execution');
@@ -184,13 +177,11 @@ describe('C54: elastic services and lowered quotas', () => {
 
   test('C54: a service that dies is started again even if the quota has become too small', () => {
     const rig = rigWith({});
-    const execution = rig.submit(application(service(), service({ name: 'helper', monitor: false })));
-    rig.turn();
+    const execution = rig.submitInTurn(application(service(), service({ name: 'helper', monitor: false })));
     for (const one of execution.services) rig.see(one, running);
     rig.cluster.setQuota(quota(1, { cores: 0, memoryBytes: 1, concurrentExecutions: 1 }));
     const helper = named(execution, 'helper0');
-    rig.see(helper, exited(1));
-    rig.see(helper, gone);
+    rig.see(helper, exited(1), gone);
     expect(decisionTexts(rig.advance(1_000))).toEqual(['start helper0.2']);
   });
 });

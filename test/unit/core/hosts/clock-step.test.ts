@@ -25,10 +25,8 @@ test('C125: a start that failed while the clock was days ahead is tried again wi
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
   rig.advance(DAY_MS);
-  const execution = rig.submit(application(service({ name: 'web' })));
-  rig.turn();
-  rig.see(named(execution, 'web0'), failed(true));
-  rig.see(named(execution, 'web0'), gone);
+  const execution = rig.submitInTurn(application(service({ name: 'web' })));
+  rig.see(named(execution, 'web0'), failed(true), gone);
   expect(execution).toMatchObject({ status: 'queued', attempts: 1 });
   rig.advance(-DAY_MS);
   expect(execution.status).toBe('queued');
@@ -41,14 +39,16 @@ test('C125: a service that died while the clock was days ahead is started again 
   rig.hello(hostFacts('one'));
   rig.advance(DAY_MS);
   const main = service({ name: 'main', startup_order: 0 });
-  const execution = rig.submit(
+  const execution = rig.submitInTurn(
     application(main, service({ name: 'side', monitor: false, startup_order: 0 })),
   );
-  rig.turn();
   for (const one of execution.services) rig.see(one, running);
   const side = named(execution, 'side0');
-  rig.see(side, { state: 'exited', containerId: 'c', exitCode: 1, outOfMemory: false, finishedAtMs: 2 });
-  rig.see(side, gone);
+  rig.see(
+    side,
+    { state: 'exited', containerId: 'c', exitCode: 1, outOfMemory: false, finishedAtMs: 2 },
+    gone,
+  );
   expect(side).toMatchObject({ status: 'inactive', restartAtMs: rig.nowMs + 1_000 });
   rig.advance(-DAY_MS);
   expect(side.status).toBe('inactive');
@@ -60,8 +60,7 @@ test.each(['disconnected', 'connected'])(
   'C125: a %s host that fell silent while the clock was days ahead is lost as soon as any other',
   (connection) => {
     const rig = new CoreRig();
-    const host = rig.hello(hostFacts('one'));
-    rig.turn();
+    const host = rig.join(hostFacts('one'));
     rig.advance(DAY_MS);
     if (connection === 'disconnected') markDisconnected(rig.cluster, host);
     expect(decisionTexts(rig.advance(-DAY_MS, { silent: true }))).toEqual([]);
@@ -74,10 +73,8 @@ test('C125: capacity is reserved after one delay at most once the clock was set 
   const rig = new CoreRig();
   rig.hello(hostFacts('one', { cores: 2 }));
   rig.advance(DAY_MS);
-  rig.submit(application(service({ resources: needs(null, 1) })));
-  rig.turn();
-  const big = rig.submit(application(service({ resources: needs(null, 2) })));
-  rig.turn();
+  rig.submitInTurn(application(service({ resources: needs(null, 1) })));
+  const big = rig.submitInTurn(application(service({ resources: needs(null, 2) })));
   expect(rig.cluster.reservation).toMatchObject({ execution: big, placements: [] });
   rig.advance(-DAY_MS);
   rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
@@ -94,8 +91,7 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
   test.each(steps)('C332: %s, an execution has the rest of its time limit', (_, stepMs) => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
-    const execution = rig.submit(application(), 1, 60);
-    rig.turn();
+    const execution = rig.submitInTurn(application(), 1, 60);
     rig.advance(20_000);
     expect(decisionTexts(rig.step(stepMs))).toEqual([]);
     expect(decisionTexts(rig.advance(39_999))).toEqual([]);
@@ -115,8 +111,7 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
 
   test.each(steps)('C332: %s, a start that failed is tried again after its delay', (_, stepMs) => {
     const { rig, execution } = startingRig(application());
-    rig.see(named(execution, 'web0'), failed(true));
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(named(execution, 'web0'), failed(true), gone);
     const leftMs = (execution.retryAtMs ?? 0) - rig.nowMs;
     expect(decisionTexts(rig.step(stepMs))).toEqual([]);
     expect(decisionTexts(rig.advance(leftMs - 1))).toEqual([]);
@@ -128,8 +123,7 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
     (_, stepMs) => {
       const { rig, execution } = runningRig();
       const side = named(execution, 'side0');
-      rig.see(side, exited(1));
-      rig.see(side, gone);
+      rig.see(side, exited(1), gone);
       expect(decisionTexts(rig.step(stepMs))).toEqual([]);
       expect(decisionTexts(rig.advance(999))).toEqual([]);
       expect(decisionTexts(rig.advance(1))).toEqual(['start side0.2']);
@@ -145,8 +139,7 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
     ['a disconnected', 'back', -HOUR_MS],
   ])('C332: %s host is lost after its silence alone, the clock set %s', (which, _, stepMs) => {
     const rig = new CoreRig();
-    const host = rig.hello(hostFacts('one'));
-    rig.turn();
+    const host = rig.join(hostFacts('one'));
     if (which === 'a disconnected') markDisconnected(rig.cluster, host);
     rig.advance(30_000, { silent: true });
     expect(decisionTexts(rig.step(stepMs))).toEqual([]);
@@ -157,10 +150,8 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
   test.each(steps)('C332: %s, capacity is reserved after the delay of the oldest execution', (_, stepMs) => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one', { cores: 2 }));
-    rig.submit(application(service({ resources: needs(null, 1) })));
-    rig.turn();
-    const big = rig.submit(application(service({ resources: needs(null, 2) })));
-    rig.turn();
+    rig.submitInTurn(application(service({ resources: needs(null, 1) })));
+    const big = rig.submitInTurn(application(service({ resources: needs(null, 2) })));
     rig.step(stepMs);
     rig.advance(defaultSchedulerConfig.backfillReserveAfterMs - 1);
     expect(rig.cluster.reservation).toMatchObject({ execution: big, placements: [] });
@@ -170,8 +161,7 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
 
   test('C332: small corrections of the clock move nothing', () => {
     const rig = new CoreRig();
-    const host = rig.hello(hostFacts('one'));
-    rig.turn();
+    const host = rig.join(hostFacts('one'));
     const { lastContactMs } = host;
     rig.step(900);
     expect(host.lastContactMs).toBe(lastContactMs);

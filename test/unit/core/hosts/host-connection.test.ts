@@ -64,8 +64,7 @@ describe('P13: a silent host', () => {
   test('C17: a lost host gets no new services', () => {
     const { rig } = runningRig();
     rig.advance(LOSS_MS, { silent: true });
-    const execution = rig.submit();
-    rig.turn();
+    const execution = rig.submitInTurn();
     expect(execution.status).toBe('queued');
   });
   test('C17: a lost host continues as before when its agent sends a hello again', () => {
@@ -80,14 +79,12 @@ describe('P13: a silent host', () => {
     const { rig, execution } = startingRig();
     const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
     rig.see(web, created);
-    rig.see(side, running);
-    rig.see(side, exited(1));
+    rig.see(side, running, exited(1));
     rig.advance(LOSS_MS, { silent: true });
-    rig.hello(hostFacts('one'), [
+    rig.join(hostFacts('one'), [
       { ...created, ...keyOfService(web) } as Observation,
       { ...exited(1), ...keyOfService(side) } as Observation,
     ]);
-    rig.turn();
     expect([web.backendStatus, side.backendStatus]).toEqual(['created', 'dead']);
     expect(side.deathsMs).toHaveLength(1);
   });
@@ -113,8 +110,7 @@ describe('a hello', () => {
   });
   test("C18: a monitor's container that is missing in the hello ends the execution as error", () => {
     const { rig, execution } = runningRig();
-    rig.hello(hostFacts('one'), inventoryOf(execution, 'side0'));
-    rig.turn();
+    rig.join(hostFacts('one'), inventoryOf(execution, 'side0'));
     expect(execution.ending?.message).toBe('the container of service web0 was removed from outside Berth');
   });
   test('P5: a container that was never seen and is missing in the hello has not died, because its start was not carried out yet', () => {
@@ -135,17 +131,15 @@ describe('a hello', () => {
   test('C18: a hello reports what happened while the host was away', () => {
     const { rig, execution } = startingRig();
     const web = named(execution, 'web0');
-    rig.hello(hostFacts('one'), [
+    rig.join(hostFacts('one'), [
       { ...exited(3), ...keyOfService(web) } as Observation,
       ...inventoryOf(execution, 'side0'),
     ]);
-    rig.turn();
     expect(execution.ending?.message).toBe('service web0 ended with exit code 3');
   });
   test('C3, C208: a hello updates the agreed facts of its host, and waiting executions are tried again', () => {
     const { rig } = startingRig();
-    const execution = rig.submit(application(service({ labels: ['gpu'] })));
-    rig.turn();
+    const execution = rig.submitInTurn(application(service({ labels: ['gpu'] })));
     expect(execution.status).toBe('queued');
     const before = rig.cluster.hostNamed('one');
     expect(rig.hello(hostFacts('one', { labels: ['gpu'], cores: 64 }))).toBe(before);
@@ -168,8 +162,7 @@ describe('P12: a report', () => {
   test('P12: a report on an earlier generation changes nothing', () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
-    rig.see(side, exited(1));
-    rig.see(side, gone);
+    rig.see(side, exited(1), gone);
     rig.advance(1_000);
     rig.report(rig.hostOf(side), [{ ...gone, service: side.id, generation: 1 } as Observation]);
     expect(side).toMatchObject({ status: 'starting', generation: 2 });
@@ -193,8 +186,7 @@ describe('P12: a report', () => {
 test('C40: after each turn the next deadline is determined and lies ahead, and reading it changes nothing', () => {
   const { rig, execution } = runningRig();
   const side = named(execution, 'side0');
-  rig.see(side, exited(1));
-  rig.see(side, gone);
+  rig.see(side, exited(1), gone);
   const due = rig.nowMs + 1_000;
   expect(nextDeadline(rig.cluster)).toBe(due);
   // Read late, as after a slow commit: the deadline stays the same.

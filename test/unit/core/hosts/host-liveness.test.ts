@@ -31,10 +31,9 @@ function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
   const rig = new CoreRig({ hostLossPolicy });
   const hosts = ['one', 'two', 'three'].map((name) => rig.hello(hostFacts(name, { cores: 0.2 })));
   for (const host of hosts) confirmLease(rig.cluster, host, leaseFor(rig.cluster));
-  const execution = rig.submit(
+  const execution = rig.submitInTurn(
     application(service({ total_count: 3, essential_count: 2, startup_order: 0 })),
   );
-  rig.turn();
   for (const one of execution.services.slice(0, 2)) rig.see(one, running);
   rig.see(named(execution, 'web2'), running);
   expect(execution.status).toBe('running');
@@ -126,8 +125,7 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     disconnect(host);
     rig.advance(LOST_MS);
     rig.advance(REQUEUED_MS);
-    rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
-    rig.turn();
+    rig.join(hostFacts(host.name, { cores: 0.2 }), inventory);
     expect(web).toMatchObject({ status: 'inactive' });
   });
   test.each([

@@ -60,8 +60,7 @@ test('H355: an execution that has been placed, or was terminated before, no long
   const first = rig.submit();
   rig.terminate(rig.submit());
   expect(rig.cluster.counts.waitingOf(1).executions).toBe(1);
-  rig.hello(hostFacts('one'));
-  rig.turn();
+  rig.join(hostFacts('one'));
   expect(first.status).toBe('starting');
   expect(rig.cluster.counts.waitingOf(1)).toEqual({ executions: 0, bytes: 0 });
   expect(rig.cluster.counts.waiting).toBe(0);

@@ -13,8 +13,7 @@ import {
 describe('C15: delete', () => {
   test('C15: purges a queued execution at once', () => {
     const rig = new CoreRig();
-    const execution = rig.submit();
-    rig.turn();
+    const execution = rig.submitInTurn();
     expect(decisionTexts(rig.remove(execution))).toEqual(['finish 1 terminated', 'purge 1']);
     expect(rig.cluster.executions.size).toBe(0);
     expect(rig.cluster.changes.purged.has(execution)).toBe(true);
@@ -39,8 +38,7 @@ describe('C15: delete', () => {
   test('C15: purges an ended execution when the logs are gone', () => {
     const { rig, execution } = runningRig(application(service()));
     const [web] = execution.services;
-    rig.see(named(execution, 'web0'), exited(0));
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(named(execution, 'web0'), exited(0), gone);
     expect(decisionTexts(rig.remove(execution))).toEqual(['forget web0.1']);
     expect(decisionTexts(rig.report(rig.hostOf(named(execution, 'web0')), [], [web?.id ?? 0]))).toEqual([
       'purge 1',

@@ -7,7 +7,6 @@ import {
   exited,
   failed,
   gone,
-  hostFacts,
   named,
   pair,
   queuedIds,
@@ -51,10 +50,9 @@ describe('the end by a monitor service', () => {
     expect(rig.cluster.executions.size).toBe(0);
   });
   test('C9: an exit with 0 during the start waits for the other services, and is not followed by a restart', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submit(application(service(), service({ name: 'late', startup_order: 1 })));
-    rig.turn();
+    const { rig, execution } = startingRig(
+      application(service(), service({ name: 'late', startup_order: 1 })),
+    );
     const [web, late] = [named(execution, 'web0'), named(execution, 'late0')];
     rig.see(web, running);
     expect(decisionTexts(rig.see(web, exited(0)))).toEqual(['stop web0.1']);
@@ -91,10 +89,7 @@ describe('the end by a monitor service', () => {
     expect(execution).toMatchObject({ status: 'error', errorMessage: message, timeEndMs: rig.nowMs });
   });
   test('C10: a bad exit while others still start ends the execution at once', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submit(application(service(), service({ name: 'late', monitor: false })));
-    rig.turn();
+    const { rig, execution } = startingRig(application(service(), service({ name: 'late', monitor: false })));
     expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
       'begin-cleanup 1 error',
       'stop web0.1',
@@ -103,10 +98,7 @@ describe('the end by a monitor service', () => {
     expect(execution.timeStartMs).toBeNull();
   });
   test('C10: an execution has started if all its services have, even if one failed before that was seen', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submit();
-    rig.turn();
+    const { rig, execution } = startingRig(application());
     expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
       'mark-running 1',
       'begin-cleanup 1 error',
@@ -132,8 +124,7 @@ describe('services that do not monitor', () => {
   });
   function die(rig: CoreRig, execution: Execution, exitCode: number): void {
     const side = named(execution, 'side0');
-    rig.see(side, exited(exitCode));
-    rig.see(side, gone);
+    rig.see(side, exited(exitCode), gone);
     rig.advance(60_000);
     rig.see(side, running);
   }
@@ -165,8 +156,7 @@ describe('services that do not monitor', () => {
       const side = named(execution, 'side0');
       const waitsS: number[] = [];
       const fail = () => {
-        rig.see(side, failed(true, 'pulling a: no such host'));
-        rig.see(side, gone);
+        rig.see(side, failed(true, 'pulling a: no such host'), gone);
         waitsS.push(((side.restartAtMs ?? 0) - rig.nowMs) / 1_000);
         rig.advance(60_000);
       };
@@ -208,30 +198,24 @@ describe('services that do not monitor', () => {
 describe('C14: terminate', () => {
   test('C14: terminate ends a queued execution at once', () => {
     const rig = new CoreRig();
-    const execution = rig.submit();
-    rig.turn();
+    const execution = rig.submitInTurn();
     expect(decisionTexts(rig.terminate(execution))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
     expect(queuedIds(rig.cluster)).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
   });
   test('C14: terminate leaves no deadline of an execution that waits for its next attempt', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submit();
-    rig.turn();
-    rig.see(named(execution, 'web0'), failed(true));
-    rig.see(named(execution, 'web0'), gone);
+    const { rig, execution } = startingRig(application());
+    rig.see(named(execution, 'web0'), failed(true), gone);
     expect(execution.status).toBe('queued');
     rig.terminate(execution);
     expect(execution.status).toBe('terminated');
     expect(rig.cluster.deadlines.next()).toBeNull();
   });
   test('C14: terminate stops the started services of an execution that is starting, and no more are started', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submit(application(service(), service({ name: 'late', startup_order: 1 })));
-    rig.turn();
+    const { rig, execution } = startingRig(
+      application(service(), service({ name: 'late', startup_order: 1 })),
+    );
     const web = named(execution, 'web0');
     expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1']);
     expect(execution).toMatchObject({ status: 'cleaning up' });
@@ -244,17 +228,13 @@ describe('C14: terminate', () => {
     const { rig, execution } = runningRig();
     expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1', 'stop side0.1']);
     for (const one of execution.services) {
-      rig.see(one, exited(143));
-      rig.see(one, gone);
+      rig.see(one, exited(143), gone);
       expect(one).toMatchObject({ status: 'inactive', errorMessage: null, deathsMs: [] });
     }
     expect(execution).toMatchObject({ status: 'terminated', errorMessage: null });
   });
   test('C14: terminate ends a failed start that is being cleaned up, which is not tried again', () => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submit();
-    rig.turn();
+    const { rig, execution } = startingRig(application());
     rig.see(named(execution, 'web0'), failed(true));
     expect(decisionTexts(rig.terminate(execution))).toEqual([]);
     expect(execution.status).toBe('cleaning up');

@@ -17,6 +17,7 @@ import {
   named,
   running,
   runningRig,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
@@ -44,8 +45,7 @@ test('H821: a service whose container is paused states it until it runs again or
   expect(rig.cluster.changes.services.has(web)).toBe(true);
   rig.see(web, running);
   expect([web.errorMessage, waitingFor()]).toEqual([null, []]);
-  rig.see(web, paused);
-  rig.see(web, exited(0));
+  rig.see(web, paused, exited(0));
   expect(web.errorMessage).toBeNull();
   const other = runningRig(pair);
   const side = named(other.execution, 'side0');
@@ -78,14 +78,12 @@ test('C83: other hosts take what a host that is low on disk does not', () => {
 test('C83: services that run on a host that is low on disk stay, and are restarted there', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('one'));
-  const execution = rig.submit(pair);
-  rig.turn();
+  const execution = rig.submitInTurn(pair);
   for (const one of execution.services) rig.see(one, running);
   observeConditions(host, [lowDisk]);
   expect(decisionTexts(rig.turn())).toEqual([]);
   const side = named(execution, 'side0');
-  rig.see(side, exited(1));
-  rig.see(side, { state: 'gone' });
+  rig.see(side, exited(1), { state: 'gone' });
   expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
 });
 
@@ -124,8 +122,7 @@ test('C86: the usage of containers is unknown while the engine does not answer',
 test('C10, P33: a service that had ended before its host gave it up has ended, and is not placed again', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('one'));
-  const execution = rig.submit();
-  rig.turn();
+  const execution = rig.submitInTurn();
   const [web] = execution.services;
   if (!web) throw new Error('no service');
   rig.see(web, running);
@@ -138,14 +135,10 @@ test('C10, P33: a service that had ended before its host gave it up has ended, a
 });
 
 test('P5: a container of an earlier start in a hello does not hide that the one of this start is gone', () => {
-  const rig = new CoreRig();
-  rig.hello(hostFacts('one'));
-  const execution = rig.submit(pair);
-  rig.turn();
+  const { rig, execution } = startingRig();
   for (const one of execution.services) rig.see(one, running);
   const side = named(execution, 'side0');
-  rig.see(side, exited(1));
-  rig.see(side, { state: 'gone' });
+  rig.see(side, exited(1), { state: 'gone' });
   rig.advance(1_000);
   rig.see(side, running);
   expect(side.generation).toBe(2);

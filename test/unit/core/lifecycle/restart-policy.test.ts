@@ -85,11 +85,9 @@ test('C285: a monitor that fails more often than its policy allows ends the exec
   const more = service({ name: 'more', essential_count: 0, restart: { attempts: 1, delay: 1 } });
   const { rig, execution } = runningRig(application(service(), more));
   const one = named(execution, 'more0');
-  rig.see(one, exited(1));
-  rig.see(one, gone);
+  rig.see(one, exited(1), gone);
   rig.advance(1_000);
-  rig.see(one, running);
-  rig.see(one, exited(1));
+  rig.see(one, running, exited(1));
   expect(execution.ending?.message).toBe(
     'service more0 died more than 1 time in 10 minutes; the last time: service more0 ended with exit code 1',
   );

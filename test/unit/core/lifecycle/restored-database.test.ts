@@ -6,7 +6,14 @@ import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
-import { CoreRig, decisionTexts, hostFacts, named, running } from '../../../support/rigs/core-rig.ts';
+import {
+  CoreRig,
+  decisionTexts,
+  hostFacts,
+  named,
+  running,
+  startingRig,
+} from '../../../support/rigs/core-rig.ts';
 
 const inventory = (id: number, generation: number, what: object = running): Observation[] => [
   { ...what, service: id, generation } as Observation,
@@ -58,10 +65,7 @@ describe('C220: executions that wait and run on hosts according to these', () =>
 
 /** A gang of two on one host, as in an older copy of the database. */
 function copy(): { rig: CoreRig; execution: Execution } {
-  const rig = new CoreRig();
-  rig.hello(hostFacts('one'));
-  const execution = rig.submit(application(service(), service({ name: 'side', monitor: false })));
-  rig.turn();
+  const { rig, execution } = startingRig(application(service(), service({ name: 'side', monitor: false })));
   for (const one of execution.services) rig.see(one, running);
   return { rig, execution };
 }
@@ -89,8 +93,7 @@ describe('C102: a container of a later start than the database has', () => {
     const { rig, execution } = copy();
     rig.terminate(execution);
     const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
-    rig.hello(hostFacts('one'), inventory(side.id, 3));
-    rig.turn();
+    rig.join(hostFacts('one'), inventory(side.id, 3));
     expect(web.status).toBe('inactive');
     expect(execution.status).toBe('cleaning up');
     expect(decisionTexts(rig.see(side, { state: 'gone' }))).toEqual([`finish ${execution.id} terminated`]);
@@ -111,8 +114,7 @@ describe('C102: a container of a later start than the database has', () => {
   test('C102: a container of a later start is removed if its elastic service is not placed in the copy', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one', { cores: 0.1 }));
-    const execution = rig.submit(application(service({ total_count: 2, essential_count: 1 })));
-    rig.turn();
+    const execution = rig.submitInTurn(application(service({ total_count: 2, essential_count: 1 })));
     rig.see(named(execution, 'web0'), running);
     const elastic = named(execution, 'web1');
     const present = [...inventory(named(execution, 'web0').id, 1), ...inventory(elastic.id, 5)];

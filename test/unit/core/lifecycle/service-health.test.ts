@@ -33,16 +33,14 @@ test('C288: a service whose health is checked is starting until it is healthy, a
 test('C288: a service that was healthy stays active while checks begin anew, as after a restart of its agent', () => {
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');
-  rig.see(one, seen('healthy'));
-  rig.see(one, seen('starting'));
+  rig.see(one, seen('healthy'), seen('starting'));
   expect(one.status).toBe('active');
 });
 
 test('C288: a service that has died before it was healthy has not started, unless it is a monitor that exited with 0', () => {
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');
-  rig.see(one, seen('starting'));
-  rig.see(one, exited(1));
+  rig.see(one, seen('starting'), exited(1));
   expect(decisionTexts(rig.see(one, gone))).toEqual(['replace-service side0.1']);
   expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
   expect(named(execution, 'web0').status).toBe('inactive');
@@ -63,8 +61,7 @@ test('C289: an unhealthy service has died: it is stopped, and started again by t
       `stop side0.${death}`,
     );
     expect(one.errorMessage).toBe('service side0 was unhealthy: GET / on port 80: status 500');
-    rig.see(one, exited(143));
-    rig.see(one, gone);
+    rig.see(one, exited(143), gone);
     if (death === 6) break;
     rig.advance(60_000);
     expect(one.generation).toBe(death + 1);
@@ -124,8 +121,7 @@ test('C291: an explanation has what the last check found, and why a service is r
     'side0: waiting until it is healthy on host one (last check: port 80: connection refused).',
   );
   expect(rig.cluster.changes.progressed).toContain(one);
-  rig.see(one, seen('unhealthy', 'port 80: connection refused'));
-  rig.see(one, gone);
+  rig.see(one, seen('unhealthy', 'port 80: connection refused'), gone);
   expect(waitingFor()).toBe(
     'side0: restarting in 1 s, since service side0 was unhealthy: port 80: connection refused.',
   );
@@ -154,9 +150,7 @@ test('C289, C284: deaths of bad health count once each, whatever is reported aga
   rig.see(one, seen('healthy'));
   rig.see(named(execution, 'web0'), running);
   for (const state of ['unhealthy', 'unhealthy', 'healthy', 'starting', 'unhealthy'] as const)
-    rig.see(one, seen(state, 'bad'));
-  rig.see(one, exited(137));
-  rig.see(one, gone);
+    rig.see(one, seen(state, 'bad'), exited(137), gone);
   expect(one.deathsMs).toHaveLength(1);
   expect(execution.ending).toBeNull();
   expect(decisionTexts(rig.advance(1_999))).toEqual([]);

@@ -52,8 +52,7 @@ test('C340: the last 20 starts are kept, and a reason is cut', () => {
   );
   const one = named(execution, 'side0');
   for (let death = 0; death < MAX_STARTS + 5; death++) {
-    rig.see(one, failed(true, 'x'.repeat(2_000)));
-    rig.see(one, gone);
+    rig.see(one, failed(true, 'x'.repeat(2_000)), gone);
     // The longest pause before a start is tried again.
     rig.advance(60_000);
   }
@@ -83,8 +82,7 @@ test('C341: the start whose end decided that of the execution is marked, and no 
   }
   const broken = end(({ rig, execution }) => {
     const one = named(execution, 'side0');
-    rig.see(one, exited(1));
-    rig.see(one, gone);
+    rig.see(one, exited(1), gone);
     rig.advance(60_000);
     rig.see(one, failed(false, 'no such image'));
   });
@@ -143,11 +141,11 @@ test('C340: a start that Berth has stopped has the reason: drain, lost, removed 
   const rig = new CoreRig();
   rig.hello(hostFacts('one', { cores: 2, memoryBytes: 2 ** 31 }));
   const half = { memory: { min: 2 ** 30, max: 2 ** 30 }, cores: { min: 1, max: 1 } };
-  const owner = rig.submit(application(service({ total_count: 2, essential_count: 1, resources: half })));
-  rig.turn();
+  const owner = rig.submitInTurn(
+    application(service({ total_count: 2, essential_count: 1, resources: half })),
+  );
   for (const one of owner.services) rig.see(one, running);
-  rig.submit(application(service({ resources: half })), 2);
-  rig.turn();
+  rig.submitInTurn(application(service({ resources: half })), 2);
   rig.see(named(owner, 'web1'), exited(143));
   expect(named(owner, 'web1').history[0]).toMatchObject({
     reason: 'preempted for an execution that waited',

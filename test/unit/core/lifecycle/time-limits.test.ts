@@ -21,8 +21,7 @@ const MESSAGE = 'stopped: its time limit of 60 s, counted from its placement, wa
 function placed(timeLimitS?: number) {
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
-  const execution = rig.submit(one, 1, timeLimitS);
-  rig.turn();
+  const execution = rig.submitInTurn(one, 1, timeLimitS);
   return { rig, execution };
 }
 
@@ -44,8 +43,7 @@ describe('C270: the time limit', () => {
     const rig = new CoreRig();
     const execution = rig.submit(one, 1, 60);
     expect(decisionTexts(rig.advance(100_000))).toEqual([]);
-    rig.hello(hostFacts('one'));
-    rig.turn();
+    rig.join(hostFacts('one'));
     expect(execution.status).toBe('starting');
     expect(decisionTexts(rig.advance(60_000))).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
   });
@@ -53,8 +51,7 @@ describe('C270: the time limit', () => {
   test('C270: the time counts anew after a return to the queue', () => {
     const { rig, execution } = placed(60);
     rig.advance(50_000);
-    rig.see(named(execution, 'web0'), failed(true));
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(named(execution, 'web0'), failed(true), gone);
     expect(execution.status).toBe('queued');
     rig.advance(1_000);
     expect(execution.status).toBe('starting');
@@ -66,8 +63,7 @@ describe('C270: the time limit', () => {
     const { rig, execution } = placed(60);
     rig.see(named(execution, 'web0'), running);
     rig.nowMs += 60_000;
-    rig.see(named(execution, 'web0'), exited(0));
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(named(execution, 'web0'), exited(0), gone);
     expect(execution.status).toBe('terminated');
     const other = placed(60);
     other.rig.terminate(other.execution);

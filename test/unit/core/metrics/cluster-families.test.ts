@@ -15,8 +15,7 @@ test('H452: the metrics have executions by state, the age of the queue, and host
   const host = rig.hello(hostFacts('host1'));
   rig.disconnect(rig.hello(hostFacts('host2')));
   const [one] = rig.submit(of(2 * GIB)).services;
-  rig.submit(of(100 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(100 * GIB));
   if (one) rig.see(one, running);
   host.usage = { memoryBytes: GIB, cores: 0.25 };
   rig.nowMs += 90_000;
@@ -68,8 +67,7 @@ test('H452: each bound has its setting, its limit and how much of it is used', (
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   rig.submit(of(1 * GIB));
-  rig.submit(of(100 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(100 * GIB));
   const { bounds } = rig.cluster.schedulerConfig;
   expect(clusterLimits(rig.cluster)).toMatchObject([
     { setting: 'BERTH_MAX_WAITING', used: 1, limit: bounds.waiting },

@@ -42,8 +42,7 @@ function fullRig(...cores: number[]) {
   for (const one of small) rig.see(named(one, 'web0'), running);
   const end = (execution = small[0]) => {
     if (!execution) throw new Error('no execution');
-    rig.see(named(execution, 'web0'), exited(0));
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(named(execution, 'web0'), exited(0), gone);
   };
   return {
     rig,
@@ -56,8 +55,7 @@ function fullRig(...cores: number[]) {
 describe('C70: a backfill reservation, once an execution has been the oldest for 10 minutes', () => {
   test('C70: executions that fit pass the oldest one before the reservation, and none does after it', () => {
     const { rig, small, end } = fullRig(3);
-    const big = rig.submit(requesting(3));
-    rig.turn();
+    const big = rig.submitInTurn(requesting(3));
     const passing = rig.submit(requesting(1));
     end(small[0]);
     expect(passing.status).toBe('starting');
@@ -83,17 +81,14 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
     const rig = new CoreRig({ backfillReserveAfterMs: 0 });
     rig.hello(hostFacts('one', { cores: 2 }));
     const small = rig.submit(requesting(1));
-    const big = rig.submit(requesting(2));
-    rig.turn();
-    const later = rig.submit(requesting(1));
-    rig.turn();
+    const big = rig.submitInTurn(requesting(2));
+    const later = rig.submitInTurn(requesting(1));
     expect([small.status, big.status, later.status]).toEqual(['starting', 'queued', 'queued']);
     expect(rig.cluster.reservation?.execution).toBe(big);
   });
   test('C70: the reservation covers only the hosts that the execution needs, and only as much as it needs', () => {
     const { rig, end, on } = fullRig(4, 2);
-    const big = rig.submit(requesting(3));
-    rig.turn();
+    const big = rig.submitInTurn(requesting(3));
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation?.placements.map(({ host }) => host.name)).toEqual(['host0']);
     const [first, second] = [rig.submit(requesting(1)), rig.submit(requesting(1))];
@@ -106,11 +101,9 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
   });
   test('C70: the execution starts elsewhere if capacity is free there sooner', () => {
     const { rig } = fullRig(3);
-    const big = rig.submit(requesting(3));
-    rig.turn();
+    const big = rig.submitInTurn(requesting(3));
     rig.advance(RESERVE_AFTER_MS);
-    rig.hello(hostFacts('later'));
-    rig.turn();
+    rig.join(hostFacts('later'));
     expect(rig.hostOf(named(big, 'web0')).name).toBe('later');
     expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });
@@ -129,22 +122,18 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
         }),
       ),
     );
-    const blocker = rig.submit(requesting(2));
-    rig.turn();
+    const blocker = rig.submitInTurn(requesting(2));
     for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
-    const gang = rig.submit(requesting(4, { total_count: 2, essential_count: 2 }));
-    rig.turn();
+    const gang = rig.submitInTurn(requesting(4, { total_count: 2, essential_count: 2 }));
     rig.advance(RESERVE_AFTER_MS);
     expect(gang.status).toBe('queued');
-    rig.see(named(elastic, 'work0'), exited(1));
-    rig.see(named(elastic, 'work0'), gone);
+    rig.see(named(elastic, 'work0'), exited(1), gone);
     rig.advance(5_000);
     expect(named(elastic, 'work0').placed).toBe(false);
   });
   test('C70: the reservation ends with its execution', () => {
     const { rig, small, end } = fullRig(2);
-    const big = rig.submit(requesting(2));
-    rig.turn();
+    const big = rig.submitInTurn(requesting(2));
     rig.advance(RESERVE_AFTER_MS);
     const later = rig.submit(requesting(1));
     end(small[0]);
@@ -154,8 +143,7 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
   });
   test('C70: the reservation moves to other capacity if its host is lost or drained', () => {
     const { rig } = fullRig(2, 2);
-    rig.submit(requesting(2));
-    rig.turn();
+    rig.submitInTurn(requesting(2));
     rig.advance(RESERVE_AFTER_MS);
     const before = rig.cluster.reservation?.placements[0]?.host;
     if (!before) throw new Error('nothing is reserved');
@@ -183,8 +171,7 @@ describe('C70: a backfill reservation after a sleep of the coordinator', () => {
 
   test('C70: the reservation stays on its host, even if another one is emptier by then', () => {
     const { rig, end, on } = fullRig(4, 4);
-    rig.submit(requesting(4));
-    rig.turn();
+    rig.submitInTurn(requesting(4));
     rig.advance(RESERVE_AFTER_MS);
     for (const one of on('host1').slice(0, 3)) end(one);
     sleep(rig);
@@ -216,8 +203,7 @@ describe('C71: no backfill reservation', () => {
       requesting(1, { labels: ['gpu'] }),
       requesting(2, { total_count: 3, essential_count: 3 }),
     ].map((one) => rig.submit(one).id);
-    const next = rig.submit(requesting(2));
-    rig.turn();
+    const next = rig.submitInTurn(requesting(2));
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation?.execution.id).toBe(next.id);
     expect(ids).not.toContain(next.id);
@@ -225,30 +211,25 @@ describe('C71: no backfill reservation', () => {
   test('C71: none is made for an execution that would exceed the quota of its user', () => {
     const { rig } = fullRig(2);
     rig.cluster.setQuota(quota(2, { cores: 1 }));
-    rig.submit(requesting(2), 2);
-    rig.turn();
+    rig.submitInTurn(requesting(2), 2);
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation).toBeNull();
   });
   test('C71: none is made for an execution that waits for its next attempt after a failed start', () => {
     const { rig, small, end } = fullRig(1);
-    const next = rig.submit(requesting(1));
-    rig.turn();
+    const next = rig.submitInTurn(requesting(1));
     end(small[0]);
     expect(rig.cluster.reservation).toBeNull();
-    rig.see(named(next, 'web0'), failed(true));
-    rig.see(named(next, 'web0'), gone);
+    rig.see(named(next, 'web0'), failed(true), gone);
     expect(next.status).toBe('queued');
     expect(rig.cluster.reservation).toBeNull();
   });
   test('C71: none stays with an execution behind one of a higher priority', () => {
     const { rig } = fullRig(2);
-    rig.submit(requesting(2));
-    rig.turn();
+    rig.submitInTurn(requesting(2));
     rig.advance(RESERVE_AFTER_MS);
     rig.cluster.setUser({ ...user(2, 2), priority: 5 });
-    const urgent = rig.submit(requesting(2), 2);
-    rig.turn();
+    const urgent = rig.submitInTurn(requesting(2), 2);
     expect(rig.cluster.reservation?.execution.id).toBe(urgent.id);
     expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });

@@ -40,8 +40,7 @@ function rigWith(...cores: number[]): CoreRig {
 
 /** Submits an elastic application and reports all of its placed services as running. */
 function run(rig: CoreRig, count: number, changes?: Partial<ServiceDescription>) {
-  const execution = rig.submit(elastic(count, changes));
-  rig.turn();
+  const execution = rig.submitInTurn(elastic(count, changes));
   rig.see(named(execution, 'main0'), running);
   for (const one of execution.services) if (one.status === 'starting') rig.see(one, running);
   return execution;
@@ -56,8 +55,7 @@ describe('C66: the death of an elastic service', () => {
     const work = named(execution, 'work0');
     const [first] = [rig.hostOf(work).name];
     for (const delayMs of [1_000, 2_000, 4_000]) {
-      rig.see(work, exited(3));
-      rig.see(work, gone);
+      rig.see(work, exited(3), gone);
       expect(work).toMatchObject({ status: 'inactive', placed: false });
       expect(rig.advance(delayMs - 1)).toEqual([]);
       expect(decisionTexts(rig.advance(1))).toEqual([
@@ -72,10 +70,8 @@ describe('C66: the death of an elastic service', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     const work = named(execution, 'work0');
-    rig.see(work, failed(true, 'busy'));
-    rig.see(work, gone);
-    const other = rig.submit(rigid(1, 1));
-    rig.turn();
+    rig.see(work, failed(true, 'busy'), gone);
+    const other = rig.submitInTurn(rigid(1, 1));
     expect(other.status).toBe('starting');
     rig.advance(60_000);
     expect(work.placed).toBe(false);
@@ -86,8 +82,7 @@ describe('C66: the death of an elastic service', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     for (let death = 0; death < 12; death++) {
-      rig.see(named(execution, 'work0'), exited(1));
-      rig.see(named(execution, 'work0'), gone);
+      rig.see(named(execution, 'work0'), exited(1), gone);
       rig.advance(60_000);
       rig.see(named(execution, 'work0'), running);
     }
@@ -117,8 +112,7 @@ describe('C67: an essential start that fits nowhere', () => {
   test('C67: an essential start that fits nowhere leaves the preempted capacity to no other execution', () => {
     const rig = rigWith(4);
     const execution = run(rig, 3);
-    rig.submit(rigid(1, 2));
-    rig.turn();
+    rig.submitInTurn(rigid(1, 2));
     const small = rig.submit(rigid(1, 0.5));
     expect(decisionTexts(rig.turn())).toEqual(['preempt work0.1', 'place web0@host0', 'stop work0.1']);
     for (const one of execution.services.slice(1)) rig.see(one, gone);
@@ -163,8 +157,7 @@ describe('C67: an essential start that fits nowhere', () => {
   test('C67: an essential start that fits nowhere also preempts a service that is only starting', () => {
     const rig = rigWith(3);
     const late = run(rig, 1, { startup_order: 1, essential_count: 0 });
-    rig.see(named(late, 'work0'), exited(1));
-    rig.see(named(late, 'work0'), gone);
+    rig.see(named(late, 'work0'), exited(1), gone);
     rig.advance(1_000);
     expect(named(late, 'work0')).toMatchObject({ placed: true, status: 'starting' });
     rig.submit(rigid(1, 2));
@@ -196,8 +189,7 @@ describe('C67: an essential start that fits nowhere', () => {
     if (!host) throw new Error('there is no host');
     rig.disconnect(host);
     rig.turn();
-    const waiting = rig.submit(rigid(1, 1));
-    rig.turn();
+    const waiting = rig.submitInTurn(rigid(1, 1));
     expect(waiting.status).toBe('queued');
     host.connected = true;
     rig.turn();
@@ -218,14 +210,11 @@ describe('C68: a preempted elastic service', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1, { monitor: true });
     const work = named(execution, 'work0');
-    const next = rig.submit(rigid(1, 1));
-    rig.turn();
-    rig.see(work, exited(143));
-    rig.see(work, gone);
+    const next = rig.submitInTurn(rigid(1, 1));
+    rig.see(work, exited(143), gone);
     expect(execution.status).toBe('running');
     expect(work).toMatchObject({ status: 'inactive', exit: null, errorMessage: null, deathsMs: [] });
-    rig.see(named(next, 'web0'), running);
-    rig.see(named(next, 'web0'), exited(0));
+    rig.see(named(next, 'web0'), running, exited(0));
     expect(decisionTexts(rig.see(named(next, 'web0'), gone))).toEqual([
       'finish 2 terminated',
       'place work0@host0',
@@ -235,8 +224,7 @@ describe('C68: a preempted elastic service', () => {
   test('C68: a preempted elastic service is stopped like any other if its execution ends meanwhile', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
-    const next = rig.submit(rigid(1, 1));
-    rig.turn();
+    const next = rig.submitInTurn(rigid(1, 1));
     rig.terminate(execution);
     rig.see(named(execution, 'main0'), gone);
     expect(execution.status).toBe('cleaning up');
@@ -249,14 +237,12 @@ describe('C68: a preempted elastic service', () => {
   test('C68: delays the start on its host until a lost host reports that its container is gone', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
-    const next = rig.submit(rigid(1, 1));
-    rig.turn();
+    const next = rig.submitInTurn(rigid(1, 1));
     const host = rig.hostOf(named(execution, 'work0'));
     rig.disconnect(host);
     rig.advance(200_000, { silent: true });
     expect(statuses(next)).toEqual(['inactive']);
-    rig.hello(hostFacts('host0', { cores: 2 }), []);
-    rig.turn();
+    rig.join(hostFacts('host0', { cores: 2 }), []);
     expect(statuses(next)).toEqual(['starting']);
   });
 });

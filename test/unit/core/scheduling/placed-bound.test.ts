@@ -17,8 +17,7 @@ const elastic = { name: 'work', monitor: false, essential_count: 0 };
 
 function rigWithin(placedInstances: number): CoreRig {
   const rig = new CoreRig({ bounds: { ...defaultBounds, placedInstances } });
-  rig.hello(hostFacts('one'));
-  rig.turn();
+  rig.join(hostFacts('one'));
   return rig;
 }
 
@@ -35,8 +34,7 @@ test('C173: an instance counts once for each KiB of its texts, and at least once
   const started = [rig.submit(application(withText(1, two))), rig.submit(application(withText(5, two)))];
   rig.turn();
   expect(rig.cluster.placedWeight).toBe(12);
-  const later = rig.submit(application(withText(1)));
-  rig.turn();
+  const later = rig.submitInTurn(application(withText(1)));
   expect(statusesOf([...started, later])).toEqual(['starting', 'starting', 'queued']);
   for (const one of started) end(rig, one);
   expect(later.status).toBe('starting');
@@ -45,8 +43,7 @@ test('C173: an instance counts once for each KiB of its texts, and at least once
 
 test('C173, C24: a reference to a variable counts as 64 bytes more', () => {
   const rig = rigWithin(100);
-  rig.submit(application(withText(1, { command: `echo ${'{execution_name}'.repeat(64)}` })));
-  rig.turn();
+  rig.submitInTurn(application(withText(1, { command: `echo ${'{execution_name}'.repeat(64)}` })));
   expect(rig.cluster.placedWeight).toBe(6);
 });
 
@@ -54,8 +51,7 @@ test('C173: an execution counts at least once for each KiB of its description, w
   const rig = rigWithin(50);
   const described = application(withText(1), withText(40, { ...elastic, labels: ['nowhere'] }));
   const first = rig.submit(described);
-  const second = rig.submit(described);
-  rig.turn();
+  const second = rig.submitInTurn(described);
   expect(statusesOf([first, second])).toEqual(['starting', 'queued']);
   end(rig, first);
   expect(second.status).toBe('starting');
@@ -66,8 +62,7 @@ test('C173: an execution counts at least once for each KiB of its description, w
 test('C173: an elastic service that would exceed the bound waits until enough has ended', () => {
   const rig = rigWithin(10);
   const other = rig.submit(application(withText(6)));
-  const execution = rig.submit(application(withText(1), withText(4, elastic)));
-  rig.turn();
+  const execution = rig.submitInTurn(application(withText(1), withText(4, elastic)));
   for (const one of [...other.services, named(execution, 'web0')]) rig.see(one, running);
   const work = named(execution, 'work0');
   expect(work.placed).toBe(false);
@@ -88,8 +83,7 @@ test('C173: what the bound stopped right after an equal start is tried again whe
 test('C173: an elastic service that the bound stopped right after an equal one is tried again, too', () => {
   const rig = rigWithin(3);
   const other = rig.submit(application(withText(1)), 2);
-  const execution = rig.submit(application(withText(1), withText(1, { ...elastic, total_count: 2 })));
-  rig.turn();
+  const execution = rig.submitInTurn(application(withText(1), withText(1, { ...elastic, total_count: 2 })));
   for (const one of [...other.services, named(execution, 'web0')]) rig.see(one, running);
   expect(rig.cluster.placedWeight).toBe(3);
   end(rig, other);

@@ -14,8 +14,7 @@ import {
 
 function rigWithHost(facts = hostFacts('one')): CoreRig {
   const rig = new CoreRig();
-  rig.hello(facts);
-  rig.turn();
+  rig.join(facts);
   return rig;
 }
 
@@ -41,8 +40,7 @@ describe('the queue', () => {
     const sized = (cores: number) => rig.submit(application(service({ resources: needs(null, cores) })));
     const [big, first, second, third] = [sized(9), sized(2), sized(2), sized(2)];
     rig.turn();
-    rig.hello(hostFacts('one', { cores: 4 }));
-    rig.turn();
+    rig.join(hostFacts('one', { cores: 4 }));
     expect([big, first, second, third].map(({ status }) => status)).toEqual([
       'queued',
       'starting',
@@ -55,25 +53,21 @@ describe('the queue', () => {
     const whole = () => rig.submit(application(service({ resources: needs(null, 1) })));
     const [first, second, third] = [whole(), whole(), whole()];
     rig.turn();
-    rig.see(named(first, 'web0'), running);
-    rig.see(named(first, 'web0'), exited(0));
-    rig.see(named(first, 'web0'), gone);
+    rig.see(named(first, 'web0'), running, exited(0), gone);
     expect([first, second, third].map(({ status }) => status)).toEqual(['terminated', 'starting', 'queued']);
   });
   test('C2: a gang of which one member does not fit reserves nothing', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 3 }));
-    const execution = rig.submit(
+    const execution = rig.submitInTurn(
       application(service({ total_count: 2, essential_count: 2, resources: needs(null, 2) })),
     );
-    rig.turn();
     expect(execution.status).toBe('queued');
     expect(execution.services.map(({ placed }) => placed)).toEqual([false, false]);
     expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0, reservedMemoryBytes: 0 });
   });
   test('C3: null reserves no memory and a tenth of a core', () => {
     const rig = rigWithHost();
-    rig.submit();
-    rig.turn();
+    rig.submitInTurn();
     expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0.1, reservedMemoryBytes: 0 });
   });
 });
@@ -95,10 +89,9 @@ describe('the start', () => {
   });
   test('C8: an execution is running, with a start time, when every essential service has started', () => {
     const rig = rigWithHost();
-    const execution = rig.submit(
+    const execution = rig.submitInTurn(
       application(service({ total_count: 2, essential_count: 2 }), service({ name: 'idle' })),
     );
-    rig.turn();
     rig.see(named(execution, 'web0'), running);
     rig.see(named(execution, 'web1'), running);
     expect(execution).toMatchObject({ status: 'starting', timePlaceMs: rig.nowMs, timeStartMs: null });
@@ -111,8 +104,7 @@ describe('the start', () => {
     const web = named(rig.submit(), 'web0');
     rig.turn();
     expect(web).toMatchObject({ status: 'starting', backendStatus: 'undefined' });
-    rig.see(web, { state: 'preparing', detail: 'pulling' });
-    rig.see(web, { state: 'created', containerId: 'c' });
+    rig.see(web, { state: 'preparing', detail: 'pulling' }, { state: 'created', containerId: 'c' });
     expect(web).toMatchObject({ status: 'starting', backendStatus: 'created', containerId: 'c' });
     rig.see(web, { ...running, ports: [{ port: 80, protocol: 'tcp', hostPort: 32768 }] } as typeof running);
     expect(web).toMatchObject({ status: 'active', backendStatus: 'started', ipAddress: '10.0.0.2' });
@@ -124,10 +116,9 @@ describe('the start', () => {
   });
   test('C12: a permanent failure ends the execution as error, with the message of the engine', () => {
     const rig = rigWithHost();
-    const execution = rig.submit(
+    const execution = rig.submitInTurn(
       application(service(), service({ name: 'other', monitor: false, startup_order: 1 })),
     );
-    rig.turn();
     const decisions = rig.see(named(execution, 'web0'), failed(false, 'No such image: nope:1'));
     expect(decisionTexts(decisions)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
     expect(execution.status).toBe('cleaning up');
@@ -140,10 +131,9 @@ describe('the start', () => {
   });
   test('C13: a temporary failure returns the execution to the queue, with a growing delay', () => {
     const rig = rigWithHost();
-    const execution = rig.submit(
+    const execution = rig.submitInTurn(
       application(service({ monitor: false }), service({ name: 'other', startup_order: 1 })),
     );
-    rig.turn();
     const [web, other] = [named(execution, 'web0'), named(execution, 'other0')];
     for (const delayMs of [1_000, 2_000, 4_000]) {
       rig.see(web, running);
@@ -166,21 +156,17 @@ describe('the start', () => {
   });
   test('C13: the next attempt keeps the start-up order, whichever service died in the previous one', () => {
     const rig = rigWithHost();
-    const execution = rig.submit(
+    const execution = rig.submitInTurn(
       application(
         service({ name: 'dbs', monitor: false }),
         service({ name: 'app', monitor: false, startup_order: 1 }),
         service({ name: 'web', startup_order: 2 }),
       ),
     );
-    rig.turn();
     const [dbs, app, web] = [named(execution, 'dbs0'), named(execution, 'app0'), named(execution, 'web0')];
     rig.see(dbs, running);
-    rig.see(app, running);
-    rig.see(app, exited(1));
-    rig.see(app, gone);
-    rig.see(web, failed(true));
-    rig.see(web, gone);
+    rig.see(app, running, exited(1), gone);
+    rig.see(web, failed(true), gone);
     rig.see(dbs, gone);
     expect(decisionTexts(rig.advance(60_000))).toEqual(['place dbs0@one app0@one web0@one', 'start dbs0.2']);
   });
@@ -204,18 +190,15 @@ describe('elastic services', () => {
   });
   test('C16: come after every queued execution that fits', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 2 }));
-    const execution = rig.submit(elastic);
-    rig.turn();
-    const other = rig.submit(application(service({ resources: needs(null, 1) })));
-    rig.turn();
+    const execution = rig.submitInTurn(elastic);
+    const other = rig.submitInTurn(application(service({ resources: needs(null, 1) })));
     rig.see(named(execution, 'web0'), running);
     expect(other.status).toBe('starting');
     expect(execution.services.map(({ placed }) => placed)).toEqual([true, false, false]);
   });
   test('C16: release their capacity with the end of the execution', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 3 }));
-    const execution = rig.submit(elastic);
-    rig.turn();
+    const execution = rig.submitInTurn(elastic);
     rig.see(named(execution, 'web0'), running);
     expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(3);
     rig.terminate(execution);

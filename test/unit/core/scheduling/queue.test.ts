@@ -73,8 +73,7 @@ describe('C64: among users of the same priority', () => {
       service({ resources: { memory: { min: null, max: null }, cores: { min: 1, max: null } } }),
     );
     const executions = [1, 1, 1, 1, 2, 2, 3].map((userId) => rig.submit(whole, userId));
-    rig.hello(hostFacts('one', { cores: 4 }));
-    rig.turn();
+    rig.join(hostFacts('one', { cores: 4 }));
     const starting = executions.filter(({ status }) => status === 'starting').map(({ id }) => id);
     expect(starting).toEqual([1, 2, 5, 7]);
   });
@@ -155,11 +154,9 @@ describe('C65: what a round tries', () => {
 
 test('C65: an execution that is over its quota when hosts join is placed when the quota is raised', () => {
   const rig = new CoreRig();
-  const one = rig.submit();
-  rig.turn();
+  const one = rig.submitInTurn();
   rig.cluster.setQuota(quota(1, { cores: 0.05 }));
-  rig.hello(hostFacts('one'));
-  rig.turn();
+  rig.join(hostFacts('one'));
   expect(one.status).toBe('queued');
   rig.cluster.setQuota(quota(1));
   rig.turn();

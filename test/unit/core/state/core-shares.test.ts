@@ -17,8 +17,7 @@ function rigWith(cores: number) {
   rig.cluster.setQuota(quota(1, { cores }));
   const [a, b] = ['a', 'b'].map((name) => rig.hello(hostFacts(name, { cores: 64, labels: [name] })).id);
   const submit = (described: ReturnType<typeof of>, userId: number) => {
-    const execution = rig.submit(described, userId);
-    rig.turn();
+    const execution = rig.submitInTurn(described, userId);
     expect(execution.status).toBe('starting');
     return execution;
   };

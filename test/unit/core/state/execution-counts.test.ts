@@ -50,8 +50,7 @@ test('H161, H217: executions are counted by status, and what has ceased to be li
   rig.hello(hostFacts('host1'));
   const starting = rig.submit(application(service()));
   const running = rig.submit(application(service()));
-  rig.submit(application(service({ resources: needs(2 ** 50, 1) })));
-  rig.turn();
+  rig.submitInTurn(application(service({ resources: needs(2 ** 50, 1) })));
   for (const one of running.services) rig.see(one, seenRunning);
   rig.turn();
   const { counts } = rig.cluster;

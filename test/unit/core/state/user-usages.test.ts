@@ -8,8 +8,7 @@ test('C56, C173: what has ended counts nowhere: as placed, as elastic or by the 
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('one'));
   const side = { ...half, name: 'side', total_count: 2, essential_count: 0, command: 'x'.repeat(5_000) };
-  const execution = rig.submit(application(service(half), service(side)));
-  rig.turn();
+  const execution = rig.submitInTurn(application(service(half), service(side)));
   rig.see(named(execution, 'web0'), running);
   const { cluster } = rig;
   const counted = () => {

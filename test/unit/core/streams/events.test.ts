@@ -15,16 +15,14 @@ function newEvents({ cluster }: CoreRig): string[] {
 /** A cluster of one host, without pending events. */
 function rigWithHost(): CoreRig {
   const rig = new CoreRig();
-  rig.hello(hostFacts('one'));
-  rig.turn();
+  rig.join(hostFacts('one'));
   newEvents(rig);
   return rig;
 }
 
 test('C140: each object that a turn has changed gets one event, with its state after the turn', () => {
   const rig = rigWithHost();
-  const execution = rig.submit();
-  rig.turn();
+  const execution = rig.submitInTurn();
   expect(newEvents(rig)).toEqual(['execution run starting', 'service web0 starting']);
   rig.see(named(execution, 'web0'), running);
   expect(newEvents(rig)).toEqual(['execution run running', 'service web0 active']);
@@ -34,11 +32,9 @@ test('C140: each object that a turn has changed gets one event, with its state a
 
 test('C140: the end of an execution and of its services gets events although they are no longer in the live state', () => {
   const rig = rigWithHost();
-  const execution = rig.submit();
-  rig.turn();
+  const execution = rig.submitInTurn();
   const web = named(execution, 'web0');
-  rig.see(web, running);
-  rig.see(web, exited(0));
+  rig.see(web, running, exited(0));
   newEvents(rig);
   rig.see(web, gone);
   expect(rig.cluster.executions.size).toBe(0);
@@ -47,8 +43,7 @@ test('C140: the end of an execution and of its services gets events although the
 
 test('C140: a deletion is the last event of its execution, and is sent once', () => {
   const rig = rigWithHost();
-  const execution = rig.submit();
-  rig.turn();
+  const execution = rig.submitInTurn();
   const web = named(execution, 'web0');
   rig.see(web, running);
   newEvents(rig);
@@ -62,8 +57,7 @@ test('C140: a deletion is the last event of its execution, and is sent once', ()
 
 test('C140: the progress of a start gets an event', () => {
   const rig = rigWithHost();
-  const execution = rig.submit();
-  rig.turn();
+  const execution = rig.submitInTurn();
   newEvents(rig);
   rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'pulling, 40 %' });
   const [event, ...more] = eventsOf(rig.cluster, rig.cluster.takeChanges());
@@ -73,8 +67,7 @@ test('C140: the progress of a start gets an event', () => {
 
 test('C140: a host gets an event when it joins, has a condition, is drained, is empty, disconnects and is removed', () => {
   const rig = new CoreRig();
-  const host = rig.hello(hostFacts('one'));
-  rig.turn();
+  const host = rig.join(hostFacts('one'));
   expect(newEvents(rig)).toEqual(['host one ready']);
   host.conditions = [lowDisk];
   rig.cluster.changes.conditions.add(host);
@@ -82,15 +75,13 @@ test('C140: a host gets an event when it joins, has a condition, is drained, is 
   expect(newEvents(rig)).toEqual(['host one paused']);
   host.conditions = [];
   rig.cluster.changes.conditions.add(host);
-  const execution = rig.submit();
-  rig.turn();
+  const execution = rig.submitInTurn();
   const web = named(execution, 'web0');
   rig.see(web, running);
   newEvents(rig);
   rig.change(host, { schedulable: false });
   expect(newEvents(rig)).toEqual(['host one draining']);
-  rig.see(web, exited(0));
-  rig.see(web, gone);
+  rig.see(web, exited(0), gone);
   expect(newEvents(rig)).toContain('host one drained');
   rig.disconnect(host);
   expect(newEvents(rig)).toEqual(['host one disconnected']);
@@ -104,8 +95,7 @@ test('C140: an elastic service that dies gets events when it stops and when its 
     service({ name: 'web' }),
     service({ name: 'more', monitor: false, essential_count: 0 }),
   );
-  const execution = rig.submit(described);
-  rig.turn();
+  const execution = rig.submitInTurn(described);
   rig.see(named(execution, 'web0'), running);
   rig.see(named(execution, 'more0'), running);
   newEvents(rig);
@@ -156,8 +146,7 @@ test('H292: a subscriber continues after any retained event, and after no other'
 
 test('C150: the progress of a start is cut to 500 characters, so that the size of retained events has a bound', () => {
   const rig = rigWithHost();
-  const execution = rig.submit();
-  rig.turn();
+  const execution = rig.submitInTurn();
   newEvents(rig);
   rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'x'.repeat(1_000_000) });
   const [event] = eventsOf(rig.cluster, rig.cluster.takeChanges());

@@ -17,8 +17,7 @@ const GIB = 1024 ** 3;
 describe('H213: a quota or a retry delays a start', () => {
   test('H213: each exceeded cap is explained, with what would change that', () => {
     const rig = rigOf('one');
-    rig.submit(of({ resources: needs(3 * GIB, 1) }));
-    rig.turn();
+    rig.submitInTurn(of({ resources: needs(3 * GIB, 1) }));
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 4 * GIB, cores: 3 }));
     const { reasons, quota: caps, waitingFor } = waiting(rig, of({ resources: needs(2 * GIB, 3.5) }));
     expect(reasons).toMatchObject([{ filter: 'cores', missing: 0.5 }]);
@@ -63,8 +62,7 @@ describe('H213: a quota or a retry delays a start', () => {
 
   test('H213: a temporarily failed start is explained with its reason and the time of the next attempt', () => {
     const rig = rigOf('one');
-    const execution = rig.submit();
-    rig.turn();
+    const execution = rig.submitInTurn();
     rig.see(named(execution, 'web0'), failed(true, 'the engine is busy'));
     expect(explained(rig, execution).summary).toBe(
       'Its start failed (service web0: the engine is busy): it goes back to the queue when its containers are gone.',

@@ -47,16 +47,14 @@ test('W81: the reasons of the first waiting executions may be as many ms old as 
   const overview = new Overview();
   const firstAt = (ms: number) => overview.of(rig.cluster, ALL, rig.nowMs + ms).queue[0]?.name;
   expect(firstAt(0)).toBeUndefined();
-  rig.submit(of(100 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(100 * GIB));
   expect([firstAt(49), firstAt(51)]).toEqual([undefined, 'run']);
 });
 
 test('W82: samples of an hour are held, one each half a minute, and the last one is of now', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
-  rig.submit(of(3 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(3 * GIB));
   const overview = new Overview();
   const start = rig.nowMs;
   for (let ms = 0; ms <= 2 * HISTORY_MS; ms += 1_000) overview.note(rig.cluster, start + ms);
@@ -77,8 +75,7 @@ test('W167: while hosts are known and none is connected, their amounts are unkno
   };
   expect(amounts()).toEqual([0, 0, 0, 0]);
   const host = rig.hello(hostFacts('host1'));
-  rig.submit(of(3 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(3 * GIB));
   expect(amounts()).toEqual([host.memoryBytes, 3 * GIB, host.cores, 1]);
   rig.disconnect(host);
   expect(amounts()).toEqual([null, null, null, null]);
@@ -94,8 +91,7 @@ test('W82: a clock that is set back leaves no samples of the future', () => {
 test('W184: a host has a sample each half a minute for an hour, and one of now', () => {
   const rig = new CoreRig();
   const { id } = rig.hello(hostFacts('host1'));
-  rig.submit(of(3 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(3 * GIB));
   const overview = new Overview();
   const start = rig.nowMs;
   for (let ms = 0; ms <= 2 * HISTORY_MS; ms += 1_000) overview.note(rig.cluster, start + ms);
@@ -141,7 +137,6 @@ test('W92: usage under the quota is reported for users with something running', 
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   const { userId } = rig.submit(of(2 * GIB));
-  rig.submit(of(100 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(100 * GIB));
   expect(usagesOf(rig.cluster)).toEqual([{ userId, executions: 1, memoryBytes: 2 * GIB, cores: 1 }]);
 });

@@ -34,8 +34,7 @@ test('H158: a host is listed with its reservations and the number of containers 
   const facts = hostFacts('host1', { labels: ['ssd'] });
   rig.hello(facts);
   rig.submit(of(1 * GIB));
-  rig.submit(of(2 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(2 * GIB));
   expect(schedulerSnapshotOf(rig.cluster).hosts).toEqual([
     {
       ...{ name: 'host1', connected: true, labels: ['ssd'], containers: 2 },
@@ -58,14 +57,12 @@ test('H217: the summary counts waiting, starting, running and ending executions,
   rig.submit(of(1 * GIB));
   const ending = rig.submit(of(2 * GIB));
   const oldestSubmitMs = rig.nowMs;
-  rig.submit(of(100 * GIB));
-  rig.turn();
+  rig.submitInTurn(of(100 * GIB));
   rig.see(named(running, 'web0'), seenRunning);
   rig.terminate(ending);
   drained.schedulable = false;
   rig.advance(1_000);
-  rig.submit(of(100 * GIB), 2);
-  rig.turn();
+  rig.submitInTurn(of(100 * GIB), 2);
   expect(schedulerSummaryOf(rig.cluster)).toEqual({
     queue: { executions: 2, oldestSubmitMs },
     running: { executions: 2, starting: 1, containers: 2 },
