@@ -20,7 +20,7 @@ const LIMITS = {
 export const LONG_READ = 64 * 1024;
 
 /** Lists of more than one page under way. A client that stops reading keeps a page of 1 MiB in memory. */
-const LISTS = { total: 48, perUser: 8, idleMs: 60_000 };
+const LISTS = { total: 48, perUser: 16, idleMs: 60_000 };
 
 export interface LongList {
   readonly userId: number;

@@ -189,7 +189,7 @@ export class CoreRig {
     return this.turn();
   }
 
-  /** The host of a service reports on its current start. A turn follows each report; the last one is returned. */
+  /** The host of a service reports on its current start. A turn follows each report. Returns the last one. */
   see(service: Service, ...reports: Seen[]): Decision[] {
     return reports.map((seen) =>
       this.report(this.hostOf(service), [{ ...seen, ...keyOfService(service) } as Observation]),
