@@ -320,6 +320,6 @@ function summary(message: Up | Down): string {
 
 const observationText = ({ service, generation, state }: Observation) => `${service}.${generation}:${state}`;
 
-/** The engine refuses to stop or remove what a start has left (P315). */
+/** The engine refuses to stop or remove what a start has left, or does not answer (P315). */
 const isStuck = (one: Observation): boolean =>
-  one.state === 'preparing' && one.detail.startsWith('the engine refuses to ');
+  one.state === 'preparing' && /^the engine (refuses|was requested) to /.test(one.detail);
