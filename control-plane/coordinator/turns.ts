@@ -7,7 +7,7 @@
 import { concernsQueue } from '../core/accounts/account-input.ts';
 import { clockStepMs, handleClockStep, type Moment } from '../core/hosts/clock-step.ts';
 import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
-import { nextDeadline } from '../core/lifecycle/reconciler.ts';
+import { indexHosts, nextDeadline } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { Execution } from '../core/model/execution.ts';
 import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
@@ -306,6 +306,7 @@ export class Turns {
       changes = state.cluster.changes;
       // Nothing may start by a quota that the same commit changes.
       const isQuotaOpen = changes.accounts.some(({ change }) => concernsQueue(change));
+      if (isQuotaOpen) indexHosts(state.cluster);
       decisions = isQuotaOpen ? [] : await decideAll(state.cluster, nowMs, this.loader);
       settleAccounts = await this.#commit(state);
       this.#committed = moment;

@@ -71,7 +71,11 @@ function watchHosts(cluster: Cluster, nowMs: number, carryOut: (decision: Decisi
     else if (nowMs >= livenessDeadlineMs(cluster, host))
       carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
   }
-  const { changes, hosts, hostIndex } = cluster;
+  indexHosts(cluster);
+}
+
+/** Lets placement see the hosts as this turn has changed them. */
+export function indexHosts({ changes, hosts, hostIndex }: Cluster): void {
   // Placed services change the index themselves.
   const haveChanged = changes.hosts.size > 0 || changes.conditions.size > 0 || hostIndex.size < hosts.size;
   if (haveChanged) for (const host of hosts.values()) hostIndex.update(host);

@@ -279,6 +279,19 @@ test('H754: the workspace of a user is the same after a restart', async () => {
   expect(row?.workspace).toMatch(/^bob\.[0-9a-f]{8}$/);
 });
 
+test('H140: what waits starts on a host that takes services again at the moment a quota is changed', async () => {
+  const agent = await rig.agent().join();
+  await rig.coordinator.changeHost(1, { schedulable: false });
+  const id = await rig.submit();
+  expect(await rig.statusOf(id)).toBe('queued');
+  const raise = { kind: 'update-quota', id: 1, changes: { concurrentExecutions: 5 } } as const;
+  await Promise.all([
+    rig.coordinator.changeHost(1, { schedulable: true }),
+    rig.coordinator.changeAccounts(raise),
+  ]);
+  expect(await agent.started(1)).toBeDefined();
+});
+
 test('C50: a quota that was changed is acknowledged although the turn for what waits is lost', async () => {
   await rig.agent().join();
   const raise = (concurrentExecutions: number) =>
