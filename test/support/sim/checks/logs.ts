@@ -7,8 +7,8 @@ import type { World } from '../world/time.ts';
 import type { ContainerCheck } from './containers.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
-/** The note in place of output that the host could not store. */
-const LOST = /^\[berth\] Output is missing here: the host could not store it/;
+/** The note in place of output that the host could not store, after the end of a line that may be open. */
+const LOST = /^$|^\[berth\] Output is missing here: the host could not store it/;
 
 export class ReceivedLog {
   readonly service: number;
