@@ -62,6 +62,7 @@ export class ReadTurns {
    * OperationError `too-many` beyond the bounds.
    */
   begin(list: LongList): void {
+    if (this.#lists.has(list)) return;
     const ofUser = () => [...this.#lists].filter(({ userId }) => userId === list.userId).length;
     const isFull = () => ofUser() >= LISTS.perUser || this.#lists.size >= LISTS.total;
     if (isFull())

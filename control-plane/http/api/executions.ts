@@ -237,7 +237,10 @@ async function streamInTurns(
     turns.end(list);
     return texts.return(undefined);
   };
-  if (lengthOf(first) > LONG_READ) turns.begin(list);
+  const count = (page: IteratorResult<string>) => {
+    if (lengthOf(page) > LONG_READ) turns.begin(list);
+  };
+  count(first);
   return new ReadableStream(
     {
       start(controller) {
@@ -246,8 +249,10 @@ async function streamInTurns(
       async pull(controller) {
         list.readMs = nowMs();
         try {
-          const { done, value } = first ?? (await turns.goOn(userId, next, lengthOf));
+          const page = first ?? (await turns.goOn(userId, next, lengthOf));
           first = undefined;
+          count(page);
+          const { done, value } = page;
           if (!done) return controller.enqueue(encoder.encode(value));
           await end();
           controller.close();

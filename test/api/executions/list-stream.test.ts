@@ -111,6 +111,21 @@ test('H380: a user has 16 long lists open; one that nobody reads gives way after
   await expect(open[1]?.text()).rejects.toThrow('has not read for a minute');
 });
 
+test('H380: a list whose first page alone is short counts from its first long page on', async () => {
+  await submit();
+  await submit();
+  duringList = async (rows) => rows;
+  const long = JSON.stringify(application(service({ command: 'x'.repeat(1_100_000) })));
+  await db.query('UPDATE executions SET description = ? WHERE id = 2', [long]);
+  const readTwo = async () => {
+    const reader = (await app.request('/execution')).body?.getReader();
+    await reader?.read();
+    await reader?.read();
+  };
+  for (let at = 0; at < 16; at++) await readTwo();
+  await expect(readTwo()).rejects.toThrow('At most 16 long lists of a user');
+});
+
 test('H380: a user has two long descriptions read at a time, and short ones at once', async () => {
   const long = JSON.stringify(application(service({ command: 'x'.repeat(70_000) })));
   const ids = [await submit(), await submit(), await submit()];
