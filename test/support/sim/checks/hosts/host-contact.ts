@@ -32,9 +32,14 @@ export class HostContactCheck {
     this.#mayMiscount = mayMiscount;
   }
 
-  /** With two control planes the row may be that of the other one. */
+  /**
+   * With two control planes the row may be that of the other one. From here on the pulses of this connection
+   * count, and no longer those of the one before, which the gateway may still hold.
+   */
   welcomed(link: Link): void {
     const { name, hostId, hasRival } = link;
+    const contact = this.#contacts.get(hostId);
+    if (contact) this.#contacts.set(hostId, { ...contact, link });
     const host = this.#ledger.hosts.get(hostId);
     if (hasRival || !host || host.removed_ms !== null) return;
     if (host.lost === 1 || host.silent_since_ms !== null)
