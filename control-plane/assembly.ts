@@ -43,7 +43,7 @@ export function assemble(env: Record<string, unknown>): Assembly {
       config.BERTH_EXECUTION_ENDPOINTS,
     );
     const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
-    const password = await prepareDatabase(db, log, first, Date.now());
+    const password = await prepareDatabase(db, log, first, Date.now(), config.BERTH_SECRET_KEYS);
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
   };

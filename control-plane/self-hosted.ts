@@ -188,7 +188,10 @@ async function openDb(
 ): Promise<{ db: Db; isUpgrade: boolean }> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
   const db = groupAllReads(await openExisting(url, config.BERTH_DATABASE_TOKEN));
-  const isUpgrade = await migrateDatabase(db, log, () => backUpFile(db, url, log));
+  const isUpgrade = await migrateDatabase(db, log, {
+    secretKeys: ownSecretKeys(config, dataDir),
+    backUp: () => backUpFile(db, url, log),
+  });
   const compaction = await compact(db);
   if (compaction) log('database.compaction', { ...compaction });
   return { db, isUpgrade };

@@ -1,19 +1,17 @@
 /**
- * Encrypts the values of secrets before they are stored, and decrypts them for a start: AES-256-GCM by
- * WebCrypto, with keys of the settings. Never stores or logs anything (ACC-18).
+ * Encrypts the values of secrets before they are stored, and decrypts them for a start: JWE (RFC 7516) with
+ * AES-256-GCM and keys of the settings. Never stores or logs anything (ACC-18).
  */
 import { createHash } from 'node:crypto';
+import { compactDecrypt } from 'jose/jwe/compact/decrypt';
+import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
 import { noSecretKey, type Sealed, type SecretPlace } from '../../core/accounts/secret.ts';
 
-const NONCE_BYTES = 12;
 const KEY_ID_LENGTH = 16;
-
-type ImportedKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 export class Seal {
   /** By id, the one that encrypts first. */
-  readonly #keys: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
-  readonly #imported = new Map<string, ImportedKey>();
+  readonly #keys: ReadonlyMap<string, Uint8Array>;
 
   /** `keys`: 32 bytes each in base64. The first encrypts. None: nothing can be stored or read. */
   constructor(keys: readonly string[]) {
@@ -40,41 +38,33 @@ export class Seal {
   /** The place is bound to the value: a row that is copied to another name can't be decrypted. */
   async close(place: SecretPlace, value: Uint8Array): Promise<Sealed> {
     const { keyId } = this;
-    const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-    const key = await this.#key(keyId);
-    const closed = await crypto.subtle.encrypt(
-      { name: 'AES-GCM', iv, additionalData: boundTo(place) },
-      key,
-      Uint8Array.from(value),
-    );
-    return { keyId, text: Buffer.concat([iv, Buffer.from(closed)]).toString('base64') };
+    const text = await new CompactEncrypt(value)
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: keyId, place: textOf(place) })
+      .encrypt(this.#key(keyId));
+    return { keyId, text };
   }
 
   /** Throws an error, without the value, if the row was changed or its key is not there. */
   async open(place: SecretPlace, { keyId, text }: Sealed): Promise<Uint8Array> {
-    const bytes = Uint8Array.from(Buffer.from(text, 'base64'));
-    const iv = bytes.subarray(0, NONCE_BYTES);
-    const key = await this.#key(keyId);
-    const closed = bytes.subarray(NONCE_BYTES);
-    return new Uint8Array(
-      await crypto.subtle.decrypt({ name: 'AES-GCM', iv, additionalData: boundTo(place) }, key, closed),
-    );
+    const { plaintext, protectedHeader } = await compactDecrypt(text, this.#key(keyId), {
+      keyManagementAlgorithms: ['dir'],
+      contentEncryptionAlgorithms: ['A256GCM'],
+    });
+    if (protectedHeader.place !== textOf(place)) throw new Error('the value belongs to another secret');
+    return plaintext;
   }
 
-  async #key(keyId: string): Promise<ImportedKey> {
-    const known = this.#imported.get(keyId);
-    if (known) return known;
+  #key(keyId: string): Uint8Array {
     const key = this.#keys.get(keyId);
     if (!key) throw new Error(`no key ${keyId} in BERTH_SECRET_KEYS`);
-    const imported = await crypto.subtle.importKey('raw', key, 'AES-GCM', false, ['encrypt', 'decrypt']);
-    this.#imported.set(keyId, imported);
-    return imported;
+    return key;
   }
 }
 
 /** Reveals nothing about the key, and is the same wherever the key stands in the setting. */
 const keyIdOf = (key: Uint8Array): string =>
-  createHash('sha256').update('berth secret key ').update(key).digest('hex').slice(0, KEY_ID_LENGTH);
+  createHash('sha256').update('berth JWE key ').update(key).digest('hex').slice(0, KEY_ID_LENGTH);
 
-const boundTo = ({ kind, userId, name }: SecretPlace): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(Buffer.from(`berth ${kind} ${userId ?? 'all'} ${name}`));
+/** What the value is bound to. */
+export const textOf = ({ kind, userId, name }: SecretPlace): string =>
+  `berth ${kind} ${userId ?? 'all'} ${name}`;

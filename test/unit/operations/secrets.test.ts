@@ -1,9 +1,10 @@
 /** Encryption of secrets: what is stored, what a changed row or a missing key gives, and new keys. */
-import { randomBytes } from 'node:crypto';
+import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KnownActor } from '../../../control-plane/core/accounts/account.ts';
 import { metricsText } from '../../../control-plane/core/metrics/family.ts';
 import { FetchCounts } from '../../../control-plane/core/metrics/secret-counts.ts';
+import { convertEarlierSecrets } from '../../../control-plane/operations/secrets/earlier-secrets.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { SecretMetrics } from '../../../control-plane/operations/secrets/secret-metrics.ts';
 import { listSecrets, resealSecrets, setSecret } from '../../../control-plane/operations/secrets/secrets.ts';
@@ -13,7 +14,7 @@ import { findSealedSecrets, LIST } from '../../../control-plane/store/accounts/u
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 const [FIRST, SECOND] = [newKey(), newKey()];
@@ -38,14 +39,25 @@ const contextWith = (...keys: string[]) => ({
 const set = (name: string, ...keys: string[]) =>
   setSecret(contextWith(...keys), admin, 'secret', async () => ({ name, value, isOfAll: false }));
 const stored = (name: string) => findSealedSecrets(db, admin.user.id, [{ kind: 'secret', name }], 2 ** 20);
+/** As a Berth of before 0.1.0 stored a value: a nonce and what is encrypted, in base64. */
+async function setEarlier(name: string, key: string, damaged = (text: string) => text): Promise<void> {
+  const [raw, iv] = [Buffer.from(key, 'base64'), randomBytes(12)];
+  const keyId = createHash('sha256').update('berth secret key ').update(raw).digest('hex').slice(0, 16);
+  const cipher = createCipheriv('aes-256-gcm', raw, iv).setAAD(Buffer.from(`berth secret 1 ${name}`));
+  const closed = [iv, cipher.update(value), cipher.final(), cipher.getAuthTag()];
+  const sql = `INSERT INTO user_secrets (kind, user_id, name, key_id, sealed, bytes, set_ms)
+    VALUES ('secret', 1, ?, ?, ?, ?, 1)`;
+  await db.query(sql, [name, keyId, damaged(Buffer.concat(closed).toString('base64')), value.length]);
+}
 
 test('H579: a value is encrypted anew each time, and opens only with its key, at its place, unchanged', async () => {
   const seal = new Seal([FIRST]);
   const [one, two] = [await seal.close(PLACE, value), await seal.close(PLACE, value)];
   expect(one.text).not.toBe(two.text);
-  expect(Buffer.from(one.text, 'base64').includes('value')).toBe(false);
+  expect(one.text.split('.').some((part) => Buffer.from(part, 'base64url').includes('value'))).toBe(false);
   expect(await new Seal([SECOND, FIRST]).open(PLACE, one)).toEqual(value);
-  const changed = `${one.text.slice(0, 20)}${one.text[20] === 'A' ? 'B' : 'A'}${one.text.slice(21)}`;
+  const at = one.text.length - 30;
+  const changed = `${one.text.slice(0, at)}${one.text[at] === 'A' ? 'B' : 'A'}${one.text.slice(at + 1)}`;
   await expect(seal.open(PLACE, { ...one, text: changed })).rejects.toThrow();
   for (const other of [{ name: 'B' }, { userId: 2 }, { userId: null }, { kind: 'file' as const }])
     await expect(seal.open({ ...PLACE, ...other }, one)).rejects.toThrow();
@@ -87,6 +99,28 @@ test('H583: values are encrypted with a new key in bounded steps, and the earlie
     "SELECT count(*) AS n FROM audit WHERE action = 'encrypt-secrets'",
   );
   expect(audited).toBe(3);
+});
+
+test('H828: values in the form of before 0.1.0 are converted, whichever statement the start ends at, and as soon as their key is there', async () => {
+  const names = ['A', 'B', 'C'];
+  for (const name of names) await setEarlier(name, FIRST);
+  await setEarlier('CHANGED', FIRST, (text) => `${text.slice(0, 20)}AAAA${text.slice(24)}`);
+  await setEarlier('OTHER', SECOND);
+  const faulty = new FaultyDb(db);
+  for (const failing of ['refused', 'committed', 'refused'] as const) {
+    faulty.failing = failing;
+    await expect(convertEarlierSecrets(faulty, [FIRST])).rejects.toThrow('the network is down');
+  }
+  faulty.failing = 'no';
+  expect(await convertEarlierSecrets(faulty, [FIRST])).toBe(2);
+  expect(await convertEarlierSecrets(faulty, [])).toBe(0);
+  expect(await convertEarlierSecrets(faulty, [FIRST, SECOND])).toBe(1);
+  for (const name of [...names, 'OTHER']) {
+    const [secret] = await stored(name);
+    expect(secret && (await new Seal([FIRST]).open(secret, secret.sealed))).toEqual(value);
+  }
+  const described = application(service({ environment: [['A', '{secret#CHANGED}']] }));
+  expect(await findSecretProblem(contextWith(FIRST), admin.user.id, described)).toContain('secret CHANGED');
 });
 
 test('H633: values that were changed in the database count as unreadable, and do not hold up the others', async () => {

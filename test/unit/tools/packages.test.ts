@@ -36,6 +36,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'control-plane/coordinator/runtime/gateway-object.ts',
   ],
   jose: [
+    'control-plane/operations/secrets/seal.ts',
     'control-plane/operations/accounts/tokens.ts',
     'control-plane/operations/cluster/agent-proof.ts',
     'control-plane/operations/sign-on/envelope.ts',
