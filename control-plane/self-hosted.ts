@@ -31,9 +31,9 @@ import { MIB } from './core/model/bounds.ts';
 import type { Directory } from './directory/ldap-directory.ts';
 import { ldapConfigOf } from './directory/ldap-settings.ts';
 import { forwardedAddress, lastForwarded, peerAddress, plainAddress } from './http/address.ts';
-import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
+import { isForApp } from './http/apps/app-hosts.ts';
 import type { ReadFile } from './http/files.ts';
-import { counted, HttpCounts } from './http/http-counts.ts';
+import { HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import type { MetricsSettings } from './http/routes/metrics.ts';
 import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
@@ -67,8 +67,6 @@ import { groupAllReads } from './store/db/grouped-reads.ts';
 import { isEmpty } from './store/schema/backup.ts';
 import { compact } from './store/schema/compaction.ts';
 
-type App = ReturnType<typeof createApp>;
-
 const nowMs = () => Date.now();
 
 /** What surrounds a control plane in its process. */
@@ -101,16 +99,17 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
   const metrics = metricsOf(config, () => connections.limits);
-  const deps = appDeps(config, surroundings, { dataDir, db, directory, coordinator, variant, metrics });
-  const app = createApp(deps);
-  const ofBerth = metrics ? counted(app, metrics.http) : app.fetch;
   const ofStreams = streamDeps(config, coordinator);
   const relay = new AppRelay(ofStreams);
-  const ofApps = { acceptApp: acceptAppBy(relay), grantOf: relay.grantOf };
-  const { serve, open } = holdRequests(withAppHosts({ ...deps, ...ofApps }, ofBerth));
-  if (deps.apps?.sharesSite) log('apps.shared-site', sharedSite(deps.apps));
+  const sites = appsOf(config);
+  const apps = sites && { ...sites, acceptApp: acceptAppBy(relay), grantOf: relay.grantOf };
+  if (sites?.sharesSite) log('apps.shared-site', sharedSite(sites));
+  // Requests wait for the first administrator: the coordinator must not read the users before.
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  const parts = { dataDir, db, directory, coordinator, variant, metrics, apps, opened };
+  const { fetch: serve } = createApp(appDeps(config, surroundings, parts));
   const trustsProxy = config.BERTH_TRUST_PROXY === 'on';
-  const isApp = (request: IncomingMessage) => isForApp(deps.apps, request);
+  const isApp = (request: IncomingMessage) => isForApp(sites, request);
   const { server, connections } = httpServer(serve, {
     variant,
     isUpgrade: (request) => isApp(request) || isConnect(request) || isStream(request),
@@ -241,9 +240,11 @@ function appDeps(
     coordinator: NodeCoordinator;
     variant: Variant;
     metrics: MetricsSettings | undefined;
+    apps: AppDeps['apps'];
+    opened: Promise<void>;
   },
 ): AppDeps {
-  const { dataDir, db, directory, coordinator, variant, metrics } = parts;
+  const { dataDir, db, directory, coordinator, variant, metrics, apps, opened } = parts;
   const behindProxy = config.BERTH_TRUST_PROXY === 'on';
   return {
     db,
@@ -275,7 +276,8 @@ function appDeps(
     secretKeys: ownSecretKeys(config, dataDir),
     variant,
     acceptStream,
-    apps: appsOf(config),
+    apps,
+    opened,
     download: (one) => openDownload(one, streamDeps(config, coordinator)),
     swaggerFile,
     guideFile,
@@ -312,19 +314,6 @@ function metricsOf(config: NodeConfig, connections: () => Limit[]): MetricsSetti
   const ofProcess = () => [...limitFamilies(connections()), delay.family(), ...processFamilies()];
   const counts = { http: new HttpCounts(), apps: appsOf(config) ? new AppCounts() : undefined };
   return { access, maxHosts: config.BERTH_METRICS_HOSTS, ...counts, process: ofProcess };
-}
-
-/** Requests wait until `open`: the coordinator must not read the users before there is an administrator. */
-function holdRequests(fetch: App['fetch']): { serve: App['fetch']; open: () => void } {
-  const opened = Promise.withResolvers<void>();
-  let isOpen = false;
-  return {
-    serve: (...request) => (isOpen ? fetch(...request) : opened.promise.then(() => fetch(...request))),
-    open: () => {
-      isOpen = true;
-      opened.resolve();
-    },
-  };
 }
 
 /** Resolves to the port. */

@@ -19,8 +19,8 @@ import { AppCounts } from './core/metrics/app-counts.ts';
 import { MIB } from './core/model/bounds.ts';
 import { cloudflareAddress } from './http/address.ts';
 import type { AcceptApp } from './http/apps/accept-app.ts';
-import { isForApp, withAppHosts } from './http/apps/app-hosts.ts';
-import { counted, HttpCounts } from './http/http-counts.ts';
+import { isForApp } from './http/apps/app-hosts.ts';
+import { HttpCounts } from './http/http-counts.ts';
 import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
@@ -103,6 +103,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const http = new HttpCounts();
   const apps = appsOf(config);
   if (apps?.sharesSite) log('apps.shared-site', sharedSite(apps));
+  const acceptApp: AcceptApp = (c, request) => forwardApp(gatewayFor(request), request, c.req.raw);
   const deps: AppDeps = {
     db,
     log,
@@ -116,7 +117,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       openLog: openLogsFrom(coordinator, (gateway) => gatewayStub(env, gateway)),
     },
     acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
-    apps,
+    apps: apps && { ...apps, acceptApp },
     download: (one) =>
       forwardDownload(gatewayStub(env, gatewayOf(one.request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), one),
     nowMs: () => Date.now(),
@@ -140,11 +141,9 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     metrics: access && { access, maxHosts: config.BERTH_METRICS_HOSTS, http, apps: apps && new AppCounts() },
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   };
-  const acceptApp: AcceptApp = (c, request) => forwardApp(gatewayFor(request), request, c.req.raw);
-  const app = createApp(deps);
   return {
     ...assembly,
-    fetch: withAppHosts({ ...deps, acceptApp }, access ? counted(app, http) : app.fetch),
+    fetch: createApp(deps).fetch,
     isForApp: ({ url, headers }) => isForApp(apps, { url, headers: { host: headers.get('host') ?? '' } }),
     serve,
   };

@@ -47,7 +47,7 @@ type Match = ReturnType<Hono<Env>['router']['match']>;
  * their time. The app looks up the route first, before it waits for anything, so no second look is needed.
  */
 export function counted(app: Hono<Env>, counts: HttpCounts): Hono<Env>['fetch'] {
-  const { router } = app;
+  const { router, fetch } = app;
   const match = matchWithLiterals(app);
   let first: Match | undefined;
   app.router = {
@@ -61,7 +61,7 @@ export function counted(app: Hono<Env>, counts: HttpCounts): Hono<Env>['fetch'] 
   };
   return (request, ...rest) => {
     first = undefined;
-    const answer = app.fetch(request, ...rest);
+    const answer = fetch(request, ...rest);
     const route = routeIn(first);
     if (answer instanceof Promise) void answer.then(({ status }) => counts.count(route, status), ignored);
     else counts.count(route, answer.status);

@@ -3,28 +3,19 @@
  * of the other.
  */
 import { Hono } from 'hono';
-import type { SecretSettings } from '../../core/accounts/secret.ts';
 import { namedBy } from '../../core/apps/app-place.ts';
 import type { AppName } from '../../core/apps/app-site.ts';
 import { AppCounts } from '../../core/metrics/app-counts.ts';
 import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
-import { Passwords } from '../../operations/passwords/passwords.ts';
-import { ReadTurns } from '../../operations/read-turns.ts';
-import { Seal } from '../../operations/secrets/seal.ts';
-import { UserShares } from '../../operations/user-shares.ts';
 import { toOperationError } from '../json/render.ts';
 import type { MetricsSettings } from '../routes/metrics.ts';
 import { type StrictTransport, strictTransport } from '../strict-transport.ts';
 import { appAnswer } from './app-answers.ts';
 import { AppRequests, type AppRequestsDeps } from './app-requests.ts';
 
-export interface AppHostsDeps
-  extends Omit<Context, 'turns' | 'shares' | 'seal' | 'passwords'>,
-    Pick<AppRequestsDeps, 'acceptApp' | 'addressOf' | 'grantOf'> {
-  /** Undefined if applications have neither host names nor paths. */
-  apps?: AppSettings | undefined;
-  secretKeys?: SecretSettings['secretKeys'];
+export interface AppHostsDeps extends Context, Pick<AppRequestsDeps, 'acceptApp' | 'addressOf' | 'grantOf'> {
+  apps: AppSettings;
   metrics?: MetricsSettings | undefined;
   strictTransport?: StrictTransport | undefined;
   log: (event: 'request.failed', facts: Record<string, string>) => void;
@@ -40,9 +31,8 @@ type Named = AppName | 'paths' | null;
 /** `fetch`, which serves Berth's own addresses, with those of applications. */
 export function withAppHosts(deps: AppHostsDeps, fetch: Fetch): Fetch {
   const { apps: sites } = deps;
-  if (!sites) return fetch;
   const counts = deps.metrics?.apps ?? new AppCounts();
-  const apps = appRoutes(deps, sites, counts);
+  const apps = appRoutes(deps, counts);
   return (request, ...rest) => {
     const named = namedBy(sites, hostOf(request.url));
     const header = request.headers.get('host');
@@ -78,15 +68,9 @@ const TWO_HOSTS = {
   sentences: ['The request names two hosts.'],
 } as const;
 
-function appRoutes(deps: AppHostsDeps, apps: AppSettings, counts: AppCounts): Hono {
-  const context = {
-    ...deps,
-    turns: new ReadTurns(deps.nowMs),
-    shares: new UserShares(deps.nowMs),
-    seal: new Seal(deps.secretKeys ?? []),
-    passwords: new Passwords(),
-  };
-  const requests = new AppRequests({ ...deps, context, apps, counts });
+function appRoutes(deps: AppHostsDeps, counts: AppCounts): Hono {
+  const { apps } = deps;
+  const requests = new AppRequests({ ...deps, context: deps, counts });
   const routes = new Hono();
   if (deps.strictTransport) routes.use(strictTransport(deps.strictTransport));
   routes.all('*', async (c) => {

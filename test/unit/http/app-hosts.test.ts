@@ -7,6 +7,10 @@ import { withAppHosts } from '../../../control-plane/http/apps/app-hosts.ts';
 import { digest } from '../../../control-plane/operations/accounts/digest.ts';
 import { Sessions } from '../../../control-plane/operations/accounts/sessions.ts';
 import { AppVisits, TICKET_MS } from '../../../control-plane/operations/apps/app-visits.ts';
+import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
+import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
+import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
+import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { findAccountBySession } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -76,6 +80,10 @@ async function send(path: string, headers: Record<string, string> = {}, method =
   const site = { scheme: 'https', suffix: '.apps.example.org', port: '' } as const;
   const deps = {
     ...{ nowMs: () => nowMs, deploymentName: 'test', minPasswordLength: 10, coordinator: {} as never },
+    turns: new ReadTurns(() => nowMs),
+    shares: new UserShares(() => nowMs),
+    seal: new Seal([]),
+    passwords: new Passwords(),
     db: {
       ...{ batch: db.batch.bind(db), batchRows: db.batchRows.bind(db), close: () => db.close() },
       query: (...query: Parameters<Db['query']>) => {
