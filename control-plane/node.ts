@@ -10,7 +10,6 @@ import { logTo } from './logger.ts';
 import { startSelfHosted } from './self-hosted.ts';
 
 const log = logTo((line) => process.stderr.write(`${line}\n`));
-const print = (line: string) => process.stdout.write(`${line}\n`);
 
 startLean();
 // Buffers of streams are freed by short collections of the young generation, before V8 marks its whole heap
@@ -26,13 +25,15 @@ try {
 }
 
 async function start(config: NodeConfig): Promise<void> {
-  const berth = await startSelfHosted(config, { log, print });
+  const berth = await startSelfHosted(config, { log });
   const end = endOnce(() => berth.stop(() => agent?.stop()));
   const { BERTH_DATA_DIR: dataDir, BERTH_DEPLOYMENT_NAME: deploymentName } = config;
   const local = { url: berth.url, dataDir, deploymentName, joinToken: berth.joinToken, unable: () => end(1) };
   const agent = config.BERTH_LOCAL_AGENT === 'on' ? startLocalAgent(local) : undefined;
   process.on('SIGTERM', () => end(0));
   process.on('SIGINT', () => end(0));
+  // A reader of this may already end the process.
+  process.stdout.write(berth.announcement);
 }
 
 /** Ends cleanly at the first call, and at once at the second. Containers keep running. */

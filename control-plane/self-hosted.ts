@@ -72,8 +72,6 @@ const nowMs = () => Date.now();
 /** What surrounds a control plane in its process. */
 export interface Surroundings {
   log: Logger;
-  /** Prints a line for the operator. */
-  print: (line: string) => void;
   /** log2 of scrypt's N for new passwords. Absent: that of production. */
   passwordCost?: number | undefined;
   /** Files for browsers, built already. Absent: they are built at the first request. */
@@ -82,6 +80,8 @@ export interface Surroundings {
 
 export interface SelfHosted {
   url: string;
+  /** For the operator: the address, and at the first start the password, which is shown only now. */
+  announcement: string;
   server: Server;
   db: Db;
   coordinator: NodeCoordinator;
@@ -92,7 +92,7 @@ export interface SelfHosted {
 
 /** Rejects with an error for the operator if it can't start. */
 export async function startSelfHosted(config: NodeConfig, surroundings: Surroundings): Promise<SelfHosted> {
-  const { log, print } = surroundings;
+  const { log } = surroundings;
   const dataDir = dataFolder(config.BERTH_DATA_DIR);
   const { db, isUpgrade } = await openDb(config, dataDir, log);
   const directory = await openDirectoryOf(config, log);
@@ -145,10 +145,12 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   open();
   coordinator.begin();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
-  print(`Berth listens on ${url} (deployment ${deploymentName}).`);
-  if (password) print(firstStart(password, config.BERTH_PUBLIC_URL ?? reachable(url)));
+  const listens = `Berth listens on ${url} (deployment ${deploymentName}).\n`;
   return {
     url,
+    announcement: password
+      ? `${listens}${firstStart(password, config.BERTH_PUBLIC_URL ?? reachable(url))}\n`
+      : listens,
     server,
     db,
     coordinator,

@@ -38,12 +38,13 @@ export async function startHostInProcess(options: HostOptions): Promise<Host> {
   const print = (line: string) => {
     output += `${line}\n`;
   };
-  const surroundings = { log: logTo(print), print, passwordCost: passwordCostIn(options.env ?? {}), webFile };
+  const surroundings = { log: logTo(print), passwordCost: passwordCostIn(options.env ?? {}), webFile };
   let isRunning = false;
   let berth: SelfHosted;
   let sockets: Set<Socket>;
   const start = async () => {
     berth = await startSelfHosted(config, surroundings);
+    output += berth.announcement;
     sockets = socketsOf(berth.server);
     documentedAt(berth.url, options.variant);
     isRunning = true;
