@@ -3,8 +3,9 @@
  * it is full (P145, P184). It looks at the free space all the time, and measures services only during a
  * shortage. No start or stop waits for it.
  */
+
+import { FairQueue } from '../../shared/fair-queue.ts';
 import type { Container, DiskUse, Engine } from '../engine/engine.ts';
-import { Lane } from '../engine/lane.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import type { DiskProbe, DiskSpace } from './disk.ts';
@@ -182,7 +183,7 @@ export class DiskGuard {
     const { engine, running, log } = this.#options;
     const waitedFor = new Set(this.#ended?.containerIds);
     const containers = running().filter(({ id }) => !waitedFor.has(id));
-    const lane = new Lane(MAX_CONCURRENT);
+    const lane = new FairQueue({ total: MAX_CONCURRENT });
     const failures: unknown[] = [];
     const holders = await Promise.all(
       containers.map(async (container): Promise<Holder[]> => {

@@ -1,5 +1,5 @@
 /** Limits how many steps run at once. Each kind of work has a lane, which runs a fixed number of tasks. */
-import { Lane } from '../engine/lane.ts';
+import { FairQueue } from '../../shared/fair-queue.ts';
 import type { StepKind } from './steps.ts';
 
 /** Work for one service: a step, or an inspection of its containers. */
@@ -19,14 +19,14 @@ const LANE_OF: Record<WorkKind, LaneName> = {
 
 export class ConcurrencyLimits {
   /** Stops mostly wait for grace periods, so many concurrent stops cost little. */
-  readonly #lanes: Record<LaneName, Lane> = {
-    start: new Lane(8),
-    pull: new Lane(4),
-    stop: new Lane(64),
-    inspect: new Lane(16),
+  readonly #lanes: Record<LaneName, FairQueue> = {
+    start: new FairQueue({ total: 8 }),
+    pull: new FairQueue({ total: 4 }),
+    stop: new FairQueue({ total: 64 }),
+    inspect: new FairQueue({ total: 16 }),
   };
 
-  laneFor(kind: WorkKind): Lane {
+  laneFor(kind: WorkKind): FairQueue {
     return this.#lanes[LANE_OF[kind]];
   }
 }

@@ -2,9 +2,10 @@
  * Long descriptions and lists are read in turns, which go round the users: a user who reads many at a time
  * must neither delay others nor fill the memory.
  */
+import type { FairQueue } from '../../shared/fair-queue.ts';
 import type { Limit } from '../core/metrics/limits.ts';
 import { OperationError } from '../core/model/errors.ts';
-import { FairLine } from './fair-line.ts';
+import { fairLine } from './fair-line.ts';
 
 /** Some at a time, because each waits for the database. */
 const LIMITS = {
@@ -31,7 +32,7 @@ export interface LongList {
 }
 
 export class ReadTurns {
-  readonly #line: FairLine;
+  readonly #line: FairQueue;
   readonly #nowMs: () => number;
   readonly #lists = new Set<LongList>();
   /** Characters that were read since others could run, and whether a timer will tell that they could. */
@@ -39,7 +40,7 @@ export class ReadTurns {
   #isTimed = false;
 
   constructor(nowMs: () => number) {
-    this.#line = new FairLine({ whose: 'You have', what: 'long reads' }, LIMITS, nowMs);
+    this.#line = fairLine({ whose: 'You have', what: 'long reads' }, LIMITS, nowMs);
     this.#nowMs = nowMs;
   }
 
@@ -49,12 +50,12 @@ export class ReadTurns {
 
   /** Rejects if the user, or all users, have too many reads waiting. */
   run<T>(userId: number, read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {
-    return this.#line.run(String(userId), 1, () => this.#perform(read, lengthOf));
+    return this.#line.run(() => this.#perform(read, lengthOf), String(userId));
   }
 
   /** The same for the next part of a read that has begun: it may wait, however many others do. */
   goOn<T>(userId: number, read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {
-    return this.#line.goOn(String(userId), 1, () => this.#perform(read, lengthOf));
+    return this.#line.continue(() => this.#perform(read, lengthOf), String(userId));
   }
 
   /**

@@ -3,8 +3,9 @@
  * accounts and secrets, and explanations. The others of that user wait, so that a burst takes neither the
  * database nor the processor from other users.
  */
+import type { FairQueue } from '../../shared/fair-queue.ts';
 import type { Limit } from '../core/metrics/limits.ts';
-import { FairLine } from './fair-line.ts';
+import { fairLine } from './fair-line.ts';
 
 const LIMITS = {
   total: 1_000,
@@ -16,10 +17,10 @@ const LIMITS = {
 };
 
 export class UserShares {
-  readonly #line: FairLine;
+  readonly #line: FairQueue;
 
   constructor(nowMs: () => number) {
-    this.#line = new FairLine({ whose: 'You have', what: 'changes or explanations' }, LIMITS, nowMs);
+    this.#line = fairLine({ whose: 'You have', what: 'changes or explanations' }, LIMITS, nowMs);
   }
 
   get limit(): Limit {
@@ -28,6 +29,6 @@ export class UserShares {
 
   /** Rejects if the user, or all users, have too many waiting. */
   run<T>(userId: number, work: () => Promise<T>): Promise<T> {
-    return this.#line.run(String(userId), 1, work);
+    return this.#line.run(work, String(userId));
   }
 }

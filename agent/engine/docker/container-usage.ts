@@ -4,9 +4,9 @@
  */
 import type Docker from 'dockerode';
 import type { ContainerStats } from 'dockerode';
+import { FairQueue } from '../../../shared/fair-queue.ts';
 import { engineError, statusOf, wrapErrors } from '../docker-error.ts';
 import { EngineError, type UsageSample } from '../engine.ts';
-import { Lane } from '../lane.ts';
 
 /**
  * Docker 20.10 answers all waiting calls at its next tick of one second, so many concurrent calls cost it no
@@ -37,7 +37,7 @@ export async function readUsage(
       `the engine's API ${ApiVersion} cannot measure usage at once: update the engine to API 1.41`,
     );
   }
-  const lane = new Lane(MAX_CONCURRENT_CALLS);
+  const lane = new FairQueue({ total: MAX_CONCURRENT_CALLS });
   const samples = new Map<string, UsageSample>();
   let failure: unknown;
   const readOne = async (id: string) => {

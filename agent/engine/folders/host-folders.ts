@@ -5,9 +5,9 @@
 import { realpath, stat } from 'node:fs/promises';
 import type Docker from 'dockerode';
 import type { MountSettings } from 'dockerode';
+import { FairQueue } from '../../../shared/fair-queue.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { EngineError } from '../engine.ts';
-import { Lane } from '../lane.ts';
 import {
   type AllowedFolder,
   allowedFolders,
@@ -31,11 +31,11 @@ export class HostFolders {
   readonly #labels: Labels;
   readonly #notService: Labels;
   /** One start at a time while folders can't be pinned, so that each start sees the mounts of the others. */
-  readonly #unpinnedStarts = new Lane(1);
+  readonly #unpinnedStarts = new FairQueue({ total: 1 });
   /** By id of a container that this agent has created and not yet started. */
   readonly #held = new Map<string, readonly AllowedFolder[]>();
   /** A proof and the removal of its remains never run at once. */
-  readonly #proofs = new Lane(1);
+  readonly #proofs = new FairQueue({ total: 1 });
   #pinnableRoot: Promise<string | null> | undefined;
   #found: (problem: string | undefined) => void = () => {};
 

@@ -4,9 +4,9 @@
  * on. Never stops a container.
  */
 import type { ContainerInspectInfo } from 'dockerode';
+import { FairQueue } from '../../../shared/fair-queue.ts';
 import type { Health, HealthCheck } from '../../../shared/protocol/health.ts';
 import type { Container } from '../engine.ts';
-import { FairLane } from './fair-lane.ts';
 import { type Finding, type Judgement, judge, pauseMs, unjudged } from './judge.ts';
 import { checkOf, type Target, targetOf } from './target.ts';
 
@@ -25,7 +25,7 @@ export interface HealthChecksOptions {
  * Checks at once, and of one user. A command costs the engine more than the container, whose limits do not
  * count it (P151), so that a few at once must do.
  */
-const WIDTHS = { network: { all: 64, each: 48 }, command: { all: 4, each: 3 } };
+const LIMITS = { network: { total: 64, perOwner: 48 }, command: { total: 4, perOwner: 3 } };
 
 interface Checked {
   target: Target;
@@ -41,8 +41,8 @@ interface Checked {
 export class HealthChecks {
   readonly #options: HealthChecksOptions;
   readonly #checked = new Map<string, Checked>();
-  readonly #network = new FairLane(WIDTHS.network);
-  readonly #command = new FairLane(WIDTHS.command);
+  readonly #network = new FairQueue(LIMITS.network);
+  readonly #command = new FairQueue(LIMITS.command);
   #changed: (id: string) => void = () => {};
 
   constructor(options: HealthChecksOptions) {
@@ -106,8 +106,9 @@ export class HealthChecks {
     const { target, check, bornMs } = checked;
     const lane = check.kind === 'http' || check.kind === 'tcp' ? this.#network : this.#command;
     const isOver = () => this.#checked.get(target.id) !== checked;
-    const finding = await lane.run(target.owner, async () =>
-      isOver() ? null : this.#options.run(check, checked.target),
+    const finding = await lane.run(
+      async () => (isOver() ? null : this.#options.run(check, checked.target)),
+      target.owner,
     );
     // The check may have left something behind after the container was forgotten.
     if (!this.#checked.has(target.id)) this.#options.forgotten(target.id);

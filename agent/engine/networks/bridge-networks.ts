@@ -5,10 +5,10 @@
  */
 import type Docker from 'dockerode';
 import type { NetworkInspectInfo } from 'dockerode';
+import { FairQueue } from '../../../shared/fair-queue.ts';
 import { engineMessage, statusOf } from '../docker-error.ts';
 import { EngineError } from '../engine.ts';
 import { label } from '../labels.ts';
-import { Lane } from '../lane.ts';
 import { hostRoutes } from './host-routes.ts';
 import { bridgeName, bridgePrefix, labelsOf, networkName, type Scope, scopeText } from './scope.ts';
 import { capacityOf, freeSubnet, parseSubnet, type Subnet, subnetText } from './subnets.ts';
@@ -49,7 +49,7 @@ export class BridgeNetworks {
   readonly #current = new Map<string, Promise<string>>();
   /** Scopes with a large network, by the same name. */
   readonly #enlarged = new Set<string>();
-  readonly #connections = new Lane(CONNECTIONS_AT_ONCE);
+  readonly #connections = new FairQueue({ total: CONNECTIONS_AT_ONCE });
 
   /** `engineId` distinguishes the engines whose bridges are on the same machine. */
   constructor(docker: Docker, options: BridgeOptions, engineId: () => Promise<string>) {

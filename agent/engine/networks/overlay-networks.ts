@@ -4,11 +4,11 @@
  * scope goes by the bridge (CONT-65). Never changes a network without the deployment's label.
  */
 import type Docker from 'dockerode';
+import { FairQueue } from '../../../shared/fair-queue.ts';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import { engineMessage, statusOf } from '../docker-error.ts';
 import { EngineError } from '../engine.ts';
 import { label } from '../labels.ts';
-import { Lane } from '../lane.ts';
 import { hostRoutes } from './host-routes.ts';
 import { overlayPool, type SwarmCluster } from './overlay-pool.ts';
 import { labelsOf, overlayName, overlayOfLabels, type Scope } from './scope.ts';
@@ -60,7 +60,7 @@ export class OverlayNetworks {
   readonly #neededMs = new Map<string, number>();
   /** By name: when a container last started without the network. */
   readonly #missedMs = new Map<string, number>();
-  readonly #connections = new Lane(CONNECTIONS_AT_ONCE);
+  readonly #connections = new FairQueue({ total: CONNECTIONS_AT_ONCE });
   /** Whether the engine was in a swarm when it last reported. */
   #isMember = true;
 

@@ -3,7 +3,7 @@
  * that the kernel does not show in the container's control group.
  */
 import { readdir, readFile } from 'node:fs/promises';
-import { Lane } from '../lane.ts';
+import { FairQueue } from '../../../shared/fair-queue.ts';
 
 /** A container and its first process. */
 export interface Running {
@@ -32,7 +32,7 @@ export async function processesOf({ id, pid }: Running): Promise<string[]> {
  * none, or is not allowed to kill all of them.
  */
 export async function killProcesses(id: string): Promise<boolean> {
-  const lane = new Lane(READS_AT_ONCE);
+  const lane = new FairQueue({ total: READS_AT_ONCE });
   const pids = (await readdir('/proc').catch(() => [])).map(Number).filter((pid) => pid > 0);
   const killed = await Promise.all(
     pids.map(async (pid) => {

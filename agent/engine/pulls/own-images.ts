@@ -4,6 +4,7 @@
  */
 import type Docker from 'dockerode';
 import type { ImageInfo } from 'dockerode';
+import { FairQueue } from '../../../shared/fair-queue.ts';
 import { engineError, statusOf, wrapErrors } from '../docker-error.ts';
 import type { RemovedImage, UnusedImageOptions } from '../engine.ts';
 import { canonicalName } from '../images/image-name.ts';
@@ -16,7 +17,6 @@ import {
   standingOf,
   type Uses,
 } from '../images/unused-images.ts';
-import { Lane } from '../lane.ts';
 import type { PrivateImages } from './private-images.ts';
 import { isMark } from './private-marks.ts';
 
@@ -30,7 +30,7 @@ export class OwnImages {
   readonly #privateImages: PrivateImages;
   /** Canonical names of the images being pulled. */
   readonly #pulling = new Set<string>();
-  readonly #removals = new Lane(1);
+  readonly #removals = new FairQueue({ total: 1 });
   #record: ImageRecord | undefined;
   #removing: { image: string; done: Promise<unknown> } | undefined;
 

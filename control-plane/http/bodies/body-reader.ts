@@ -3,11 +3,12 @@
  * are being read or wait share a bounded memory.
  */
 import type { Context as HonoContext } from 'hono';
+import type { FairQueue } from '../../../shared/fair-queue.ts';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { networkOf } from '../../core/accounts/login-throttle.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { FairLine, type LineWords } from '../../operations/fair-line.ts';
+import { fairLine, type LineWords } from '../../operations/fair-line.ts';
 import type { AddressOf } from '../address.ts';
 import { noteBody } from '../idempotency.ts';
 import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
@@ -36,16 +37,16 @@ export interface BodyReaderOptions {
 
 export class BodyReader {
   readonly #addressOf: AddressOf;
-  readonly #memory: FairLine;
+  readonly #memory: FairQueue;
   readonly #memoryBytes: number;
-  readonly #turns: FairLine;
+  readonly #turns: FairQueue;
 
   constructor({ addressOf, memoryBytes, nowMs }: BodyReaderOptions) {
     this.#addressOf = addressOf;
     this.#memoryBytes = memoryBytes;
     const perOwner = Math.max(MAX_BODY_BYTES, memoryBytes * ADDRESS_SHARE);
-    this.#memory = new FairLine(words('bodies'), { ...WAITING, total: memoryBytes, perOwner }, nowMs);
-    this.#turns = new FairLine(words('large bodies'), { ...WAITING, total: 1, perOwner: 1 }, nowMs);
+    this.#memory = fairLine(words('bodies'), { ...WAITING, total: memoryBytes, perOwner }, nowMs);
+    this.#turns = fairLine(words('large bodies'), { ...WAITING, total: 1, perOwner: 1 }, nowMs);
   }
 
   get limit(): Limit {
@@ -71,7 +72,7 @@ export class BodyReader {
   /** Does work on a text of `length`, in turns if it is large. */
   async work<T>(c: HonoContext, length: number, steps: Steps<T>): Promise<T> {
     if (length <= LARGE_BODY_BYTES) return finish(steps);
-    return this.#turns.run(this.#lineOf(c), 1, () => finishInTurns(steps));
+    return this.#turns.run(() => finishInTurns(steps), this.#lineOf(c));
   }
 
   async #read<T>(c: HonoContext<BodyEnv>, parse: (bytes: Uint8Array) => Steps<T>): Promise<T> {
@@ -84,11 +85,12 @@ export class BodyReader {
     const length = declaredLength(c);
     if (length !== undefined && length <= SMALL_BODY_BYTES) return finish(parse(await readBytes(c)));
     const address = this.#lineOf(c);
-    return this.#memory.run(address, length ?? MAX_BODY_BYTES, async () => {
+    const read = async () => {
       const bytes = await readBytes(c);
       if (bytes.byteLength <= LARGE_BODY_BYTES) return finish(parse(bytes));
-      return this.#turns.run(address, 1, () => finishInTurns(parse(bytes)));
-    });
+      return this.#turns.run(() => finishInTurns(parse(bytes)), address);
+    };
+    return this.#memory.run(read, address, length ?? MAX_BODY_BYTES);
   }
 
   /** The address by which a request waits. */

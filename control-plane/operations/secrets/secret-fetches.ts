@@ -2,10 +2,11 @@
  * Requests of hosts for secrets: a few at a time, in turns that go round the hosts, and within an allowance
  * of each host (P240). In the memory of one process or isolate.
  */
+import type { FairQueue } from '../../../shared/fair-queue.ts';
 import { Allowance } from '../../core/hosts/allowance.ts';
 import { FetchCounts, type FetchOutcome } from '../../core/metrics/secret-counts.ts';
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
-import { FairLine } from '../fair-line.ts';
+import { fairLine } from '../fair-line.ts';
 
 /** A request takes a few MiB of memory at most, and waits for the database. */
 const LIMITS = {
@@ -34,7 +35,7 @@ interface Deps {
 
 export class SecretFetches {
   readonly counts = new FetchCounts();
-  readonly #line: FairLine;
+  readonly #line: FairQueue;
   readonly #maxBytes: number;
   readonly #nowMs: () => number;
   readonly #log: Deps['log'];
@@ -43,7 +44,7 @@ export class SecretFetches {
 
   /** An excess is logged at most once a minute for each host. */
   constructor({ secretFetchBytes, nowMs, log }: Deps) {
-    this.#line = new FairLine({ whose: 'This host has', what: 'requests for secrets' }, LIMITS, nowMs);
+    this.#line = fairLine({ whose: 'This host has', what: 'requests for secrets' }, LIMITS, nowMs);
     this.#maxBytes = secretFetchBytes;
     this.#nowMs = nowMs;
     this.#log = log;
@@ -52,7 +53,7 @@ export class SecretFetches {
   /** Runs the request in its turn. Rejects with `too-many` while the host is beyond its allowance. */
   async run<T>(hostId: number, fetch: (count: CountBytes) => Promise<T>): Promise<T> {
     try {
-      const values = await this.#line.run(String(hostId), 1, () => this.#run(hostId, fetch));
+      const values = await this.#line.run(() => this.#run(hostId, fetch), String(hostId));
       this.counts.count('values');
       return values;
     } catch (error) {

@@ -3,6 +3,7 @@
  * nothing between the two requests.
  */
 import * as z from 'zod';
+import type { FairQueue } from '../../../shared/fair-queue.ts';
 import type { Origin, User } from '../../core/accounts/account.ts';
 import { entryOf, failedLoginNetwork } from '../../core/accounts/audit.ts';
 import { subnetOf } from '../../core/accounts/login-queue.ts';
@@ -16,7 +17,7 @@ import { replacedCredentials } from '../access-review.ts';
 import { digest } from '../accounts/digest.ts';
 import { Sessions } from '../accounts/sessions.ts';
 import type { Context } from '../context.ts';
-import { FairLine } from '../fair-line.ts';
+import { fairLine } from '../fair-line.ts';
 import { accountFor, type UserOfSignOn } from './account-for.ts';
 import { Envelope } from './envelope.ts';
 import type { EndSession, Pending, Provider, Statement } from './provider.ts';
@@ -68,7 +69,7 @@ export class SignOn {
   readonly #begun: Envelope<Begun>;
   readonly #hints: Envelope<z.infer<typeof logoutHint>>;
   readonly #sessions: Sessions;
-  readonly #line: FairLine;
+  readonly #line: FairQueue;
   #provider: Provider | undefined;
 
   constructor(deps: SignOnDeps, settings: SignOnSettings) {
@@ -80,7 +81,7 @@ export class SignOn {
       ...deps,
       credentialsEnded: (userId) => replacedCredentials(deps, userId),
     });
-    this.#line = new FairLine({ whose: 'Your address has', what: 'sign-ons' }, LIMITS, deps.nowMs);
+    this.#line = fairLine({ whose: 'Your address has', what: 'sign-ons' }, LIMITS, deps.nowMs);
   }
 
   /** The bounds on requests to the provider. */
@@ -189,7 +190,7 @@ export class SignOn {
   /** Others must not wait because one network sends many, or because the provider is slow. */
   #atProvider<T>(address: string | undefined, work: (provider: Provider) => Promise<T>): Promise<T> {
     const network = address === undefined ? '' : subnetOf(address);
-    return this.#line.run(network, 1, async () => work(await this.#loadProvider()));
+    return this.#line.run(async () => work(await this.#loadProvider()), network);
   }
 
   /** Loaded at the first sign-on: a control plane without one pays nothing for the library. */

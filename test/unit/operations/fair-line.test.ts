@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { FairLine, type LineLimits } from '../../../control-plane/operations/fair-line.ts';
+import { fairLine } from '../../../control-plane/operations/fair-line.ts';
+import { type FairLimits, FairQueue } from '../../../shared/fair-queue.ts';
 
-const WIDE: LineLimits = {
+const WIDE = {
   total: 1,
   perOwner: 1,
   waiting: 100,
@@ -11,9 +12,9 @@ const WIDE: LineLimits = {
 };
 
 /** A line whose work ends when the test says so. */
-function lineWith(limits: Partial<LineLimits>) {
+function lineWith(limits: Partial<FairLimits>) {
   let nowMs = 0;
-  const line = new FairLine(
+  const line = fairLine(
     { whose: 'Your address has', what: 'large bodies' },
     { ...WIDE, ...limits },
     () => nowMs,
@@ -21,10 +22,14 @@ function lineWith(limits: Partial<LineLimits>) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const join = (address: string, name: string, amount = 1) =>
-    line.run(address, amount, () => {
-      begun.push(name);
-      return new Promise<void>((resolve) => ends.set(name, resolve));
-    });
+    line.run(
+      () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.set(name, resolve));
+      },
+      address,
+      amount,
+    );
   const end = async (name: string) => {
     ends.get(name)?.();
     await new Promise(setImmediate);
@@ -32,7 +37,7 @@ function lineWith(limits: Partial<LineLimits>) {
   return { line, begun, join, end, pass: (ms: number) => (nowMs += ms) };
 }
 
-test('H308: addresses take turns, whatever number of requests each has waiting', async () => {
+test('H308, P213: addresses take turns, whatever number of requests each has waiting', async () => {
   const { begun, join, end } = lineWith({});
   const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => join(name.charAt(0), name));
   await end('');
@@ -41,7 +46,7 @@ test('H308: addresses take turns, whatever number of requests each has waiting',
   expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
 });
 
-test('H309: an address that has used its share waits, and others do not wait for it', async () => {
+test('H309, P213: an address that has used its share waits, and others do not wait for it', async () => {
   const { begun, join, end } = lineWith({ total: 10, perOwner: 4 });
   const all = [join('a', 'a1', 3), join('a', 'a2', 3), join('b', 'b1', 3), join('c', 'c1', 3)];
   await end('');
@@ -80,7 +85,7 @@ test('H380: work that has begun waits for its next turn, however many others do'
   const { line, begun, join, end } = lineWith({ waiting: 1, waitingPerOwner: 1 });
   const all = [join('a', 'a1'), join('a', 'a2')];
   await expect(join('a', 'a3')).rejects.toMatchObject({ code: 'too-many' });
-  all.push(line.goOn('a', 1, async () => void begun.push('more of a0')));
+  all.push(line.continue(async () => void begun.push('more of a0'), 'a'));
   for (const name of ['a1', 'a2']) await end(name);
   await Promise.all(all);
   expect(begun).toEqual(['a1', 'a2', 'more of a0']);
@@ -104,4 +109,12 @@ test('H309: work that never ends is written off, so that others are served', asy
   await end('b1');
   await next;
   expect(begun).toEqual(['a1', 'b1']);
+});
+
+test('P213: work that fails leaves its place to other work', async () => {
+  const queue = new FairQueue({ total: 1 });
+  const failing = queue.run(() => Promise.reject(new Error('no')));
+  const next = queue.run(async () => 'done');
+  await expect(failing).rejects.toThrow('no');
+  await expect(next).resolves.toBe('done');
 });

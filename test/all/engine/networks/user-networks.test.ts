@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import type Docker from 'dockerode';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectEngine, DEFAULT_SOCKET, unixHost } from '../../../../agent/engine/engine-address.ts';
-import { Lane } from '../../../../agent/engine/lane.ts';
 import { systemPath } from '../../../../agent/system-programs.ts';
+import { FairQueue } from '../../../../shared/fair-queue.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { CPU_LIMIT, dockerRig, errorOf } from '../../../support/engines/docker-rig.ts';
 import { runIn } from '../../../support/engines/run-in-container.ts';
@@ -80,7 +80,7 @@ describe('isolation', () => {
   test(`P91, P92: ${USERS} users have a network each on one host, reach their own containers by name and address, and no other's`, {
     timeout: 60_000 + 2 * USERS * MS_PER_CONTAINER,
   }, async () => {
-    const lane = new Lane(AT_ONCE);
+    const lane = new FairQueue({ total: AT_ONCE });
     const of = (user: number) => ({ execution: user, owner: `user${user}` });
     const addresses = await Promise.all(
       Array.from({ length: USERS }, (_, at) => lane.run(() => serve({ service: at + 1, ...of(at + 1) }))),
@@ -168,7 +168,7 @@ describe('a network that is full', () => {
     timeout: 60_000 + CONTAINERS * MS_PER_CONTAINER,
   }, async () => {
     const on = process.env.NETWORK_CONTAINERS ? engine() : small();
-    const lane = new Lane(AT_ONCE);
+    const lane = new FairQueue({ total: AT_ONCE });
     const first = await run({ command: SECRET }, on);
     const others = Array.from({ length: CONTAINERS - 1 }, (_, at) => at + 2);
     const late = await Promise.all(

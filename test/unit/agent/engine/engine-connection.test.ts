@@ -12,7 +12,7 @@ import {
   usualHosts,
 } from '../../../../agent/engine/engine-address.ts';
 import { jsonLines } from '../../../../agent/engine/json-lines.ts';
-import { Lane } from '../../../../agent/engine/lane.ts';
+import { FairQueue } from '../../../../shared/fair-queue.ts';
 import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 
 let engine: ScriptedEngine;
@@ -76,7 +76,7 @@ test.each([
 });
 
 test('a lane runs as many tasks at once as it is wide, also after a failure', async () => {
-  const lane = new Lane(2);
+  const lane = new FairQueue({ total: 2 });
   let [running, most] = [0, 0];
   const task = (fails = false) =>
     lane.run(async () => {
