@@ -12,11 +12,13 @@ async function database(): Promise<Db> {
   return db;
 }
 
-test('C210: a restored copy keeps its key of the proofs of ids', async () => {
+test('C210: each database gets a random key of the proofs of ids once, and a restored copy keeps its own', async () => {
   const [copy, former] = [await database(), await database()];
   const key = await loadIdKey(copy);
-  await prepareRestored(copy, await assignedIds(former));
   expect(key).toMatch(/^[0-9a-f]{64}$/);
+  expect(await loadIdKey(former)).not.toBe(key);
+  await migrate(copy, migrations);
+  await prepareRestored(copy, await assignedIds(former));
   expect(await loadIdKey(copy)).toBe(key);
 });
 test('H754: a restored copy gives no number or workspace that the replaced database has given', async () => {
