@@ -13,11 +13,8 @@ const WIDE: LineLimits = {
 /** A line whose work ends when the test says so. */
 function lineWith(limits: Partial<LineLimits>) {
   let nowMs = 0;
-  const line = new FairLine(
-    { whose: 'Your address has', what: 'large bodies' },
-    { ...WIDE, ...limits },
-    () => nowMs,
-  );
+  const words = { whose: 'Your address has', what: 'large bodies' } as const;
+  const line = new FairLine(words, { ...WIDE, ...limits }, () => nowMs);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const join = (address: string, name: string, amount = 1) =>

@@ -24,13 +24,9 @@ describe('the scheme of an endpoint', () => {
     'filesystem:http://{ip_port}/temporary/',
     'd\r\na\tta\n:text/html,x',
   ])('H325: %j is refused', (template) => {
-    expect(problemsOf(template)).toEqual([
-      {
-        pointer: '/services/0/ports/0/url_template',
-        message:
-          'must not begin with a scheme that browsers run: javascript, vbscript, data, blob, filesystem',
-      },
-    ]);
+    const schemes = 'javascript, vbscript, data, blob, filesystem';
+    const message = `must not begin with a scheme that browsers run: ${schemes}`;
+    expect(problemsOf(template)).toEqual([{ pointer: '/services/0/ports/0/url_template', message }]);
   });
 
   test.each([
@@ -39,16 +35,11 @@ describe('the scheme of an endpoint', () => {
     ...'spark://{ip_port} zookeeper://{ip_port} memcached://{ip_port} mongodb+srv://{ip_port}/'.split(' '),
     ...'x-anything+else.1:x file:///data javascripts:x xjavascript:1 data blob//x javascript/:x'.split(' '),
     'database://{ip_port}',
-  ])('H325: %s is accepted, since no browser runs it', (template) => {
+    // These have no scheme.
+    ...['', '{ip_port}', '{ip_port}/path?x=javascript:1', '{proxy_path}', '/javascript:x', '1a:x'],
+  ])('H325: %j is accepted, since no browser runs it', (template) => {
     expect(problemsOf(template)).toEqual([]);
   });
-
-  test.each(['', '{ip_port}', '{ip_port}/path?x=javascript:1', '{proxy_path}', '/javascript:x', '1a:x'])(
-    'H325: %j has no scheme, and is accepted',
-    (template) => {
-      expect(problemsOf(template)).toEqual([]);
-    },
-  );
 
   test('H325: no accepted template becomes a URL that a browser would run', () => {
     for (const template of ['{ip_port}', '//{ip_port}', 'http://{ip_port}/', '\tx/{ip_port}'])

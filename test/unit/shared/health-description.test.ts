@@ -55,12 +55,8 @@ describe('C287: texts', () => {
       expect(command(text), JSON.stringify(text)).toEqual([expect.stringMatching(/^health\/command /)]);
   });
   test('C287: exactly one kind of check, and no other fields', () => {
-    for (const health of [
-      {},
-      { interval: 5 },
-      { tcp, image: true },
-      { tcp, http: { path: '/', port: 1 }, command: 'x' },
-    ])
+    const three = { tcp, http: { path: '/', port: 1 }, command: 'x' };
+    for (const health of [{}, { interval: 5 }, { tcp, image: true }, three])
       expect(problemsOf({ health })).toEqual([expect.stringMatching(/^health must have exactly one of /)]);
     for (const [health, of] of [
       [{ image: false }, 'health/image'],
@@ -76,19 +72,13 @@ describe('C287: texts', () => {
 });
 
 test('C287: a description without the new fields is assigned as before', () => {
-  const context = {
-    executionId: 1,
-    executionName: 'n',
-    deploymentName: 'd',
-    userName: 'u',
-    userId: 1,
-    fsUid: 1,
-  };
-  const made = assignmentOf({ service: 1, generation: 1 }, 'main0', service(), 0, context);
+  const owner = { userName: 'u', userId: 1, fsUid: 1 };
+  const context = { executionId: 1, executionName: 'n', deploymentName: 'd', ...owner };
+  const assigned = (definition: ReturnType<typeof service>) =>
+    assignmentOf({ service: 1, generation: 1 }, 'main0', definition, 0, context);
+  const made = assigned(service());
   expect(made).not.toHaveProperty('health');
   expect(Object.keys(made).sort()).toEqual(
-    Object.keys(
-      assignmentOf({ service: 1, generation: 1 }, 'main0', service({ restart: { attempts: 1 } }), 0, context),
-    ).sort(),
+    Object.keys(assigned(service({ restart: { attempts: 1 } }))).sort(),
   );
 });

@@ -39,10 +39,7 @@ describe('H306: descriptions that are made to cost much', () => {
     for (const { shape, text, value } of bodies) {
       const units = unitsOf(value);
       expect(Math.max(0, ...units), shape).toBeLessThanOrEqual(MAX_STEP);
-      expect(
-        units.reduce((sum, one) => sum + one, 0),
-        shape,
-      ).toBeLessThan(1_000 + text.length / 2);
+      expect(sum(units), shape).toBeLessThan(1_000 + text.length / 2);
     }
   });
 
@@ -52,9 +49,11 @@ describe('H306: descriptions that are made to cost much', () => {
     const validation = validateApplication(input) as Extract<Validation, { valid: false }>;
     expect(validation.problems).toHaveLength(MAX_PROBLEMS);
     expect(validation.more).toBeGreaterThan(0);
-    expect(unitsOf(input).reduce((sum, one) => sum + one, 0)).toBeLessThan(2_000);
+    expect(sum(unitsOf(input))).toBeLessThan(2_000);
   });
 });
+
+const sum = (units: readonly number[]) => units.reduce((all, one) => all + one, 0);
 
 function unitsOf(value: unknown): number[] {
   const units: number[] = [];

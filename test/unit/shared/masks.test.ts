@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { maskOptions } from '../../../shared/streams/masks.ts';
@@ -32,19 +34,18 @@ describe('P302: masking keys', () => {
 /** The frame of TEXT on its connection. */
 async function bytesSentWith(options: object): Promise<Buffer> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-  try {
-    return await new Promise((resolve, reject) => {
-      server.on('connection', (_, { socket }) =>
-        socket.prependOnceListener('data', (bytes: Buffer) => resolve(Buffer.from(bytes))),
-      );
-      server.on('listening', () => {
-        const { port } = server.address() as { port: number };
-        const client = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: false, ...options });
-        client.on('error', reject).on('open', () => client.send(TEXT));
-      });
-    });
-  } finally {
-    for (const one of server.clients) one.terminate();
-    server.close();
-  }
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const accepted = once(server, 'connection');
+  const client = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: false, ...options });
+  const [, { socket }] = await accepted;
+  const sent = new Promise<Buffer>((done) =>
+    socket.prependOnceListener('data', (bytes: Buffer) => done(Buffer.from(bytes))),
+  );
+  if (client.readyState !== WebSocket.OPEN) await once(client, 'open');
+  client.send(TEXT);
+  const bytes = await sent;
+  client.terminate();
+  server.close();
+  return bytes;
 }

@@ -32,19 +32,10 @@ function durable(cluster: Cluster) {
     usages: [1, 2].map((userId) => cluster.usage(userId)),
     admitted: [...cluster.admitted].map(({ id }) => id).toSorted((a, b) => a - b),
     hosts: [...cluster.hosts.values()]
-      .map(
-        ({
-          connected: _,
-          lastContactMs: __,
-          backfillReservedMemoryBytes: ___,
-          backfillReservedCores: ____,
-          ...host
-        }) => ({
-          ...host,
-          reservedCores: round(host.reservedCores),
-          elasticCores: round(host.elasticCores),
-        }),
-      )
+      .map(({ reservedCores, elasticCores, ...host }) => ({
+        ...{ ...host, reservedCores: round(reservedCores), elasticCores: round(elasticCores) },
+        ...{ connected: false, lastContactMs: 0, backfillReservedMemoryBytes: 0, backfillReservedCores: 0 },
+      }))
       .toSorted((a, b) => a.id - b.id),
     servicesAt: [...cluster.hosts.keys()].map((id) =>
       [...cluster.servicesAt(id)].map((service) => service.id).toSorted(),
@@ -63,12 +54,7 @@ function durable(cluster: Cluster) {
 }
 
 async function clear(): Promise<void> {
-  await db.batch(
-    ['DELETE FROM executions', 'DELETE FROM hosts', 'DELETE FROM sqlite_sequence'].map((sql) => ({
-      sql,
-      args: [],
-    })),
-  );
+  for (const table of ['executions', 'hosts', 'sqlite_sequence']) await db.query(`DELETE FROM ${table}`);
 }
 
 test('C41: state that is committed and read again equals the state in memory, after any operations', async () => {

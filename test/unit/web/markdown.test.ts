@@ -79,13 +79,9 @@ describe('W71: injections', () => {
   });
 });
 
-test('W71: pictures of the folder of the application are shown', async () => {
-  expect(await render('![its "logo"](logo.svg)')).toBe(
-    '<p><img src="/p/logo.svg" alt="its &quot;logo&quot;" loading="lazy"></p>',
-  );
-});
-
-test('W71: links to http, https and mail are links, and send no referrer', async () => {
+test('W71: pictures of the folder of the application are shown; links to http, https and mail are links, and send no referrer', async () => {
+  const logo = '<p><img src="/p/logo.svg" alt="its &quot;logo&quot;" loading="lazy"></p>';
+  expect(await render('![its "logo"](logo.svg)')).toBe(logo);
   expect(await render('[a](https://example.org/?a=1&b) <http://example.org> a@example.org')).toBe(
     '<p><a href="https://example.org/?a=1&amp;b" rel="noreferrer">a</a> ' +
       '<a href="http://example.org" rel="noreferrer">http://example.org</a> ' +

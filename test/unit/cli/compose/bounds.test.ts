@@ -2,16 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { MAX_BYTES } from '../../../../cli/compose/document.ts';
 import { ComposeError } from '../../../../cli/compose/remarks.ts';
 import { cases, fc } from '../../../support/tools/random-cases.ts';
-import { fill, mainFile, mainOf, problemsOf, translated } from './translated.ts';
+import { fill, mainFile, mainOf, problemsOf, translated, variablesOf } from './translated.ts';
 
 const service = mainFile('');
 
 describe('L75: bounds', () => {
   test('L75: a file beyond its size is refused unread', () => {
     expect(translated(`${service}#${fill('x', MAX_BYTES - service.length - 1)}`)).toBeDefined();
-    expect(problemsOf(fill('[', MAX_BYTES + 1))).toEqual([
-      '1:1  has more than 256 KiB: divide the application',
-    ]);
+    const refused = '1:1  has more than 256 KiB: divide the application';
+    expect(problemsOf(fill('[', MAX_BYTES + 1))).toEqual([refused]);
   });
   test('L75: a large file with thousands of aliases that stay small is accepted', () => {
     const count = 30;
@@ -21,15 +20,8 @@ describe('L75: bounds', () => {
     const file = text + Array.from({ length: count }, (_, n) => one(n)).join('');
     const { description } = translated(file);
     expect(description.services).toHaveLength(count);
-    expect(description.services[9]).toMatchObject({
-      image: 'i',
-      environment: [
-        ['A', '1'],
-        ['B', 'x'],
-        ['N', '1'],
-      ],
-      restart: { attempts: 100 },
-    });
+    expect(description.services[9]).toMatchObject({ image: 'i', restart: { attempts: 100 } });
+    expect(variablesOf(description.services[9])).toEqual({ A: '1', B: 'x', N: '1' });
   });
   test('L75: values that aliases multiply are refused, in lists and in merged mappings', () => {
     const tenfold = (one: (name: string) => string) =>
@@ -59,28 +51,17 @@ describe('L75: bounds', () => {
     expect(problemsOf(`x-a: &a {b: {c: [*a]}}\n${service}`)).toHaveLength(1);
   });
   test('L75: an alias has the value of the last anchor of its name above it', () => {
-    const { environment } = mainOf('environment: {A: &a 1, B: *a, C: &a "$$2", D: *a}');
-    expect(environment).toEqual([
-      ['A', '1'],
-      ['B', '1'],
-      ['C', '$2'],
-      ['D', '$2'],
-    ]);
+    const service = mainOf('environment: {A: &a 1, B: *a, C: &a "$$2", D: *a}');
+    expect(variablesOf(service)).toEqual({ A: '1', B: '1', C: '$2', D: '$2' });
   });
   test('L75: keys win over merged ones wherever they stand, and earlier mappings over later ones', () => {
-    const { environment } = mainOf(
-      ['x-a: &a {A: a, B: a}', 'x-b: &b {B: b, C: b}', 'environment: {<<: [*a, *b], C: own}'].join('\n'),
-    );
-    expect(environment).toEqual([
-      ['A', 'a'],
-      ['B', 'a'],
-      ['C', 'own'],
-    ]);
+    const anchors = 'x-a: &a {A: a, B: a}\nx-b: &b {B: b, C: b}';
+    const merged = mainOf(`${anchors}\nenvironment: {<<: [*a, *b], C: own}`);
+    expect(variablesOf(merged)).toEqual({ A: 'a', B: 'a', C: 'own' });
     expect(mainOf('environment: {"<<": x}').environment).toEqual([['<<', 'x']]);
+    const refused = 'must be a mapping, or a list of mappings';
     for (const wrong of ['1', '[{A: b}, 1]', '"x"', ''])
-      expect(problemsOf(mainFile(`environment: {<<: ${wrong}}`))[0]).toContain(
-        'must be a mapping, or a list of mappings',
-      );
+      expect(problemsOf(mainFile(`environment: {<<: ${wrong}}`))[0]).toContain(refused);
   });
   test('L75: variables that multiply a text are refused, in one value and in several', () => {
     const env = { A: fill('x', 100_000) };
@@ -103,52 +84,11 @@ describe('L75: bounds', () => {
 });
 
 test('L72, L75: any text is translated, or refused with places', () => {
-  const word = fc.constantFrom(
-    ...[
-      'services',
-      'main',
-      'image',
-      'i',
-      'x-berth',
-      'ports',
-      '80',
-      'environment',
-      'A',
-      '$A',
-      '${A:-b}',
-      '<<',
-    ],
-    ...[
-      'command',
-      'deploy',
-      'replicas',
-      '1',
-      'volumes',
-      './a:/b',
-      'depends_on',
-      '&a',
-      '*a',
-      '~',
-      '"',
-      "'",
-      '#',
-    ],
-  );
-  const mark = fc.constantFrom(
-    ':',
-    ': ',
-    '\n',
-    '\n  ',
-    '\n    ',
-    '\n      ',
-    '- ',
-    '{',
-    '}',
-    '[',
-    ']',
-    ', ',
-    '| ',
-  );
+  const words =
+    'services main image i x-berth ports 80 environment A $A ${A:-b} << command deploy replicas 1';
+  const more = 'volumes ./a:/b depends_on &a *a ~ " \' #';
+  const word = fc.constantFrom(...`${words} ${more}`.split(' '));
+  const mark = fc.constantFrom(':', ': ', '\n', '\n  ', '\n    ', '\n      ', '- ', ...'{}[]', ', ', '| ');
   const text = fc.array(fc.oneof(word, mark), { maxLength: 40 }).map((parts) => parts.join(''));
   fc.assert(
     fc.property(text, fc.boolean(), (tail, isWithin) => {

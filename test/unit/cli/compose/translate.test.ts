@@ -6,6 +6,7 @@ import { FOLDER, mainFile, mainOf, problemsOf, remarksOf, translated } from './t
 const main = (changes: Partial<ServiceDescription> = {}) => service({ image: 'i', ...changes });
 const NOTHING = { min: null, max: null };
 const MIB = 2 ** 20;
+const variables = (all: Record<string, string>) => ({ environment: Object.entries(all) });
 const web = (number: number, more: object = {}) => ({
   name: `main ${number}`,
   port_number: number,
@@ -22,25 +23,9 @@ const SERVICES: Record<string, [fields: string, changes: Partial<ServiceDescript
   'a command of null': ['command:', { command: null }],
   'variables by name': [
     'environment:\n  A: x=y\n  B: 1.50\n  C: true\n  D: ""\n  E: 0x1F',
-    {
-      environment: [
-        ['A', 'x=y'],
-        ['B', '1.50'],
-        ['C', 'true'],
-        ['D', ''],
-        ['E', '0x1F'],
-      ],
-    },
+    variables({ A: 'x=y', B: '1.50', C: 'true', D: '', E: '0x1F' }),
   ],
-  'variables in a list': [
-    'environment: [A=x=y, B=]',
-    {
-      environment: [
-        ['A', 'x=y'],
-        ['B', ''],
-      ],
-    },
-  ],
+  'variables in a list': ['environment: [A=x=y, B=]', variables({ A: 'x=y', B: '' })],
   'ports as text and numbers': [
     'ports: [80, "8080:81", "127.0.0.1:53:53/udp", "9000-9001:90-91", "80"]',
     {
@@ -68,11 +53,7 @@ const SERVICES: Record<string, [fields: string, changes: Partial<ServiceDescript
     {
       total_count: 3,
       essential_count: 3,
-      resources: {
-        memory: { min: 64 * MIB, max: 512 * MIB },
-        cores: { min: 0.25, max: 1.5 },
-        shm: 1024 * MIB,
-      },
+      resources: { memory: { min: 64 * MIB, max: 512 * MIB }, cores: { min: 0.25, max: 1.5 }, shm: 2 ** 30 },
     },
   ],
   'older fields of resources': [
@@ -109,7 +90,8 @@ describe('L71: a service of a Compose file becomes a service of a description', 
   });
 });
 
-test('L71: a whole file, with extensions, anchors and merged mappings', () => {
+test('L71: a whole file, with extensions, anchors and merged mappings; without a name, it is called as its folder', () => {
+  expect(translated(mainFile('')).description.name).toBe('shop');
   const { description } = translated(`
 name: my_shop
 x-common: &common
@@ -129,22 +111,14 @@ services:
     services: [
       main({
         ...{ name: 'db-service', image: 'postgres:16', monitor: false, restart: { attempts: 100 } },
-        environment: [['LANG', 'C']],
+        ...variables({ LANG: 'C' }),
       }),
       main({
         ...{ name: 'web', image: 'nginx', startup_order: 1, ports: [web(80, { name: 'web 80' })] },
-        restart: { attempts: 100 },
-        environment: [
-          ['LANG', 'C'],
-          ['A', 'b'],
-        ],
+        ...{ restart: { attempts: 100 }, ...variables({ LANG: 'C', A: 'b' }) },
       }),
     ],
   });
-});
-
-test('L71: without a name, the application is called as its folder', () => {
-  expect(translated(mainFile('')).description.name).toBe('shop');
 });
 
 describe('L71: fields without a meaning are listed with their place', () => {
@@ -235,9 +209,8 @@ describe('L72: problems have their place and the way out', () => {
       'mem_limit: 1m\nmem_reservation: 2m',
       '2:3 services.main.deploy.resources is /services/0/resources/memory/max',
     ],
-  ])('L72: %j', (fields, begin) => {
-    const problems = problemsOf(mainFile(fields));
-    expect(problems.map((one) => one.slice(0, begin.length))).toEqual([begin]);
+  ])('L72: the fields %j', (fields, begin) => {
+    expect(problemsOf(mainFile(fields)).map((one) => one.slice(0, begin.length))).toEqual([begin]);
   });
 
   test.each([
@@ -261,9 +234,8 @@ describe('L72: problems have their place and the way out', () => {
       '3:3 services.a_b is /services/1/name of the description, which',
     ],
     ['services: {abc: {image: i, volumes: *a}}', '1:28 services.abc.volumes has the alias a, whose anchor'],
-  ])('L72: %j', (text, begin) => {
-    const problems = problemsOf(text);
-    expect(problems.map((one) => one.slice(0, begin.length))).toEqual([begin]);
+  ])('L72: the file %j', (text, begin) => {
+    expect(problemsOf(text).map((one) => one.slice(0, begin.length))).toEqual([begin]);
   });
 
   test('L72: all services report their problems at once', () => {
