@@ -59,11 +59,8 @@ onHosts(onEach('B', 'zoe-2018.12'), (host) => {
       expect(originOf(given)).toBe(url);
   });
 
-  test('L4: without a terminal nothing asks', async () => {
+  test('L2, L4, L10: a wrong or missing password leaves the contexts as they are, without a question; a damaged file says what to do', async () => {
     expect(await berth.refusal(['login', host().url()])).toContain('--password-stdin');
-  });
-
-  test('L2, L10: a wrong password leaves the contexts as they are, and a damaged file says what to do', async () => {
     const wrong = await berth.refusal(['login', host().url(), ...LOGIN], 'wrong');
     expect(wrong).toBe('Wrong user name or password.\n');
     await expect(readFile(file())).rejects.toThrow('ENOENT');

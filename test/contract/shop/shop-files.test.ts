@@ -17,6 +17,11 @@ const app = {
   'app/README.md': '# App',
 };
 
+const LARGE = ' '.repeat(MAX_FILE_BYTES + 1);
+const manifested = (content: unknown) => ({ 'bad/manifest.json': content });
+const described = (content: unknown) => ({ 'bad/README.md': '', 'bad/app.json': content });
+const explained = (readme: unknown) => ({ 'bad/README.md': readme, 'bad/app.json': application() });
+
 describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
   let shop: ScratchShop;
   beforeEach(async () => {
@@ -77,44 +82,24 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
 
   test.each<[string, Record<string, unknown>, string]>([
     ['is not JSON', { 'bad/manifest.json': '{' }, 'bad: manifest.json is not JSON: '],
-    [
-      'is of version 2',
-      { 'bad/manifest.json': { ...manifest(), version: 2 } },
-      'bad: manifest.json version must be 1',
-    ],
-    [
-      'lacks a name',
-      { 'bad/manifest.json': manifest({ ...zapp(), name: '' }) },
-      'bad: zapps[0]: manifest.json name must have at least 1 character',
-    ],
+    ['is of version 2', manifested({ ...manifest(), version: 2 }), 'bad: manifest.json version must be 1'],
+    ['lacks a name', manifested(manifest(zapp({ name: '' }))), 'bad: zapps[0]: manifest.json name must have'],
     [
       'names a file elsewhere',
-      { 'bad/manifest.json': manifest(zapp({ description: '../app/app.json' })) },
+      manifested(manifest(zapp({ description: '../app/app.json' }))),
       'bad: App: manifest.json description must be the plain name',
     ],
     ['has no description', { 'bad/README.md': '' }, 'bad: App: There is no file app.json.'],
-    [
-      'has a description that is not JSON',
-      { 'bad/README.md': '', 'bad/app.json': '{]' },
-      'bad: App: app.json is not JSON: ',
-    ],
+    ['has a description that is not JSON', described('{]'), 'bad: App: app.json is not JSON: '],
     [
       'has an invalid description',
-      { 'bad/README.md': '', 'bad/app.json': { ...application(), size: -1 } },
+      described({ ...application(), size: -1 }),
       'bad: App: app.json is not a valid description: /size ',
     ],
+    ['has a readme that is not UTF-8', explained(Uint8Array.of(0xff)), 'bad: App: README.md is not UTF-8.'],
+    ['has a file that is too large', explained(LARGE), 'bad: App: README.md is larger than 256 KiB.'],
     [
-      'has a readme that is not UTF-8',
-      { 'bad/README.md': Uint8Array.of(0xff), 'bad/app.json': application() },
-      'bad: App: README.md is not UTF-8.',
-    ],
-    [
-      'has a file that is too large',
-      { 'bad/README.md': ' '.repeat(MAX_FILE_BYTES + 1), 'bad/app.json': application() },
-      'bad: App: README.md is larger than 256 KiB.',
-    ],
-    [
-      'has a name that no address can have',
+      'has a name of no address',
       { 'b&d/manifest.json': manifest() },
       'b&d: Its name must begin with a letter',
     ],

@@ -8,31 +8,27 @@ import {
 } from '../../../control-plane/config.ts';
 import { scrapeAccessOf } from '../../../control-plane/operations/cluster/metrics.ts';
 
-describe('BERTH_HOST_LOST_AFTER', () => {
-  const lostAfterMs = (text?: string) =>
-    schedulerConfigOf(readConfig({ BERTH_HOST_LOST_AFTER: text })).lostAfterMs;
+const lostAfterMs = (text?: string) =>
+  schedulerConfigOf(readConfig({ BERTH_HOST_LOST_AFTER: text })).lostAfterMs;
 
-  test('C110: it is in seconds, 90 by default, with fractions, and rounded to whole milliseconds, the unit of agents', () => {
-    expect([undefined, ''].map(lostAfterMs)).toEqual([90_000, 90_000]);
-    expect(['5', '86400'].map(lostAfterMs)).toEqual([5_000, 86_400_000]);
-    expect(['16.1', '32.3', '90.0005'].map(lostAfterMs)).toEqual([16_100, 32_300, 90_001]);
-    for (const text of ['4.9', '86401', 'soon', '-90', 'Infinity']) {
-      expect(() => lostAfterMs(text)).toThrow(ConfigError);
-      expect(() => lostAfterMs(text)).toThrow('BERTH_HOST_LOST_AFTER: must be');
-    }
-  });
+test('C110: BERTH_HOST_LOST_AFTER is in seconds, 90 by default, with fractions, and rounded to whole milliseconds, the unit of agents', () => {
+  expect([undefined, ''].map(lostAfterMs)).toEqual([90_000, 90_000]);
+  expect(['5', '86400'].map(lostAfterMs)).toEqual([5_000, 86_400_000]);
+  expect(['16.1', '32.3', '90.0005'].map(lostAfterMs)).toEqual([16_100, 32_300, 90_001]);
+  for (const text of ['4.9', '86401', 'soon', '-90', 'Infinity']) {
+    expect(() => lostAfterMs(text)).toThrow(ConfigError);
+    expect(() => lostAfterMs(text)).toThrow('BERTH_HOST_LOST_AFTER: must be');
+  }
 });
 
-describe('BERTH_BACKFILL_RESERVE_AFTER', () => {
-  test('C73: it is in seconds, a day by default; its old name is refused, and the message names the new one beside every other problem', () => {
-    const delayMs = (text?: string) =>
-      schedulerConfigOf(readConfig({ BERTH_BACKFILL_RESERVE_AFTER: text })).backfillReserveAfterMs;
-    expect([delayMs('0'), delayMs('60'), delayMs()]).toEqual([0, 60_000, 86_400_000]);
-    const read = () => readConfig({ BERTH_HOLD_AFTER: '60', BERTH_HOST_LOSS: 'never' });
-    expect(read).toThrow(
-      'BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead; BERTH_HOST_LOSS:',
-    );
-  });
+test('C73: BERTH_BACKFILL_RESERVE_AFTER is in seconds, a day by default; its old name is refused, and the message names the new one beside every other problem', () => {
+  const delayMs = (text?: string) =>
+    schedulerConfigOf(readConfig({ BERTH_BACKFILL_RESERVE_AFTER: text })).backfillReserveAfterMs;
+  expect([delayMs('0'), delayMs('60'), delayMs()]).toEqual([0, 60_000, 86_400_000]);
+  const read = () => readConfig({ BERTH_HOLD_AFTER: '60', BERTH_HOST_LOSS: 'never' });
+  expect(read).toThrow(
+    'BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead; BERTH_HOST_LOSS:',
+  );
 });
 
 test('C198: the default memory limit is 512 MiB, and no size that an engine refuses as a limit', () => {
@@ -87,47 +83,41 @@ describe('bounds of the queue', () => {
   });
 });
 
-describe('BERTH_MAX_CONNECTIONS', () => {
-  const limits = (env: Record<string, string>) => connectionLimitsOf(readNodeConfig(env));
+const limits = (env: Record<string, string>) => connectionLimitsOf(readNodeConfig(env));
 
-  test('H344, H345, H347, H377, H378: the limits have defaults; agents have at most half of all connections in reserve, and there is at least one', () => {
-    expect(limits({})).toEqual({
-      ...{ connections: 5_000, perAddress: 2_000, forAgents: 1_000 },
-      ...{ pipelined: 16, unreadBytes: 256 * 1024 * 1024 },
-    });
-    expect(limits({ BERTH_MAX_CONNECTIONS: '101' }).forAgents).toBe(50);
-    expect(() => limits({ BERTH_MAX_CONNECTIONS: '0' })).toThrow('BERTH_MAX_CONNECTIONS: must be at least 1');
+test('H344, H345, H347, H377, H378: the limits of connections have defaults; agents have at most half of all connections in reserve, and there is at least one', () => {
+  expect(limits({})).toEqual({
+    ...{ connections: 5_000, perAddress: 2_000, forAgents: 1_000 },
+    ...{ pipelined: 16, unreadBytes: 256 * 1024 * 1024 },
   });
+  expect(limits({ BERTH_MAX_CONNECTIONS: '101' }).forAgents).toBe(50);
+  expect(() => limits({ BERTH_MAX_CONNECTIONS: '0' })).toThrow('BERTH_MAX_CONNECTIONS: must be at least 1');
 });
 
-describe('BERTH_METRICS', () => {
-  const access = (env: Record<string, string>) => scrapeAccessOf(readConfig(env));
-  const token = '0123456789abcdef';
+const access = (env: Record<string, string>) => scrapeAccessOf(readConfig(env));
+const token = '0123456789abcdef';
 
-  test('H450: metrics are for administrators, for the holder of a token, for anybody or for nobody', () => {
-    expect(access({})).toEqual({ by: 'account' });
-    expect(access({ BERTH_METRICS_TOKEN: token })).toEqual({ by: 'token', token });
-    expect(access({ BERTH_METRICS: 'open', BERTH_METRICS_TOKEN: token })).toEqual({ by: 'anyone' });
-    expect(access({ BERTH_METRICS: 'off' })).toBeUndefined();
-  });
-  test('H450: a token that is short, or that no header can hold, is refused without being named', () => {
-    for (const wrong of ['short', `${token} ${token}`, `${token}ü`]) {
-      const read = () => readConfig({ BERTH_METRICS_TOKEN: wrong });
-      expect(read).toThrow('BERTH_METRICS_TOKEN: must');
-      expect(read).not.toThrow(wrong);
-    }
-  });
+test('H450: metrics are for administrators, for the holder of a token, for anybody or for nobody', () => {
+  expect(access({})).toEqual({ by: 'account' });
+  expect(access({ BERTH_METRICS_TOKEN: token })).toEqual({ by: 'token', token });
+  expect(access({ BERTH_METRICS: 'open', BERTH_METRICS_TOKEN: token })).toEqual({ by: 'anyone' });
+  expect(access({ BERTH_METRICS: 'off' })).toBeUndefined();
+});
+test('H450: a token that is short, or that no header can hold, is refused without being named', () => {
+  for (const wrong of ['short', `${token} ${token}`, `${token}ü`]) {
+    const read = () => readConfig({ BERTH_METRICS_TOKEN: wrong });
+    expect(read).toThrow('BERTH_METRICS_TOKEN: must');
+    expect(read).not.toThrow(wrong);
+  }
 });
 
-describe('BERTH_STANDBY', () => {
-  const server = { BERTH_DATABASE_URL: 'http://127.0.0.1:8080', BERTH_LOCAL_AGENT: 'off' };
+const server = { BERTH_DATABASE_URL: 'http://127.0.0.1:8080', BERTH_LOCAL_AGENT: 'off' };
 
-  test('C251: it is off by default, and requires a libSQL server and no local agent, both of which the message names', () => {
-    expect(readNodeConfig({}).BERTH_STANDBY).toBe('off');
-    expect(readNodeConfig({ ...server, BERTH_STANDBY: 'on' }).BERTH_STANDBY).toBe('on');
-    expect(() => readNodeConfig({ BERTH_STANDBY: 'on' })).toThrow(
-      /BERTH_DATABASE_URL: must be the URL of a libSQL server.*; BERTH_LOCAL_AGENT: must be off/,
-    );
-    expect(() => readNodeConfig({ ...server, BERTH_STANDBY: 'yes' })).toThrow('BERTH_STANDBY: must be');
-  });
+test('C251: BERTH_STANDBY is off by default, and requires a libSQL server and no local agent, both of which the message names', () => {
+  expect(readNodeConfig({}).BERTH_STANDBY).toBe('off');
+  expect(readNodeConfig({ ...server, BERTH_STANDBY: 'on' }).BERTH_STANDBY).toBe('on');
+  expect(() => readNodeConfig({ BERTH_STANDBY: 'on' })).toThrow(
+    /BERTH_DATABASE_URL: must be the URL of a libSQL server.*; BERTH_LOCAL_AGENT: must be off/,
+  );
+  expect(() => readNodeConfig({ ...server, BERTH_STANDBY: 'yes' })).toThrow('BERTH_STANDBY: must be');
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Scope } from '../../../control-plane/core/accounts/action.ts';
 import { expiryOf, looksLikePersonalToken } from '../../../control-plane/core/accounts/personal-token.ts';
 import { LoginCounts } from '../../../control-plane/core/metrics/login-counts.ts';
@@ -27,8 +27,8 @@ beforeEach(async () => {
   queries = 0;
   faulty.afterQuery = () => void queries++;
   tokens = open();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 const open = () => new PersonalTokens({ db: faulty, counts: new LoginCounts(), nowMs: () => nowMs });
 
@@ -104,14 +104,12 @@ test('H492: a use is written once a minute, by whichever process, and the later 
   nowMs -= MINUTE_MS;
   await elsewhere.noteUse(hash);
   expect(await usedMs()).toBe(minute + MINUTE_MS);
-});
-
-test('H492: a write that fails is tried again by the next request', async () => {
-  const { hash } = await make(null);
+  // A write that fails is tried again by the next request.
+  nowMs += 3 * MINUTE_MS;
   faulty.failing = 'unreachable';
   await tokens.noteUse(hash);
   faulty.failing = 'no';
-  expect(await usedMs()).toBeNull();
+  expect(await usedMs()).toBe(minute + MINUTE_MS);
   await tokens.noteUse(hash);
   expect(await usedMs()).toBe(nowMs);
 });

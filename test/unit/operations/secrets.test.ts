@@ -1,6 +1,6 @@
 /** Encryption of secrets: what is stored, what a changed row or a missing key gives, and new keys. */
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { KnownActor } from '../../../control-plane/core/accounts/account.ts';
 import { metricsText } from '../../../control-plane/core/metrics/family.ts';
 import { FetchCounts } from '../../../control-plane/core/metrics/secret-counts.ts';
@@ -28,8 +28,8 @@ beforeEach(async () => {
   if (!account) throw new Error('the user alice is missing');
   const { user, role } = account;
   admin = { kind: 'user', credential: { by: 'password' }, user, role: { ...role, canChangeConfig: true } };
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 const contextWith = (...keys: string[]) => ({
   ...{ db, nowMs: () => 1, seal: new Seal(keys), shares: new UserShares(() => 1) },

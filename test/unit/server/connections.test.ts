@@ -143,36 +143,32 @@ describe('requests under way', () => {
   });
 });
 
-describe('a trusted proxy', () => {
-  test('H346: the limit counts the requests of each forwarded address, and not the connections of the proxy', async () => {
-    const send = await start({ perAddress: 2, trustsProxy: true });
-    for (let n = 0; n < 4; n++) await send('127.0.0.2', HALF);
-    for (let n = 0; n < 2; n++) await send('127.0.0.2', forwarded('198.51.100.1, 192.0.2.1', HELD));
-    await eventually(() => rig.held.length === 2);
-    for (const [address, status] of [['192.0.2.1', 429] as const, ['192.0.2.1, 192.0.2.2', 200] as const])
-      expect((await answerOn(await send('127.0.0.2', forwarded(address, GET)))).status).toBe(status);
-  });
+test('H346: the limit counts the requests of each forwarded address, and not the connections of the proxy', async () => {
+  const send = await start({ perAddress: 2, trustsProxy: true });
+  for (let n = 0; n < 4; n++) await send('127.0.0.2', HALF);
+  for (let n = 0; n < 2; n++) await send('127.0.0.2', forwarded('198.51.100.1, 192.0.2.1', HELD));
+  await eventually(() => rig.held.length === 2);
+  for (const [address, status] of [['192.0.2.1', 429] as const, ['192.0.2.1, 192.0.2.2', 200] as const])
+    expect((await answerOn(await send('127.0.0.2', forwarded(address, GET)))).status).toBe(status);
 });
 
-describe('the reserve for agents', () => {
-  test('H347: requests leave the reserve to agents, which lose their places to nobody', async () => {
-    const send = await start({ connections: 3, forAgents: 1 });
-    rig.server.on('upgrade', (_request, stream) => {
-      rig.connections.keep(stream);
-      rig.upgraded.push(stream);
-      stream.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
-    });
-    await send('127.0.0.2', HELD);
-    await send('127.0.0.3', HELD);
-    await eventually(() => rig.held.length === 2);
-    const reason = 'Too many requests at the same time: at most 2. Try again.';
-    expect(await answerOn(await send('127.0.0.4', GET))).toMatchObject({ status: 503, reason });
-    const agent = await send('127.0.0.5', UPGRADE);
-    await once(agent, 'data');
-    const late = await send('127.0.0.6', GET);
-    await eventually(() => late.closed);
-    expect(isOpen(agent)).toBe(true);
+test('H347: requests leave the reserve to agents, which lose their places to nobody', async () => {
+  const send = await start({ connections: 3, forAgents: 1 });
+  rig.server.on('upgrade', (_request, stream) => {
+    rig.connections.keep(stream);
+    rig.upgraded.push(stream);
+    stream.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
   });
+  await send('127.0.0.2', HELD);
+  await send('127.0.0.3', HELD);
+  await eventually(() => rig.held.length === 2);
+  const reason = 'Too many requests at the same time: at most 2. Try again.';
+  expect(await answerOn(await send('127.0.0.4', GET))).toMatchObject({ status: 503, reason });
+  const agent = await send('127.0.0.5', UPGRADE);
+  await once(agent, 'data');
+  const late = await send('127.0.0.6', GET);
+  await eventually(() => late.closed);
+  expect(isOpen(agent)).toBe(true);
 });
 
 test('H344: agents that are being admitted do not count for their address', async () => {
@@ -184,37 +180,35 @@ test('H344: agents that are being admitted do not count for their address', asyn
   expect(agents.every(isOpen)).toBe(true);
 });
 
-describe('slow peers', () => {
-  test('H348: if all places for requests are taken, the request whose body is the slowest goes first', async () => {
-    const send = await start({ connections: 4, forAgents: 2 });
-    await send('127.0.0.2', HELD);
-    await eventually(() => rig.held.length === 1);
-    const slow = await send('127.0.0.3', SLOW_BODY);
-    await eventually(() => rig.bodies === 1);
-    const reply = answerOn(slow);
-    expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(200);
-    expect((await reply).status).toBe(503);
-  });
+test('H348: if all places for requests are taken, the request whose body is the slowest goes first', async () => {
+  const send = await start({ connections: 4, forAgents: 2 });
+  await send('127.0.0.2', HELD);
+  await eventually(() => rig.held.length === 1);
+  const slow = await send('127.0.0.3', SLOW_BODY);
+  await eventually(() => rig.bodies === 1);
+  const reply = answerOn(slow);
+  expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(200);
+  expect((await reply).status).toBe(503);
+});
 
-  test('H348: a body keeps its place for some seconds', async () => {
-    const send = await start({ connections: 4, forAgents: 3, limits: { bodyGraceMs: 600_000 } });
-    const slow = await send('127.0.0.3', SLOW_BODY);
-    await eventually(() => rig.bodies === 1);
-    expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(503);
-    slow.end('defghi');
-    expect((await answerOn(slow)).body).toBe('abcdefghi');
-  });
+test('H348: a body keeps its place for some seconds', async () => {
+  const send = await start({ connections: 4, forAgents: 3, limits: { bodyGraceMs: 600_000 } });
+  const slow = await send('127.0.0.3', SLOW_BODY);
+  await eventually(() => rig.bodies === 1);
+  expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(503);
+  slow.end('defghi');
+  expect((await answerOn(slow)).body).toBe('abcdefghi');
+});
 
-  test('H348: a peer that reads nothing of its answer is cut, and a silent stream is not', async () => {
-    const send = await start({ limits: { stallMs: 50 } });
-    const silent = await send('127.0.0.2', HELD);
-    const ended = new Promise<void>((done) =>
-      rig.server.once('request', (_request, response: ServerResponse) => response.once('close', done)),
-    );
-    (await send('127.0.0.1', LARGE)).pause();
-    await ended;
-    expect(isOpen(silent)).toBe(true);
-  });
+test('H348: a peer that reads nothing of its answer is cut, and a silent stream is not', async () => {
+  const send = await start({ limits: { stallMs: 50 } });
+  const silent = await send('127.0.0.2', HELD);
+  const ended = new Promise<void>((done) =>
+    rig.server.once('request', (_request, response: ServerResponse) => response.once('close', done)),
+  );
+  (await send('127.0.0.1', LARGE)).pause();
+  await ended;
+  expect(isOpen(silent)).toBe(true);
 });
 
 test('H378, H452: if unread answers take too much memory, an address loses the oldest of those that are beyond its share', async () => {

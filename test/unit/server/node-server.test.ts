@@ -4,10 +4,11 @@ import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { answerOn } from '../../support/clients/raw-http.ts';
-import { GET, ServerRig, type Setup } from '../../support/rigs/server-rig.ts';
+import { GET, ServerRig, type Setup, SLOW_BODY } from '../../support/rigs/server-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const GET_ON = 'GET / HTTP/1.1\r\nHost: berth\r\n\r\n';
+const POST = 'POST /body HTTP/1.1\r\nHost: berth\r\n';
 
 let rig: ServerRig;
 afterEach(() => rig.close());
@@ -19,19 +20,11 @@ async function start(setup: Setup = {}): Promise<(bytes: string) => Promise<Sock
 }
 
 test.each([
-  ['a head that never ends', 'GET / HTTP/1.1\r\nHost: b', { headMs: 30 }],
-  [
-    'a body that never arrives',
-    'POST /body HTTP/1.1\r\nHost: berth\r\nContent-Length: 9\r\n\r\n',
-    { requestMs: 30, headMs: 30 },
-  ],
-  [
-    'a body that never ends',
-    'POST /body HTTP/1.1\r\nHost: berth\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab',
-    { requestMs: 30, headMs: 30 },
-  ],
-])('H191, H192: %s is answered with 408 after its time limit', async (_, bytes, limits) => {
-  const send = await start({ limits });
+  ['a head that never ends', 'GET / HTTP/1.1\r\nHost: b', 600_000],
+  ['a body that never arrives', `${POST}Content-Length: 9\r\n\r\n`, 30],
+  ['a body that never ends', `${POST}Transfer-Encoding: chunked\r\n\r\n5\r\nab`, 30],
+])('H191, H192: %s is answered with 408 after its time limit', async (_, bytes, requestMs) => {
+  const send = await start({ limits: { headMs: 30, requestMs } });
   const reply = await answerOn(await send(bytes));
   const message = 'The request is malformed: it did not arrive in time.';
   expect(reply).toMatchObject({ status: 408, reason: message });
@@ -75,8 +68,7 @@ test('H377: of the requests that wait on a connection, one is served in each tur
 
 test('H192: peers that send half a request do not delay other peers', async () => {
   const send = await start();
-  for (let nth = 0; nth < 50; nth++)
-    await send(nth % 2 ? 'GET / HT' : 'POST / HTTP/1.1\r\nHost: berth\r\nContent-Length: 9\r\n\r\nabc');
+  for (let nth = 0; nth < 50; nth++) await send(nth % 2 ? 'GET / HT' : SLOW_BODY);
   expect((await answerOn(await send(GET))).status).toBe(200);
 });
 

@@ -11,31 +11,29 @@ function problemsOf(changes: object): string[] {
 }
 const tcp = { port: 80 };
 
-describe('C287: bounds', () => {
-  const BOUNDS: [of: string, make: (value: number) => object, least: number, most: number][] = [
-    ['health/tcp/port', (port) => ({ health: { tcp: { port } } }), 1, 65_535],
-    ['health/http/port', (port) => ({ health: { http: { path: '/', port } } }), 1, 65_535],
-    ['health/interval', (interval) => ({ health: { tcp, interval } }), 1, 3_600],
-    ['health/interval', (interval) => ({ health: { command: 'true', interval } }), 5, 3_600],
-    ['health/interval', (interval) => ({ health: { image: true, interval } }), 5, 3_600],
-    ['health/timeout', (timeout) => ({ health: { tcp, timeout } }), 1, 60],
-    ['health/retries', (retries) => ({ health: { tcp, retries } }), 1, 100],
-    ['health/start_period', (start_period) => ({ health: { tcp, start_period } }), 0, 3_600],
-    ['restart/attempts', (attempts) => ({ restart: { attempts } }), 0, 100],
-    ['restart/window', (window) => ({ restart: { attempts: 1, window } }), 10, 86_400],
-    ['restart/delay', (delay) => ({ restart: { attempts: 1, delay } }), 1, 3_600],
-  ];
-  test.each(BOUNDS)(
-    'C287: %s at its bounds is valid, and beyond them one error names it',
-    (of, make, least, most) => {
-      for (const value of [least, most]) expect(problemsOf(make(value))).toEqual([]);
-      for (const value of [least - 1, most + 1, least + 0.5, String(least), null])
-        expect(problemsOf(make(value as number)), String(value)).toEqual([
-          expect.stringMatching(`^${of} must `),
-        ]);
-    },
-  );
-});
+const BOUNDS: [of: string, make: (value: number) => object, least: number, most: number][] = [
+  ['health/tcp/port', (port) => ({ health: { tcp: { port } } }), 1, 65_535],
+  ['health/http/port', (port) => ({ health: { http: { path: '/', port } } }), 1, 65_535],
+  ['health/interval', (interval) => ({ health: { tcp, interval } }), 1, 3_600],
+  ['health/interval', (interval) => ({ health: { command: 'true', interval } }), 5, 3_600],
+  ['health/interval', (interval) => ({ health: { image: true, interval } }), 5, 3_600],
+  ['health/timeout', (timeout) => ({ health: { tcp, timeout } }), 1, 60],
+  ['health/retries', (retries) => ({ health: { tcp, retries } }), 1, 100],
+  ['health/start_period', (start_period) => ({ health: { tcp, start_period } }), 0, 3_600],
+  ['restart/attempts', (attempts) => ({ restart: { attempts } }), 0, 100],
+  ['restart/window', (window) => ({ restart: { attempts: 1, window } }), 10, 86_400],
+  ['restart/delay', (delay) => ({ restart: { attempts: 1, delay } }), 1, 3_600],
+];
+test.each(BOUNDS)(
+  'C287: %s at its bounds is valid, and beyond them one error names it',
+  (of, make, least, most) => {
+    for (const value of [least, most]) expect(problemsOf(make(value))).toEqual([]);
+    for (const value of [least - 1, most + 1, least + 0.5, String(least), null])
+      expect(problemsOf(make(value as number)), String(value)).toEqual([
+        expect.stringMatching(`^${of} must `),
+      ]);
+  },
+);
 
 describe('C287: texts', () => {
   const path = (text: unknown) => problemsOf({ health: { http: { path: text, port: 80 } } });

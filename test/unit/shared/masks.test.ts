@@ -1,34 +1,32 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { maskOptions } from '../../../shared/streams/masks.ts';
 
 const TEXT = 'GET / HTTP/1.1';
 
-describe('P302: masking keys', () => {
-  test.each([
-    'ws://10.0.0.1:8080',
-    'http://berth.example.org',
-    'ws://[2001:db8::1]',
-    'ws://127.0.0.1.example.org',
-  ])('P302: %s gets masked bytes, since somebody between may take them for HTTP', async (url) => {
-    const sent = await bytesSentWith(maskOptions(new URL(url)));
-    expect(sent.length).toBe(6 + TEXT.length);
-    expect(sent.toString('latin1')).not.toContain(TEXT);
-  });
+test.each([
+  'ws://10.0.0.1:8080',
+  'http://berth.example.org',
+  'ws://[2001:db8::1]',
+  'ws://127.0.0.1.example.org',
+])('P302: %s gets masked bytes, since somebody between may take them for HTTP', async (url) => {
+  const sent = await bytesSentWith(maskOptions(new URL(url)));
+  expect(sent.length).toBe(6 + TEXT.length);
+  expect(sent.toString('latin1')).not.toContain(TEXT);
+});
 
-  test.each([
-    'wss://berth.example.org',
-    'https://10.0.0.1',
-    'ws://127.0.0.1:8080',
-    'http://localhost',
-    'ws://[::1]:1',
-  ])('P302: %s gets the bytes as they are, with the zero key', async (url) => {
-    const sent = await bytesSentWith(maskOptions(new URL(url)));
-    expect([...sent.subarray(1, 6)]).toEqual([0x80 | TEXT.length, 0, 0, 0, 0]);
-    expect(sent.toString('latin1', 6)).toBe(TEXT);
-  });
+test.each([
+  'wss://berth.example.org',
+  'https://10.0.0.1',
+  'ws://127.0.0.1:8080',
+  'http://localhost',
+  'ws://[::1]:1',
+])('P302: %s gets the bytes as they are, with the zero key', async (url) => {
+  const sent = await bytesSentWith(maskOptions(new URL(url)));
+  expect([...sent.subarray(1, 6)]).toEqual([0x80 | TEXT.length, 0, 0, 0, 0]);
+  expect(sent.toString('latin1', 6)).toBe(TEXT);
 });
 
 /** The frame of TEXT on its connection. */

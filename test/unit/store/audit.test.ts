@@ -1,5 +1,5 @@
 /** Rows of the audit log and their bounds (control-plane/store/accounts/audit.ts). */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import {
   type AuditEntry,
   entryWithoutUser,
@@ -24,8 +24,8 @@ const MINUTE_MS = 60_000;
 let db: Db;
 beforeEach(async () => {
   db = await memoryDatabase();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 const entry = (userId: number | null, fields: Partial<AuditEntry> = {}): AuditEntry => ({
   ...entryWithoutUser('password', undefined, { action: 'update-user', targetId: 1 }),

@@ -1,5 +1,5 @@
 /** Lists of executions that take more than one page, while others are submitted. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { listExecutions } from '../../../control-plane/store/executions/executions.ts';
 import { addExecutions } from '../../support/fixtures/execution-rows.ts';
@@ -11,8 +11,8 @@ const LONG = { text: 'x'.repeat(700_000) };
 let db: Db;
 beforeEach(async () => {
   db = await memoryDatabase();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 const submit = (...ids: number[]) => {
   const same = { name: 'job', userId: 1, status: 'terminated' as const };

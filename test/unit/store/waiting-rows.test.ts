@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import { takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
@@ -18,8 +18,8 @@ const submission = { userId: 1, name: 'run', application: described, description
 let db: Db;
 beforeEach(async () => {
   db = await memoryDatabase();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 async function insertWaiting(count: number): Promise<void> {
   const ids = { execution: 1, service: 1, host: 1 };

@@ -26,7 +26,9 @@ describe('W43: the form', () => {
     for (const name of ['x', 'ä ö', '42', 'a'.repeat(128), '--', 'My web page'])
       expect(validateApplication(typed({ name }).body?.application), name).toMatchObject({ valid: true });
   });
-  test('W43: units and fractions are converted, and an empty amount reserves nothing', () => {
+  test('W43, W157: units and fractions are converted, an empty amount reserves nothing, and 0 and the least that the engine accepts are taken', () => {
+    expect(serviceOf({ memory: '0', cores: '0' })?.resources).toMatchObject({ memory: { max: 0 } });
+    expect(serviceOf({ memory: '6' })?.resources).toMatchObject({ memory: { max: 6 * 2 ** 20 } });
     const resources = serviceOf({ memory: '1.5', memory_unit: 'GiB', cores: '0,25' })?.resources;
     expect(resources).toMatchObject({ memory: { min: 1.5 * 2 ** 30 }, cores: { max: 0.25 } });
     const none = { min: null, max: null };
@@ -143,10 +145,5 @@ describe('W43: problems of the form', () => {
     ],
   ])('W43, W157: %s is reported at its field, in words of the form', (_, changes, problems) => {
     expect(typed(changes).problems).toEqual(problems);
-  });
-
-  test('W157: an amount of 0, and the least that the engine accepts, are taken', () => {
-    expect(serviceOf({ memory: '0', cores: '0' })?.resources).toMatchObject({ memory: { max: 0 } });
-    expect(serviceOf({ memory: '6' })?.resources).toMatchObject({ memory: { max: 6 * 2 ** 20 } });
   });
 });

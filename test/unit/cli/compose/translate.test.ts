@@ -123,93 +123,72 @@ services:
 
 describe('L71: fields without a meaning are listed with their place', () => {
   test.each([
-    ['entrypoint: [sh]', '4:5 services.main.entrypoint'],
-    ['networks: [a]', '4:5 services.main.networks'],
-    ['healthcheck: {start_interval: 1s}', '4:19 services.main.healthcheck.start_interval'],
-    ['privileged: true', '4:5 services.main.privileged'],
-    ['build: .', '4:5 services.main.build'],
-    ['command: []', '4:5 services.main.command'],
-    ['user: postgres', '4:5 services.main.user'],
-    ['ports:\n  - "8080:80"', '5:9 services.main.ports[0]'],
-    ['ports: [80/sctp]', '4:13 services.main.ports[0]'],
-    ['ports:\n- target: 80\n  published: 8080', '6:7 services.main.ports[0].published'],
-    ['volumes: [data:/var]', '4:15 services.main.volumes[0]'],
-    ['volumes: [/var]', '4:15 services.main.volumes[0]'],
-    ['volumes:\n- type: tmpfs\n  target: /x', '5:7 services.main.volumes[0]'],
-    ['volumes: ["/a:/mnt/a:z"]', '4:15 services.main.volumes[0]'],
-    ['deploy: {mode: global}', '4:14 services.main.deploy.mode'],
-    ['deploy: {placement: {}}', '4:14 services.main.deploy.placement'],
-    ['deploy: {resources: {limits: {pids: 5}}}', '4:35 services.main.deploy.resources.limits.pids'],
-    [
-      'deploy: {restart_policy: {condition: none, delay: 5s}}',
-      '4:48 services.main.deploy.restart_policy.delay',
-    ],
-    ['environment: [NOWHERE]', '4:19 services.main.environment[0]'],
-  ])('L71: %j', (fields, place) => {
+    ['entrypoint: [sh]', '4:5', 'entrypoint'],
+    ['networks: [a]', '4:5', 'networks'],
+    ['healthcheck: {start_interval: 1s}', '4:19', 'healthcheck.start_interval'],
+    ['privileged: true', '4:5', 'privileged'],
+    ['build: .', '4:5', 'build'],
+    ['command: []', '4:5', 'command'],
+    ['user: postgres', '4:5', 'user'],
+    ['ports:\n  - "8080:80"', '5:9', 'ports[0]'],
+    ['ports: [80/sctp]', '4:13', 'ports[0]'],
+    ['ports:\n- target: 80\n  published: 8080', '6:7', 'ports[0].published'],
+    ['volumes: [data:/var]', '4:15', 'volumes[0]'],
+    ['volumes: [/var]', '4:15', 'volumes[0]'],
+    ['volumes:\n- type: tmpfs\n  target: /x', '5:7', 'volumes[0]'],
+    ['volumes: ["/a:/mnt/a:z"]', '4:15', 'volumes[0]'],
+    ['deploy: {mode: global}', '4:14', 'deploy.mode'],
+    ['deploy: {placement: {}}', '4:14', 'deploy.placement'],
+    ['deploy: {resources: {limits: {pids: 5}}}', '4:35', 'deploy.resources.limits.pids'],
+    ['deploy: {restart_policy: {condition: none, delay: 5s}}', '4:48', 'deploy.restart_policy.delay'],
+    ['environment: [NOWHERE]', '4:19', 'environment[0]'],
+  ])('L71: %j', (fields, place, path) => {
     const { leftOut } = remarksOf(mainFile(fields));
-    expect(leftOut).toEqual([place]);
+    expect(leftOut).toEqual([`${place} services.main.${path}`]);
   });
 
-  test('L71: those of the file as a whole, and services of a profile', () => {
+  test('L71: those of the file as a whole, and services of a profile, but no extensions', () => {
+    expect(remarksOf(`x-a: 1\n${mainFile('x-b: 2')}`)).toEqual({ leftOut: [], notes: [] });
     const text = `version: "3"\nnetworks: {a: }\n${mainFile('')}  other: {image: i, profiles: [p]}\nvolumes: {v: }\n`;
     expect(remarksOf(text).leftOut.toSorted()).toEqual([
       ...['1:1 version', '2:1 networks', '6:3 services.other', '7:1 volumes'],
     ]);
   });
 
-  test('L71: extensions are not listed', () => {
-    expect(remarksOf(`x-a: 1\n${mainFile('x-b: 2')}`)).toEqual({ leftOut: [], notes: [] });
+  test('L71, L73: what becomes something else is listed: a mount elsewhere, and a variable that is not set', () => {
+    expect(remarksOf(mainFile('volumes: [/a:/b]')).notes).toEqual(['4:15 services.main.volumes[0]']);
+    expect(remarksOf(mainFile('working_dir: $NOT_SET')).notes).toEqual(['4:5 services.main.working_dir']);
   });
-});
-
-test.each([
-  ['a mount elsewhere', 'volumes: [/a:/b]', '4:15 services.main.volumes[0]'],
-  ['a variable that is not set', 'working_dir: $NOT_SET', '4:5 services.main.working_dir'],
-])('L71, L73: what becomes something else is listed: %s', (_, fields, place) => {
-  expect(remarksOf(mainFile(fields)).notes).toEqual([place]);
 });
 
 describe('L72: problems have their place and the way out', () => {
   test.each([
-    ['image: j', '4:5 services.main.image is there twice: remove one'],
-    [
-      'comand: x',
-      '4:5 services.main.comand is not a field of Compose at this place; Berth reads image, command',
-    ],
+    ['image: j', '4:5', 'image is there twice: remove one'],
+    ['comand: x', '4:5', 'comand is not a field of Compose at this place; Berth reads image, command'],
     [
       'env_file: [{path: a, optional: true, required: false}]',
-      '4:26 services.main.env_file[0].optional is not a field of',
+      '4:26',
+      'env_file[0].optional is not a field of',
     ],
-    ['extends: x', '4:5 services.main.extends is not read: docker compose config writes it out'],
-    ['command: {a: b}', '4:5 services.main.command must be text or a list of texts'],
-    ['cpus: some', '4:5 services.main.cpus must be a number of cores'],
-    ['mem_limit: 5 apples', '4:5 services.main.mem_limit must be a size such as 512m'],
-    ['ports: [x]', '4:13 services.main.ports[0] is not a port such as "8080:80"'],
-    [
-      'ports: ["1-60000"]',
-      '4:13 services.main.ports[0] is not a port such as "8080:80", or a range of at most 256',
-    ],
-    ['scale: 2\ndeploy: {replicas: 3}', '4:5 services.main.scale differs from deploy.replicas: remove one'],
-    ['scale: 0', '4:5 services.main.scale has no instance: remove the service'],
-    ['depends_on: [db]', '4:5 services.main.depends_on.db is not a service that runs: remove it here'],
-    ['depends_on: [main]', '4:5 services.main.depends_on closes a circle: main -> main; remove one'],
-    ['env_file: none.env', '4:5 services.main.env_file has the file none.env, which does not exist: make it'],
-    ['x-berth: {montor: true}', '4:15 services.main.x-berth.montor is not a field of the description format'],
-    ['x-berth: {monitor: 5}', '4:15 services.main.x-berth.monitor must be true or false'],
-    [
-      'deploy: {replicas: 2000}',
-      '4:14 services.main.deploy.replicas is /services/0/total_count of the description',
-    ],
-    [
-      'ports: [80, 70000]',
-      '4:17 services.main.ports[1] is /services/0/ports/1/port_number of the description, which',
-    ],
-    ['environment: {A: b, C=: d}', '4:25 services.main.environment.C= is /services/0/environment/1/0 of'],
-    [
-      'mem_limit: 1m\nmem_reservation: 2m',
-      '2:3 services.main.deploy.resources is /services/0/resources/memory/max',
-    ],
-  ])('L72: the fields %j', (fields, begin) => {
+    ['extends: x', '4:5', 'extends is not read: docker compose config writes it out'],
+    ['command: {a: b}', '4:5', 'command must be text or a list of texts'],
+    ['cpus: some', '4:5', 'cpus must be a number of cores'],
+    ['mem_limit: 5 apples', '4:5', 'mem_limit must be a size such as 512m'],
+    ['ports: [x]', '4:13', 'ports[0] is not a port such as "8080:80"'],
+    ['ports: ["1-60000"]', '4:13', 'ports[0] is not a port such as "8080:80", or a range of at most 256'],
+    ['scale: 2\ndeploy: {replicas: 3}', '4:5', 'scale differs from deploy.replicas: remove one'],
+    ['scale: 0', '4:5', 'scale has no instance: remove the service'],
+    ['depends_on: [db]', '4:5', 'depends_on.db is not a service that runs: remove it here'],
+    ['depends_on: [main]', '4:5', 'depends_on closes a circle: main -> main; remove one'],
+    ['env_file: none.env', '4:5', 'env_file has the file none.env, which does not exist: make it'],
+    ['x-berth: {montor: true}', '4:15', 'x-berth.montor is not a field of the description format'],
+    ['x-berth: {monitor: 5}', '4:15', 'x-berth.monitor must be true or false'],
+    ['deploy: {replicas: 2000}', '4:14', 'deploy.replicas is /services/0/total_count of the description'],
+    ['ports: [80, 70000]', '4:17', 'ports[1] is /services/0/ports/1/port_number of the description, which'],
+    ['environment: {A: b, C=: d}', '4:25', 'environment.C= is /services/0/environment/1/0 of'],
+    ['mem_limit: 1m\nmem_reservation: 2m', '2:3', 'deploy.resources is /services/0/resources/memory/max'],
+  ])('L72: the fields %j', (fields, place, words) => {
+    const begin = `${place} services.main.${words}`;
     expect(problemsOf(mainFile(fields)).map((one) => one.slice(0, begin.length))).toEqual([begin]);
   });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import * as z from 'zod';
 import { Envelope } from '../../../../control-plane/operations/sign-on/envelope.ts';
 import type { Db } from '../../../../control-plane/store/db/db.ts';
@@ -10,8 +10,8 @@ let nowMs: number;
 beforeEach(async () => {
   db = await memoryDatabase();
   nowMs = 1_700_000_000_000;
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 const sealOf = (kind = 'one', deploymentName = 'here', remembered = 0) =>
   new Envelope({ db, nowMs: () => nowMs, deploymentName }, kind, content, remembered);
