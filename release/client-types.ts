@@ -56,7 +56,7 @@ export async function clientTypesText(): Promise<string> {
 }
 
 /** An exported type for each schema, in order of their names. Throws for an unknown kind of schema. */
-export function typesOf(schemas: Readonly<Record<string, Schema>>): string {
+function typesOf(schemas: Readonly<Record<string, Schema>>): string {
   const named = Object.entries(schemas).map(([name, schema]) => [RENAMED[name] ?? name, schema] as const);
   return named
     .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -2,18 +2,14 @@ import { expect, test } from 'vitest';
 import { AccountClient, plain, ROLE } from '../support/clients/account-client.ts';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { FrailLine } from '../support/clients/frail-line.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../support/hosts/hosts.ts';
 
-/** Roles and quotas are fields of the API in group B, which is what the tests themselves use. */
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'B' },
-];
 const GIB = 1024 ** 3;
 const PASSWORD = 'a long: new one';
 let names = 0;
 
-onHosts(setups, (host) => {
+// Roles and quotas are fields of the API in group B, which is what the tests themselves use.
+onHosts(hosts, (host) => {
   const accounts = new AccountClient(host);
   const berth = adminLine(host);
   const outOf = (...words: string[]) => berth.outOf(words);
@@ -29,12 +25,11 @@ onHosts(setups, (host) => {
   test('L40, L65: quotas are created, listed, shown, changed and deleted, with options named after the fields', async () => {
     const name = newName();
     const caps = ['--concurrent-executions', '3', '--memory', '64GiB', '--cores', '0'];
-    const created = JSON.parse(await outOf('quota', 'create', '--name', name, ...caps, '--json'));
-    const id = created.quota_id as number;
+    const { quota_id: id } = await berth.json(['quota', 'create', '--name', name, ...caps]);
     const quota = { id, name, concurrent_executions: 3, memory: 64 * GIB, cores: 0 };
     expect(await accounts.read('quota', id)).toEqual(quota);
     const shown = { ...quota, time_limit: 0, max_time_limit: 0 };
-    expect(JSON.parse(await outOf('quota', 'ls', '--name', name, '--json'))).toEqual([shown]);
+    expect(await berth.json(['quota', 'ls', '--name', name])).toEqual([shown]);
     expect(await outOf('quota', 'ls', '--name', name, '-q')).toBe(`${id}\n`);
     expect(await outOf('quota', 'ls', '--name', name)).toMatch(
       new RegExp(
@@ -43,15 +38,14 @@ onHosts(setups, (host) => {
     );
     expect(await outOf('quota', 'update', name, '--cores', '8')).toBe('');
     expect(await outOf('quota', 'update', name, '--time-limit', '90m', '--max-time-limit', '1d')).toBe('');
-    expect(JSON.parse(await outOf('quota', 'get', name, '--json'))).toEqual({
+    expect(await berth.json(['quota', 'get', name])).toEqual({
       ...{ ...quota, cores: 8 },
       ...{ time_limit: 5_400, max_time_limit: 86_400 },
     });
     expect(await outOf('quota', 'ls', '--name', name)).toMatch(/90m +1d\n$/);
     expect(await outOf('quota', 'rm', name)).toBe(`${name}\n`);
-    expect((await berth.run(['quota', 'get', name])).err).toBe(
-      `There is no quota ${name}; berth quota ls lists them.\n`,
-    );
+    const gone = `There is no quota ${name}; berth quota ls lists them.\n`;
+    expect(await berth.refusal(['quota', 'get', name])).toBe(gone);
   });
 
   test('L40: roles have each right as an option, and a new one has those that are given', async () => {
@@ -71,11 +65,8 @@ onHosts(setups, (host) => {
     const made = await berth.run(creating(first, '--email', 'a@example.org'));
     const id = Number(made.out);
     expect(made.err).toBe(`It has no password yet: berth user update ${id} --password\n`);
-    expect(await accounts.read('user', id)).toMatchObject({
-      username: first,
-      role_id: ROLE.user,
-      quota_id: 1,
-    });
+    const fields = { username: first, role_id: ROLE.user, quota_id: 1 };
+    expect(await accounts.read('user', id)).toMatchObject(fields);
     const other = await accounts.create('user', { username: second, ...plain });
     expect(await outOf('user', 'ls', '--email', 'a@example.org', '-q')).toBe(`${id}\n`);
     await outOf('user', 'update', second, '--role-id', 'superuser', '--enabled', 'false');
@@ -95,8 +86,7 @@ onHosts(setups, (host) => {
       [creating('x', '--role-id', 'king'), 'There is no role king; berth role ls lists them.'],
       [['role', 'update', '1'], 'Nothing is to be changed: berth role update --help shows the options.'],
     ] as const;
-    for (const [words, message] of refusals)
-      expect(await berth.run(words)).toEqual({ code: 125, out: '', err: `${message}\n` });
+    for (const [words, message] of refusals) expect(await berth.refusal(words)).toBe(`${message}\n`);
   });
 
   test('L40: what is created is there once although its answer gets lost', async () => {
@@ -112,8 +102,7 @@ onHosts(setups, (host) => {
 
   test('L4, L41: a new password comes from standard input, and what is refused leaves no user', async () => {
     const name = newName();
-    const short = await berth.run(creating(name, '--password-stdin'), name);
-    expect([short.code, short.err]).toEqual([125, expect.stringContaining('password: ')]);
+    expect(await berth.refusal(creating(name, '--password-stdin'), name)).toContain('password: ');
     expect(await outOf('user', 'ls', '--username', name, '-q')).toBe('');
     const made = await berth.run(creating(name, '--password-stdin'), `${PASSWORD}\n`);
     expect([made.code, made.err]).toEqual([0, '']);
@@ -135,10 +124,7 @@ onHosts(setups, (host) => {
         ],
       });
     const different = await typed('a typing error');
-    expect([different.code, different.out]).toEqual([
-      125,
-      expect.stringContaining('two different passwords'),
-    ]);
+    expect(different).toMatchObject({ code: 125, out: expect.stringContaining('two different passwords') });
     expect(await statusFor(name, PASSWORD)).toBe(401);
     const { code, out } = await typed(PASSWORD);
     expect(code).toBe(0);

@@ -10,10 +10,8 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
     await berth.run(['role', 'update', 'two', '--can-see-status', 'true']);
   });
   const listed = async (...words: string[]) => {
-    const out = await berth.outOf(['audit', '--json', ...words]);
-    return (JSON.parse(out) as { id: number; action: string; target_name: string }[]).map(
-      ({ action, target_name }) => `${action} ${target_name}`,
-    );
+    const entries: { action: string; target_name: string }[] = await berth.json(['audit', ...words]);
+    return entries.map(({ action, target_name }) => `${action} ${target_name}`);
   };
 
   test('L60: audit lists the latest entries by filters, the latest last', async () => {
@@ -24,12 +22,10 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
       'update-role two',
     ]);
     expect(await listed('--until', '1h')).toEqual([]);
-    const wrong = await berth.run(['audit', '--limit', 'many']);
-    expect([wrong.code, wrong.err]).toEqual([
-      125,
+    expect(await berth.refusal(['audit', '--limit', 'many'])).toBe(
       'many is not a number of entries; give one such as 100, or 0 for all.\n',
-    ]);
-    expect((await berth.run(['audit', '--action', 'dance'])).err).toContain('action:');
+    );
+    expect(await berth.refusal(['audit', '--action', 'dance'])).toContain('action:');
   });
 
   test('L61: the table has who, by what, from where, what, the target and the outcome; -q has ids', async () => {

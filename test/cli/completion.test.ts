@@ -7,12 +7,10 @@ import { ScriptedAgent } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
-import { onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { onHosts } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
-const setups: readonly Setup[] = [{ kind: 'node', variant: 'B' }];
-
-onHosts(setups, (host) => {
+onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   const api = new ApiClient(host);
   const berth = adminLine(host);
   let agent: ScriptedAgent;
@@ -28,7 +26,7 @@ onHosts(setups, (host) => {
   };
 
   test('L53: what stands before the word decides what is offered', async () => {
-    const [name = ''] = (await berth.run(['host', 'ls', '--json'])).out.match(/(?<="name":")[^"]+/) ?? [];
+    const [{ name }] = await berth.json(['host', 'ls']);
     await eventually(async () => expect(await offered('host', 'resume', '')).toEqual([name]));
     expect(await offered('host', 'resume', name, '')).toEqual([]);
     expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish']);

@@ -7,17 +7,14 @@ import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
 import { addUser } from '../support/fixtures/users.ts';
-import { onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { onEach, onHosts } from '../support/hosts/hosts.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'A' },
-];
 const ONE = JSON.stringify(application(service()));
+const WAITS = JSON.stringify(application(service({ labels: ['nowhere'] })));
 /** Turns around what follows. */
 const HOSTILE = 'a\u202eb';
 
-onHosts(setups, (host) => {
+onHosts(onEach('B', 'A'), (host) => {
   const api = new ApiClient(host);
   const berth = adminLine(host);
   let agent: ScriptedAgent | undefined;
@@ -44,22 +41,23 @@ onHosts(setups, (host) => {
     expect((await api.execution(Number(first))).name).toBe('mine');
     expect((await api.execution(Number(second))).name).toBe('test-application');
     expect(first).toBe(`${Number(first)}\n`);
-    expect(JSON.parse(await outOf(['run', '-', '--json'], ONE))).toEqual({
-      execution_id: Number(second) + 1,
-    });
+    expect(await berth.json(['run', '-'], ONE)).toEqual({ execution_id: Number(second) + 1 });
   });
 
-  test('L1, L20: ps lists the newest first: a table, ids, or the answers of the API as one array', async () => {
+  test('L1, L20, L143: ps lists the newest first with the first reason to wait: a table, ids, or the answers of the API as one array', async () => {
     const ids = [await submit(), await submit(ONE, '--name', 'other'), await submit()].reverse();
     expect(await outOf(['ps', '-q'])).toBe(ids.map((id) => `${id}\n`).join(''));
     expect(await outOf(['ps', '-q', '-n', '1'])).toBe(`${ids[0]}\n`);
     expect(await outOf(['ps', '-q', '--name', 'other'])).toBe(`${ids[1]}\n`);
     expect(await outOf(['ps', '-q', '--status', 'running'])).toBe('');
-    const listed = JSON.parse(await outOf(['ps', '--json'])) as { id: number }[];
+    const listed: { id: number }[] = await berth.json(['ps']);
     expect(listed.map(({ id }) => id)).toEqual(ids);
+    const { waiting_for } = await api.explain(ids[1] ?? 0);
+    expect(listed[1]).toMatchObject({ waiting_for });
     const [head = '', ...rows] = (await outOf(['ps'])).split('\n');
     expect(head.split(/ +/)).toEqual(['ID', 'STATUS', 'SUBMITTED', 'NAME', 'ERROR', 'WAITS', 'FOR']);
-    expect(rows[1]).toMatch(new RegExp(`^${ids[1]} +queued +\\d+s ago +other +The cluster has no host`));
+    expect(waiting_for[0]).toContain('The cluster has no host');
+    expect(rows[1]).toMatch(new RegExp(`^${ids[1]} +queued +\\d+s ago +other +${waiting_for[0]}`));
   });
 
   test('L20: get shows an execution with its services', async () => {
@@ -69,7 +67,7 @@ onHosts(setups, (host) => {
     const text = await outOf(['get', String(id)]);
     expect(text).toMatch(new RegExp(`^Execution +${id} +test-application\nStatus +running\n`));
     expect(text).toMatch(/\nSERVICE +NAME +STATUS +CONTAINER +ADDRESS +DETAIL\n\d+ +main0? +active +started/);
-    const { services } = JSON.parse(await outOf(['get', String(id), '--json'])) as { services: object[] };
+    const { services } = await berth.json(['get', String(id)]);
     expect(services).toEqual([expect.objectContaining({ execution_id: id, status: 'active' })]);
   });
 
@@ -77,20 +75,16 @@ onHosts(setups, (host) => {
     const id = await submit();
     const { summary } = await api.explain(id);
     expect(await outOf(['explain', String(id)])).toMatch(new RegExp(`^${summary}\n`));
-    expect(JSON.parse(await outOf(['explain', String(id), '--json']))).toMatchObject({ summary });
+    expect(await berth.json(['explain', String(id)])).toMatchObject({ summary });
     const before = Object.keys(await api.list());
     expect(await outOf(['explain', '-'], ONE)).not.toBe('');
     expect(Object.keys(await api.list())).toEqual(before);
   });
 
   test('L20: endpoints are shown by name with their URL', async () => {
-    const port = {
-      name: 'Page',
-      protocol: 'tcp' as const,
-      port_number: 80,
-      url_template: 'http://{ip_port}/',
-    };
-    const id = await submit(JSON.stringify(application(service({ ports: [port] }))));
+    const port = { name: 'Page', port_number: 80, url_template: 'http://{ip_port}/' };
+    const ports = [{ ...port, protocol: 'tcp' as const }];
+    const id = await submit(JSON.stringify(application(service({ ports }))));
     await running(id);
     const [[name, url] = []] = await api.endpoints(id);
     expect(await outOf(['endpoints', String(id), '-q'])).toBe(`${url}\n`);
@@ -98,67 +92,42 @@ onHosts(setups, (host) => {
   });
 
   test('L65, L66: run takes a time limit with a unit, get shows it, and limit changes and removes it', async () => {
-    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
-    const id = await submit(waits, '--time-limit', '90m');
+    const id = await submit(WAITS, '--time-limit', '90m');
     expect(await outOf(['get', String(id)])).toContain('Time limit  90m from its placement on\n');
-    const limit = async () => JSON.parse(await outOf(['get', String(id), '--json'])).time_limit;
+    const limit = async () => (await berth.json(['get', String(id)])).time_limit;
     expect(await limit()).toBe(5_400);
     expect(await outOf(['limit', String(id), '2d'])).toBe('');
     expect(await limit()).toBe(172_800);
     await outOf(['limit', String(id), 'none']);
     expect(await limit()).toBeNull();
-    const refused = await berth.run(['limit', String(id), '5 weeks']);
-    expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('5 weeks is not a time')]);
+    expect(await berth.refusal(['limit', String(id), '5 weeks'])).toContain('5 weeks is not a time');
   });
 
-  test('L21: stop and rm try all ids, print those that were done, and fail if one failed', async () => {
+  test('L21, L227: stop and rm try all ids, print those that were done, also those that had ended, and fail if one failed', async () => {
     const [first, second] = [await submit(), await submit()];
     const stopped = await berth.run(['stop', String(first), '999999', String(second)]);
     expect([stopped.code, stopped.out]).toEqual([125, `${first}\n${second}\n`]);
     expect(stopped.err).toMatch(/^999999: .+\n1 of 3 failed\.\n$/);
     await Promise.all([first, second].map((id) => api.reached(id, 'terminated')));
+    expect(await outOf(['stop', String(first)])).toBe(`${first}\n`);
     expect(await outOf(['rm', String(first), String(second)])).toBe(`${first}\n${second}\n`);
     expect(await api.list()).toEqual({});
     expect((await berth.run(['rm', 'x'])).err).toContain('x is not a positive integer');
   });
 
   test('L150: what has changed things is JSON with --json, and ids with -q', async () => {
-    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
-    const [first, second] = [await submit(waits), Number(await outOf(['run', '-', '-q'], waits))];
-    expect(JSON.parse(await outOf(['limit', String(first), '2d', '--json']))).toEqual({
-      ...{ id: first, time_limit: 172_800 },
-    });
+    const [first, second] = [await submit(WAITS), Number(await outOf(['run', '-', '-q'], WAITS))];
+    const limited = { id: first, time_limit: 172_800 };
+    expect(await berth.json(['limit', String(first), '2d'])).toEqual(limited);
     expect(await outOf(['limit', String(first), 'none', '-q'])).toBe(`${first}\n`);
     const stopped = await berth.run(['stop', String(first), '999999', String(second), '--json']);
     expect([stopped.code, JSON.parse(stopped.out)]).toEqual([125, [{ id: first }, { id: second }]]);
-    expect(JSON.parse(await outOf(['rm', String(first), '--json']))).toEqual([{ id: first }]);
+    expect(await berth.json(['rm', String(first)])).toEqual([{ id: first }]);
     const named = ['role', 'create', '--name', 'changed'];
     const role = Number(await outOf([...named, '-q']));
     const update = ['role', 'update', 'changed', '--can-see-status', 'true'];
-    expect(JSON.parse(await outOf([...update, '--json']))).toEqual({ role_id: role });
+    expect(await berth.json(update)).toEqual({ role_id: role });
     expect(await outOf(['role', 'rm', 'changed', '-q'])).toBe(`${role}\n`);
-  });
-
-  test('L152: validate --json has the verdict with all problems', async () => {
-    const described = { ...application(service({ image: '' })), size: -1 };
-    const refused = await berth.run(['validate', '-', '--json'], JSON.stringify(described));
-    expect(refused.code).toBe(125);
-    const { valid, problems } = JSON.parse(refused.out) as { valid: boolean; problems: object[] };
-    expect(valid).toBe(false);
-    expect(problems).toHaveLength(2);
-    expect(problems).toContainEqual({ pointer: '/services/0/image', message: expect.any(String) });
-    expect(problems).toContainEqual({ pointer: '/size', message: expect.any(String) });
-    expect(JSON.parse(await outOf(['validate', '-', '--json'], ONE))).toEqual({ valid: true, problems: [] });
-  });
-
-  test('L143: ps shows the first reason for which an execution waits', async () => {
-    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
-    const id = await submit(waits);
-    const { waiting_for } = await api.explain(id);
-    const [reason = ''] = waiting_for;
-    expect(reason).not.toBe('');
-    expect(await outOf(['ps'])).toContain(reason);
-    expect(JSON.parse(await outOf(['ps', '--json']))).toMatchObject([{ id, waiting_for }]);
   });
 
   test('L144: stop and rm take ids from standard input or by a filter, and say at the end what failed', async () => {
@@ -171,10 +140,7 @@ onHosts(setups, (host) => {
       [['rm', '--filter', 'name=night', '--filter', 'name=day'], 'twice'],
       [['rm', '--filter', 'naem=night'], 'naem'],
     ];
-    for (const [words, reason] of refused) {
-      const { code, out, err } = await berth.run(words);
-      expect([code, out, err]).toEqual([125, '', expect.stringContaining(reason)]);
-    }
+    for (const [words, reason] of refused) expect(await berth.refusal(words)).toContain(reason);
     const stopped = await outOf(['stop', '--filter', 'name=night', '--filter', 'status=queued']);
     expect(stopped.split('\n').sort()).toEqual(['', String(first), String(second)]);
     await api.reached(first, 'terminated');
@@ -187,36 +153,32 @@ onHosts(setups, (host) => {
     expect(await outOf(['rm', '-'], '')).toBe('');
   });
 
-  test('L2: every problem of a description is reported with its place, and nothing is submitted', async () => {
-    const described = { ...application(service({ image: '' })), size: -1 };
+  test('L2, L152: every problem of a description is reported with its place, also as JSON, and nothing is submitted', async () => {
+    const described = JSON.stringify({ ...application(service({ image: '' })), size: -1 });
     for (const command of ['validate', 'run']) {
-      const { code, out, err } = await berth.run([command, '-'], JSON.stringify(described));
-      expect([code, out]).toEqual([125, '']);
+      const err = await berth.refusal([command, '-'], described);
       expect(err).toContain('\n  /services/0/image: ');
       expect(err).toContain('\n  /size: ');
     }
+    const { code, out } = await berth.run(['validate', '-', '--json'], described);
+    expect([code, JSON.parse(out)]).toMatchObject([125, { valid: false, problems: [{}, {}] }]);
+    for (const pointer of ['/services/0/image', '/size'])
+      expect(JSON.parse(out).problems).toContainEqual({ pointer, message: expect.any(String) });
     expect(await api.list()).toEqual({});
     expect((await berth.run(['validate', '-'], ONE)).err).toBe('The standard input is valid.\n');
+    expect(await berth.json(['validate', '-'], ONE)).toEqual({ valid: true, problems: [] });
   });
 
   test('L2: a file that can not be read or is none says so, and unknown words suggest those that were meant', async () => {
     expect((await berth.run(['run', join(berth.home, 'none.json')])).err).toContain('no such file');
     expect((await berth.run(['run', '-'], '{')).err).toContain('The standard input is not JSON');
     expect((await berth.run(['run', '-'], '[]')).err).toContain('it has no name');
-    for (const words of [['pss'], ['ps', '--statsu', 'running']]) {
-      const { code, out, err } = await berth.run(words);
-      expect([code, out]).toEqual([125, '']);
-      expect(err).toMatch(/Did you mean (ps|--status)\?/);
-    }
+    for (const words of [['pss'], ['ps', '--statsu', 'running']])
+      expect(await berth.refusal(words)).toMatch(/Did you mean (ps|--status)\?/);
     expect((await berth.run(['drain', 'node1'])).err).toContain('There is berth host drain.\n');
     const none = 'There is no such execution: 999999. berth ps lists those that you may see.\n';
-    for (const words of [
-      ['get', '999999'],
-      ['stop', '999999'],
-      ['explain', '999999'],
-      ['logs', '999999/web0'],
-    ])
-      expect((await berth.run(words)).err).toBe(none);
+    for (const words of ['get 999999', 'stop 999999', 'explain 999999', 'logs 999999/web0'])
+      expect((await berth.run(words.split(' '))).err).toBe(none);
     expect((await berth.run(['rm', '999999', '999998'])).err).toContain(
       '999998: There is no such execution: 999998.',
     );
@@ -245,54 +207,34 @@ onHosts(setups, (host) => {
     expect((await away.run(['ps'])).err).toMatch(
       /^http:\/\/127.0.0.1:9 can't be reached: .+\n.*berth server .*berth context ls/,
     );
-    expect((await berth.run(['user', 'get', 'admn'])).err).toMatch(
-      /There is no user admn; .* Did you mean admin\?/,
-    );
-    expect((await berth.run(['role', 'get', '999999'])).err).toBe(
-      'There is no such role: 999999. berth role ls lists them.\n',
-    );
-    const wrong = new CommandLine(berth.home, { BERTH_TOKEN: 'not-a-token' });
-    expect((await wrong.run(['ps'])).err).toMatch(
-      /refuses the token in BERTH_TOKEN: .+\n.*berth token create/,
-    );
+    const meant = /There is no user admn; .* Did you mean admin\?/;
+    expect(await berth.refusal(['user', 'get', 'admn'])).toMatch(meant);
+    const noRole = 'There is no such role: 999999. berth role ls lists them.\n';
+    expect(await berth.refusal(['role', 'get', '999999'])).toBe(noRole);
+    const wrong = await new CommandLine(berth.home, { BERTH_TOKEN: 'not-a-token' }).run(['ps']);
+    expect(wrong.err).toMatch(/refuses the token in BERTH_TOKEN: .+\n.*berth token create/);
   });
 
   test('L227: get takes one service or group, and other names of commands work', async () => {
-    const id = await submit(
-      JSON.stringify(application(service(), service({ name: 'side', monitor: false }))),
-    );
+    const described = application(service(), service({ name: 'side', monitor: false }));
+    const id = await submit(JSON.stringify(described));
     for (const place of ['side', 'side0']) {
       expect(await outOf(['get', `${id}/${place}`])).toContain('side0');
       expect(await outOf(['get', `${id}/${place}`])).not.toContain('web0');
-      const { services } = JSON.parse(await outOf(['get', `${id}/${place}`, '--json'])) as {
-        services: object[];
-      };
+      const { services } = await berth.json(['get', `${id}/${place}`]);
       expect(services).toMatchObject([{ name: 'side0' }]);
     }
     expect((await berth.run(['get', `${id}/none`])).err).toMatch(/has no service none; it has .*side0/);
     for (const words of [['list'], ['ls']]) expect(await outOf([...words, '-q'])).toContain(String(id));
-    for (const words of [
-      ['hosts', 'ls'],
-      ['users', 'ls'],
-      ['contexts', 'ls'],
-      ['log', '--help'],
-    ])
-      expect((await berth.run(words)).code).toBe(0);
-  });
-
-  test('L227: stop of an execution that has ended is done', async () => {
-    const id = await submit();
-    await outOf(['stop', String(id)]);
-    await api.reached(id, 'terminated');
-    expect(await outOf(['stop', String(id)])).toBe(`${id}\n`);
+    for (const words of ['hosts ls', 'users ls', 'contexts ls', 'log --help'])
+      expect((await berth.run(words.split(' '))).code).toBe(0);
   });
 
   test('L227: lists show names of owners, roles and quotas, and explain says each sentence once', async () => {
     await addUser(host(), 'carol', 'secret words', 'user');
     const carol = new CommandLine();
     await carol.logIn(host().url(), 'secret words', 'carol');
-    const waits = JSON.stringify(application(service({ labels: ['nowhere'] })));
-    const id = Number(await carol.outOf(['run', '-'], waits));
+    const id = Number(await carol.outOf(['run', '-'], WAITS));
     expect(await outOf(['ps'])).toMatch(/^ID +STATUS +SUBMITTED +OWNER[\s\S]*\bcarol\b/);
     expect(await carol.outOf(['ps'])).not.toContain('OWNER');
     expect(await outOf(['user', 'ls', '--username', 'carol'])).toMatch(
@@ -303,16 +245,13 @@ onHosts(setups, (host) => {
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  test('L3: names of others can not act on the terminal', async () => {
+  test('L3: names of others can not act on the terminal, and a table is no wider than it', async () => {
     const id = await submit(ONE, '--name', HOSTILE);
     for (const words of [['ps'], ['get', String(id)]]) {
       const out = await outOf(words);
       expect(out).toContain('a b');
       expect(out).not.toContain('\u202e');
     }
-  });
-
-  test('L3: a table is no wider than the terminal', async () => {
     await submit(ONE, '--name', 'n'.repeat(120));
     const { out } = await berth.onTerminal(['ps'], { columns: 70 });
     const widths = out.split('\r\n').map((line) => line.length);
@@ -322,7 +261,7 @@ onHosts(setups, (host) => {
   test('L1: version names both sides, and words go to standard error', async () => {
     const [own] = (await outOf(['version'])).match(/^client \S+\nserver \S+ \(test, API 0\.7\)\n$/) ?? [];
     expect(own).toBeDefined();
-    const { client, server } = JSON.parse(await outOf(['version', '--json'])) as Record<string, unknown>;
+    const { client, server } = await berth.json(['version']);
     expect(server).toMatchObject({ version: client });
     const help = await berth.run(['--help']);
     expect([help.code, help.err]).toEqual([0, '']);

@@ -9,16 +9,13 @@ import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { FrailLine } from '../support/clients/frail-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, onEach, onHosts } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'A' },
-];
 const ONE = application(service());
+const TWO = application(service(), service({ name: 'worker', monitor: false }));
 
-onHosts(setups, (host) => {
+onHosts(onEach('B', 'A'), (host) => {
   const api = new ApiClient(host);
   const berth = adminLine(host);
   let agent: ScriptedAgent;
@@ -67,7 +64,7 @@ onHosts(setups, (host) => {
   });
 
   test('L22: lines of several services have the name of their service, and names choose among them', async () => {
-    const id = await api.submit(application(service(), service({ name: 'worker', monitor: false })));
+    const id = await api.submit(TWO);
     const [main, worker] = await running(id, 2);
     if (worker?.instance !== 'worker0') throw new Error('unexpected order');
     const all = berth.run(['logs', '-f', String(id)]);
@@ -83,48 +80,16 @@ onHosts(setups, (host) => {
     expect(lines).toEqual(['main0   | begun and done', 'worker0 | 1', 'worker0 | 2']);
     expect(await one).toEqual({ code: 0, out: '1\n2', err: '' });
     expect(await named).toEqual(await one);
-    const unknown = await berth.run(['logs', String(id), '-s', 'x']);
-    expect([unknown.code, unknown.err]).toEqual([
-      125,
-      `Execution ${id} has no service x; it has main0, worker0.\n`,
-    ]);
+    const unknown = `Execution ${id} has no service x; it has main0, worker0.\n`;
+    expect(await berth.refusal(['logs', String(id), '-s', 'x'])).toBe(unknown);
   });
 
-  test('L22, L151: --timestamps shows when lines were written, --since leaves out older ones, and --json has each line as an object', async () => {
-    const id = await api.submit();
-    const [one] = await running(id);
-    const since = ['--since', '2026-01-01T12:00:00Z'];
-    const reads = [['-t'], since, [...since, '-t'], ['--json'], [...since, '-t', '--json']].map((options) =>
-      berth.run(['logs', '-f', String(id), ...options]),
-    );
-    for (const nth of reads.keys()) {
-      const log = await agent.log(one.service, nth);
-      expect(log.opened.format).toBe('timestamps');
-      await log.write('2026-01-01 11:59:59 old\n2026-01-01 12:00:00 new\n');
-    }
-    await exit(one, 0);
-    for (const log of agent.logs) log.end();
-    const [old, recent] = [
-      '{"service":"main0","time":1767268799,"text":"old"}\n',
-      '{"service":"main0","time":1767268800,"text":"new"}\n',
-    ] as const;
-    const [oldTime, newTime] = [timeOf(1_767_268_799), timeOf(1_767_268_800)];
-    expect((await Promise.all(reads)).map(({ out }) => out)).toEqual([
-      `${oldTime} old\n${newTime} new\n`,
-      'new\n',
-      `${newTime} new\n`,
-      old + recent,
-      recent,
-    ]);
-    expect((await berth.run(['logs', String(id), '--since', 'soon'])).err).toContain('soon is not a time');
-  });
-
-  test('L221, L222: a long line is one line, whatever the form, and a start begins with a new one', async () => {
-    const id = await api.submit(application(service(), service({ name: 'worker', monitor: false })));
+  test('L22, L151, L221, L222: a long line is one line in every form, with times, without older lines or as an object, and a start begins with a new one', async () => {
+    const id = await api.submit(TWO);
     const [main, one] = await running(id, 2);
     if (!one) throw new Error('nothing is assigned');
-    const since = '2026-01-01T12:00:00Z';
-    const forms = [[], ['-t'], ['--since', since], ['--json'], ['--json', '--since', since]];
+    const since = ['--since', '2026-01-01T12:00:00Z'];
+    const forms = [[], ['-t'], since, [...since, '-t'], ['--json'], [...since, '-t', '--json']];
     const reads = forms.map((form) => berth.run(['logs', '-f', `${id}/worker0`, ...form]));
     const long = '€'.repeat(70_000);
     const opened = await Promise.all(forms.map((_, nth) => agent.log(one.service, nth)));
@@ -155,13 +120,15 @@ onHosts(setups, (host) => {
       `old ${long}\nnew ${long}\ncutagain\n`,
       `${oldTime} old ${long}\n${newTime} new ${long}\n${newTime} cut\n${newTime} again\n`,
       `new ${long}\ncut\nagain\n`,
+      `${newTime} new ${long}\n${newTime} cut\n${newTime} again\n`,
       `${object(1_767_268_799, `old ${long}`)}${objects}`,
       objects,
     ]);
+    expect(await berth.refusal(['logs', String(id), '--since', 'soon'])).toContain('soon is not a time');
   });
 
   test('L221: only the output of another service divides a long line, and its name is before each part', async () => {
-    const id = await api.submit(application(service(), service({ name: 'worker', monitor: false })));
+    const id = await api.submit(TWO);
     const [main, worker] = await running(id, 2);
     if (!worker) throw new Error('nothing is assigned');
     const read = berth.start(['logs', '-f', String(id)]);
@@ -209,34 +176,25 @@ onHosts(setups, (host) => {
     ]);
   });
 
-  test('L101: logs prints what there is, and ends although the service runs', async () => {
+  test('L101, L102: logs prints what there is, or the last lines, and ends although the service runs', async () => {
     const id = await api.submit();
     const [one] = await running(id);
-    const read = berth.run(['logs', String(id)]);
-    const log = await agent.log(one.service);
-    expect(log.opened).toMatchObject({ follow: false });
-    await log.write('until now\n');
-    log.end();
-    expect(await read).toEqual({ code: 0, out: 'until now\n', err: '' });
+    for (const [nth, [options, opened]] of [
+      [[], { follow: false }] as const,
+      [['--tail', '2'], { follow: false, tail: 2 }] as const,
+    ].entries()) {
+      const read = berth.run(['logs', ...options, String(id)]);
+      const log = await agent.log(one.service, nth);
+      expect(log.opened).toMatchObject(opened);
+      await log.write('a\nb\n');
+      log.end();
+      expect(await read).toEqual({ code: 0, out: 'a\nb\n', err: '' });
+    }
+    const wrong = { none: 'none is not a number of lines', 10001: 'from 1 to 10000' };
+    for (const [tail, words] of Object.entries(wrong))
+      expect(await berth.refusal(['logs', '--tail', tail, String(id)])).toContain(words);
     await agent.close();
-    const { code, out, err } = await berth.run(['logs', String(id)]);
-    expect([code, out, err]).toEqual([125, '', expect.stringContaining('not connected')]);
-  });
-
-  test('L102: logs --tail prints the last lines, and refuses what is not a number of lines', async () => {
-    const id = await api.submit();
-    const [one] = await running(id);
-    const read = berth.run(['logs', '--tail', '2', String(id)]);
-    const log = await agent.log(one.service);
-    expect(log.opened).toMatchObject({ follow: false, tail: 2 });
-    await log.write('a\nb\n');
-    log.end();
-    expect(await read).toEqual({ code: 0, out: 'a\nb\n', err: '' });
-    for (const [tail, words] of [
-      ['none', 'none is not a number of lines'],
-      ['10001', 'from 1 to 10000'],
-    ] as const)
-      expect((await berth.run(['logs', '--tail', tail, String(id)])).err).toContain(words);
+    expect(await berth.refusal(['logs', String(id)])).toContain('not connected');
   });
 
   test('L23: logs goes on after broken connections, without a gap or a repetition', async () => {
@@ -299,8 +257,7 @@ onHosts(setups, (host) => {
     expect(ended[0]?.err).toContain('was terminated before a monitor service ended');
     expect(ended[1]?.err.match(/ended with an error: .*no such image/g)).toHaveLength(1);
     expect((await berth.run(['wait', '999999'])).code).toBe(125);
-    const forward = await berth.run(['forward', String(stopped), '0:8080']);
-    expect([forward.code, forward.err]).toEqual([125, expect.stringContaining('has ended (terminated)')]);
+    expect(await berth.refusal(['forward', String(stopped), '0:8080'])).toContain('has ended (terminated)');
   });
 
   test('L24: after the timeout or Ctrl-C the execution goes on, and it is said how to wait again', async () => {
@@ -327,7 +284,7 @@ onHosts(setups, (host) => {
     await eventually(() => narrow.out().includes('…'));
     narrow.type('\u0003');
     const { code, out } = await narrow.ended;
-    const [, shown = ''] = out.toString().split('\r\u001b[K');
+    const [, shown] = out.toString().split('\r\u001b[K');
     expect([code, shown]).toEqual([130, expect.stringMatching(/^.{38}…(\^C)?$/)]);
     expect(out.toString()).toContain(`\r\u001b[KExecution ${id} goes on`);
     const wait = berth.start(['wait', String(id)]);
@@ -339,8 +296,7 @@ onHosts(setups, (host) => {
   });
 
   test('L25: run --follow prints the output of the monitor service, and exits with its exit code', async () => {
-    const described = application(service(), service({ name: 'side', monitor: false }));
-    const { id, ended } = await submitting(['run', '-', '--follow'], described);
+    const { id, ended } = await submitting(['run', '-', '--follow'], TWO);
     const [main, side] = await running(id, 2);
     const log = await agent.log(main.service);
     await log.write('hello\n');
@@ -365,29 +321,16 @@ onHosts(setups, (host) => {
 
   test('L26: --set and --env-file change the description before it is submitted', async () => {
     const file = join(berth.home, 'variables');
-    await writeFile(
-      file,
-      '# for all\nexport MODE="fast = yes" # quick\n\nEMPTY=\nBRACES={x} {{y}} {dns_name#self} {user_name}\n',
-    );
-    const set = [
-      '--set',
-      'services.main.labels=["nowhere"]',
-      '--set',
-      'services.0.total_count=2',
-      '--set',
-      'name=other',
-    ];
+    const braces = 'BRACES={x} {{y}} {dns_name#self} {user_name}';
+    await writeFile(file, `# for all\nexport MODE="fast = yes" # quick\n\nEMPTY=\n${braces}\n`);
+    const changes = ['services.main.labels=["nowhere"]', 'services.0.total_count=2', 'name=other'];
+    const set = changes.flatMap((change) => ['--set', change]);
     const { out, err } = await berth.run(['run', '-', ...set, '--env-file', file], JSON.stringify(ONE));
     expect(err).toContain(`${file}: BRACES has {user_name}, which Berth fills in.`);
     const execution = await api.execution(Number(out));
-    const environment = [
-      ['MODE', 'fast = yes'],
-      ['EMPTY', ''],
-      ['BRACES', '{{x}} {{{y}}} {dns_name#self} {user_name}'],
-    ];
-    expect(execution).toMatchObject({
-      ...{ name: 'other', description: { services: [{ labels: ['nowhere'], total_count: 2, environment }] } },
-    });
+    const read = { MODE: 'fast = yes', EMPTY: '', BRACES: '{{x}} {{{y}}} {dns_name#self} {user_name}' };
+    const changed = { labels: ['nowhere'], total_count: 2, environment: Object.entries(read) };
+    expect(execution).toMatchObject({ name: 'other', description: { services: [changed] } });
     for (const wrong of ['services.none.image=x', 'name', 'services.7.image=x'])
       expect((await berth.run(['run', '-', '--set', wrong], JSON.stringify(ONE))).code).toBe(125);
     await api.remove(Number(out));
@@ -395,12 +338,11 @@ onHosts(setups, (host) => {
 
   test('L26: rerun submits the description of an execution again, with changes', async () => {
     const id = await api.submit(ONE, 'first');
-    const words = ['rerun', String(id), '--set', 'services.main.labels=["nowhere"]', '--json'];
-    const { execution_id: second } = JSON.parse((await berth.run(words)).out) as { execution_id: number };
-    expect(await api.execution(second)).toMatchObject({
-      ...{ name: 'first', description: { services: [{ labels: ['nowhere'] }] } },
-    });
-    expect((await berth.run(['rerun', '999999'])).code).toBe(125);
+    const words = ['rerun', String(id), '--set', 'services.main.labels=["nowhere"]'];
+    const { execution_id: second } = await berth.json(words);
+    const description = { services: [{ labels: ['nowhere'] }] };
+    expect(await api.execution(second)).toMatchObject({ name: 'first', description });
+    await berth.refusal(['rerun', '999999']);
     await Promise.all([id, second].map((one) => api.remove(one)));
   });
 });

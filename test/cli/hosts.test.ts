@@ -4,16 +4,12 @@ import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine } from '../support/clients/command-line.ts';
 import { HostClient } from '../support/clients/host-client.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
-import { onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { onEach, onHosts } from '../support/hosts/hosts.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'A' },
-];
 const GIB = 1024 ** 3;
 let names = 0;
 
-onHosts(setups, (host) => {
+onHosts(onEach('B', 'A'), (host) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
   const berth = adminLine(host);
@@ -39,8 +35,9 @@ onHosts(setups, (host) => {
     const [first, second] = [await ownHost(), await ownHost()];
     const ids = (await outOf('host', 'ls', '-q')).split('\n').map(Number);
     expect(ids).toEqual(expect.arrayContaining([first.id, second.id]));
-    const listed = JSON.parse(await outOf('host', 'ls', '--json')) as object[];
-    expect(listed).toContainEqual(expect.objectContaining({ name: first.name, memory_total: 8 * GIB }));
+    expect(await berth.json(['host', 'ls'])).toContainEqual(
+      expect.objectContaining({ name: first.name, memory_total: 8 * GIB }),
+    );
     const table = await outOf('host', 'ls');
     expect(table.split('\n')[0]?.split(/ +/)).toEqual([
       ...['ID', 'NAME', 'STATE', 'CONTAINERS', 'MEMORY', 'CORES', 'LABELS'],
@@ -58,7 +55,7 @@ onHosts(setups, (host) => {
     expect(text).toMatch(new RegExp(`^Host +${id} +${name}\nState +\\w+\n`));
     expect(text).toContain('disk: The disk is  low.\n');
     expect(text).toMatch(new RegExp(`\n\\d+ +main0 +${execution} +essential +active +started\n$`));
-    expect(JSON.parse(await outOf('host', 'get', String(id), '--json'))).toEqual({
+    expect(await berth.json(['host', 'get', String(id)])).toEqual({
       ...(await hosts.read(id)),
       last_contact: expect.any(Number),
     });
@@ -73,13 +70,14 @@ onHosts(setups, (host) => {
     for (const { id } of [first, second]) expect((await hosts.read(id)).state).toBe('drained');
     expect(await outOf('host', 'resume', first.name)).toBe(`${first.name}\n`);
     expect((await hosts.read(first.id)).state).toBe('ready');
-    const ids = JSON.parse(await outOf('host', 'resume', first.name, String(second.id), '--json'));
-    expect(ids).toEqual([{ id: first.id }, { id: second.id }]);
+    expect(await berth.json(['host', 'resume', first.name, String(second.id)])).toEqual([
+      { id: first.id },
+      { id: second.id },
+    ]);
     expect(await outOf('host', 'resume', first.name, '-q')).toBe(`${first.id}\n`);
     expect(await outOf('host', 'rm', first.name, second.name)).toBe(`${first.name}\n${second.name}\n`);
-    expect((await berth.run(['host', 'get', String(first.id)])).err).toBe(
-      `There is no such host: ${first.id}. berth host ls lists them.\n`,
-    );
+    const gone = `There is no such host: ${first.id}. berth host ls lists them.\n`;
+    expect(await berth.refusal(['host', 'get', String(first.id)])).toBe(gone);
   });
 
   test('L31: essential services stay on a drained host, unless it is drained by force', async () => {
@@ -96,8 +94,7 @@ onHosts(setups, (host) => {
     const { agent, name } = await ownHost();
     const execution = await runOn(agent, name);
     await agent.close();
-    const refused = await berth.run(['host', 'rm', name]);
-    expect([refused.code, refused.out]).toEqual([125, '']);
+    await berth.refusal(['host', 'rm', name]);
     const { code, out, err } = await berth.run(['host', 'rm', name, '--force']);
     expect([code, out]).toEqual([0, `${name}\n`]);
     expect(err).toContain('A container may still run there.');
@@ -118,7 +115,7 @@ onHosts(setups, (host) => {
     const agent = await ScriptedAgent.join(host(), { facts: { name } });
     expect((await hosts.named(name)).admin_labels).toEqual(['gpu', 'ssd']);
     await agent.close();
-    const answer = JSON.parse(await outOf('host', 'token', '--json')) as Record<string, unknown>;
-    expect(answer).toMatchObject({ token: expect.any(String), expires_at: expect.any(Number) });
+    const answer = { token: expect.any(String), expires_at: expect.any(Number) };
+    expect(await berth.json(['host', 'token'])).toMatchObject(answer);
   });
 });

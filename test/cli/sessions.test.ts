@@ -3,17 +3,13 @@ import { dirname, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { originOf } from '../../cli/contexts.ts';
 import { CommandLine } from '../support/clients/command-line.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, onEach, onHosts } from '../support/hosts/hosts.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'zoe-2018.12' },
-];
 const LOGIN = ['--user', 'admin', '--password-stdin'];
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:9';
 
-onHosts(setups, (host) => {
+onHosts(onEach('B', 'zoe-2018.12'), (host) => {
   let berth: CommandLine;
   beforeEach(() => {
     berth = new CommandLine();
@@ -37,25 +33,21 @@ onHosts(setups, (host) => {
     expect((await berth.run(['logout'])).code).toBe(0);
     expect(await readFile(file(), 'utf8')).not.toContain('"session"');
     await writeFile(file(), kept);
-    const { code, err } = await berth.run(['ps']);
     const ended = `Your login at ${host().url()} has ended.\nLog in: berth login ${host().url()}\n`;
-    expect([code, err]).toEqual([125, ended]);
+    expect(await berth.refusal(['ps'])).toBe(ended);
   });
 
   test('L10: logout removes the session from the file even if the control plane can not be reached', async () => {
     await logIn();
     const kept = await readFile(file(), 'utf8');
     await writeFile(file(), kept.replaceAll(host().url(), NOBODY));
-    const { code, err } = await berth.run(['logout']);
-    expect([code, err]).toEqual([125, expect.stringContaining(`${NOBODY} can't be reached`)]);
+    expect(await berth.refusal(['logout'])).toContain(`${NOBODY} can't be reached`);
     expect(await readFile(file(), 'utf8')).not.toContain('"session"');
   });
 
   test('L228: a loopback address without a scheme is one of http', async () => {
-    const { code, err } = await berth.run(
-      ['login', host().url().replace('http://', ''), ...LOGIN],
-      ADMIN_PASSWORD,
-    );
+    const words = ['login', host().url().replace('http://', ''), ...LOGIN];
+    const { code, err } = await berth.run(words, ADMIN_PASSWORD);
     expect([code, err]).toEqual([0, expect.stringContaining(`Logged in to ${host().url()}`)]);
     for (const [given, url] of [
       ['localhost', 'http://localhost'],
@@ -67,25 +59,10 @@ onHosts(setups, (host) => {
       expect(originOf(given)).toBe(url);
   });
 
-  test('L4: a password that is typed on a terminal is not shown', async () => {
-    const answers = [
-      ['User name', 'admin'],
-      ['Password: ', ADMIN_PASSWORD],
-    ] as const;
-    const { code, out } = await berth.onTerminal(['login', host().url()], { answers });
-    expect([code, out]).toEqual([0, expect.stringContaining('Logged in')]);
-    expect(out).toContain(': admin');
-    expect(out).not.toContain(ADMIN_PASSWORD);
-  });
-
-  test('L4: without a terminal nothing asks', async () => {
-    const { code, err } = await berth.run(['login', host().url()]);
-    expect([code, err]).toEqual([125, expect.stringContaining('--password-stdin')]);
-  });
-
-  test('L2, L10: a wrong password leaves the contexts as they are, and a damaged file says what to do', async () => {
-    const wrong = await berth.run(['login', host().url(), ...LOGIN], 'wrong');
-    expect([wrong.code, wrong.err]).toEqual([125, 'Wrong user name or password.\n']);
+  test('L2, L4, L10: a wrong or missing password leaves the contexts as they are, without a question; a damaged file says what to do', async () => {
+    expect(await berth.refusal(['login', host().url()])).toContain('--password-stdin');
+    const wrong = await berth.refusal(['login', host().url(), ...LOGIN], 'wrong');
+    expect(wrong).toBe('Wrong user name or password.\n');
     await expect(readFile(file())).rejects.toThrow('ENOENT');
     await logIn();
     await writeFile(file(), '{"current":"gone","contexts":{}}');
@@ -108,35 +85,25 @@ onHosts(setups, (host) => {
     for (const name of names.slice(6)) await berth.run(['context', 'rm', name]);
   });
 
-  test('L225: without a current context, the error names those that there are', async () => {
-    await logIn('--name', 'one');
-    await logIn('--name', 'two');
-    expect((await berth.run(['context', 'rm', 'two'])).err).toContain('two was the current context');
-    const { code, err } = await berth.run(['ps']);
-    expect([code, err]).toEqual([
-      125,
-      expect.stringMatching(/^No context is chosen: berth context use CONTEXT \(there is .*\bone\b/),
-    ]);
-    await berth.run(['context', 'rm', 'one']);
-  });
-
-  test('L11: contexts are listed, chosen and forgotten, and the current one is used', async () => {
+  test('L11, L225: contexts are listed, chosen and forgotten, and the current one is used; without one, the error names those that there are', async () => {
     await logIn('--name', 'one');
     await logIn('--name', 'two');
     const names = async () => (await berth.run(['context', 'ls', '-q'])).out;
     expect(await names()).toBe('one\ntwo\n');
-    const current = async () =>
-      (JSON.parse((await berth.run(['context', 'ls', '--json'])).out) as { name: string; current: boolean }[])
-        .filter((one) => one.current)
-        .map(({ name }) => name);
+    const current = async () => {
+      const all: { name: string; current: boolean }[] = await berth.json(['context', 'ls']);
+      return all.filter((one) => one.current).map(({ name }) => name);
+    };
     expect(await current()).toEqual(['two']);
     await berth.run(['context', 'use', 'one']);
     expect(await current()).toEqual(['one']);
-    const { code, err } = await berth.run(['context', 'use', 'three']);
-    expect([code, err]).toEqual([125, 'There is no context three; there is one, two.\n']);
-    await berth.run(['context', 'rm', 'one']);
+    const none = 'There is no context three; there is one, two.\n';
+    expect(await berth.refusal(['context', 'use', 'three'])).toBe(none);
+    expect((await berth.run(['context', 'rm', 'one'])).err).toContain('one was the current context');
     expect([await names(), await current()]).toEqual(['two\n', []]);
-    expect((await berth.run(['ps'])).err).toContain('berth login URL');
+    const unchosen = await berth.refusal(['ps']);
+    expect(unchosen).toMatch(/^No context is chosen: berth context use CONTEXT \(there is .*\btwo\b/);
+    expect(unchosen).toContain('berth login URL');
   });
 
   test('L11, L195, L196: BERTH_URL and BERTH_TOKEN win, and a session is sent only to the control plane that has given it', async () => {
@@ -146,17 +113,12 @@ onHosts(setups, (host) => {
     const here = new CommandLine(berth.home, { BERTH_URL: host().url() });
     expect(await here.run(['ps', '-q'])).toEqual({ code: 0, out: '', err: '' });
     const token = new CommandLine(berth.home, { BERTH_TOKEN: 'not a token' });
-    const refused = await token.run(['ps']);
-    expect([refused.code, refused.err]).toEqual([
-      125,
-      expect.stringMatching(/ refuses the token in BERTH_TOKEN: .*\nSet it to a token that is valid/),
-    ]);
+    const refused = / refuses the token in BERTH_TOKEN: .*\nSet it to a token that is valid/;
+    expect(await token.refusal(['ps'])).toMatch(refused);
     await writeFile(file(), (await readFile(file(), 'utf8')).replaceAll(host().url(), NOBODY));
-    expect((await here.run(['ps'])).err).toMatch(
-      /^You are not logged in at http.*\nLog in: berth login http/,
-    );
-    expect((await here.run(['run', 'missing.json'])).err).toBe(
-      'missing.json: there is no such file or folder.\n',
-    );
+    const stranger = /^You are not logged in at http.*\nLog in: berth login http/;
+    expect(await here.refusal(['ps'])).toMatch(stranger);
+    const missing = 'missing.json: there is no such file or folder.\n';
+    expect(await here.refusal(['run', 'missing.json'])).toBe(missing);
   });
 });

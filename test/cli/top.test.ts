@@ -4,16 +4,12 @@ import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
 import { addUser } from '../support/fixtures/users.ts';
-import { onHosts, type Setup } from '../support/hosts/hosts.ts';
+import { onEach, onHosts } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'A' },
-];
 const GIB = 2 ** 30;
 
-onHosts(setups, (host) => {
+onHosts(onEach('B', 'A'), (host) => {
   const api = new ApiClient(host);
   const berth = adminLine(host);
   let agent: ScriptedAgent;
@@ -34,14 +30,10 @@ onHosts(setups, (host) => {
       /^HOST +STATE .*\nhost1 +ready +1 +- +1\.0 GiB +64\.0 GiB +- +0\.5 +64\n\nEXECUTION /,
     );
     expect(out).toMatch(new RegExp(`\\n${id} +of-the-test +main +1 +1\\.0 GiB +0\\.5\\n$`));
-    const { hosts, services } = JSON.parse((await berth.run(['top', '--json'])).out);
+    const { hosts, services } = await berth.json(['top']);
     expect(hosts).toMatchObject([{ name: 'host1', memory_reserved: GIB }]);
-    expect(services).toEqual([
-      {
-        ...{ execution_id: id, execution_name: 'of-the-test', name: 'main', count: 1 },
-        ...{ memory_reserved: GIB, cores_reserved: 0.5 },
-      },
-    ]);
+    const own = { execution_id: id, execution_name: 'of-the-test', name: 'main', count: 1 };
+    expect(services).toEqual([{ ...own, memory_reserved: GIB, cores_reserved: 0.5 }]);
   });
 
   test('L131: usage shows what each service uses, and the reason where that is not known', async () => {
@@ -69,19 +61,17 @@ onHosts(setups, (host) => {
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/^TIME +MEMORY RESERVED +IN USE +CORES RESERVED +IN USE\n/);
     expect(out.split('\n')[1]).toMatch(/^\S+ +1\.0 GiB +3\.0 GiB +0\.5 +0\.25$/);
-    const { samples } = JSON.parse((await berth.run(['usage', '--host', '1', '--json'])).out);
+    const { samples } = await berth.json(['usage', '--host', '1']);
     expect(samples.at(-1)).toMatchObject({ memory_reserved: GIB, memory_used: 3 * GIB, cores_used: 0.25 });
-    for (const words of [['usage'], ['usage', String(id), '--host', 'host1']]) {
-      const refused = await berth.run(words);
-      expect([refused.code, refused.err]).toEqual([125, expect.stringContaining('--host with a host')]);
-    }
+    for (const words of [['usage'], ['usage', String(id), '--host', 'host1']])
+      expect(await berth.refusal(words)).toContain('--host with a host');
   });
 
   test('L105: a user who may not see the hosts gets the own services alone', async () => {
     await addUser(host(), 'alice', 'secret words', 'user');
     const own = new CommandLine();
     await own.logIn(host().url(), 'secret words', 'alice');
-    expect(JSON.parse((await own.run(['top', '--json'])).out)).toEqual({ hosts: null, services: [] });
+    expect(await own.json(['top'])).toEqual({ hosts: null, services: [] });
     expect((await own.run(['top'])).out).toMatch(/^EXECUTION +NAME/);
   });
 

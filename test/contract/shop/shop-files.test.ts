@@ -4,9 +4,9 @@
  */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { readFolder, readShop } from '../../../control-plane/operations/shop/shop-entries.ts';
-import { MAX_FILE_BYTES, type ShopFiles } from '../../../control-plane/operations/shop/shop-files.ts';
+import { MAX_FILE_BYTES } from '../../../control-plane/operations/shop/shop-files.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { manifest, ScratchShop, shopKinds, zapp } from '../../support/fixtures/shops.ts';
 import { sparkFolder } from '../../support/fixtures/spark-shop.ts';
@@ -16,6 +16,11 @@ const app = {
   'app/app.json': application(),
   'app/README.md': '# App',
 };
+
+const LARGE = ' '.repeat(MAX_FILE_BYTES + 1);
+const manifested = (content: unknown) => ({ 'bad/manifest.json': content });
+const described = (content: unknown) => ({ 'bad/README.md': '', 'bad/app.json': content });
+const explained = (readme: unknown) => ({ 'bad/README.md': readme, 'bad/app.json': application() });
 
 describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
   let shop: ScratchShop;
@@ -77,44 +82,24 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
 
   test.each<[string, Record<string, unknown>, string]>([
     ['is not JSON', { 'bad/manifest.json': '{' }, 'bad: manifest.json is not JSON: '],
-    [
-      'is of version 2',
-      { 'bad/manifest.json': { ...manifest(), version: 2 } },
-      'bad: manifest.json version must be 1',
-    ],
-    [
-      'lacks a name',
-      { 'bad/manifest.json': manifest({ ...zapp(), name: '' }) },
-      'bad: zapps[0]: manifest.json name must have at least 1 character',
-    ],
+    ['is of version 2', manifested({ ...manifest(), version: 2 }), 'bad: manifest.json version must be 1'],
+    ['lacks a name', manifested(manifest(zapp({ name: '' }))), 'bad: zapps[0]: manifest.json name must have'],
     [
       'names a file elsewhere',
-      { 'bad/manifest.json': manifest(zapp({ description: '../app/app.json' })) },
+      manifested(manifest(zapp({ description: '../app/app.json' }))),
       'bad: App: manifest.json description must be the plain name',
     ],
     ['has no description', { 'bad/README.md': '' }, 'bad: App: There is no file app.json.'],
-    [
-      'has a description that is not JSON',
-      { 'bad/README.md': '', 'bad/app.json': '{]' },
-      'bad: App: app.json is not JSON: ',
-    ],
+    ['has a description that is not JSON', described('{]'), 'bad: App: app.json is not JSON: '],
     [
       'has an invalid description',
-      { 'bad/README.md': '', 'bad/app.json': { ...application(), size: -1 } },
+      described({ ...application(), size: -1 }),
       'bad: App: app.json is not a valid description: /size ',
     ],
+    ['has a readme that is not UTF-8', explained(Uint8Array.of(0xff)), 'bad: App: README.md is not UTF-8.'],
+    ['has a file that is too large', explained(LARGE), 'bad: App: README.md is larger than 256 KiB.'],
     [
-      'has a readme that is not UTF-8',
-      { 'bad/README.md': Uint8Array.of(0xff), 'bad/app.json': application() },
-      'bad: App: README.md is not UTF-8.',
-    ],
-    [
-      'has a file that is too large',
-      { 'bad/README.md': ' '.repeat(MAX_FILE_BYTES + 1), 'bad/app.json': application() },
-      'bad: App: README.md is larger than 256 KiB.',
-    ],
-    [
-      'has a name that no address can have',
+      'has a name of no address',
       { 'b&d/manifest.json': manifest() },
       'b&d: Its name must begin with a letter',
     ],
@@ -143,52 +128,33 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
   test('W62: only files of the folder are read, for any requested name', async () => {
     await shop.write({ ...app, 'secret.txt': 'secret', 'app/.hidden': 'secret', 'app/sub/x': 'secret' });
     const files = await shop.open(kind);
-    const requests: [string, string][] = [
-      ['app', '../secret.txt'],
-      ['app', '.hidden'],
-      ['app', 'sub/x'],
-      ['app', 'sub'],
-      ['app', '/etc/hostname'],
-      ['app', 'README.md\0'],
-      ['app', ''],
-      ['', 'secret.txt'],
-      ['.', 'secret.txt'],
-      ['..', 'hosts'],
+    const names = ['../secret.txt', '.hidden', 'sub/x', 'sub', '/etc/hostname', 'README.md\0', ''];
+    const requests = [
+      ...[...names, 'constructor'].map((name) => ['app', name]),
+      ...['', '.', '..'].map((folder) => [folder, 'secret.txt']),
+      ...['../app', 'app/sub', '__proto__'].map((folder) => [folder, 'x']),
       ['../app', 'README.md'],
-      ['app/sub', 'x'],
-      ['__proto__', 'x'],
-      ['app', 'constructor'],
     ];
-    for (const [folder, name] of requests) {
+    for (const [folder = '', name = ''] of requests)
       expect([folder, name, await files.read(folder, name)]).toEqual([folder, name, notFound]);
-    }
     expect((await readFolder(files, '../app')).entries).toEqual([]);
   });
 
   test('W62: links may lead within the shop, not out of it', async () => {
-    await shop.write({
-      'real/app.json': application(),
-      'app/manifest.json': manifest(zapp()),
-      'app/README.md': '',
-    });
+    const manifests = { 'app/manifest.json': manifest(zapp()), 'app/README.md': '' };
+    await shop.write({ ...manifests, 'real/app.json': application() });
     await symlink('../real/app.json', join(shop.root, 'app/app.json'));
     expect(await summary()).toEqual({ ids: ['app-0'], problems: [] });
     const outside = await ScratchShop.make();
-    try {
-      await outside.write(app);
-      await symlink(join(outside.root, 'app/README.md'), join(shop.root, 'app/out.md'));
-      await symlink(join(outside.root, 'app'), join(shop.root, 'out'));
-      const files = await shop.open(kind);
-      const refused = {
-        problem: expect.stringContaining('is a link to a place outside the shop.'),
-        missing: false,
-      };
-      expect(await files.read('app', 'out.md')).toEqual(refused);
-      expect(await files.read('out', 'README.md')).toEqual(refused);
-      expect((await summary()).ids).toEqual(['app-0']);
-    } finally {
-      await outside.remove();
-    }
+    onTestFinished(() => outside.remove());
+    await outside.write(app);
+    await symlink(join(outside.root, 'app/README.md'), join(shop.root, 'app/out.md'));
+    await symlink(join(outside.root, 'app'), join(shop.root, 'out'));
+    const files = await shop.open(kind);
+    const problem = expect.stringContaining('is a link to a place outside the shop.');
+    expect(await files.read('app', 'out.md')).toEqual({ problem, missing: false });
+    expect(await files.read('out', 'README.md')).toEqual({ problem, missing: false });
+    expect((await summary()).ids).toEqual(['app-0']);
   });
 
   test('W61, W62: a folder in place of a file is reported', async () => {
@@ -240,13 +206,10 @@ const notFound = { problem: expect.any(String), missing: expect.any(Boolean) };
 
 test('W62: a change in a folder takes effect at once', async () => {
   const shop = await ScratchShop.make();
-  try {
-    await shop.write(app);
-    const files: ShopFiles = await shop.open('folder');
-    expect((await readShop(files)).entries[0]?.readme).toBe('# App');
-    await shop.write({ 'app/README.md': 'new' });
-    expect((await readShop(files)).entries[0]?.readme).toBe('new');
-  } finally {
-    await shop.remove();
-  }
+  onTestFinished(() => shop.remove());
+  await shop.write(app);
+  const files = await shop.open('folder');
+  expect((await readShop(files)).entries[0]?.readme).toBe('# App');
+  await shop.write({ 'app/README.md': 'new' });
+  expect((await readShop(files)).entries[0]?.readme).toBe('new');
 });

@@ -1,4 +1,4 @@
-/** The history on real databases: what a migration records, and that space is given back or used again. */
+/** The history on real databases: space is given back or used again. */
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +10,7 @@ import type { Db } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { groupAllReads } from '../../../control-plane/store/db/grouped-reads.ts';
 import { compact } from '../../../control-plane/store/schema/compaction.ts';
-import { migrate } from '../../../control-plane/store/schema/migrate.ts';
-import { migrations } from '../../../control-plane/store/schema/migrations.ts';
-import { emptyDatabase, lastingKinds, type TestDatabase } from '../../support/hosts/databases.ts';
+import { emptyDatabase, type TestDatabase } from '../../support/hosts/databases.ts';
 
 const ROWS = 4_000;
 const undo: (() => unknown)[] = [];
@@ -25,17 +23,6 @@ async function empty(kind: 'file' | 'sqld'): Promise<{ place: TestDatabase; db: 
   undo.push(() => place.remove());
   return { place, db: await place.open() };
 }
-
-const kept = async (db: Db) =>
-  (await db.query('SELECT keep_ended_days FROM coordinator'))[0]?.keep_ended_days;
-
-describe.each(lastingKinds)('on %s', (kind) => {
-  test('C243: a new database records 90 days', async () => {
-    const { db } = await empty(kind);
-    await migrate(db, migrations);
-    expect(await kept(db)).toBe(90);
-  });
-});
 
 async function fill(db: Db): Promise<void> {
   await db.query('CREATE TABLE history (id INTEGER PRIMARY KEY, text TEXT)');

@@ -68,6 +68,18 @@ export class CommandLine {
     return out;
   }
 
+  /** What a command prints with `--json`. */
+  async json(words: readonly string[], input = '') {
+    return JSON.parse(await this.outOf([...words, '--json'], input));
+  }
+
+  /** The words of a command that fails and prints nothing. */
+  async refusal(words: readonly string[], input = ''): Promise<string> {
+    const { code, out, err } = await this.run(words, input);
+    expect([code, out]).toEqual([125, '']);
+    return err;
+  }
+
   /** Logs in by password, which must succeed. */
   async logIn(url: string, password: string, username = 'admin'): Promise<void> {
     const { code, err } = await this.run(['login', url, '--user', username, '--password-stdin'], password);

@@ -1,6 +1,9 @@
 /** A directory on loopback that answers as a test says, in bytes that no proper directory sends. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { type Directory, openDirectory } from '../../../control-plane/directory/ldap-directory.ts';
+import type { LdapConfig } from '../../../control-plane/directory/ldap-settings.ts';
 
 /** First byte of the operation in a message. */
 export const REQUEST = { bind: 0x60, search: 0x63, extended: 0x77 } as const;
@@ -36,10 +39,13 @@ export class ScriptedDirectory {
     });
   }
 
+  /** One that stops with the test. */
   static async start(answer: (asked: Asked) => void): Promise<ScriptedDirectory> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new ScriptedDirectory(server, answer);
+    const directory = new ScriptedDirectory(server, answer);
+    onTestFinished(() => directory.stop());
+    return directory;
   }
 
   get url(): string {
@@ -54,6 +60,17 @@ export class ScriptedDirectory {
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
   }
+}
+
+/** What Berth makes of a directory in these settings, until the end of the test. */
+export async function opened(
+  config: LdapConfig | undefined,
+  log: Parameters<typeof openDirectory>[1],
+): Promise<Directory> {
+  if (!config) throw new Error('no directory');
+  const directory = await openDirectory(config, log);
+  onTestFinished(() => directory.close());
+  return directory;
 }
 
 /** Tag, length and content, as BER. */

@@ -35,7 +35,7 @@ export class FaultyDb implements Db {
   /** Called before each commit, which waits for its promise. */
   before: () => void | Promise<void> = () => {};
   /** Called after each query, whose answer waits for its promise. */
-  afterQuery: () => void | Promise<void> = () => {};
+  afterQuery: (sql: string) => void | Promise<void> = () => {};
   readonly #db: Db;
 
   constructor(db: Db) {
@@ -45,7 +45,7 @@ export class FaultyDb implements Db {
   async query(sql: string, args: readonly Argument[] = []): Promise<Row[]> {
     if (this.failing === 'unreachable') throw unavailable();
     const rows = await this.#db.query(sql, args);
-    await this.afterQuery();
+    await this.afterQuery(sql);
     return rows;
   }
 

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import type { ConnectionLimits } from '../../../control-plane/server/connection-places.ts';
 import type { NodeConnections } from '../../../control-plane/server/node-connections.ts';
-import { httpServer } from '../../../control-plane/server/node-server.ts';
+import { httpServer, type ServerLimits } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { eventually } from '../tools/eventually.ts';
 
@@ -19,9 +19,16 @@ export const SLOW_BODY = 'POST /body HTTP/1.1\r\nHost: berth\r\nContent-Length: 
 
 export interface Setup extends Partial<ConnectionLimits> {
   trustsProxy?: boolean;
-  stallMs?: number;
-  bodyGraceMs?: number;
+  /** Without them, no test reaches a limit of time. */
+  limits?: Partial<ServerLimits>;
+  /** By default, the answers of the rig. */
+  serve?: (request: Request) => Promise<Response>;
 }
+
+const LIMITS: ServerLimits = {
+  ...{ headMs: 600_000, requestMs: 600_000, checkMs: 5, quietMs: 60_000, bodyGraceMs: 0 },
+  ...{ stallMs: 600_000, reportMs: 100 },
+};
 
 export class ServerRig {
   readonly server: Server;
@@ -34,22 +41,15 @@ export class ServerRig {
   readonly sockets: Socket[] = [];
   readonly upgraded: Duplex[] = [];
 
-  constructor({ trustsProxy = false, stallMs = 600_000, bodyGraceMs = 0, ...connectionLimits }: Setup) {
-    ({ server: this.server, connections: this.connections } = httpServer((request) => this.#serve(request), {
+  private constructor({ trustsProxy = false, limits, serve, ...connectionLimits }: Setup) {
+    const fetch = serve ?? ((request: Request) => this.#serve(request));
+    ({ server: this.server, connections: this.connections } = httpServer(fetch, {
       variant: variants.B,
       isUpgrade: () => true,
       connectionLimits: { ...WIDE_LIMITS, ...connectionLimits },
       trustsProxy,
       log: (event, fields) => this.events.push([event, fields]),
-      limits: {
-        headMs: 600_000,
-        requestMs: 600_000,
-        checkMs: 5,
-        quietMs: 60_000,
-        bodyGraceMs,
-        stallMs,
-        reportMs: 100,
-      },
+      limits: { ...LIMITS, ...limits },
     }));
   }
 
@@ -57,8 +57,14 @@ export class ServerRig {
     return (this.server.address() as AddressInfo).port;
   }
 
-  async listen(): Promise<void> {
-    await once(this.server.listen(0, '127.0.0.1'), 'listening');
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  static async start(setup: Setup): Promise<ServerRig> {
+    const rig = new ServerRig(setup);
+    await once(rig.server.listen(0, '127.0.0.1'), 'listening');
+    return rig;
   }
 
   /** Connects from a loopback address and sends `bytes`. */

@@ -15,7 +15,7 @@ test('L193: run --image makes a valid description of every image, whatever its n
   }
 });
 
-test('L26: --set finds entries of lists within lists by their index', () => {
+test('L26, L194: --set finds entries of lists within lists by their index, and names what the list has if it does not have the name', () => {
   const description = imageDescription('debian:13', []);
   assign(description, 'services.main.environment.0=["A", "1"]');
   assign(description, 'services.main.environment.0.1=x');
@@ -25,17 +25,10 @@ test('L26: --set finds entries of lists within lists by their index', () => {
     ['A', 'x'],
     ['B', 2],
   ]);
-  expect(() => assign(description, 'services.main.environment.0.9=x')).toThrow(
-    '--set finds no 9; the list has 2 entries.',
-  );
-});
-
-test('L194: --set names what the list has if it does not have the name', () => {
-  const description = imageDescription('debian:13', []);
-  expect(() => assign(description, 'services.man.total_count=3')).toThrow(
-    '--set finds no man; the list has main.',
-  );
-  expect(() => assign(description, 'services.main.ports.web.port_number=3')).toThrow(
-    '--set finds no web; the list has 0 entries.',
-  );
+  for (const [change, problem] of [
+    ['services.main.environment.0.9=x', '--set finds no 9; the list has 2 entries.'],
+    ['services.man.total_count=3', '--set finds no man; the list has main.'],
+    ['services.main.ports.web.port_number=3', '--set finds no web; the list has 0 entries.'],
+  ] as const)
+    expect(() => assign(description, change)).toThrow(problem);
 });

@@ -12,39 +12,24 @@ test('L89: the settings of the control plane are taken, and those of other progr
     BERTH_JOIN_TOKEN: 'x',
     PATH: 'x',
   };
-  const text = settingsText('', {
-    BERTH_PORT: '5002',
-    BERTH_AGENT_RELEASE: '/srv',
-    BERTH_SHOP: '',
-    ...others,
-  });
-  expect(settingsIn(text)).toEqual({ BERTH_PORT: '5002', BERTH_AGENT_RELEASE: '/srv', ...OWN });
-});
-
-test('L89: what is written is read again as it was', () => {
+  const taken = { BERTH_PORT: '5002', BERTH_AGENT_RELEASE: '/srv' };
+  const text = settingsText('', { ...taken, BERTH_SHOP: '', ...others });
+  expect(settingsIn(text)).toEqual({ ...taken, ...OWN });
+  // What is written is read again as it was.
   const value = ' back\\slash "quotes" $HOME #1 = ';
   expect(settingsIn(settingsText('', { BERTH_ADMIN_PASSWORD: value })).BERTH_ADMIN_PASSWORD).toBe(value);
 });
 
-test('L89: a later run keeps comments, other lines and what a person has changed', () => {
-  const edited = [
-    '# ours',
-    'BERTH_PORT=5002',
-    'BERTH_DATA_DIR="/srv/berth"',
-    'BERTH_HOST=::1',
-    'BERTH_HOST=::',
-  ];
+test('L89, L90: a later run keeps comments, other lines and what a person has changed, and the same settings again change nothing', () => {
+  const hosts = ['BERTH_HOST=::1', 'BERTH_HOST=::'];
+  const edited = ['# ours', 'BERTH_PORT=5002', 'BERTH_DATA_DIR="/srv/berth"', ...hosts];
   const text = settingsText(edited.join('\n'), { BERTH_PORT: '5003' });
   const expected = [edited[0], "BERTH_PORT='5003'", ...edited.slice(2), "BERTH_LOCAL_AGENT='off'", ''];
   expect(text).toBe(expected.join('\n'));
   expect(settingsIn(text)).toMatchObject({ BERTH_DATA_DIR: '/srv/berth', BERTH_HOST: '::' });
-});
-
-test('L90: the same settings again change nothing', () => {
   const env = { BERTH_PORT: '5003', BERTH_HOST: '::' };
-  const text = settingsText('', env);
-  expect(settingsText(text, env)).toBe(text);
-  expect(settingsText(text, {})).toBe(text);
+  const made = settingsText('', env);
+  for (const again of [env, {}]) expect(settingsText(made, again)).toBe(made);
 });
 
 test.each([

@@ -32,21 +32,15 @@ async function unpacked(count: number, entry: (n: number) => Partial<TarEntry> &
   return { error, taken, target };
 }
 
+const LOCKED = { kind: 'folder', mode: 0o500 } as const;
+const FAR = `${'語'.repeat(200)}/`.repeat(6);
+const DEEP = `${'d'.repeat(90)}/`.repeat(40);
+
 test.each([
   ['links that lead far', (n: number) => ({ path: `l${n}`, target: `${'a/'.repeat(2_000)}b` })],
   ['links in deep folders', (n: number) => ({ path: `${'d/'.repeat(400)}${n}`, target: 'b' })],
-  [
-    'names of other scripts',
-    (n: number) => ({ path: `${n}${'語'.repeat(80)}`, target: `${'語'.repeat(200)}/`.repeat(6) }),
-  ],
-  [
-    'folders that are not to be written to',
-    (n: number) => ({
-      kind: 'folder' as const,
-      mode: 0o500,
-      path: `${'d'.repeat(90)}/`.repeat(40) + (n % 2),
-    }),
-  ],
+  ['names of other scripts', (n: number) => ({ path: `${n}${'語'.repeat(80)}`, target: FAR })],
+  ['folders that are not to be written to', (n: number) => ({ ...LOCKED, path: `${DEEP}${n % 2}` })],
 ])('L224: %s are refused before they take much memory', async (_, entry) => {
   const { error, taken } = await unpacked(80_000, entry);
   expect(error).toMatch(/the archive has too many links/);
@@ -55,9 +49,7 @@ test.each([
 
 test('L224: many ordinary links and locked folders are made', async () => {
   const { error, target } = await unpacked(2_000, (n) =>
-    n % 2 === 0
-      ? { path: `d${n}`, kind: 'folder', mode: 0o500 }
-      : { path: `links/link-${n}`, target: `../data/file-${n}` },
+    n % 2 === 0 ? { ...LOCKED, path: `d${n}` } : { path: `links/link-${n}`, target: `../data/file-${n}` },
   );
   expect(error).toBeUndefined();
   expect(readlinkSync(join(target, 'links/link-1999'))).toBe('../data/file-1999');

@@ -17,39 +17,31 @@ function split(pieces: readonly (readonly [start: number, bytes: Uint8Array])[],
 
 test('L83: the parts of long lines together are the output, whatever its pieces, and no part cuts a character', () => {
   const line = fc.string({ unit: fc.constantFrom('a', 'é', '€', '𝄞', '\r', '\t'), maxLength: 40 });
+  const most = fc.integer({ min: 4, max: 12 });
   fc.assert(
-    fc.property(
-      fc.array(line),
-      fc.array(fc.nat(9)),
-      fc.integer({ min: 4, max: 12 }),
-      (lines, sizes, most) => {
-        const output = bytesOf(lines.join('\n'));
-        const pieces: [number, Uint8Array][] = [];
-        for (let at = 0, n = 0; at < output.length; n++) {
-          const size = sizes[n % sizes.length] || 1;
-          pieces.push([1, output.subarray(at, at + size)]);
-          at += size;
-        }
-        const parts = split(pieces, most);
-        expect(parts.map(({ text, end = '' }) => text + end).join('')).toBe(lines.join('\n'));
-        for (const [n, { text, isFirst, end }] of parts.entries()) {
-          expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most);
-          expect(text).not.toContain('\ufffd');
-          expect(isFirst).toBe(n === 0 || parts[n - 1]?.end !== undefined);
-          if (n < parts.length - 1) expect(end).not.toBe('');
-        }
-      },
-    ),
+    fc.property(fc.array(line), fc.array(fc.nat(9)), most, (lines, sizes, maxBytes) => {
+      const output = bytesOf(lines.join('\n'));
+      const pieces: [number, Uint8Array][] = [];
+      for (let at = 0, n = 0; at < output.length; n++) {
+        const size = sizes[n % sizes.length] || 1;
+        pieces.push([1, output.subarray(at, at + size)]);
+        at += size;
+      }
+      const parts = split(pieces, maxBytes);
+      expect(parts.map(({ text, end = '' }) => text + end).join('')).toBe(lines.join('\n'));
+      for (const [n, { text, isFirst, end }] of parts.entries()) {
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(maxBytes);
+        expect(text).not.toContain('\ufffd');
+        expect(isFirst).toBe(n === 0 || parts[n - 1]?.end !== undefined);
+        if (n < parts.length - 1) expect(end).not.toBe('');
+      }
+    }),
   );
 });
 
-test('L83: bytes that are no text come in parts, too, and none is lost', () => {
-  const bytes = new Uint8Array(100).fill(0x80);
-  const parts = new LineSplitter(8).push(SERVICE, 1, bytes);
-  expect(Buffer.concat([...parts.map((part) => part.bytes)]).length).toBeGreaterThanOrEqual(92);
-});
-
-test('L83: a start begins with a new line, also after a long line', () => {
+test('L83: a start begins with a new line, also after a long line; bytes that are no text come in parts, too, and none is lost', () => {
+  const noText = new LineSplitter(8).push(SERVICE, 1, new Uint8Array(100).fill(0x80));
+  expect(Buffer.concat(noText.map((part) => part.bytes)).length).toBeGreaterThanOrEqual(92);
   const pieces = [
     [1, bytesOf('one')],
     [2, bytesOf('two\n')],
@@ -66,15 +58,10 @@ test('L83: a start begins with a new line, also after a long line', () => {
 });
 
 test('L83: with times, the output itself ends the last line of a start before the next start', async () => {
-  const frames = [
-    [1, 'a'],
-    [1, 'b'],
-    [3, 'c\n'],
-    [4, 'd'],
-  ] as const;
+  const frame = (generation: number, text: string) =>
+    encodeFrame({ service: SERVICE, position: { generation, offset: 0 }, payload: bytesOf(text) });
   const stream = async function* () {
-    for (const [n, [generation, text]] of frames.entries())
-      yield encodeFrame({ service: SERVICE, position: { generation, offset: n }, payload: bytesOf(text) });
+    yield* [frame(1, 'a'), frame(1, 'b'), frame(3, 'c\n'), frame(4, 'd')];
     yield encodeNote(SERVICE, { ended: true });
   };
   const read = async (timestamps: boolean) => {

@@ -7,12 +7,8 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 const PING_MS = 20_000;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+afterEach(() => void vi.useRealTimers());
 
 /** A stream to a server that answers pings, or none. */
 async function opened(autoPong: boolean) {
@@ -21,9 +17,7 @@ async function opened(autoPong: boolean) {
   let pings = 0;
   server.on('connection', (socket) => {
     socket.once('message', () => socket.send(JSON.stringify({ type: 'opened', credit: 1 })));
-    socket.on('ping', () => {
-      pings += 1;
-    });
+    socket.on('ping', () => void pings++);
   });
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   const stream = await ClientStream.open({ method: 'GET', url }, { type: 'exec', words: ['sh'] });

@@ -9,10 +9,7 @@ async function errorFrom(answer: (response: ServerResponse) => void, scheme = 'h
   const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { message } = await new Berth(origin).info().then(
-    () => new Error('none'),
-    (error: Error) => error,
-  );
+  const message = await new Berth(origin).info().then(String, ({ message }: Error) => message);
   server.closeAllConnections();
   server.close();
   return message.replaceAll(origin, 'ORIGIN');
@@ -20,7 +17,7 @@ async function errorFrom(answer: (response: ServerResponse) => void, scheme = 'h
 
 const HTML = { 'content-type': 'text/html' };
 
-test('L192: the answer of a proxy, or of a server that is not Berth, is named as such, with its address', async () => {
+test('L192: the answer of a proxy, of a server that is not Berth or of one without TLS is named as such, with its address', async () => {
   const page = '<html><body>Welcome</body></html>';
   expect(await errorFrom((response) => response.writeHead(200, HTML).end(page))).toBe(
     'ORIGIN answers with 200 OK, and not as Berth does. Is this the address of a control plane?',
@@ -33,12 +30,8 @@ test('L192: the answer of a proxy, or of a server that is not Berth, is named as
     'ORIGIN answers with 302 Found, and leads to https://sso.example.org/. Is this the address of a control plane?',
   );
   const message = 'The database is away.';
-  expect(await errorFrom((response) => response.writeHead(503).end(JSON.stringify({ message })))).toBe(
-    message,
-  );
-});
-
-test('L192: a server without TLS is named as such', async () => {
+  const answer = JSON.stringify({ message });
+  expect(await errorFrom((response) => response.writeHead(503).end(answer))).toBe(message);
   expect(await errorFrom((response) => response.end(), 'https')).toBe(
     "ORIGIN can't be reached: the server there has no TLS; for one without, use http:// and not https://",
   );

@@ -1,12 +1,13 @@
-import { afterEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readNodeConfig } from '../../../control-plane/config.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import { type Directory, openDirectory } from '../../../control-plane/directory/ldap-directory.ts';
+import type { Directory } from '../../../control-plane/directory/ldap-directory.ts';
 import { ldapConfigOf } from '../../../control-plane/directory/ldap-settings.ts';
 import {
   type Asked,
   ber,
   entry,
+  opened,
   REQUEST,
   RESPONSE,
   reference,
@@ -18,27 +19,18 @@ import { fc } from '../../support/tools/random-cases.ts';
 const NAMING = { BERTH_LDAP_USER_DN: 'uid={name},dc=example' };
 const SEARCH = { BERTH_LDAP_SEARCH_BASE: 'dc=example' };
 
-const ending: (() => void)[] = [];
 let reasons: string[] = [];
-afterEach(() => {
-  for (const end of ending.splice(0)) end();
+beforeEach(() => {
   reasons = [];
 });
+const { start } = ScriptedDirectory;
 
-const start = async (answer: (asked: Asked) => void): Promise<ScriptedDirectory> => {
-  const server = await ScriptedDirectory.start(answer);
-  ending.push(() => server.stop());
-  return server;
-};
-
-async function open({ url }: ScriptedDirectory, settings: Record<string, string>): Promise<Directory> {
-  const config = ldapConfigOf(
-    readNodeConfig({ BERTH_LDAP_URL: url, BERTH_LDAP_TLS: 'off', BERTH_LDAP_TIMEOUT: '0.5', ...settings }),
+function open({ url }: ScriptedDirectory, settings: Record<string, string>): Promise<Directory> {
+  const given = { BERTH_LDAP_URL: url, BERTH_LDAP_TLS: 'off', BERTH_LDAP_TIMEOUT: '0.5', ...settings };
+  return opened(
+    ldapConfigOf(readNodeConfig(given)),
+    (_, fields) => void reasons.push(String(fields?.reason)),
   );
-  if (!config) throw new Error('no directory');
-  const directory = await openDirectory(config, (_, fields) => void reasons.push(String(fields?.reason)));
-  ending.push(() => directory.close());
-  return directory;
 }
 
 const verify = async (server: ScriptedDirectory, settings: Record<string, string>) => {
@@ -51,20 +43,13 @@ const verify = async (server: ScriptedDirectory, settings: Record<string, string
 
 const START_TLS = { BERTH_LDAP_TLS: 'on', ...NAMING };
 const accepted = result(1, RESPONSE.extended);
+const plain = result(1, RESPONSE.bind);
 
 test.each<[string, Buffer, RegExp]>([
   ['is refused', result(1, RESPONSE.extended, 2), /refuses StartTLS with code 2/],
-  [
-    'is followed by an answer in plain text',
-    Buffer.concat([accepted, result(1, RESPONSE.bind)]),
-    /plain text/,
-  ],
-  [
-    'is followed by the beginning of one',
-    Buffer.concat([accepted, result(1, RESPONSE.bind).subarray(0, 9)]),
-    /plain/,
-  ],
-  ['has another form', result(1, RESPONSE.bind), /another request/],
+  ['is followed by an answer in plain text', Buffer.concat([accepted, plain]), /plain text/],
+  ['is followed by the beginning of one', Buffer.concat([accepted, plain.subarray(0, 9)]), /plain/],
+  ['has another form', plain, /another request/],
   ['has a length of no end', Buffer.from('308002010178070a010004000400', 'hex'), /malformed/],
   [
     'has a negative length',
@@ -83,7 +68,7 @@ test.each<[string, Buffer, RegExp]>([
 test('H551: where anything but TLS follows StartTLS, no name and no password is sent', async () => {
   let isFirst = true;
   const server = await start(({ socket }) => {
-    socket.write(isFirst ? accepted : result(1, RESPONSE.bind));
+    socket.write(isFirst ? accepted : plain);
     isFirst = false;
   });
   expect(await verify(server, START_TLS)).toBe('unavailable');
@@ -99,37 +84,25 @@ function flood({ socket }: Asked, bytes: Buffer): void {
   go();
 }
 
-const MANY = Buffer.concat(Array.from({ length: 3_000 }, () => reference(1, 'ldap://a')));
+const times = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
+const MANY = times(3_000, reference(1, 'ldap://a'));
 const LONG = ber(0x30, Buffer.alloc(2 ** 20));
+const HUGE = Buffer.concat([Buffer.from('30847fffffff', 'hex'), Buffer.alloc(65_536)]);
+/** Accepts the bind, and answers a search. */
+const found = (answer: (asked: Asked) => void) => (asked: Asked) => {
+  if (asked.operation === REQUEST.search) answer(asked);
+  else asked.socket.write(result(asked.id, RESPONSE.bind));
+};
 
 test.each<[string, Record<string, string>, (asked: Asked) => void]>([
   ['references without end', NAMING, (asked) => flood(asked, MANY)],
-  [
-    'an answer of 2 GiB',
-    NAMING,
-    (asked) => flood(asked, Buffer.concat([Buffer.from('30847fffffff', 'hex'), Buffer.alloc(65_536)])),
-  ],
+  ['an answer of 2 GiB', NAMING, (asked) => flood(asked, HUGE)],
   ['an answer of 1 MiB', NAMING, (asked) => flood(asked, LONG)],
-  [
-    'entries without end',
-    SEARCH,
-    (asked) =>
-      asked.operation === REQUEST.search
-        ? flood(
-            asked,
-            Buffer.concat(Array.from({ length: 1_000 }, () => entry(asked.id, 'uid=alice,dc=example'))),
-          )
-        : asked.socket.write(result(asked.id, RESPONSE.bind)),
-  ],
+  ['entries without end', SEARCH, found((asked) => flood(asked, times(1_000, entry(asked.id, 'uid=alice'))))],
   [
     'an entry of 1 MiB',
     SEARCH,
-    (asked) =>
-      asked.socket.write(
-        asked.operation === REQUEST.search
-          ? entry(asked.id, `uid=${'x'.repeat(2 ** 20)}`)
-          : result(asked.id, RESPONSE.bind),
-      ),
+    found(({ id, socket }) => void socket.write(entry(id, `uid=${'x'.repeat(2 ** 20)}`))),
   ],
 ])('H556: %s is cut off', async (_, settings, answer) => {
   const server = await start(answer);
@@ -167,10 +140,11 @@ test('H556: no referral is followed, and it is no refusal of the password', asyn
 });
 
 test.each(['', 'EXTERNAL', 'PLAIN'])('H556: an entry named %o is nobody', async (dn) => {
-  const server = await start(({ id, operation, socket }) => {
-    if (operation === REQUEST.bind) socket.write(result(id, RESPONSE.bind));
-    else socket.write(Buffer.concat([entry(id, dn), result(id, RESPONSE.searchDone)]));
-  });
+  const server = await start(
+    found(
+      ({ id, socket }) => void socket.write(Buffer.concat([entry(id, dn), result(id, RESPONSE.searchDone)])),
+    ),
+  );
   expect(await verify(server, SEARCH)).toBe(false);
   // The bind without a name before the search is the only one.
   expect(server.asked).toEqual([REQUEST.bind, REQUEST.search]);

@@ -6,10 +6,8 @@ import type { Claim } from '../../../control-plane/operations/accounts/expected-
 /** True if a request is answered ahead of the proof of its credential, which has ended meanwhile. */
 async function isAnsweredAhead(path: string, method = 'GET'): Promise<boolean> {
   let isAnswered = false;
-  const claim = {
-    expected: { by: 'none' },
-    prove: () => Promise.reject(new Error('ended')),
-  } as unknown as Claim;
+  const prove = () => Promise.reject(new Error('ended'));
+  const claim = { expected: { by: 'none' }, prove } as unknown as Claim;
   const answer = async () => {
     isAnswered = true;
     return new Response();

@@ -11,6 +11,7 @@ import { mergedLogs } from '../../../control-plane/http/api/merged-logs.ts';
 afterEach(() => vi.useRealTimers());
 
 const never = () => new ReadableStream<Uint8Array>();
+const failing = (error: Error) => new ReadableStream<Uint8Array>({ start: (one) => one.error(error) });
 
 test('W38: an idle stream sends a heartbeat every 15 s', async () => {
   vi.useFakeTimers();
@@ -41,37 +42,24 @@ test('W38: at most one piece of each service waits, however much output there is
   await merged.cancel();
 });
 
-test('W37: a failing log reports a public reason and does not affect other logs', async () => {
-  const ends = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
-  const fails = () => Promise.reject(new Error('a secret path'));
-  const reader = mergedLogs(
-    new Map([
-      [1, fails],
-      [2, async () => ends],
-    ]),
-  ).getReader();
-  const notes: unknown[] = [];
-  for (let part = await reader.read(); part.value; part = await reader.read())
-    notes.push([decodeFrame(part.value).service, noteOf(decodeFrame(part.value))]);
-  expect(notes).toContainEqual([1, { trouble: 'The log stream was interrupted. Berth tries again.' }]);
-  expect(notes).toContainEqual([2, { ended: true }]);
-});
-
-test('W102: a log that is refused or interrupted reports this in the stream, and does not count as ended', async () => {
+test('W37, W102: a log that fails, is refused or interrupted reports a public reason, does not count as ended, and does not affect other logs', async () => {
   const [full, over] = ['You have 100 logs open.', 'Log in again.'];
-  const broken = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.error(new OperationError('unauthenticated', over)),
-  });
+  const ends = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
   const logs = mergedLogs(
     new Map([
-      [1, () => Promise.reject(new OperationError('too-many', full))],
-      [2, async () => broken],
+      [1, () => Promise.reject(new Error('a secret path'))],
+      [2, async () => ends],
+      [3, () => Promise.reject(new OperationError('too-many', full))],
+      [4, async () => failing(new OperationError('unauthenticated', over))],
     ]),
   );
   const bytes = new Uint8Array(await new Response(logs).arrayBuffer());
   const notes = new FrameSplitter().push(bytes).map(decodeFrame);
-  expect(notes.map((frame) => [frame.service, noteOf(frame)])).toEqual([
-    [1, { trouble: full }],
-    [2, { trouble: over }],
-  ]);
+  expect(Object.fromEntries(notes.map((frame) => [frame.service, noteOf(frame)]))).toEqual({
+    1: { trouble: 'The log stream was interrupted. Berth tries again.' },
+    2: { ended: true },
+    3: { trouble: full },
+    4: { trouble: over },
+  });
+  expect(notes).toHaveLength(4);
 });

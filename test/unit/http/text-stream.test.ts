@@ -34,9 +34,7 @@ test('H44: a cancelled text stream cancels its source, even during a pending rea
 });
 
 test('H43: a text stream fails when its source fails', async () => {
-  const source = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.error(new Error('broken')),
-  });
+  const source = new ReadableStream({ start: (controller) => controller.error(new Error('broken')) });
   const text = textStream(source, async function* (from) {
     await from.read();
     yield 'never';

@@ -1,27 +1,24 @@
 /** The agent of this machine, as a process of its own, on an engine that is away. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startLocalAgent } from '../../../control-plane/local/local-agent.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
 let dataDir: string;
-let starts: number;
-let unable: number;
+let starts = 0;
+let unable = 0;
 let stop: () => Promise<void>;
-const engine = process.env.DOCKER_HOST;
 
 beforeEach(async () => {
   dataDir = await scratchFolder('berth-local-agent-');
-  process.env.DOCKER_HOST = `unix://${join(dataDir, 'no-engine.sock')}`;
-  starts = 0;
-  unable = 0;
+  vi.stubEnv('DOCKER_HOST', `unix://${join(dataDir, 'no-engine.sock')}`);
+  [starts, unable] = [0, 0];
 });
 afterEach(async () => {
   await stop();
-  if (engine === undefined) delete process.env.DOCKER_HOST;
-  else process.env.DOCKER_HOST = engine;
+  vi.unstubAllEnvs();
 });
 
 function start(isWatched: boolean): void {
@@ -31,24 +28,22 @@ function start(isWatched: boolean): void {
       starts += 1;
       return 'a token';
     },
-    unable: () => {
-      unable += 1;
-    },
+    unable: () => void unable++,
   }));
 }
 
-test('H753: an engine that is away ends no control plane that nobody watches, and the agent is started again', async () => {
-  start(false);
-  await eventually(() => starts >= 2);
-  expect(unable).toBe(0);
-});
-
-test('H753: nor does it end one whose machine has had an agent, though a person watches', async () => {
-  mkdirSync(join(dataDir, 'agent'));
-  start(true);
-  await eventually(() => starts >= 2);
-  expect(unable).toBe(0);
-});
+test.each([
+  ['that nobody watches', false, () => {}],
+  ['whose machine has had an agent, though a person watches', true, () => mkdirSync(join(dataDir, 'agent'))],
+])(
+  'H753: an engine that is away ends no control plane %s, and the agent is started again',
+  async (_, isWatched, prepare) => {
+    prepare();
+    start(isWatched);
+    await eventually(() => starts >= 2);
+    expect(unable).toBe(0);
+  },
+);
 
 test('H753: nor does a machine that can start no process end it', async () => {
   const program = process.execPath;

@@ -1,5 +1,5 @@
 import { scryptSync } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../../control-plane/config.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { Authentication } from '../../../control-plane/operations/accounts/authentication.ts';
@@ -24,21 +24,14 @@ beforeEach(async () => {
   faulty = new FaultyDb(db);
   await setPassword('secret');
   authentication = open();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
-const open = (maxWaitingLogins = 512, more: Partial<PasswordVerificationDeps> = {}) =>
+const open = (more: Partial<PasswordVerificationDeps> = {}) =>
   new Authentication({
-    credentialsEnded: async () => {},
-    db: faulty,
-    passwords: new Passwords(),
-    shares: new UserShares(() => nowMs),
-    nowMs: () => nowMs,
-    deploymentName: 'test',
-    tokenRules: null,
-    maxWaitingLogins,
-    maxSessionsPerUser: 5,
-    ...more,
+    ...{ db: faulty, passwords: new Passwords(), shares: new UserShares(() => nowMs), nowMs: () => nowMs },
+    ...{ deploymentName: 'test', tokenRules: null, credentialsEnded: async () => {} },
+    ...{ maxWaitingLogins: 512, maxSessionsPerUser: 5, ...more },
   });
 
 /** Sets Alice's password, with a hash cheap enough for many logins. */
@@ -73,10 +66,7 @@ const isOpen = async (token: string): Promise<boolean> =>
 
 /** A login by the form. */
 const logInByForm = (): Promise<string> =>
-  authentication.logIn({
-    basic: { username: 'alice', password: 'secret' },
-    addressOf: () => ADDRESS,
-  });
+  authentication.logIn({ basic: { username: 'alice', password: 'secret' }, addressOf: () => ADDRESS });
 
 test('H20: a client that sends Basic credentials for hours keeps one session, which does not expire', async () => {
   const session = await logIn('secret');
@@ -85,8 +75,7 @@ test('H20: a client that sends Basic credentials for hours keeps one session, wh
     expect(await logIn('secret')).toBe(session);
     expect(await isOpen(session)).toBe(true);
   }
-  const [row] = await db.query('SELECT count(*) AS sessions FROM sessions');
-  expect(row?.sessions).toBe(1);
+  expect(await db.query('SELECT user_id FROM sessions')).toHaveLength(1);
 });
 
 test('H327: Basic credentials have one session for each user and address, also after a restart', async () => {
@@ -113,13 +102,10 @@ test('H327: a session by Basic credentials is replaced by none of the minute aft
 const logInAndOut = async () =>
   endSession({ db, nowMs: Date.now }, { kind: 'anonymous' }, await logIn('secret', { needsSession: true }));
 
-/** The sessions of 20 logins of one moment, by clients that mean to go on with theirs. */
-const crowd = async () =>
-  new Set(await Promise.all(Array.from({ length: 20 }, () => logIn('secret', { needsSession: true }))));
-
 test('H20: a crowd of logins after a logout gets at most two sessions, which are open', async () => {
   await logInAndOut();
-  const sessions = [...(await crowd())];
+  const logins = Array.from({ length: 20 }, () => logIn('secret', { needsSession: true }));
+  const sessions = [...new Set(await Promise.all(logins))];
   expect(sessions.length).toBeLessThanOrEqual(2);
   expect(await Promise.all(sessions.map(isOpen))).toEqual(sessions.map(() => true));
 });
@@ -164,8 +150,7 @@ test('H327: a program that logs in from many addresses logs no browser out', asy
   }
   expect(await isOpen(form)).toBe(true);
   expect((await Promise.all(programs.map(isOpen))).lastIndexOf(false)).toBe(15);
-  const [row] = await db.query('SELECT count(*) AS sessions FROM sessions');
-  expect(row?.sessions).toBe(5);
+  expect(await db.query('SELECT user_id FROM sessions')).toHaveLength(5);
 });
 
 test('H19: credentials are not remembered for another user who takes the name', async () => {
@@ -179,7 +164,7 @@ test('H19: credentials are not remembered for another user who takes the name', 
   expect(await logIn('secret')).toBe('unauthenticated');
 });
 
-test('H131: a client that has logged in before is not delayed by the guesses of others; any other client is', async () => {
+test('H131: a client that has logged in within twelve hours is not delayed by the guesses of others; any other client is', async () => {
   await logIn('secret');
   nowMs += 2 * MINUTE_MS;
   await fail(10);
@@ -191,13 +176,11 @@ test('H131: a client that has logged in before is not delayed by the guesses of 
   await fail(1);
   expect(await logIn('secret')).toBe('too-many');
   expect(await logIn('changed')).toBe('too-many');
-});
-
-test('H131: a client that logged in twelve hours ago is throttled like any other', async () => {
-  await logIn('secret');
+  nowMs += 24 * 60 * MINUTE_MS;
+  expect(await logIn('changed')).toHaveLength(43);
   nowMs += 12 * 60 * MINUTE_MS;
   await fail(10);
-  expect(await logIn('secret')).toBe('too-many');
+  expect(await logIn('changed')).toBe('too-many');
 });
 
 test('H130: the right password of a disabled user counts as a failed login', async () => {
@@ -235,7 +218,7 @@ test.each<[string, { username?: string; address?: string; password?: string }]>(
     );
     await db.query(`UPDATE users SET auth_source = 'ldap' WHERE id = 1`);
     const directory = new FakeDirectory();
-    authentication = open(512, { directory });
+    authentication = open({ directory });
     await logIn('secret');
     nowMs += MINUTE_MS;
     const held = Promise.withResolvers<void>();
@@ -257,21 +240,14 @@ test.each<[string, { username?: string; address?: string; password?: string }]>(
   },
 );
 
-test('H342: an address is familiar for twelve hours after the last login from it', async () => {
+test('H342: an address is familiar for twelve hours after the last login from it, and at most 10,000 are, the latest', async () => {
   const familiar = new FamiliarAddresses(() => nowMs);
   familiar.add('2001:db8::1');
   nowMs += 12 * 60 * MINUTE_MS - 1;
-  expect([familiar.has('2001:db8::2'), familiar.has('2001:db8:0:1::1'), familiar.has(undefined)]).toEqual([
-    true,
-    false,
-    false,
-  ]);
+  const asked = ['2001:db8::2', '2001:db8:0:1::1', undefined].map((address) => familiar.has(address));
+  expect(asked).toEqual([true, false, false]);
   nowMs += 1;
   expect(familiar.has('2001:db8::2')).toBe(false);
-});
-
-test('H342: at most 10,000 addresses are familiar; the oldest is forgotten first', () => {
-  const familiar = new FamiliarAddresses(() => nowMs);
   for (let n = 0; n <= 10_000; n++) familiar.add(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
   expect([familiar.has('10.0.0.0'), familiar.has('10.0.0.1')]).toEqual([false, true]);
 });
@@ -280,7 +256,7 @@ describe('a user of ldap', () => {
   let directory: FakeDirectory;
   beforeEach(async () => {
     directory = new FakeDirectory();
-    authentication = open(512, { directory });
+    authentication = open({ directory });
     await db.query(`UPDATE users SET auth_source = 'ldap' WHERE id = 1`);
   });
 
@@ -338,13 +314,13 @@ describe('a user of ldap', () => {
     };
     const first = await ways(authentication);
     expect(new Set(first)).toEqual(new Set([true, false]));
-    expect(await ways(open(512, { directory }))).toEqual(first);
+    expect(await ways(open({ directory }))).toEqual(first);
     expect(new Set(directory.asked)).toEqual(new Set([undefined]));
   });
 
   test('H559: where there is no directory, logins of its users are refused, and reported once a minute', async () => {
     const reported: number[] = [];
-    const without = open(512, { withoutDirectory: ({ id }) => void reported.push(id) });
+    const without = open({ withoutDirectory: ({ id }) => void reported.push(id) });
     for (let n = 0; n < 2; n++) expect(await logIn('secret', { at: without })).toBe('unauthenticated');
     expect(reported).toEqual([1]);
     nowMs += MINUTE_MS;

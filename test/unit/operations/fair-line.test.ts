@@ -14,11 +14,8 @@ const WIDE = {
 /** A line whose work ends when the test says so. */
 function lineWith(limits: Partial<FairLimits>) {
   let nowMs = 0;
-  const line = fairLine(
-    { whose: 'Your address has', what: 'large bodies' },
-    { ...WIDE, ...limits },
-    () => nowMs,
-  );
+  const words = { whose: 'Your address has', what: 'large bodies' } as const;
+  const line = fairLine(words, { ...WIDE, ...limits }, () => nowMs);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const join = (address: string, name: string, amount = 1) =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Scope } from '../../../control-plane/core/accounts/action.ts';
 import { expiryOf, looksLikePersonalToken } from '../../../control-plane/core/accounts/personal-token.ts';
 import { LoginCounts } from '../../../control-plane/core/metrics/login-counts.ts';
@@ -27,8 +27,8 @@ beforeEach(async () => {
   queries = 0;
   faulty.afterQuery = () => void queries++;
   tokens = open();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 const open = () => new PersonalTokens({ db: faulty, counts: new LoginCounts(), nowMs: () => nowMs });
 
@@ -65,13 +65,8 @@ test('H487: a new token lasts 90 days, or as its user and the deployment have it
     const expiresMs = expiryOf({ expiresDays }, { maxDays }, nowMs);
     return expiresMs === null ? null : (expiresMs - nowMs) / DAY_MS;
   };
-  expect([lasts(undefined, 0), lasts(undefined, 30), lasts(7, 30), lasts(365, 0), lasts(null, 0)]).toEqual([
-    90,
-    30,
-    7,
-    365,
-    null,
-  ]);
+  expect([lasts(undefined, 0), lasts(undefined, 30), lasts(7, 30)]).toEqual([90, 30, 7]);
+  expect([lasts(365, 0), lasts(null, 0)]).toEqual([365, null]);
   expect(() => lasts(31, 30)).toThrow('at most 30 days');
   expect(() => lasts(null, 30)).toThrow('at most 30 days');
 });
@@ -86,11 +81,10 @@ test('H490: text that Berth has not issued costs no query, and is wrong at every
   const elsewhere = open();
   expect([await prove(token), await prove(token, elsewhere)]).toEqual(['personal-token', 'personal-token']);
   queries = 0;
-  for (const wrong of [...changed, 'berth_pat_', `${token}x`, token.slice(1), ''])
-    expect([await prove(wrong), await prove(wrong, elsewhere, 'alice')]).toEqual([
-      'bad-token',
-      'unauthenticated',
-    ]);
+  for (const wrong of [...changed, 'berth_pat_', `${token}x`, token.slice(1), '']) {
+    expect(await prove(wrong)).toBe('bad-token');
+    expect(await prove(wrong, elsewhere, 'alice')).toBe('unauthenticated');
+  }
   expect(queries).toBe(0);
 });
 
@@ -110,14 +104,12 @@ test('H492: a use is written once a minute, by whichever process, and the later 
   nowMs -= MINUTE_MS;
   await elsewhere.noteUse(hash);
   expect(await usedMs()).toBe(minute + MINUTE_MS);
-});
-
-test('H492: a write that fails is tried again by the next request', async () => {
-  const { hash } = await make(null);
+  // A write that fails is tried again by the next request.
+  nowMs += 3 * MINUTE_MS;
   faulty.failing = 'unreachable';
   await tokens.noteUse(hash);
   faulty.failing = 'no';
-  expect(await usedMs()).toBeNull();
+  expect(await usedMs()).toBe(minute + MINUTE_MS);
   await tokens.noteUse(hash);
   expect(await usedMs()).toBe(nowMs);
 });

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 
-/** A list of texts of a length, each made only when the test says so. */
-function list(made: string[], name: string, length = 1) {
+/** A list of texts, each made only when the test says so. */
+function list(made: string[], name: string) {
   const waiting: (() => void)[] = [];
   const texts = (async function* () {
     for (let n = 1; ; n++) {
       await new Promise<void>((resolve) => waiting.push(resolve));
       made.push(`${name}${n}`);
-      yield 'x'.repeat(length);
+      yield 'x';
     }
   })();
   const go = async () => {
@@ -66,31 +66,21 @@ test('H380: a user with 1,000 reads waiting is refused another one, and goes on 
   await Promise.all(all);
 });
 
-/** Long texts without an end; notes in `order` when each is made. */
-async function* longTexts(order: string[]): AsyncGenerator<string> {
-  for (;;) {
-    order.push('text');
-    yield 'x'.repeat(70_000);
-  }
-}
-
-test('H380: after a long text others run before the next one is made', async () => {
+test.each([
+  ['after a long text others run before the next one is made', false, ['text', 'another request', 'text']],
+  ['a text that is read after others could run does not wait for them again', true, ['text', 'text']],
+])('H380: %s', async (_, couldOthersRun, expected) => {
   const turns = new ReadTurns(() => 0);
   const order: string[] = [];
-  const texts = longTexts(order);
+  const texts = (async function* () {
+    for (;;) {
+      order.push('text');
+      yield 'x'.repeat(70_000);
+    }
+  })();
   await begin(turns, 1, texts);
+  if (couldOthersRun) await new Promise((resolve) => setTimeout(resolve, 2));
   setTimeout(() => order.push('another request'), 0);
   await goOn(turns, 1, texts);
-  expect(order).toEqual(['text', 'another request', 'text']);
-});
-
-test('H380: a text that is read after others could run does not wait for them again', async () => {
-  const turns = new ReadTurns(() => 0);
-  const order: string[] = [];
-  const texts = longTexts(order);
-  await begin(turns, 1, texts);
-  await new Promise((resolve) => setTimeout(resolve, 2));
-  setTimeout(() => order.push('another request'), 0);
-  await goOn(turns, 1, texts);
-  expect(order).toEqual(['text', 'text']);
+  expect(order).toEqual(expected);
 });

@@ -2,12 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { checkReadiness } from '../../../control-plane/operations/cluster/readiness.ts';
 import type { Context } from '../../../control-plane/operations/context.ts';
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 const never = () => new Promise<never>(() => {});
 const soon = async () => undefined;
@@ -16,18 +12,17 @@ const soon = async () => undefined;
 const check = (query: () => Promise<unknown>, ready: () => Promise<unknown>) =>
   checkReadiness({ db: { query }, coordinator: { ready } } as unknown as Context);
 
+const [OF_DATABASE, OF_COORDINATOR] = [
+  'the database does not answer',
+  'the coordinator has not loaded its state',
+];
 test.each([
-  ['the database', never, soon, 'Not ready: the database does not answer.'],
-  ['the coordinator', soon, never, 'Not ready: the coordinator has not loaded its state.'],
-  [
-    'either of the two',
-    never,
-    never,
-    'Not ready: the database does not answer; the coordinator has not loaded its state.',
-  ],
+  ['the database', never, soon, OF_DATABASE],
+  ['the coordinator', soon, never, OF_COORDINATOR],
+  ['either of the two', never, never, `${OF_DATABASE}; ${OF_COORDINATOR}`],
 ])(
   'H117: readiness fails after 4 s, and not earlier, without an answer from %s',
-  async (_, query, ready, message) => {
+  async (_, query, ready, reason) => {
     let failure: unknown;
     const answered = check(query, ready).catch((error) => {
       failure = error;
@@ -36,7 +31,7 @@ test.each([
     expect(failure).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1);
     await answered;
-    expect(failure).toMatchObject({ code: 'unavailable', message });
+    expect(failure).toMatchObject({ code: 'unavailable', message: `Not ready: ${reason}.` });
   },
 );
 

@@ -45,12 +45,8 @@ test('P240: each request counts as 4 KiB at least, whatever its outcome, and a l
   expect(await fetchOf(2, 0, 4 * MAX_BYTES + 8)).toBe('values');
   expect(await fetchOf(2, 0)).toEqual(['too-many', 1]);
   const text = metricsText(fetches.counts.families());
-  for (const [outcome, count] of [
-    ['values', 1],
-    ['not-assigned', 8],
-    ['excess', 2],
-    ['refused', 0],
-  ])
+  const outcomes = { values: 1, 'not-assigned': 8, excess: 2, refused: 0 };
+  for (const [outcome, count] of Object.entries(outcomes))
     expect(text).toContain(`berth_secret_fetches_total{outcome="${outcome}"} ${count}\n`);
 });
 

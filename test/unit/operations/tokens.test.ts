@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Authenticated } from '../../../control-plane/core/accounts/account.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { type Granted, Tokens } from '../../../control-plane/operations/accounts/tokens.ts';
@@ -17,43 +17,34 @@ let tokens: Tokens;
 beforeEach(async () => {
   db = await memoryDatabase();
   tokens = open();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
-const open = (deploymentName = 'test') =>
-  new Tokens(
-    {
-      db,
-      nowMs: () => nowMs,
-      deploymentName,
-      credentialsEnded: async () => {},
-      shares: new UserShares(() => nowMs),
-    },
+const open = (deploymentName = 'test') => {
+  const shares = new UserShares(() => nowMs);
+  return new Tokens(
+    { db, nowMs: () => nowMs, deploymentName, credentialsEnded: async () => {}, shares },
     RULES,
   );
+};
 
 async function grantPair(): Promise<Required<Granted>> {
   const account = await findAccountByName(db, 'alice');
   if (!account) throw new Error('alice is not there');
-  const proof: Authenticated = {
-    by: 'basic',
-    actor: { kind: 'user', credential, ...account },
-    sessionToken: '',
-  };
+  const actor = { kind: 'user', credential, ...account } as const;
+  const proof: Authenticated = { by: 'basic', actor, sessionToken: '' };
   const { refreshToken = '', ...granted } = await tokens.grant(proof, async () => 'password');
   return { ...granted, refreshToken };
 }
 
-async function refresh(token: string): Promise<string> {
-  const idHash = await tokens.read(token, 'refresh');
-  const account = await tokens.find(idHash, 'refresh');
-  const proof: Authenticated = {
-    by: 'token',
-    actor: { kind: 'user', credential, ...account },
-    tokenHash: idHash,
-  };
-  return (await tokens.grant(proof, async () => 'refresh_token')).accessToken;
+async function proofBy(refreshToken: string) {
+  const tokenHash = await tokens.read(refreshToken, 'refresh');
+  const account = await tokens.find(tokenHash, 'refresh');
+  return { by: 'token', actor: { kind: 'user', credential, ...account }, tokenHash } as const;
 }
+
+const refresh = async (token: string): Promise<string> =>
+  (await tokens.grant(await proofBy(token), async () => 'refresh_token')).accessToken;
 
 const findBy = async (by: Tokens, token: string, kind: 'access' | 'refresh' = 'access') =>
   by.find(await by.read(token, kind), kind);
@@ -86,45 +77,28 @@ test('H120: an access token is valid for an hour, and a refresh token grants acc
   expect([await alive([late], 'access'), await alive([refreshToken], 'refresh')]).toEqual([[true], [false]]);
 });
 
-test('H125: expired tokens are deleted when another token is granted', async () => {
-  await grantPair();
-  nowMs += RULES.refreshMs;
-  await grantPair();
-  expect(await rows()).toBe(2);
-});
-
-test('H125: a token beyond the limit ends the oldest token of its kind', async () => {
+test('H125: a token beyond the limit ends the oldest token of its kind, and another one deletes those that have expired', async () => {
   const pairs: Required<Granted>[] = [];
   for (let n = 0; n < RULES.maxPerKind + 2; n++) {
     pairs.push(await grantPair());
     nowMs += 10;
   }
   const newest = pairs.map((_, n) => n >= 2);
-  expect(
-    await alive(
-      pairs.map(({ accessToken }) => accessToken),
-      'access',
-    ),
-  ).toEqual(newest);
-  expect(
-    await alive(
-      pairs.map(({ refreshToken }) => refreshToken),
-      'refresh',
-    ),
-  ).toEqual(newest);
+  for (const kind of ['access', 'refresh'] as const) {
+    const all = pairs.map((pair) => pair[`${kind}Token`]);
+    expect(await alive(all, kind)).toEqual(newest);
+  }
   for (let n = 0; n < RULES.maxPerKind; n++) await refresh(pairs.at(-1)?.refreshToken ?? '');
   expect(await rows()).toBe(2 * RULES.maxPerKind);
+  await grantPair();
+  nowMs += RULES.refreshMs;
+  await grantPair();
+  expect(await rows()).toBe(2);
 });
 
 test('H123: a refresh token that is revoked during a grant grants nothing', async () => {
   const { refreshToken } = await grantPair();
-  const idHash = await tokens.read(refreshToken, 'refresh');
-  const account = await tokens.find(idHash, 'refresh');
-  const proof: Authenticated = {
-    by: 'token',
-    actor: { kind: 'user', credential, ...account },
-    tokenHash: idHash,
-  };
+  const proof = await proofBy(refreshToken);
   const granting = tokens.grant(proof, async () => {
     await tokens.revoke(proof.actor, refreshToken);
     return 'refresh_token';
@@ -148,18 +122,12 @@ test('H122: the signing key is created once by concurrent callers, and another d
 test('H121: any text that is not a token is refused as one, and causes no other error', async () => {
   const { accessToken } = await grantPair();
   const pieces = accessToken.split('.');
+  const json = fc.json().map((text) => btoa(encodeURI(text)));
+  const part = fc.oneof(fc.base64String({ maxLength: 120 }), json);
   const texts = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 200 }),
     // A token with one changed part.
-    fc
-      .tuple(
-        fc.nat(2),
-        fc.oneof(
-          fc.base64String({ maxLength: 120 }),
-          fc.json().map((json) => btoa(encodeURI(json))),
-        ),
-      )
-      .map(([at, text]) => pieces.toSpliced(at, 1, text).join('.')),
+    fc.tuple(fc.nat(2), part).map(([at, text]) => pieces.toSpliced(at, 1, text).join('.')),
   );
   await fc.assert(
     fc.asyncProperty(texts, async (text) => {

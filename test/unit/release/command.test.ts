@@ -21,13 +21,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test('L78: the command line loads the code for YAML only later', async () => {
-  const texts = new Map(
-    await Promise.all(
-      (await readdir(folder)).map(
-        async (name) => [name, await readFile(join(folder, name), 'utf8')] as const,
-      ),
-    ),
-  );
+  const texts = new Map<string, string>();
+  for (const name of await readdir(folder)) texts.set(name, await readFile(join(folder, name), 'utf8'));
   const loaded = new Set(['berth.js']);
   for (const name of loaded)
     for (const [, file = ''] of (texts.get(name) ?? '').matchAll(STATIC_IMPORT)) loaded.add(file);

@@ -8,53 +8,39 @@ import { startAppServer } from '../../support/apps/app-server.ts';
 import { startNodeAppRig } from '../../support/apps/node-app-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-test('H719: a body may take longer than other requests, and have any number of chunks', async () => {
-  const [app, rig] = [await startAppServer(), await startNodeAppRig(500)];
-  try {
-    const named = { serviceId: 1, hostId: 1, port: app.port, subscriber: ADMIN_SUBSCRIBER };
-    const headers = { 'x-test-app': JSON.stringify(named) };
-    const startMs = performance.now();
-    const request = send(`${rig.url}/count`, { method: 'POST', headers });
-    request.flushHeaders();
-    await eventually(() => app.requests.length > 0);
-    for (let n = 0; n < 20_000; n += 1) request.write('x');
-    await eventually(() => performance.now() - startMs > 700);
-    request.end('y');
-    const [answer] = (await once(request, 'response')) as [IncomingMessage];
-    expect(await new Response(answer as never).text()).toBe('20001');
-  } finally {
-    await rig.close();
-    await app.close();
-  }
-});
-test('H716: a WebSocket is closed with the reason when its permit ends', async () => {
-  const [app, rig] = [await startAppServer(), await startNodeAppRig()];
-  try {
-    const named = JSON.stringify({ serviceId: 1, hostId: 1, port: app.port, subscriber: ADMIN_SUBSCRIBER });
-    const socket = new WebSocket(`${rig.url.replace('http', 'ws')}/?app=${encodeURIComponent(named)}`);
-    await once(socket, 'open');
-    rig.permits[0]?.send({ ended: 'Your session has ended.' });
-    const [code, reason] = await once(socket, 'close');
-    expect([code, String(reason)]).toEqual([1001, 'Your session has ended.']);
-    await eventually(() => app.sockets[0]?.readyState === WebSocket.CLOSED);
-    expect(rig.refused).toEqual([]);
-  } finally {
-    await rig.close();
-    await app.close();
-  }
-});
-
 /** The rig, an application, and the headers of a request to it. */
-async function started() {
-  const [app, rig] = [await startAppServer(), await startNodeAppRig()];
+async function started(requestMs?: number) {
+  const [app, rig] = [await startAppServer(), await startNodeAppRig(requestMs)];
   onTestFinished(async () => {
     await rig.close();
     await app.close();
   });
-  const named = { serviceId: 1, hostId: 1, port: app.port, subscriber: ADMIN_SUBSCRIBER };
-  return { app, rig, headers: { 'x-test-app': JSON.stringify(named) } };
+  const named = JSON.stringify({ serviceId: 1, hostId: 1, port: app.port, subscriber: ADMIN_SUBSCRIBER });
+  return { app, rig, named, headers: { 'x-test-app': named } };
 }
 
+test('H719: a body may take longer than other requests, and have any number of chunks', async () => {
+  const { app, rig, headers } = await started(500);
+  const startMs = performance.now();
+  const request = send(`${rig.url}/count`, { method: 'POST', headers });
+  request.flushHeaders();
+  await eventually(() => app.requests.length > 0);
+  for (let n = 0; n < 20_000; n += 1) request.write('x');
+  await eventually(() => performance.now() - startMs > 700);
+  request.end('y');
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  expect(await new Response(answer as never).text()).toBe('20001');
+});
+test('H716: a WebSocket is closed with the reason when its permit ends', async () => {
+  const { app, rig, named } = await started();
+  const socket = new WebSocket(`${rig.url.replace('http', 'ws')}/?app=${encodeURIComponent(named)}`);
+  await once(socket, 'open');
+  rig.permits[0]?.send({ ended: 'Your session has ended.' });
+  const [code, reason] = await once(socket, 'close');
+  expect([code, String(reason)]).toEqual([1001, 'Your session has ended.']);
+  await eventually(() => app.sockets[0]?.readyState === WebSocket.CLOSED);
+  expect(rig.refused).toEqual([]);
+});
 test('H783: an answer that breaks off is broken for the client, and leaves nothing in the log', async () => {
   const { rig, headers } = await started();
   const printed = vi.spyOn(console, 'error').mockImplementation(() => {});

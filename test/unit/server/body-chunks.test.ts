@@ -1,32 +1,16 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { MAX_CHUNKS } from '../../../control-plane/server/body-chunks.ts';
-import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
-import { WIDE_LIMITS } from '../../support/fixtures/connection-limits.ts';
+import { ServerRig } from '../../support/rigs/server-rig.ts';
 
-let server: Server;
-
-afterEach(() => {
-  server.closeAllConnections();
-  return new Promise((done) => server.close(done));
-});
+let rig: ServerRig;
+afterEach(() => rig.close());
 
 /** Starts a server with this app; returns its URL. */
-async function start(app: (request: Request) => Promise<Response>): Promise<string> {
-  ({ server } = httpServer(app, {
-    variant: variants.B,
-    isUpgrade: () => false,
-    connectionLimits: WIDE_LIMITS,
-    trustsProxy: false,
-    log: () => {},
-  }));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+async function start(serve: (request: Request) => Promise<Response>): Promise<string> {
+  rig = await ServerRig.start({ serve });
+  return rig.url;
 }
 
 const head = 'POST / HTTP/1.1\r\nHost: berth\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -65,13 +49,8 @@ test('H381: a body of as many chunks as are allowed arrives, and one of more is 
 });
 
 test('H381: the refusal of a body is never written in place of the answer to an earlier request', async () => {
-  let answer = () => {};
-  const url = await start(async () => {
-    await new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    return new Response('late');
-  });
+  const answer = Promise.withResolvers<Response>();
+  const url = await start(() => answer.promise);
   const socket = dial(url, `GET / HTTP/1.1\r\nHost: berth\r\n\r\n${head}${chunked(letters(MAX_CHUNKS))}`);
   socket.on('error', () => {});
   let received = '';
@@ -80,5 +59,5 @@ test('H381: the refusal of a body is never written in place of the answer to an 
   });
   await once(socket, 'close');
   expect(received).toBe('');
-  answer();
+  answer.resolve(new Response('late'));
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import { answerOn } from '../../support/clients/raw-http.ts';
@@ -8,6 +8,8 @@ import { GET, HALF, HELD, isOpen, ServerRig, type Setup, SLOW_BODY } from '../..
 import { eventually } from '../../support/tools/eventually.ts';
 
 const GET_ON = GET.replace('Connection: close\r\n', '');
+const UPGRADE = 'GET / HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
+const LARGE = 'GET /large HTTP/1.1\r\nHost: berth\r\n\r\n';
 const forwarded = (address: string, request: string) =>
   request.replace('\r\n\r\n', `\r\nX-Forwarded-For: ${address}\r\n\r\n`);
 
@@ -17,8 +19,7 @@ afterEach(() => rig.close());
 
 /** Starts a server. Returns a function that connects from a loopback address and sends `bytes`. */
 async function start(setup: Setup) {
-  rig = new ServerRig(setup);
-  await rig.listen();
+  rig = await ServerRig.start(setup);
   return (from: string, bytes: string) => rig.send(from, bytes);
 }
 
@@ -44,10 +45,8 @@ describe('connections that wait', () => {
     const [oldest, ...later] = own;
     const reply = answerOn(oldest as Socket);
     expect((await answerOn(await send('127.0.0.2', GET))).status).toBe(200);
-    expect(await reply).toMatchObject({
-      status: 429,
-      reason: 'Too many connections from this address: at most 3. Try again when some have ended.',
-    });
+    const reason = 'Too many connections from this address: at most 3. Try again when some have ended.';
+    expect(await reply).toMatchObject({ status: 429, reason });
     expect([other, ...later].every(isOpen)).toBe(true);
     other.write('erth\r\nConnection: close\r\n\r\n');
     expect((await answerOn(other)).status).toBe(200);
@@ -60,16 +59,14 @@ describe('connections that wait', () => {
     const [oldest, ...later] = half;
     const reply = answerOn(oldest as Socket);
     expect((await answerOn(await send('127.0.0.9', GET))).status).toBe(200);
-    expect(await reply).toMatchObject({
-      status: 503,
-      reason: 'Too many connections at the same time: at most 4. Try again.',
-    });
+    const reason = 'Too many connections at the same time: at most 4. Try again.';
+    expect(await reply).toMatchObject({ status: 503, reason });
     expect(later.every(isOpen)).toBe(true);
   });
 
   test('H345: a connection between two requests is closed without an answer, which the client would take for the next one', async () => {
     const send = await start({ connections: 1 });
-    const idle = await send('127.0.0.2', GET.replace('Connection: close\r\n', ''));
+    const idle = await send('127.0.0.2', GET_ON);
     let received = '';
     idle.on('data', (bytes) => {
       received += bytes;
@@ -88,10 +85,8 @@ describe('requests under way', () => {
     await send('127.0.0.2', HELD);
     await eventually(() => rig.held.length === 2);
     const refused = await answerOn(await send('127.0.0.2', GET));
-    expect(refused).toMatchObject({
-      status: 429,
-      reason: 'Too many requests from this address: at most 2. Try again when some have ended.',
-    });
+    const reason = 'Too many requests from this address: at most 2. Try again when some have ended.';
+    expect(refused).toMatchObject({ status: 429, reason });
     expect(refused.headers).toContainEqual(['retry-after', '1']);
     expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
     rig.held[0]?.(new Response('done'));
@@ -148,96 +143,79 @@ describe('requests under way', () => {
   });
 });
 
-describe('a trusted proxy', () => {
-  test('H346: the limit counts the requests of each forwarded address, and not the connections of the proxy', async () => {
-    const send = await start({ perAddress: 2, trustsProxy: true });
-    for (let n = 0; n < 4; n++) await send('127.0.0.2', HALF);
-    for (let n = 0; n < 2; n++) await send('127.0.0.2', forwarded('198.51.100.1, 192.0.2.1', HELD));
-    await eventually(() => rig.held.length === 2);
-    expect((await answerOn(await send('127.0.0.2', forwarded('192.0.2.1', GET)))).status).toBe(429);
-    expect((await answerOn(await send('127.0.0.2', forwarded('192.0.2.1, 192.0.2.2', GET)))).status).toBe(
-      200,
-    );
-  });
+test('H346: the limit counts the requests of each forwarded address, and not the connections of the proxy', async () => {
+  const send = await start({ perAddress: 2, trustsProxy: true });
+  for (let n = 0; n < 4; n++) await send('127.0.0.2', HALF);
+  for (let n = 0; n < 2; n++) await send('127.0.0.2', forwarded('198.51.100.1, 192.0.2.1', HELD));
+  await eventually(() => rig.held.length === 2);
+  for (const [address, status] of [['192.0.2.1', 429] as const, ['192.0.2.1, 192.0.2.2', 200] as const])
+    expect((await answerOn(await send('127.0.0.2', forwarded(address, GET)))).status).toBe(status);
 });
 
-describe('the reserve for agents', () => {
-  test('H347: requests leave the reserve to agents, which lose their places to nobody', async () => {
-    const send = await start({ connections: 3, forAgents: 1 });
-    rig.server.on('upgrade', (_request, stream) => {
-      rig.connections.keep(stream);
-      rig.upgraded.push(stream);
-      stream.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
-    });
-    await send('127.0.0.2', HELD);
-    await send('127.0.0.3', HELD);
-    await eventually(() => rig.held.length === 2);
-    expect(await answerOn(await send('127.0.0.4', GET))).toMatchObject({
-      status: 503,
-      reason: 'Too many requests at the same time: at most 2. Try again.',
-    });
-    const agent = await send(
-      '127.0.0.5',
-      'GET / HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
-    );
-    await once(agent, 'data');
-    const late = await send('127.0.0.6', GET);
-    await eventually(() => late.closed);
-    expect(isOpen(agent)).toBe(true);
+test('H347: requests leave the reserve to agents, which lose their places to nobody', async () => {
+  const send = await start({ connections: 3, forAgents: 1 });
+  rig.server.on('upgrade', (_request, stream) => {
+    rig.connections.keep(stream);
+    rig.upgraded.push(stream);
+    stream.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
   });
+  await send('127.0.0.2', HELD);
+  await send('127.0.0.3', HELD);
+  await eventually(() => rig.held.length === 2);
+  const reason = 'Too many requests at the same time: at most 2. Try again.';
+  expect(await answerOn(await send('127.0.0.4', GET))).toMatchObject({ status: 503, reason });
+  const agent = await send('127.0.0.5', UPGRADE);
+  await once(agent, 'data');
+  const late = await send('127.0.0.6', GET);
+  await eventually(() => late.closed);
+  expect(isOpen(agent)).toBe(true);
 });
 
 test('H344: agents that are being admitted do not count for their address', async () => {
   const send = await start({ perAddress: 1 });
   rig.server.on('upgrade', (_request, stream) => rig.upgraded.push(stream));
-  const upgrade = 'GET / HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
   const agents = [];
-  for (let n = 0; n < 3; n++) agents.push(await send('127.0.0.2', upgrade));
+  for (let n = 0; n < 3; n++) agents.push(await send('127.0.0.2', UPGRADE));
   await eventually(() => rig.upgraded.length === 3);
   expect(agents.every(isOpen)).toBe(true);
 });
 
-describe('slow peers', () => {
-  test('H348: if all places for requests are taken, the request whose body is the slowest goes first', async () => {
-    const send = await start({ connections: 4, forAgents: 2 });
-    await send('127.0.0.2', HELD);
-    await eventually(() => rig.held.length === 1);
-    const slow = await send('127.0.0.3', SLOW_BODY);
-    await eventually(() => rig.bodies === 1);
-    const reply = answerOn(slow);
-    expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(200);
-    expect((await reply).status).toBe(503);
-  });
+test('H348: if all places for requests are taken, the request whose body is the slowest goes first', async () => {
+  const send = await start({ connections: 4, forAgents: 2 });
+  await send('127.0.0.2', HELD);
+  await eventually(() => rig.held.length === 1);
+  const slow = await send('127.0.0.3', SLOW_BODY);
+  await eventually(() => rig.bodies === 1);
+  const reply = answerOn(slow);
+  expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(200);
+  expect((await reply).status).toBe(503);
+});
 
-  test('H348: a body keeps its place for some seconds', async () => {
-    const send = await start({ connections: 4, forAgents: 3, bodyGraceMs: 600_000 });
-    const slow = await send('127.0.0.3', SLOW_BODY);
-    await eventually(() => rig.bodies === 1);
-    expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(503);
-    slow.end('defghi');
-    expect((await answerOn(slow)).body).toBe('abcdefghi');
-  });
+test('H348: a body keeps its place for some seconds', async () => {
+  const send = await start({ connections: 4, forAgents: 3, limits: { bodyGraceMs: 600_000 } });
+  const slow = await send('127.0.0.3', SLOW_BODY);
+  await eventually(() => rig.bodies === 1);
+  expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(503);
+  slow.end('defghi');
+  expect((await answerOn(slow)).body).toBe('abcdefghi');
+});
 
-  test('H348: a peer that reads nothing of its answer is cut, and a silent stream is not', async () => {
-    const send = await start({ stallMs: 50 });
-    const silent = await send('127.0.0.2', HELD);
-    const ended = new Promise<void>((done) =>
-      rig.server.once('request', (_request, response: ServerResponse) => response.once('close', done)),
-    );
-    const reader = connect({ port: (rig.server.address() as AddressInfo).port, host: '127.0.0.1' });
-    rig.sockets.push(reader);
-    reader.pause();
-    reader.write('GET /large HTTP/1.1\r\nHost: berth\r\n\r\n');
-    await ended;
-    expect(isOpen(silent)).toBe(true);
-  });
+test('H348: a peer that reads nothing of its answer is cut, and a silent stream is not', async () => {
+  const send = await start({ limits: { stallMs: 50 } });
+  const silent = await send('127.0.0.2', HELD);
+  const ended = new Promise<void>((done) =>
+    rig.server.once('request', (_request, response: ServerResponse) => response.once('close', done)),
+  );
+  (await send('127.0.0.1', LARGE)).pause();
+  await ended;
+  expect(isOpen(silent)).toBe(true);
 });
 
 test('H378, H452: if unread answers take too much memory, an address loses the oldest of those that are beyond its share', async () => {
   const send = await start({ unreadBytes: 160 * 2 ** 20 });
   const unread = async (from: string): Promise<Socket> => {
     const accepted = once(rig.server, 'connection');
-    const socket = await send(from, 'GET /large HTTP/1.1\r\nHost: berth\r\n\r\n');
+    const socket = await send(from, LARGE);
     socket.pause();
     const [peer] = (await accepted) as [Socket];
     await eventually(() => peer.writableLength > 0);

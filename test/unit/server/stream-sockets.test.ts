@@ -14,6 +14,7 @@ import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const PERMITTED = { key: { service: 1, generation: 1 }, hostId: 1, gateway: null };
+const PERMIT = new TextEncoder().encode(`${JSON.stringify(PERMITTED)}\n`);
 /** The opcodes of binary frames, and of those that continue one. The first bit is set in the last frame. */
 const [BINARY, MORE, LAST] = [0x02, 0x00, 0x80];
 
@@ -46,11 +47,7 @@ async function serve(took: () => void, isBehind = () => false): Promise<() => Pr
     {
       clock: nodeClock(() => {}),
       rules: defaultStreamRules,
-      permit: async () =>
-        new ReadableStream({
-          start: (controller) =>
-            controller.enqueue(new TextEncoder().encode(`${JSON.stringify(PERMITTED)}\n`)),
-        }),
+      permit: async () => new ReadableStream({ start: (controller) => controller.enqueue(PERMIT) }),
       left: async () => {},
       streamsAt: async () => streams,
     },
@@ -97,9 +94,7 @@ test('H781: of frames that arrive at once, a stream gets one in a turn of the ev
 });
 test('H781: a message of more than 1,024 fragments ends its stream', async () => {
   let chunks = 0;
-  const open = await serve(() => {
-    chunks += 1;
-  });
+  const open = await serve(() => void chunks++);
   const [kept, ended] = [await open(), await open()];
   const fragments = (count: number) =>
     Buffer.concat([frame(BINARY), times(count - 2, frame(MORE)), frame(LAST | MORE)]);
@@ -113,12 +108,8 @@ test('H781: a message of more than 1,024 fragments ends its stream', async () =>
 test('H785: while the agent is behind, nothing more is read of its clients', async () => {
   let isBehind = true;
   let chunks = 0;
-  const open = await serve(
-    () => {
-      chunks += 1;
-    },
-    () => isBehind,
-  );
+  const took = () => void chunks++;
+  const open = await serve(took, () => isBehind);
   const [socket, other] = [await open(), await open()];
   const count = 20_000;
   write(socket, times(count, frame(LAST | BINARY)));

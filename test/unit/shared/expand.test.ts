@@ -12,15 +12,15 @@ const context: ExecutionContext = {
   fsUid: 1003,
 };
 const LIMIT = 2;
+const port = (port_number: number, more: object = {}) => ({
+  ...{ name: `p${port_number}`, port_number, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' },
+  ...more,
+});
 const key = { service: 11, generation: 2 };
 
 test('C27: a definition expands to instances counted from 0, the first of which are essential', () => {
-  const specs = expandApplication(
-    application(
-      service({ name: 'web', total_count: 3, essential_count: 2 }),
-      service({ name: 'one', essential_count: 0 }),
-    ),
-  );
+  const web = service({ name: 'web', total_count: 3, essential_count: 2 });
+  const specs = expandApplication(application(web, service({ name: 'one', essential_count: 0 })));
   expect(specs.map(({ name, group, essential }) => [name, group, essential])).toEqual([
     ['web0', 'web', true],
     ['web1', 'web', true],
@@ -49,14 +49,8 @@ test.each([null, '', '   '])('C26: the command %j runs the default command of th
 });
 
 test("C27: the environment ends with Berth's own variables, which take precedence", () => {
-  const { environment } = assignmentOf(
-    key,
-    'web0',
-    service({ environment: [['EXECUTION_ID', 'mine']] }),
-    LIMIT,
-    context,
-  );
-  expect(environment).toEqual([
+  const definition = service({ environment: [['EXECUTION_ID', 'mine']] });
+  expect(assignmentOf(key, 'web0', definition, LIMIT, context).environment).toEqual([
     ['EXECUTION_ID', 'mine'],
     ['EXECUTION_ID', '7'],
     ['EXECUTION_NAME', 'nightly'],
@@ -99,7 +93,7 @@ test('C27: an assignment has everything that an agent needs, and matches the pro
     user: '12:34',
     network: 'shared',
     resources: { memory: { min: 1, max: null }, cores: { min: 0.5, max: 1.5 }, shm: 3 },
-    ports: [{ name: 'http', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/' }],
+    ports: [port(80)],
     volumes: [{ name: 'data', path: '/srv/data', read_only: true }],
   });
   const described = assignmentOf(key, 'web0', definition, LIMIT, context);
@@ -125,10 +119,6 @@ test('C27: an assignment has everything that an agent needs, and matches the pro
 });
 
 test('H742, P290: a port is not published if it or its service says so, and what the port says wins', () => {
-  const port = (port_number: number, more: object = {}) => ({
-    ...{ name: `p${port_number}`, port_number, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' },
-    ...more,
-  });
   const portsOf = (definition: Parameters<typeof service>[0]) =>
     assignmentOf(key, 'web0', service(definition), LIMIT, context).ports;
   const [plain, hidden] = [
@@ -141,9 +131,7 @@ test('H742, P290: a port is not published if it or its service says so, and what
 });
 
 test('H745: the container has the path of each port that has one, whatever the description sets', () => {
-  const ports = [80, 81].map((port_number) => ({
-    ...{ name: `p${port_number}`, port_number, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' },
-  }));
+  const ports = [port(80), port(81)];
   const definition = service({ ports, environment: [['REVERSE_PROXY_PATH_80', '/own']] });
   const proxyPathOf = ({ port_number }: { port_number: number }) =>
     port_number === 80 ? '/80-1-proof' : undefined;

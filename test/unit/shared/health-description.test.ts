@@ -11,31 +11,29 @@ function problemsOf(changes: object): string[] {
 }
 const tcp = { port: 80 };
 
-describe('C287: bounds', () => {
-  const BOUNDS: [of: string, make: (value: number) => object, least: number, most: number][] = [
-    ['health/tcp/port', (port) => ({ health: { tcp: { port } } }), 1, 65_535],
-    ['health/http/port', (port) => ({ health: { http: { path: '/', port } } }), 1, 65_535],
-    ['health/interval', (interval) => ({ health: { tcp, interval } }), 1, 3_600],
-    ['health/interval', (interval) => ({ health: { command: 'true', interval } }), 5, 3_600],
-    ['health/interval', (interval) => ({ health: { image: true, interval } }), 5, 3_600],
-    ['health/timeout', (timeout) => ({ health: { tcp, timeout } }), 1, 60],
-    ['health/retries', (retries) => ({ health: { tcp, retries } }), 1, 100],
-    ['health/start_period', (start_period) => ({ health: { tcp, start_period } }), 0, 3_600],
-    ['restart/attempts', (attempts) => ({ restart: { attempts } }), 0, 100],
-    ['restart/window', (window) => ({ restart: { attempts: 1, window } }), 10, 86_400],
-    ['restart/delay', (delay) => ({ restart: { attempts: 1, delay } }), 1, 3_600],
-  ];
-  test.each(BOUNDS)(
-    'C287: %s at its bounds is valid, and beyond them one error names it',
-    (of, make, least, most) => {
-      for (const value of [least, most]) expect(problemsOf(make(value))).toEqual([]);
-      for (const value of [least - 1, most + 1, least + 0.5, String(least), null])
-        expect(problemsOf(make(value as number)), String(value)).toEqual([
-          expect.stringMatching(`^${of} must `),
-        ]);
-    },
-  );
-});
+const BOUNDS: [of: string, make: (value: number) => object, least: number, most: number][] = [
+  ['health/tcp/port', (port) => ({ health: { tcp: { port } } }), 1, 65_535],
+  ['health/http/port', (port) => ({ health: { http: { path: '/', port } } }), 1, 65_535],
+  ['health/interval', (interval) => ({ health: { tcp, interval } }), 1, 3_600],
+  ['health/interval', (interval) => ({ health: { command: 'true', interval } }), 5, 3_600],
+  ['health/interval', (interval) => ({ health: { image: true, interval } }), 5, 3_600],
+  ['health/timeout', (timeout) => ({ health: { tcp, timeout } }), 1, 60],
+  ['health/retries', (retries) => ({ health: { tcp, retries } }), 1, 100],
+  ['health/start_period', (start_period) => ({ health: { tcp, start_period } }), 0, 3_600],
+  ['restart/attempts', (attempts) => ({ restart: { attempts } }), 0, 100],
+  ['restart/window', (window) => ({ restart: { attempts: 1, window } }), 10, 86_400],
+  ['restart/delay', (delay) => ({ restart: { attempts: 1, delay } }), 1, 3_600],
+];
+test.each(BOUNDS)(
+  'C287: %s at its bounds is valid, and beyond them one error names it',
+  (of, make, least, most) => {
+    for (const value of [least, most]) expect(problemsOf(make(value))).toEqual([]);
+    for (const value of [least - 1, most + 1, least + 0.5, String(least), null])
+      expect(problemsOf(make(value as number)), String(value)).toEqual([
+        expect.stringMatching(`^${of} must `),
+      ]);
+  },
+);
 
 describe('C287: texts', () => {
   const path = (text: unknown) => problemsOf({ health: { http: { path: text, port: 80 } } });
@@ -55,12 +53,8 @@ describe('C287: texts', () => {
       expect(command(text), JSON.stringify(text)).toEqual([expect.stringMatching(/^health\/command /)]);
   });
   test('C287: exactly one kind of check, and no other fields', () => {
-    for (const health of [
-      {},
-      { interval: 5 },
-      { tcp, image: true },
-      { tcp, http: { path: '/', port: 1 }, command: 'x' },
-    ])
+    const three = { tcp, http: { path: '/', port: 1 }, command: 'x' };
+    for (const health of [{}, { interval: 5 }, { tcp, image: true }, three])
       expect(problemsOf({ health })).toEqual([expect.stringMatching(/^health must have exactly one of /)]);
     for (const [health, of] of [
       [{ image: false }, 'health/image'],
@@ -76,19 +70,13 @@ describe('C287: texts', () => {
 });
 
 test('C287: a description without the new fields is assigned as before', () => {
-  const context = {
-    executionId: 1,
-    executionName: 'n',
-    deploymentName: 'd',
-    userName: 'u',
-    userId: 1,
-    fsUid: 1,
-  };
-  const made = assignmentOf({ service: 1, generation: 1 }, 'main0', service(), 0, context);
+  const owner = { userName: 'u', userId: 1, fsUid: 1 };
+  const context = { executionId: 1, executionName: 'n', deploymentName: 'd', ...owner };
+  const assigned = (definition: ReturnType<typeof service>) =>
+    assignmentOf({ service: 1, generation: 1 }, 'main0', definition, 0, context);
+  const made = assigned(service());
   expect(made).not.toHaveProperty('health');
   expect(Object.keys(made).sort()).toEqual(
-    Object.keys(
-      assignmentOf({ service: 1, generation: 1 }, 'main0', service({ restart: { attempts: 1 } }), 0, context),
-    ).sort(),
+    Object.keys(assigned(service({ restart: { attempts: 1 } }))).sort(),
   );
 });

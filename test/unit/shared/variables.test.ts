@@ -21,29 +21,19 @@ test.each([
   ['{"json": {}} {A} {1}', '{"json": {}} {A} {1}'],
   ['no variables', 'no variables'],
   ['', ''],
+  // The value of a variable is not searched for references.
+  ['{execution_name}', '{user_name}'],
 ])('C24: %j becomes %j', (text, result) => {
   expect(substitute(text, variables)).toBe(result);
 });
 
-test('C24: the value of a variable is not searched for references', () => {
-  expect(substitute('{execution_name}', variables)).toBe('{user_name}');
-});
-
-test('C24: an unknown variable that passed validation throws', () => {
-  expect(() => substitute('{nope}', variables)).toThrow('unknown variable {nope}');
-});
-
-test('C24: unknown references are returned with their part, and instances are recognised by name', () => {
+test('C24: unknown references are returned with their part, instances are recognised by name, and what passed validation throws', () => {
   const text = `{nope} {dns_name#web0} {dns_name#db0} {dns_name#self} {{also}} \${this}`;
   expect(unknownVariables([text], new Set(['web0']))).toEqual(['nope', 'dns_name#db0']);
-});
-
-test('C24: names of properties that every object has are unknown variables', () => {
-  expect(unknownVariables(['{constructor} {to_string} {dns_name#constructor}'], new Set())).toEqual([
-    'constructor',
-    'to_string',
-    'dns_name#constructor',
-  ]);
+  // Properties that every object has.
+  const names = ['constructor', 'to_string', 'dns_name#constructor'];
+  expect(unknownVariables([names.map((name) => `{${name}}`).join()], new Set())).toEqual(names);
+  expect(() => substitute('{nope}', variables)).toThrow('unknown variable {nope}');
 });
 
 test('C24, H306: references are found exactly where the expression of their syntax finds them', () => {

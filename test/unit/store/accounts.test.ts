@@ -33,14 +33,11 @@ async function make(change: AccountChange): Promise<string | number> {
 }
 
 const usual = { email: 'a@b', quotaId: 1, authSource: 'internal', priority: 0, enabled: true };
-const add = (username: string, changes: StoredUserChanges = {}) =>
-  make({
-    kind: 'create-user',
-    user: { ...usual, username, roleId: roles.user ?? 0, ...changes } as Extract<
-      AccountChange,
-      { kind: 'create-user' }
-    >['user'],
-  });
+type NewUser = Extract<AccountChange, { kind: 'create-user' }>['user'];
+const add = (username: string, changes: StoredUserChanges = {}) => {
+  const user = { ...usual, username, roleId: roles.user ?? 0, ...changes } as NewUser;
+  return make({ kind: 'create-user', user });
+};
 async function added(username: string, changes: StoredUserChanges = {}): Promise<number> {
   const id = await add(username, changes);
   expect(id).toBeTypeOf('number');
@@ -79,25 +76,17 @@ describe('users', () => {
     const bob = await added('bob', { fsUid: 5_000, identity, authSource: 'oidc' });
     for (const changes of [{ username: 'bob' }, { identity }])
       expect([await add('cid', changes), await update(ann, changes)]).toEqual(['taken', 'taken']);
-    for (const changes of [
-      { username: 'bob' },
-      { fsUid: 5_000 },
-      { identity },
-      { roleId: roles.user, quotaId: 1 },
-    ])
+    const own = { roleId: roles.user, quotaId: 1 };
+    for (const changes of [{ username: 'bob' }, { fsUid: 5_000 }, { identity }, own])
       expect(await update(bob, changes)).toBe(bob);
     for (const changes of [{ roleId: 99 }, { quotaId: 99 }])
-      expect([await add('cid', changes), await update(bob, changes)]).toEqual(
-        Array(2).fill('refers-to-nothing'),
-      );
+      for (const outcome of [await add('cid', changes), await update(bob, changes)])
+        expect(outcome).toBe('refers-to-nothing');
     expect(await update(99, { email: 'x' })).toBe('refused');
     expect(await findIdentity(db, bob)).toEqual(identity);
     expect((await findAccountByIdentity(db, identity))?.user.id).toBe(bob);
-    for (const other of [
-      { ...identity, issuer: 'x' },
-      { ...identity, subject: 'x' },
-    ])
-      expect(await findAccountByIdentity(db, other)).toBeUndefined();
+    for (const other of [{ issuer: 'x' }, { subject: 'x' }])
+      expect(await findAccountByIdentity(db, { ...identity, ...other })).toBeUndefined();
     // A number is shared among living users, and never passes to another one.
     const cid = await added('cid', { fsUid: 5_000 });
     await hide(bob);
@@ -114,10 +103,8 @@ describe('users', () => {
     const other = await added('ann b');
     expect(await update(other, { authSource: 'ldap', foldedName: 'ann b' })).toBe('taken');
     expect(await update(other, { email: 'x', foldedName: 'ann b' })).toBe(other);
-    expect((await findAccountsAlike(db, 'ANN B')).map(({ user }) => user.username)).toEqual([
-      'Ann B',
-      'ann b',
-    ]);
+    const alike = (await findAccountsAlike(db, 'ANN B')).map(({ user }) => user.username);
+    expect(alike).toEqual(['Ann B', 'ann b']);
     expect(await findAccountsAlike(db, 'a_n b')).toEqual([]);
     const likenesses = ['ANN', 'ann', 'Ann b', 'bob'].map((name) => isLikeness(db, name));
     expect(await Promise.all(likenesses)).toEqual([true, true, true, false]);
@@ -131,14 +118,10 @@ describe('users', () => {
     const steps: [StoredUserChanges, number][] = [
       [{ email: 'x', priority: 3, username: 'bobby', quotaId: 1 }, 0],
       [{ roleId: roles.user, enabled: true, authSource: 'internal' }, 0],
-      ...(
-        [
-          { roleId: roles.superuser },
-          { enabled: false },
-          { authSource: 'ldap' },
-          { passwordHash: 'i' },
-        ] as const
-      ).map((changes): [StoredUserChanges, number] => [changes, 1]),
+      [{ roleId: roles.superuser }, 1],
+      [{ enabled: false }, 1],
+      [{ authSource: 'ldap' }, 1],
+      [{ passwordHash: 'i' }, 1],
       [{ identity: { issuer: 'i', subject: 's' } }, 1],
       [{ identity: null }, 1],
     ];
@@ -170,14 +153,11 @@ describe('H172: the users of a role or a quota that goes', () => {
     expect(await remove()).toBe(quotaId);
     expect((await findUser(db, bob))?.quotaId).toBe(1);
     expect(await make({ kind: 'delete-quota', id: 1, moves: true })).toBe('refused');
-  });
-
-  test('H172: where the quota has no cap, the default may have any', async () => {
-    const quotaId = Number(await make({ kind: 'create-quota', quota: { ...quota, cores: 0 } }));
-    await added('bob', { quotaId });
-    const equal = Object.fromEntries(caps.map((cap) => [cap, cap === 'cores' ? 9 : 5]));
-    await make({ kind: 'update-quota', id: 1, changes: equal });
-    expect(await make({ kind: 'delete-quota', id: quotaId, moves: true })).toBe(quotaId);
+    // Where the quota has no cap, the default may have any.
+    const uncapped = Number(await make({ kind: 'create-quota', quota: { ...quota, cores: 0 } }));
+    await added('cid', { quotaId: uncapped });
+    await make({ kind: 'update-quota', id: 1, changes: { ...equal, cores: 9 } });
+    expect(await make({ kind: 'delete-quota', id: uncapped, moves: true })).toBe(uncapped);
   });
 
   test('H97, H172: a role goes only if that of plain users permits nothing more, and never that of administrators', async () => {

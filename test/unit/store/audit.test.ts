@@ -1,5 +1,5 @@
 /** Rows of the audit log and their bounds (control-plane/store/accounts/audit.ts). */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import {
   type AuditEntry,
   entryWithoutUser,
@@ -24,8 +24,8 @@ const MINUTE_MS = 60_000;
 let db: Db;
 beforeEach(async () => {
   db = await memoryDatabase();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 const entry = (userId: number | null, fields: Partial<AuditEntry> = {}): AuditEntry => ({
   ...entryWithoutUser('password', undefined, { action: 'update-user', targetId: 1 }),
@@ -50,11 +50,9 @@ test('H464: failed logins of a thousand networks a minute have rows of their own
 });
 
 test('H464: the network of an address is its /24, or its /64 of IPv6, and short whatever a proxy sends', () => {
-  expect(
-    ['192.0.2.77', '::ffff:192.0.2.77', '2001:db8:0:1::5', 'x'.repeat(1_000), undefined].map(
-      failedLoginNetwork,
-    ),
-  ).toEqual(['192.0.2.0/24', '192.0.2.0/24', '2001:db8:0:1::/64', 'x'.repeat(64), null]);
+  const addresses = ['192.0.2.77', '::ffff:192.0.2.77', '2001:db8:0:1::5', 'x'.repeat(1_000), undefined];
+  const networks = ['192.0.2.0/24', '192.0.2.0/24', '2001:db8:0:1::/64', 'x'.repeat(64), null];
+  expect(addresses.map(failedLoginNetwork)).toEqual(networks);
 });
 
 test('H462: refusals are one row for each account, action and reason in a minute', async () => {
@@ -75,18 +73,11 @@ test('C265: a statement that changes nothing leaves no row, and one that inserts
   await db.batch([rename(999), insertAuditOfChange(change, 0)]);
   expect(await all()).toEqual([]);
   await db.batch([rename(2), insertAuditOfChange(change, 0)]);
-  const insert = insertRole({ ...role, name: 'new' });
-  await db.batch([
-    insert,
-    insertAuditOfChange(entry(1, { action: 'create-role' }), 0, {
-      sql: 'SELECT max(id) FROM roles',
-      args: [],
-    }),
-  ]);
-  expect((await all()).map(({ targetId }) => targetId)).toEqual([
-    (await listRoles(db, { name: 'new' }))[0]?.id,
-    2,
-  ]);
+  const newest = { sql: 'SELECT max(id) FROM roles', args: [] };
+  const audit = insertAuditOfChange(entry(1, { action: 'create-role' }), 0, newest);
+  await db.batch([insertRole({ ...role, name: 'new' }), audit]);
+  const [made] = await listRoles(db, { name: 'new' });
+  expect((await all()).map(({ targetId }) => targetId)).toEqual([made?.id, 2]);
 });
 
 test('C266: rows go when their days are over, the oldest first, and stay without a setting', async () => {

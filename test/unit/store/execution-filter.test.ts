@@ -20,14 +20,7 @@ import { caseCount } from '../../support/tools/random-cases.ts';
 
 const ROWS = 30_000;
 const FILTERS = caseCount(60);
-const STATUSES: readonly ExecutionStatus[] = [
-  'terminated',
-  'terminated',
-  'terminated',
-  'error',
-  'running',
-  'queued',
-];
+const STATUSES: readonly ExecutionStatus[] = [...Array(3).fill('terminated'), 'error', 'running', 'queued'];
 
 interface Row {
   id: number;
@@ -148,22 +141,19 @@ test.each(['start', 'end'] as const)(
   },
 );
 
-describe('counts', () => {
-  const countsOf = (filter: ExecutionFilter) => {
-    const counts = new Map<string, number>();
-    for (const row of rows.filter((one) => passes(one, filter)))
-      counts.set(row.status, (counts.get(row.status) ?? 0) + 1);
-    return counts;
-  };
+const byStatus = (some: readonly Row[]) => {
+  const groups = Map.groupBy(some, ({ status }) => status);
+  return new Map([...groups].map(([status, { length }]) => [status, length]));
+};
 
-  test('H390: each status is counted exactly up to 10,000, and not beyond', async () => {
+describe('counts', () => {
+  const countsOf = (filter: ExecutionFilter) => byStatus(rows.filter((one) => passes(one, filter)));
+
+  test('H390: each status that passes the filter is counted exactly up to 10,000, and not beyond', async () => {
     const counts = countsOf({});
     expect(counts.get('terminated')).toBeGreaterThan(MAX_COUNT);
     counts.set('terminated', MAX_COUNT + 1);
     expect(new Map(await countExecutions(db, {}))).toEqual(counts);
-  });
-
-  test('H390: the counts are those of the executions that pass the filter', async () => {
     for (const filter of [{ owner: { id: 2 } }, { name: 'Job-7' }, { laterThanMs: { submit: 9 * ROWS } }])
       expect(new Map(await countExecutions(db, filter))).toEqual(countsOf(filter));
   });
@@ -178,7 +168,9 @@ describe('a part of a name', () => {
   const matches = (filter: ExecutionFilter, part: string) =>
     searched(filter).filter(({ name }) => name.toLowerCase().includes(part));
 
-  test('H393: is found in any case, among the 25,000 newest executions that pass the other filters', async () => {
+  test('H393: is found in any case, to the letter, among the 25,000 newest executions that pass the other filters', async () => {
+    for (const part of ['%', '_', '\\', "'"])
+      expect(await foundIds({ nameContains: part, limit: 10 }), part).toEqual([]);
     for (const filter of [{}, { owner: { id: 1 } }, { status: 'error' as const }]) {
       const expected = matches(filter, 'b-49').map(({ id }) => id);
       expect(await foundIds({ ...filter, nameContains: 'B-49', limit: 100_000 })).toEqual(expected);
@@ -191,29 +183,15 @@ describe('a part of a name', () => {
     const end = await findSearchEnd(db, { nameContains: 'b-49' });
     expect(end).toEqual({ timeSubmitMs: last?.submit, id: last?.id });
     if (!end) return;
-    expect(await foundIds({ nameContains: 'b-49', olderThan: end, limit: 10 })).toEqual(
-      matches({ olderThan: end }, 'b-49')
-        .slice(0, 10)
-        .map(({ id }) => id),
-    );
+    const older = matches({ olderThan: end }, 'b-49').map(({ id }) => id);
+    expect(await foundIds({ nameContains: 'b-49', olderThan: end, limit: 10 })).toEqual(older.slice(0, 10));
     expect(await findSearchEnd(db, { nameContains: 'b-49', olderThan: end })).toBeUndefined();
   });
 
-  test.each(['%', '_', '\\', "'"])('H393: %s in a part of a name stands for itself', async (part) => {
-    expect(await foundIds({ nameContains: part, limit: 10 })).toEqual([]);
-  });
+  const countsOf = (filter: ExecutionFilter) => byStatus(matches(filter, 'b-49'));
 
-  const countsOf = (filter: ExecutionFilter) => {
-    const counts = new Map<string, number>();
-    for (const { status } of matches(filter, 'b-49')) counts.set(status, (counts.get(status) ?? 0) + 1);
-    return counts;
-  };
-
-  test('H390, H393: the counts are those of the executions that were searched', async () => {
+  test('H390, H393: the counts are those of the executions that were searched; all matches are counted if these are all that pass the other filters', async () => {
     expect(new Map(await countExecutions(db, { nameContains: 'b-49' }))).toEqual(countsOf({}));
-  });
-
-  test('H393: all matches are counted if the search reads all executions that pass the other filters', async () => {
     const owner = { id: 2 };
     expect(searched({ owner }).length).toBeLessThan(SEARCHED_NAMES);
     expect(await countAll(db, { owner, nameContains: 'b-49' })).toEqual(countsOf({ owner }));

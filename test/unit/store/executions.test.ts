@@ -2,20 +2,13 @@
 import { beforeEach, expect, test } from 'vitest';
 import { FIRST_END, listEnded } from '../../../control-plane/store/cluster/history-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { findLogLocation, listEarlyEnds } from '../../../control-plane/store/executions/executions.ts';
-import { migrate } from '../../../control-plane/store/schema/migrate.ts';
-import { migrations } from '../../../control-plane/store/schema/migrations.ts';
 import { addExecutions, type ExecutionRow } from '../../support/fixtures/execution-rows.ts';
+import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 
 let db: Db;
-const run = (sql: string) => db.query(sql);
-
 beforeEach(async () => {
-  db = await openEmbedded(':memory:');
-  await migrate(db, migrations);
-  await run(`INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-    VALUES ('ann', '', 1, 1, 'internal', 1000, 0, 1)`);
+  db = await memoryDatabase();
   for (const [id, name, removedMs, removedName] of [
     [1, 'here', null, null],
     [2, 'gone:2', 200, 'gone'],
@@ -39,47 +32,27 @@ const addService = (id: number, hostId: number | null) =>
   );
 
 test('H46: the log of a service is where the service is or was, also if it was never placed', async () => {
-  await addExecutions(db, [
-    row(1),
-    row(2, { status: 'terminated' }),
-    row(3, { status: 'error' }),
-    row(4),
-    row(5),
+  const ended = [row(2, { status: 'terminated' }), row(3, { status: 'error' })];
+  await addExecutions(db, [row(1), ...ended, row(4), row(5)]);
+  for (const [id, hostId] of [[1, 1] as const, [2, 2] as const, [4, null] as const])
+    await addService(id, hostId);
+  const nowhere = { generation: 0, hasEnded: false, hasHost: false, hostId: null, hostName: '' };
+  const locations = await Promise.all([1, 2, 3, 5].map((id) => findLogLocation(db, id)));
+  expect(locations).toEqual([
+    { ...nowhere, executionId: 1, generation: 4, hostId: 1, hostName: 'here', hasHost: true },
+    { ...nowhere, executionId: 2, generation: 4, hostId: 2, hostName: 'gone', hasEnded: true },
+    { ...nowhere, executionId: 3, hasEnded: true },
+    { ...nowhere, executionId: 5 },
   ]);
-  await addService(1, 1);
-  await addService(2, 2);
-  await addService(4, null);
-  const at = { generation: 4, hasEnded: false, hasHost: false };
-  const nowhere = { ...at, generation: 0, hostId: null, hostName: '' };
-  expect(await findLogLocation(db, 1)).toEqual({
-    ...at,
-    executionId: 1,
-    hostId: 1,
-    hostName: 'here',
-    hasHost: true,
-  });
-  expect(await findLogLocation(db, 2)).toEqual({
-    ...at,
-    executionId: 2,
-    hostId: 2,
-    hostName: 'gone',
-    hasEnded: true,
-  });
-  expect(await findLogLocation(db, 3)).toEqual({ ...nowhere, executionId: 3, hasEnded: true });
-  expect(await findLogLocation(db, 4)).toMatchObject({
-    executionId: 4,
-    hostId: null,
-    hasHost: false,
-    hasEnded: false,
-  });
-  expect(await findLogLocation(db, 5)).toEqual({ ...nowhere, executionId: 5 });
+  const waiting = { executionId: 4, hostId: null, hasHost: false, hasEnded: false };
+  expect(await findLogLocation(db, 4)).toMatchObject(waiting);
   expect([await findLogLocation(db, 6), await findLogLocation(db, 0)]).toEqual([null, null]);
 });
 
 test('C241: ended executions are listed by their ends, from a position on', async () => {
   const ended = (id: number, endMs: number) => row(id, { status: id % 2 ? 'error' : 'terminated', endMs });
   await addExecutions(db, [row(1), ended(2, 30), ended(3, 10), ended(4, 10), ended(5, 31), ended(6, 5)]);
-  await run('UPDATE executions SET deleted = 1 WHERE id = 6');
+  await db.query('UPDATE executions SET deleted = 1 WHERE id = 6');
   const list = async (position = FIRST_END, limit = 9) =>
     (await listEnded(db, position, { endMs: 30, limit })).map(({ id }) => id);
   expect(await list()).toEqual([3, 4, 2]);

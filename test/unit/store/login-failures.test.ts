@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { addFailure, findFailures } from '../../../control-plane/store/accounts/login-failures.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
@@ -6,8 +6,8 @@ import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 let db: Db;
 beforeEach(async () => {
   db = await memoryDatabase();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 test('H328: rows of failed logins stay below their limit, and those with the most failures stay', async () => {
   const fail = (key: string, nowMs: number) => addFailure(db, [key], { nowMs, forgetMs: 0, maxRows: 10 });

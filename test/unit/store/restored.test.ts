@@ -12,22 +12,21 @@ async function database(): Promise<Db> {
   return db;
 }
 
-test('C210: a restored copy keeps its key of the proofs of ids', async () => {
+test('C210: each database gets a random key of the proofs of ids once, and a restored copy keeps its own', async () => {
   const [copy, former] = [await database(), await database()];
   const key = await loadIdKey(copy);
-  await prepareRestored(copy, await assignedIds(former));
   expect(key).toMatch(/^[0-9a-f]{64}$/);
+  expect(await loadIdKey(former)).not.toBe(key);
+  await migrate(copy, migrations);
+  await prepareRestored(copy, await assignedIds(former));
   expect(await loadIdKey(copy)).toBe(key);
 });
 test('H754: a restored copy gives no number or workspace that the replaced database has given', async () => {
   const [copy, former] = [await database(), await database()];
-  const user = (name: string, uid: number) =>
-    former.query(
-      `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-        VALUES (?, '', 1, 1, 'internal', ?, 0, 1)`,
-      [name, uid],
-    );
-  await user('late', 7_000);
+  await former.query(
+    `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES ('late', '', 1, 1, 'internal', 7000, 0, 1)`,
+  );
   await former.query('DELETE FROM users');
   await prepareRestored(copy, await assignedIds(former), await givenToUsers(former));
   expect(await givenToUsers(copy)).toEqual({ fsUid: 7_000, workspaces: ['late'] });

@@ -1,13 +1,11 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import { takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
 import { insertExecution } from '../../../control-plane/store/cluster/execution-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { migrate } from '../../../control-plane/store/schema/migrate.ts';
-import { migrations } from '../../../control-plane/store/schema/migrations.ts';
 import { application, needs, service } from '../../support/fixtures/applications.ts';
+import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 import { loadedExecution } from '../../support/rigs/core-rig.ts';
 
 const CLAIMANT = { name: 'one', hasHeld: false };
@@ -19,14 +17,9 @@ const submission = { userId: 1, name: 'run', application: described, description
 
 let db: Db;
 beforeEach(async () => {
-  db = await openEmbedded(':memory:');
-  await migrate(db, migrations);
-  await db.query(
-    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-      VALUES (1, 'alice', '', 1, 1, 'internal', 1000, 0, 1)`,
-  );
+  db = await memoryDatabase();
+  return () => db.close();
 });
-afterEach(() => db.close());
 
 async function insertWaiting(count: number): Promise<void> {
   const ids = { execution: 1, service: 1, host: 1 };
@@ -36,7 +29,7 @@ async function insertWaiting(count: number): Promise<void> {
 
 const waiting = ({ executions }: Cluster) => [...executions.values()];
 
-test('C175: what waits is read without descriptions and services when the control plane starts', async () => {
+test('C174, C175: what waits is read without descriptions and services when the control plane starts, and equal demands are one object', async () => {
   await insertWaiting(3);
   const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   expect(waiting(cluster)).toMatchObject(
@@ -54,6 +47,7 @@ test('C175: what waits is read without descriptions and services when the contro
     })),
   );
   expect(cluster.services.size).toBe(0);
+  expect(new Set(waiting(cluster).map(({ demand }) => demand)).size).toBe(1);
 });
 
 test('C175: a database beyond the bounds is read all the same, and then admits nothing', async () => {
@@ -61,15 +55,6 @@ test('C175: a database beyond the bounds is read all the same, and then admits n
   const bounds = { ...defaultSchedulerConfig.bounds, waiting: 2, waitingPerUser: 1 };
   const { cluster } = await takeOver(db, { ...defaultSchedulerConfig, bounds }, CLAIMANT);
   expect(cluster.counts.waiting).toBe(4);
-  expect(cluster.counts.waitingOf(1)).toEqual({
-    executions: 4,
-    bytes: 4 * submission.description.length,
-  });
-});
-
-test('C174: equal demands of executions that wait are one object', async () => {
-  await insertWaiting(2);
-  const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
-  const [one, other] = waiting(cluster);
-  expect(one?.demand).toBe(other?.demand);
+  const bytes = 4 * submission.description.length;
+  expect(cluster.counts.waitingOf(1)).toEqual({ executions: 4, bytes });
 });

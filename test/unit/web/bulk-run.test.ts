@@ -15,10 +15,13 @@ const begun = (fields: Record<string, string> = {}): Run =>
 const lines = (...ids: number[]) => ids.map((id) => ({ id, timeSubmitMs: 1_000 + id }) as ExecutionLine);
 
 describe('a run on all that match', () => {
-  test('W160: it finds what was submitted before it was confirmed, and goes on after the last one', () => {
+  test('W160: it finds what was submitted before it was confirmed, and goes on after the last one, or where a search stopped', () => {
     const first = begun({ name: 'night' });
     expect(nextQuery(first)).toMatchObject({ name: 'night', before: '5000-999999999999999' });
     expect(nextQuery(advanced(first, { lines: lines(9, 8) }, 2))).toMatchObject({ before: '1008-8' });
+    const searched = { lines: lines(9), searchEnd: { timeSubmitMs: 3, id: 2 } };
+    const next = advanced(begun({ name: 'x' }), searched, 2);
+    expect(nextQuery(next)).toMatchObject({ state: 'submitted', before: '3-2' });
   });
 
   test('W160: a termination takes one state after the other, in the order in which executions pass them', () => {
@@ -35,26 +38,14 @@ describe('a run on all that match', () => {
     expect(nextQuery(advanced(deletion, { lines: [] }, 2))).toBeUndefined();
   });
 
-  test('W160: a search for a part of a name goes on where it stopped', () => {
-    const next = advanced(
-      begun({ name: 'x' }),
-      { lines: lines(9), searchEnd: { timeSubmitMs: 3, id: 2 } },
-      2,
-    );
-    expect(nextQuery(next)).toMatchObject({ state: 'submitted', before: '3-2' });
-  });
-
   test('W162: it ends at its bound, whether its work succeeds or fails', () => {
     expect(nextQuery(begun({ done: String(MAX_RUN - 2), failed: '1' }))).toBeDefined();
     expect(nextQuery(begun({ done: String(MAX_RUN - 2), failed: '2' }))).toBeUndefined();
   });
 
   test('W162: the fields of its form make the same run again, and bad ones count as absent', () => {
-    const run = advanced(
-      { ...begun({ state: 'queued', owner: 'ann' }), done: 3, total: 9, reason: 'why' },
-      { lines: lines(7) },
-      1,
-    );
+    const before = { ...begun({ state: 'queued', owner: 'ann' }), done: 3, total: 9, reason: 'why' };
+    const run = advanced(before, { lines: lines(7) }, 1);
     expect(readRun(Object.fromEntries(fieldsOf(run)))).toEqual(run);
     const bad = readRun({ deed: 'x', done: '-1', failed: '1e99', total: 'many', before: "1'", stage: '0.5' });
     expect(bad).toMatchObject({ deed: 'terminate', done: 0, failed: 0, total: 0, stage: 0 });

@@ -7,10 +7,12 @@ const pieces = ['plain ', `<script>alert("x" & 'y')</script>`, '&amp;&lt;', '$& 
 /** What a browser receives. */
 const sent = (page: unknown): string => Buffer.from(String(page)).toString();
 
-test.each(pieces)('a long text is escaped as a short one: %j', (piece) => {
-  expect(sent(html`<p>${piece.repeat(5000)}</p>`)).toBe(
-    sent(`<p>${html`${piece}`.toString().repeat(5000)}</p>`),
-  );
+test('a long text is escaped as a short one, and trusted text is not', () => {
+  for (const piece of pieces) {
+    const escaped = html`${piece}`.toString().repeat(5000);
+    expect(sent(html`<p>${piece.repeat(5000)}</p>`)).toBe(sent(`<p>${escaped}</p>`));
+  }
+  expect(String(html`${trusted('<b></b>'.repeat(5000))}`)).toBe('<b></b>'.repeat(5000));
 });
 
 test('special characters are escaped wherever they stand in a long text, and pairs stay whole', () => {
@@ -22,8 +24,4 @@ test('special characters are escaped wherever they stand in a long text, and pai
       expect(sent(html`${text}`) === escaped).toBe(true);
     }),
   );
-});
-
-test('long trusted text is not escaped', () => {
-  expect(String(html`${trusted('<b></b>'.repeat(5000))}`)).toBe('<b></b>'.repeat(5000));
 });

@@ -5,23 +5,10 @@ import { joinedLogs } from '../../../control-plane/web/pages/executions/joined-l
 const encoder = new TextEncoder();
 
 test('C45: in a file of several logs, each start begins with a new line', async () => {
-  const frames = (
-    [
-      [1, 'cut'],
-      [2, 'go'],
-      [2, 'es on\n'],
-      [3, 'last'],
-    ] as const
-  ).map(([generation, text]) =>
-    encodeFrame({ service: 1, position: { generation, offset: 1 }, payload: encoder.encode(text) }),
-  );
-  const open = async () =>
-    new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const frame of frames) controller.enqueue(frame);
-        controller.close();
-      },
-    });
+  const frame = (generation: number, text: string) =>
+    encodeFrame({ service: 1, position: { generation, offset: 1 }, payload: encoder.encode(text) });
+  const frames = [frame(1, 'cut'), frame(2, 'go'), frame(2, 'es on\n'), frame(3, 'last')];
+  const open = async () => ReadableStream.from(frames);
   const text = await new Response(joinedLogs([{ name: 'web0', open }])).text();
   expect(text).toBe('==> web0 <==\ncut\ngoes on\nlast\n');
 });

@@ -82,20 +82,14 @@ test('W31: a connection without output and heartbeats is replaced', async () => 
   await Promise.all([run, stop]);
 });
 
-test('W102: a log that the user may no longer read is not requested again', async () => {
-  answers = [{ frames: [encodeNote(7, { trouble: 'log in again' })], after: 'end' }, { status: 403 }];
-  const run = feed().start();
-  await vi.advanceTimersByTimeAsync(60_000);
-  await run;
-  expect(requested).toHaveLength(2);
-  expect(events).toEqual(['connected', 'trouble', 'gone']);
-});
-
-test('W37: a log that can not be read now is requested again, and a missing one is not', async () => {
-  answers = [{ frames: [encodeNote(7, { trouble: 'away' })], after: 'end' }, { status: 404 }];
-  const run = feed().start();
-  await vi.advanceTimersByTimeAsync(60_000);
-  await run;
-  expect(requested).toHaveLength(2);
-  expect(events).toEqual(['connected', 'trouble', 'gone']);
-});
+test.each([403, 404])(
+  'W37, W102: a log that can not be read now is requested again, and one that is %i is not',
+  async (status) => {
+    answers = [{ frames: [encodeNote(7, { trouble: 'away' })], after: 'end' }, { status }];
+    const run = feed().start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    await run;
+    expect(requested).toHaveLength(2);
+    expect(events).toEqual(['connected', 'trouble', 'gone']);
+  },
+);

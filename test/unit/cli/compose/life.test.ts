@@ -12,12 +12,9 @@ describe('L139: healthcheck', () => {
     ['{test: curl -f http://localhost/}', shell('curl -f http://localhost/')],
     ['{test: [CMD-SHELL, "pg_isready -U $$U || exit 1"]}', shell('pg_isready -U $U || exit 1')],
     [`{test: [CMD, curl, -f, "it's {foo}"]}`, `curl -f '${"it'\\''s {{foo}}"}'`],
-    ['{test: [CMD, ping, "{dns_name#web0}"]}', "ping '{dns_name#web0}'"],
+    ['{test: [CMD, ping, "{dns_name#main0}"]}', "ping '{dns_name#main0}'"],
   ])('L139: %s becomes a command, with the times that Compose has by default', (fields, command) => {
-    expect(healthOf(fields.replace('web0', 'main0'))).toEqual({
-      command: command.replace('web0', 'main0'),
-      ...TIMES,
-    });
+    expect(healthOf(fields)).toEqual({ command, ...TIMES });
   });
   test('L139: without a test the check of the image counts, and none with NONE or disable', () => {
     expect(healthOf('{interval: 1m30s}')).toEqual({ image: true, ...TIMES, interval: 90, start_period: 90 });
@@ -61,27 +58,23 @@ describe('L139: healthcheck', () => {
   });
 });
 
-describe('L140: depends_on with service_healthy', () => {
-  const file = (sql: string) => `services:
+/** A service that waits until `sql` is healthy. */
+const file = (sql: string) => `services:
   sql: {image: i, ${sql}}
   web: {image: i, depends_on: {sql: {condition: service_healthy}}, x-berth: {monitor: true}}
 `;
-  const sqlOf = (fields: string) => translated(file(fields)).description.services[0];
-  test('L140: the service is checked as the file says, or else by its image, and later ones start once it is healthy', () => {
-    expect(sqlOf('healthcheck: {test: x}')).toMatchObject({
-      startup_order: 0,
-      health: { command: shell('x') },
-    });
-    expect(translated(file('healthcheck: {test: x}')).leftOut).toEqual([]);
-    expect(sqlOf('user: "1"')?.health).toEqual({ image: true });
-    expect(remarksOf(file('user: "1"')).notes).toEqual(['3:38 services.web.depends_on.sql.condition']);
-    expect(remarksOf(file('x-berth: {health: {tcp: {port: 1}}}'))).toEqual({ leftOut: [], notes: [] });
-  });
-  test('L140: the condition is left out for a service whose check is disabled', () => {
-    const text = file('healthcheck: {disable: true}');
-    expect(sqlOf('healthcheck: {disable: true}')).not.toHaveProperty('health');
-    expect(remarksOf(text).leftOut).toEqual(['3:38 services.web.depends_on.sql.condition']);
-  });
+const sqlOf = (fields: string) => translated(file(fields)).description.services[0];
+test('L140: the service is checked as the file says, or else by its image, and later ones start once it is healthy', () => {
+  const checked = { startup_order: 0, health: { command: shell('x') } };
+  expect(sqlOf('healthcheck: {test: x}')).toMatchObject(checked);
+  expect(translated(file('healthcheck: {test: x}')).leftOut).toEqual([]);
+  expect(sqlOf('user: "1"')?.health).toEqual({ image: true });
+  expect(remarksOf(file('user: "1"')).notes).toEqual(['3:38 services.web.depends_on.sql.condition']);
+  expect(remarksOf(file('x-berth: {health: {tcp: {port: 1}}}'))).toEqual({ leftOut: [], notes: [] });
+  // Without a check, the condition is left out.
+  const text = file('healthcheck: {disable: true}');
+  expect(sqlOf('healthcheck: {disable: true}')).not.toHaveProperty('health');
+  expect(remarksOf(text).leftOut).toEqual(['3:38 services.web.depends_on.sql.condition']);
 });
 
 describe('L141: restart', () => {
@@ -110,10 +103,10 @@ describe('L141: restart', () => {
   });
   test('L141: what restart cannot mean here is listed, for monitors and for others', () => {
     const ofMonitor = (fields: string) => remarksOf(mainFile(fields));
-    expect(ofMonitor('restart: on-failure')).toEqual({ leftOut: [], notes: [] });
-    expect(ofMonitor('restart: "no"')).toEqual({ leftOut: [], notes: [] });
-    expect(ofMonitor('restart: always').notes).toEqual(['4:5 services.main.restart']);
-    expect(ofMonitor('restart: on-failure:101').notes).toEqual(['4:5 services.main.restart']);
+    for (const meant of ['on-failure', '"no"'])
+      expect(ofMonitor(`restart: ${meant}`)).toEqual({ leftOut: [], notes: [] });
+    for (const changed of ['always', 'on-failure:101'])
+      expect(ofMonitor(`restart: ${changed}`).notes).toEqual(['4:5 services.main.restart']);
     const ofSide = (fields: string) => remarksOf(side(fields));
     const guess = '2:3 services.job';
     expect(ofSide('restart: always').notes).toEqual([guess]);

@@ -6,6 +6,7 @@ import { FOLDER, mainFile, mainOf, problemsOf, remarksOf, translated } from './t
 const main = (changes: Partial<ServiceDescription> = {}) => service({ image: 'i', ...changes });
 const NOTHING = { min: null, max: null };
 const MIB = 2 ** 20;
+const variables = (all: Record<string, string>) => ({ environment: Object.entries(all) });
 const web = (number: number, more: object = {}) => ({
   name: `main ${number}`,
   port_number: number,
@@ -22,25 +23,9 @@ const SERVICES: Record<string, [fields: string, changes: Partial<ServiceDescript
   'a command of null': ['command:', { command: null }],
   'variables by name': [
     'environment:\n  A: x=y\n  B: 1.50\n  C: true\n  D: ""\n  E: 0x1F',
-    {
-      environment: [
-        ['A', 'x=y'],
-        ['B', '1.50'],
-        ['C', 'true'],
-        ['D', ''],
-        ['E', '0x1F'],
-      ],
-    },
+    variables({ A: 'x=y', B: '1.50', C: 'true', D: '', E: '0x1F' }),
   ],
-  'variables in a list': [
-    'environment: [A=x=y, B=]',
-    {
-      environment: [
-        ['A', 'x=y'],
-        ['B', ''],
-      ],
-    },
-  ],
+  'variables in a list': ['environment: [A=x=y, B=]', variables({ A: 'x=y', B: '' })],
   'ports as text and numbers': [
     'ports: [80, "8080:81", "127.0.0.1:53:53/udp", "9000-9001:90-91", "80"]',
     {
@@ -68,11 +53,7 @@ const SERVICES: Record<string, [fields: string, changes: Partial<ServiceDescript
     {
       total_count: 3,
       essential_count: 3,
-      resources: {
-        memory: { min: 64 * MIB, max: 512 * MIB },
-        cores: { min: 0.25, max: 1.5 },
-        shm: 1024 * MIB,
-      },
+      resources: { memory: { min: 64 * MIB, max: 512 * MIB }, cores: { min: 0.25, max: 1.5 }, shm: 2 ** 30 },
     },
   ],
   'older fields of resources': [
@@ -109,7 +90,8 @@ describe('L71: a service of a Compose file becomes a service of a description', 
   });
 });
 
-test('L71: a whole file, with extensions, anchors and merged mappings', () => {
+test('L71: a whole file, with extensions, anchors and merged mappings; without a name, it is called as its folder', () => {
+  expect(translated(mainFile('')).description.name).toBe('shop');
   const { description } = translated(`
 name: my_shop
 x-common: &common
@@ -129,115 +111,85 @@ services:
     services: [
       main({
         ...{ name: 'db-service', image: 'postgres:16', monitor: false, restart: { attempts: 100 } },
-        environment: [['LANG', 'C']],
+        ...variables({ LANG: 'C' }),
       }),
       main({
         ...{ name: 'web', image: 'nginx', startup_order: 1, ports: [web(80, { name: 'web 80' })] },
-        restart: { attempts: 100 },
-        environment: [
-          ['LANG', 'C'],
-          ['A', 'b'],
-        ],
+        ...{ restart: { attempts: 100 }, ...variables({ LANG: 'C', A: 'b' }) },
       }),
     ],
   });
-});
-
-test('L71: without a name, the application is called as its folder', () => {
-  expect(translated(mainFile('')).description.name).toBe('shop');
 });
 
 describe('L71: fields without a meaning are listed with their place', () => {
   test.each([
-    ['entrypoint: [sh]', '4:5 services.main.entrypoint'],
-    ['networks: [a]', '4:5 services.main.networks'],
-    ['healthcheck: {start_interval: 1s}', '4:19 services.main.healthcheck.start_interval'],
-    ['privileged: true', '4:5 services.main.privileged'],
-    ['build: .', '4:5 services.main.build'],
-    ['command: []', '4:5 services.main.command'],
-    ['user: postgres', '4:5 services.main.user'],
-    ['ports:\n  - "8080:80"', '5:9 services.main.ports[0]'],
-    ['ports: [80/sctp]', '4:13 services.main.ports[0]'],
-    ['ports:\n- target: 80\n  published: 8080', '6:7 services.main.ports[0].published'],
-    ['volumes: [data:/var]', '4:15 services.main.volumes[0]'],
-    ['volumes: [/var]', '4:15 services.main.volumes[0]'],
-    ['volumes:\n- type: tmpfs\n  target: /x', '5:7 services.main.volumes[0]'],
-    ['volumes: ["/a:/mnt/a:z"]', '4:15 services.main.volumes[0]'],
-    ['deploy: {mode: global}', '4:14 services.main.deploy.mode'],
-    ['deploy: {placement: {}}', '4:14 services.main.deploy.placement'],
-    ['deploy: {resources: {limits: {pids: 5}}}', '4:35 services.main.deploy.resources.limits.pids'],
-    [
-      'deploy: {restart_policy: {condition: none, delay: 5s}}',
-      '4:48 services.main.deploy.restart_policy.delay',
-    ],
-    ['environment: [NOWHERE]', '4:19 services.main.environment[0]'],
-  ])('L71: %j', (fields, place) => {
+    ['entrypoint: [sh]', '4:5', 'entrypoint'],
+    ['networks: [a]', '4:5', 'networks'],
+    ['healthcheck: {start_interval: 1s}', '4:19', 'healthcheck.start_interval'],
+    ['privileged: true', '4:5', 'privileged'],
+    ['build: .', '4:5', 'build'],
+    ['command: []', '4:5', 'command'],
+    ['user: postgres', '4:5', 'user'],
+    ['ports:\n  - "8080:80"', '5:9', 'ports[0]'],
+    ['ports: [80/sctp]', '4:13', 'ports[0]'],
+    ['ports:\n- target: 80\n  published: 8080', '6:7', 'ports[0].published'],
+    ['volumes: [data:/var]', '4:15', 'volumes[0]'],
+    ['volumes: [/var]', '4:15', 'volumes[0]'],
+    ['volumes:\n- type: tmpfs\n  target: /x', '5:7', 'volumes[0]'],
+    ['volumes: ["/a:/mnt/a:z"]', '4:15', 'volumes[0]'],
+    ['deploy: {mode: global}', '4:14', 'deploy.mode'],
+    ['deploy: {placement: {}}', '4:14', 'deploy.placement'],
+    ['deploy: {resources: {limits: {pids: 5}}}', '4:35', 'deploy.resources.limits.pids'],
+    ['deploy: {restart_policy: {condition: none, delay: 5s}}', '4:48', 'deploy.restart_policy.delay'],
+    ['environment: [NOWHERE]', '4:19', 'environment[0]'],
+  ])('L71: %j', (fields, place, path) => {
     const { leftOut } = remarksOf(mainFile(fields));
-    expect(leftOut).toEqual([place]);
+    expect(leftOut).toEqual([`${place} services.main.${path}`]);
   });
 
-  test('L71: those of the file as a whole, and services of a profile', () => {
+  test('L71: those of the file as a whole, and services of a profile, but no extensions', () => {
+    expect(remarksOf(`x-a: 1\n${mainFile('x-b: 2')}`)).toEqual({ leftOut: [], notes: [] });
     const text = `version: "3"\nnetworks: {a: }\n${mainFile('')}  other: {image: i, profiles: [p]}\nvolumes: {v: }\n`;
     expect(remarksOf(text).leftOut.toSorted()).toEqual([
       ...['1:1 version', '2:1 networks', '6:3 services.other', '7:1 volumes'],
     ]);
   });
 
-  test('L71: extensions are not listed', () => {
-    expect(remarksOf(`x-a: 1\n${mainFile('x-b: 2')}`)).toEqual({ leftOut: [], notes: [] });
+  test('L71, L73: what becomes something else is listed: a mount elsewhere, and a variable that is not set', () => {
+    expect(remarksOf(mainFile('volumes: [/a:/b]')).notes).toEqual(['4:15 services.main.volumes[0]']);
+    expect(remarksOf(mainFile('working_dir: $NOT_SET')).notes).toEqual(['4:5 services.main.working_dir']);
   });
-});
-
-test.each([
-  ['a mount elsewhere', 'volumes: [/a:/b]', '4:15 services.main.volumes[0]'],
-  ['a variable that is not set', 'working_dir: $NOT_SET', '4:5 services.main.working_dir'],
-])('L71, L73: what becomes something else is listed: %s', (_, fields, place) => {
-  expect(remarksOf(mainFile(fields)).notes).toEqual([place]);
 });
 
 describe('L72: problems have their place and the way out', () => {
   test.each([
-    ['image: j', '4:5 services.main.image is there twice: remove one'],
-    [
-      'comand: x',
-      '4:5 services.main.comand is not a field of Compose at this place; Berth reads image, command',
-    ],
+    ['image: j', '4:5', 'image is there twice: remove one'],
+    ['comand: x', '4:5', 'comand is not a field of Compose at this place; Berth reads image, command'],
     [
       'env_file: [{path: a, optional: true, required: false}]',
-      '4:26 services.main.env_file[0].optional is not a field of',
+      '4:26',
+      'env_file[0].optional is not a field of',
     ],
-    ['extends: x', '4:5 services.main.extends is not read: docker compose config writes it out'],
-    ['command: {a: b}', '4:5 services.main.command must be text or a list of texts'],
-    ['cpus: some', '4:5 services.main.cpus must be a number of cores'],
-    ['mem_limit: 5 apples', '4:5 services.main.mem_limit must be a size such as 512m'],
-    ['ports: [x]', '4:13 services.main.ports[0] is not a port such as "8080:80"'],
-    [
-      'ports: ["1-60000"]',
-      '4:13 services.main.ports[0] is not a port such as "8080:80", or a range of at most 256',
-    ],
-    ['scale: 2\ndeploy: {replicas: 3}', '4:5 services.main.scale differs from deploy.replicas: remove one'],
-    ['scale: 0', '4:5 services.main.scale has no instance: remove the service'],
-    ['depends_on: [db]', '4:5 services.main.depends_on.db is not a service that runs: remove it here'],
-    ['depends_on: [main]', '4:5 services.main.depends_on closes a circle: main -> main; remove one'],
-    ['env_file: none.env', '4:5 services.main.env_file has the file none.env, which does not exist: make it'],
-    ['x-berth: {montor: true}', '4:15 services.main.x-berth.montor is not a field of the description format'],
-    ['x-berth: {monitor: 5}', '4:15 services.main.x-berth.monitor must be true or false'],
-    [
-      'deploy: {replicas: 2000}',
-      '4:14 services.main.deploy.replicas is /services/0/total_count of the description',
-    ],
-    [
-      'ports: [80, 70000]',
-      '4:17 services.main.ports[1] is /services/0/ports/1/port_number of the description, which',
-    ],
-    ['environment: {A: b, C=: d}', '4:25 services.main.environment.C= is /services/0/environment/1/0 of'],
-    [
-      'mem_limit: 1m\nmem_reservation: 2m',
-      '2:3 services.main.deploy.resources is /services/0/resources/memory/max',
-    ],
-  ])('L72: %j', (fields, begin) => {
-    const problems = problemsOf(mainFile(fields));
-    expect(problems.map((one) => one.slice(0, begin.length))).toEqual([begin]);
+    ['extends: x', '4:5', 'extends is not read: docker compose config writes it out'],
+    ['command: {a: b}', '4:5', 'command must be text or a list of texts'],
+    ['cpus: some', '4:5', 'cpus must be a number of cores'],
+    ['mem_limit: 5 apples', '4:5', 'mem_limit must be a size such as 512m'],
+    ['ports: [x]', '4:13', 'ports[0] is not a port such as "8080:80"'],
+    ['ports: ["1-60000"]', '4:13', 'ports[0] is not a port such as "8080:80", or a range of at most 256'],
+    ['scale: 2\ndeploy: {replicas: 3}', '4:5', 'scale differs from deploy.replicas: remove one'],
+    ['scale: 0', '4:5', 'scale has no instance: remove the service'],
+    ['depends_on: [db]', '4:5', 'depends_on.db is not a service that runs: remove it here'],
+    ['depends_on: [main]', '4:5', 'depends_on closes a circle: main -> main; remove one'],
+    ['env_file: none.env', '4:5', 'env_file has the file none.env, which does not exist: make it'],
+    ['x-berth: {montor: true}', '4:15', 'x-berth.montor is not a field of the description format'],
+    ['x-berth: {monitor: 5}', '4:15', 'x-berth.monitor must be true or false'],
+    ['deploy: {replicas: 2000}', '4:14', 'deploy.replicas is /services/0/total_count of the description'],
+    ['ports: [80, 70000]', '4:17', 'ports[1] is /services/0/ports/1/port_number of the description, which'],
+    ['environment: {A: b, C=: d}', '4:25', 'environment.C= is /services/0/environment/1/0 of'],
+    ['mem_limit: 1m\nmem_reservation: 2m', '2:3', 'deploy.resources is /services/0/resources/memory/max'],
+  ])('L72: the fields %j', (fields, place, words) => {
+    const begin = `${place} services.main.${words}`;
+    expect(problemsOf(mainFile(fields)).map((one) => one.slice(0, begin.length))).toEqual([begin]);
   });
 
   test.each([
@@ -261,9 +213,8 @@ describe('L72: problems have their place and the way out', () => {
       '3:3 services.a_b is /services/1/name of the description, which',
     ],
     ['services: {abc: {image: i, volumes: *a}}', '1:28 services.abc.volumes has the alias a, whose anchor'],
-  ])('L72: %j', (text, begin) => {
-    const problems = problemsOf(text);
-    expect(problems.map((one) => one.slice(0, begin.length))).toEqual([begin]);
+  ])('L72: the file %j', (text, begin) => {
+    expect(problemsOf(text).map((one) => one.slice(0, begin.length))).toEqual([begin]);
   });
 
   test('L72: all services report their problems at once', () => {

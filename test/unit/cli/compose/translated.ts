@@ -44,6 +44,10 @@ export function problemsOf(text: string, around: Around = {}): string[] {
 export const mainOf = (fields: string, around: Around = {}): ServiceDescription =>
   translated(mainFile(fields), around).description.services[0] as ServiceDescription;
 
+/** The variables of a service, which come in this order. */
+export const variablesOf = (service: ServiceDescription | undefined): Record<string, string> =>
+  Object.fromEntries(service?.environment ?? []);
+
 /** `fields` are lines without indentation. */
 export const mainFile = (fields: string): string =>
   `services:\n  main:\n    image: i\n${fields === '' ? '' : `${fields.replaceAll(/^/gm, '    ')}\n`}`;

@@ -41,6 +41,11 @@ const byHmac = (secret: string) => (claims: JWTPayload) => {
   return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`;
 };
 const publicPem = async () => exportSPKI((await importJWK(await provider.publicKey(), 'RS256')) as never);
+const unsigned = (claims: JWTPayload) => new UnsecuredJWT(claims).encode();
+const [STATES_ISSUER, ALGS] = [
+  'authorization_response_iss_parameter_supported',
+  'id_token_signing_alg_values_supported',
+];
 const nowS = () => Math.floor(Date.now() / 1_000);
 const claims = (all: Record<string, unknown>): Script => ({ claims: all as JWTPayload });
 const without = (name: string): Script => ({ comeBack: (query) => query.delete(name) });
@@ -56,30 +61,23 @@ test('H640: what a proper provider answers is accepted, with its issuer in the a
 
 test.each<[string, () => Script, RegExp]>([
   ['an answer of another issuer', () => withOne('iss', 'https://other.example.org'), /iss/],
-  [
-    'an answer without an issuer, which the provider states to send',
-    () => stating({ authorization_response_iss_parameter_supported: true }),
-    /iss/,
-  ],
+  ['no issuer in an answer, though one is stated', () => stating({ [STATES_ISSUER]: true }), /iss/],
   ['two states', () => ({ comeBack: (query) => query.append('state', 'other') }), /state/],
   ['no state', () => without('state'), /state/],
   ['two codes', () => ({ comeBack: (query) => query.append('code', 'other') }), /code/],
   ['no code', () => without('code'), /code/],
   ['an ID token in the address', () => withOne('id_token', 'e.e.e'), /implicit/],
-  ['alg none', () => ({ sign: (all) => new UnsecuredJWT(all).encode() }), /alg/],
+  ['alg none', () => ({ sign: unsigned }), /alg/],
   ['HS256 by the secret of the client', () => ({ sign: byHmac(CLIENT_SECRET) }), /alg/],
   ['HS256 by the public key', () => ({ sign: async (all) => byHmac(await publicPem())(all) }), /alg/],
   [
     'HS256 that the provider states',
-    () => ({ ...stating({ id_token_signing_alg_values_supported: ['HS256'] }), sign: byHmac(CLIENT_SECRET) }),
+    () => ({ ...stating({ [ALGS]: ['HS256'] }), sign: byHmac(CLIENT_SECRET) }),
     /algorithm/,
   ],
   [
     'alg none that the provider states',
-    () => ({
-      ...stating({ id_token_signing_alg_values_supported: ['none'] }),
-      sign: (all) => new UnsecuredJWT(all).encode(),
-    }),
+    () => ({ ...stating({ [ALGS]: ['none'] }), sign: unsigned }),
     /alg|signature/,
   ],
   ['a key that is not published', () => ({ sign: (all) => provider.signed(all, 'unknown') }), /key/],
@@ -129,60 +127,42 @@ test('H640: keys are read once by a sign-on with a code of the provider, also fo
   expect([await keysRead({}), await outcomeOf({}, berth)]).toEqual([1, 'ann']);
 });
 
-test.each([
-  'authorization_endpoint',
-  'token_endpoint',
-  'userinfo_endpoint',
-  'jwks_uri',
-  'end_session_endpoint',
-])('H643: a provider whose %s is neither https nor on this machine is not used', async (name) => {
-  for (const address of [
-    'http://evil.example/a',
-    'javascript:alert(1)',
-    'ftp://127.0.0.1/',
-    'data:,',
-    7,
-    '',
-  ]) {
-    const outcome = await outcomeOf(stating({ [name]: address }));
-    expect([address, outcome]).toEqual([address, expect.stringMatching(/^unavailable: .*can't be used now/)]);
-  }
-  expect(provider.requests.every((one) => one.includes('/.well-known/'))).toBe(true);
-});
+const ENDPOINTS = ['authorization', 'token', 'userinfo', 'end_session'].map((one) => `${one}_endpoint`);
+test.each([...ENDPOINTS, 'jwks_uri'])(
+  'H643: a provider whose %s is neither https nor on this machine is not used',
+  async (name) => {
+    const texts = ['http://evil.example/a', 'javascript:alert(1)', 'ftp://127.0.0.1/', 'data:,', ''];
+    for (const address of [...texts, 7]) {
+      const outcome = await outcomeOf(stating({ [name]: address }));
+      expect([address, outcome]).toEqual([
+        address,
+        expect.stringMatching(/^unavailable: .*can't be used now/),
+      ]);
+    }
+    expect(provider.requests.every((one) => one.includes('/.well-known/'))).toBe(true);
+  },
+);
 
-test('H643: a document of another issuer is not used', async () => {
+test('H643, H775: a document of another issuer is not used, and neither is a setting that is not it to the letter, with what to set', async () => {
   for (const issuer of ['https://other.example.org', `${provider.issuer}/x`, undefined])
     expect(await outcomeOf(stating({ issuer }))).toMatch(/^unavailable: /);
-});
-
-test('H775: a setting that is not to the letter what the provider states is refused, with what to set', async () => {
-  for (const issuer of [
-    `${provider.issuer}/`,
-    provider.issuer.replace('http:', 'HTTP:'),
-    `${provider.issuer}/.`,
-  ]) {
-    const berth = new Provider({ ...settings(), issuer }, Date.now);
-    const outcome = await outcomeOf({}, berth);
+  const differs = (stated: string, set: string) =>
+    `it states its issuer as "${stated}", and BERTH_OIDC_ISSUER is "${set}"`;
+  const own = provider.issuer;
+  for (const issuer of [`${own}/`, own.replace('http:', 'HTTP:'), `${own}/.`]) {
+    const outcome = await outcomeOf({}, new Provider({ ...settings(), issuer }, Date.now));
     expect(outcome).toMatch(/^unavailable: /);
-    expect(outcome).toContain(
-      `it states its issuer as "${provider.issuer}", and BERTH_OIDC_ISSUER is "${issuer}"`,
-    );
+    expect(outcome).toContain(differs(own, issuer));
   }
-  expect(await outcomeOf(stating({ issuer: `${provider.issuer}/x` }))).toContain(
-    `it states its issuer as "${provider.issuer}/x", and BERTH_OIDC_ISSUER is "${provider.issuer}": set the former`,
-  );
+  const stated = await outcomeOf(stating({ issuer: `${own}/x` }));
+  expect(stated).toContain(`${differs(`${own}/x`, own)}: set the former`);
 });
 
 test('H643: plain http is for this machine only, and for no endpoint of an issuer with https', () => {
-  expect(
-    ['http://127.0.0.1:8/a?b=c', 'http://[::1]/', 'http://localhost/'].map((one) => isSecure(one, true)),
-  ).toEqual([true, true, true]);
-  for (const one of [
-    'http://127.0.0.1/',
-    'http://a.example/',
-    'https://user:word@a.example/',
-    'javascript:1',
-  ])
+  for (const one of ['http://127.0.0.1:8/a?b=c', 'http://[::1]/', 'http://localhost/'])
+    expect([one, isSecure(one, true)]).toEqual([one, true]);
+  const elsewhere = ['http://a.example/', 'https://user:word@a.example/', 'javascript:1'];
+  for (const one of ['http://127.0.0.1/', ...elsewhere])
     expect([one, isSecure(one, false)]).toEqual([one, false]);
   for (const one of ['http://127.0.0.1.example/', 'http://localhost.example/', 'http://10.0.0.1/'])
     expect([one, isSecure(one, true), isIssuer(one)]).toEqual([one, false, false]);

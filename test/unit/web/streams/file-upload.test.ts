@@ -1,38 +1,25 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { uploadFile } from '../../../../control-plane/web/browser/parts/file-upload.ts';
-import type { StreamSocket } from '../../../../control-plane/web/browser/parts/service-stream.ts';
 import { decodeRequest } from '../../../../shared/streams/client-messages.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+import { playedSocket } from '../../../support/tools/played-socket.ts';
 
 /** An upload of this content, and the server's end of its WebSocket, which the test plays. */
 function begun(content: ReadableStream<Uint8Array<ArrayBuffer>>, size: number, folder = '/srv/my data') {
-  const listeners = new Map<string, (event: { data: unknown }) => void>();
-  const texts: string[] = [];
-  const binaries: Uint8Array[] = [];
-  const socket: StreamSocket & { isClosed: boolean } = {
-    ...{ readyState: 1, binaryType: 'blob', isClosed: false },
-    addEventListener(type: string, listener: (event: { data: unknown }) => void) {
-      listeners.set(type, listener);
-    },
-    send(data: string | Uint8Array) {
-      if (typeof data === 'string') texts.push(data);
-      else binaries.push(data);
-    },
-    close() {
-      socket.isClosed = true;
-    },
-  };
+  const { binaries, ...played } = playedSocket();
   const abort = new AbortController();
   const progress: number[] = [];
   const file = { name: 'grüße 世界.bin', size, stream: () => content };
   const { signal } = abort;
-  const ended = uploadFile(socket, file, { folder, signal, progressed: (bytes) => progress.push(bytes) });
-  const fire = (type: string, data?: unknown) => listeners.get(type)?.({ data });
-  const server = (message: object) => fire('message', JSON.stringify(message));
-  fire('open');
+  const ended = uploadFile(played.socket, file, {
+    folder,
+    signal,
+    progressed: (bytes) => progress.push(bytes),
+  });
+  played.fire('open');
   return {
-    ...{ socket, texts, abort, progress, ended, fire, server },
+    ...{ ...played, abort, progress, ended },
     sent: () => binaries.reduce((sum, { length }) => sum + length, 0),
   };
 }
@@ -57,12 +44,8 @@ test('W211, W212: a file is sent within credit, read no faster than that, and wh
   const { stream, read } = pieces(10, 150_000);
   const upload = begun(stream, 1_500_000);
   const request = decodeRequest('files', upload.texts[0] ?? '');
-  expect(request).toEqual({
-    type: 'files-in',
-    path: '/srv/my data/',
-    name: 'grüße 世界.bin',
-    bytes: 1_500_000,
-  });
+  const file = { name: 'grüße 世界.bin', bytes: 1_500_000 };
+  expect(request).toEqual({ type: 'files-in', path: '/srv/my data/', ...file });
   expect(read()).toBe(0);
   upload.server({ type: 'opened', credit: 262_144 });
   await eventually(() => expect(upload.sent()).toBe(262_144));
@@ -82,10 +65,8 @@ test('W211: an upload ends once, as cancelled, unreadable, refused, or with the 
   cancelled.server({ type: 'opened', credit: 5 });
   cancelled.abort.abort();
   expect([await cancelled.ended, cancelled.socket.isClosed]).toEqual(['cancelled', true]);
-  const broken = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    pull(controller) {
-      controller.error(new Error('NotReadableError'));
-    },
+  const broken = new ReadableStream({
+    pull: (controller) => controller.error(new Error('NotReadableError')),
   });
   const unreadable = begun(broken, 5);
   unreadable.server({ type: 'opened', credit: 5 });

@@ -3,46 +3,28 @@ import {
   MAX_WAITING_BYTES,
   ServiceStream,
   type StreamEnd,
-  type StreamSocket,
   SUBPROTOCOL,
 } from '../../../../control-plane/web/browser/parts/service-stream.ts';
 import { decodeClient, STREAM_SUBPROTOCOL } from '../../../../shared/streams/client-messages.ts';
+import { playedSocket } from '../../../support/tools/played-socket.ts';
 
 const OPENING = { type: 'exec' as const, words: ['sh'], terminal: { columns: 80, rows: 24 } };
 
-/** A server's end of the WebSocket, which the test plays. */
 function opened() {
-  const listeners = new Map<string, (event: { data: unknown }) => void>();
-  const texts: string[] = [];
-  const binaries: Uint8Array[] = [];
-  const socket = {
-    ...{ readyState: 1, binaryType: 'blob', isClosed: false },
-    addEventListener(type: string, listener: (event: { data: unknown }) => void) {
-      listeners.set(type, listener);
-    },
-    send(data: string | Uint8Array) {
-      if (typeof data === 'string') texts.push(data);
-      else binaries.push(data);
-    },
-    close() {
-      socket.isClosed = true;
-    },
-  };
+  const { socket, binaries, fire, ...played } = playedSocket();
   const shown: { bytes: Uint8Array; used: () => void }[] = [];
   const ends: StreamEnd[] = [];
   let openings = 0;
-  const stream = new ServiceStream(socket satisfies StreamSocket, OPENING, {
+  const stream = new ServiceStream(socket, OPENING, {
     opened: () => {
       openings += 1;
     },
     output: (bytes, used) => shown.push({ bytes, used }),
     ended: (end) => ends.push(end),
   });
-  const fire = (type: string, data?: unknown) => listeners.get(type)?.({ data });
   return {
-    ...{ stream, socket, texts, binaries, shown, ends, fire },
+    ...{ ...played, stream, socket, binaries, shown, ends, fire },
     openings: () => openings,
-    server: (message: object) => fire('message', JSON.stringify(message)),
     output: (text: string) => fire('message', new TextEncoder().encode(text).buffer),
     input: () => Buffer.concat(binaries).toString(),
   };

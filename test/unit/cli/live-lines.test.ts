@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { CopyReport } from '../../../cli/streams/report.ts';
+import { LiveLine } from '../../../cli/terminal/live-line.ts';
 import type { Terminal } from '../../../cli/terminal/terminal.ts';
 
 /** A terminal of this width, or none, of which only the words are used. */
@@ -37,4 +38,14 @@ test('L168: elsewhere only the end is said, or nothing with --quiet, and further
   const quiet = said(80);
   new CopyReport(quiet.terminal, true).passed(5);
   expect(quiet.words).toEqual([]);
+});
+test('L198: without a terminal, seconds that pass are not a change', () => {
+  const countdown = [9, 8, 7].map((seconds) => `It runs. Its time limit is over in ${seconds} s.`);
+  const [plain, wide] = [said(undefined), said(80)];
+  const line = new LiveLine(plain.terminal);
+  for (const text of [...countdown, 'It has ended.']) line.show(text);
+  expect(plain.words).toEqual([`${countdown[0]}\n`, 'It has ended.\n']);
+  const changing = new LiveLine(wide.terminal);
+  for (const text of countdown) changing.show(text);
+  expect(wide.words).toHaveLength(3);
 });
