@@ -18,14 +18,18 @@ export async function appHostOf(target: Target, account: Account, execution: num
 }
 
 export const sendTo = (
-  target: Target,
+  target: Pick<Target, 'send'>,
   host: string,
   path: string,
   headers: Record<string, string> = {},
 ): Promise<Reply> => target.send({ path, headers: { host, ...headers } });
 
 /** Gets in with the session of an account. Resolves to the cookie of the application. */
-export async function enter(target: Target, account: Account, host: string): Promise<string> {
+export async function enter(
+  target: Pick<Target, 'send'>,
+  account: Pick<Account, 'cookie'>,
+  host: string,
+): Promise<string> {
   const first = await sendTo(target, host, '/', VISIT);
   const open = pathIn(first);
   const second = await target.send({ path: open, headers: { ...VISIT, cookie: account.cookie } });

@@ -7,7 +7,7 @@ import type Docker from 'dockerode';
 import { IMAGE } from '../../../examples/image.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+import { atLeast, atMost, bounded, type Measurement, median } from '../figure.ts';
 
 const BYTES = 200_000_000;
 const ROUNDS = 3;
@@ -15,7 +15,6 @@ const ROUNDS = 3;
 const PLAIN_READS = 2;
 const STOP_AFTER_BYTES = 20_000_000;
 const STOP_MS = 10_000;
-const SAMPLE_MS = 100;
 const NAME = 'bench-logs';
 
 const writer = (bytes: number): string => `sh -c 'yes ${'x'.repeat(99)} | head -c ${bytes}'`;
@@ -53,12 +52,7 @@ async function measureSpeed(docker: Docker): Promise<Measurement[]> {
         limit: median(plainReads),
         goal: atLeast(3),
       },
-      {
-        name: 'end of a live log stream after its writer',
-        unit: 's',
-        figure: median(live),
-        goal: atMost(Math.max(1, writeS / 10), 'figure'),
-      },
+      bounded('end of a live log stream after its writer', 's', median(live), Math.max(1, writeS / 10)),
     ];
   } finally {
     await deployment.stop();
@@ -138,33 +132,16 @@ async function deathOf(docker: Docker, since: number): Promise<number> {
 /** Uses a new deployment, whose memory has not grown yet. */
 async function measureStoppedSubscriber(): Promise<Measurement> {
   const deployment = await Deployment.start('bench-logs-stop', 'on');
-  const samples: number[] = [];
-  let sampling = true;
-  const sample = async () => {
-    while (sampling) {
-      samples.push(await deployment.residentMb());
-      await pause(SAMPLE_MS);
-    }
-  };
   try {
     await write(deployment, 100);
-    const beforeMb = await deployment.residentMb();
-    const sampled = sample();
-    const id = await deployment.submit(application(writer(BYTES)));
-    const { services } = await deployment.reaches(id, 'running');
-    await readLog(deployment, services[0], BYTES, STOP_AFTER_BYTES);
-    await deployment.reaches(id, 'terminated');
-    sampling = false;
-    await sampled;
-    const figure = Math.max(...samples) - beforeMb;
-    return {
-      name: 'growth while a subscriber stops for 10 s',
-      unit: 'MB',
-      figure,
-      goal: atMost(50, 'figure'),
-    };
+    const growth = await deployment.growthMb(async () => {
+      const id = await deployment.submit(application(writer(BYTES)));
+      const { services } = await deployment.reaches(id, 'running');
+      await readLog(deployment, services[0], BYTES, STOP_AFTER_BYTES);
+      await deployment.reaches(id, 'terminated');
+    });
+    return bounded('growth while a subscriber stops for 10 s', 'MB', growth, 50);
   } finally {
-    sampling = false;
     await deployment.stop();
   }
 }

@@ -19,7 +19,7 @@ import { load, unloadWaiting } from '../../../control-plane/core/state/loading.t
 import type { Application } from '../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../test/support/fixtures/applications.ts';
 import { exited, gone, keyOfService, quota, running, user } from '../../../test/support/rigs/core-rig.ts';
-import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+import { atLeast, bounded, type Measurement, median } from '../figure.ts';
 import { unboundedConfig } from '../waiting.ts';
 
 const GIB = 2 ** 30;
@@ -77,27 +77,12 @@ function measureFullCluster({ name: demands, applicationOf }: Queued): Measureme
       happen(at);
       return timed(() => runTurn(cluster)).ms;
     });
-    return {
-      name: `decision after ${name}, ${demands}`,
-      unit: 'ms',
-      figure: median(times),
-      goal: atMost(2, 'figure'),
-    };
+    return bounded(`decision after ${name}, ${demands}`, 'ms', median(times), 2);
   };
   const wanted = (at: number) => blockers[at * 7] as Execution;
   return [
-    {
-      name: `first pass, 100,000 queued of ${demands}, few fit, 10,000 hosts`,
-      unit: 'ms',
-      figure: pass.ms,
-      goal: atMost(1_000, 'figure'),
-    },
-    {
-      name: `second pass over all hosts, ${demands}`,
-      unit: 'ms',
-      figure: again.ms,
-      goal: atMost(1_000, 'figure'),
-    },
+    bounded(`first pass, 100,000 queued of ${demands}, few fit, 10,000 hosts`, 'ms', pass.ms, 1_000),
+    bounded(`second pass over all hosts, ${demands}`, 'ms', again.ms, 1_000),
     event('an end', (at) => {
       const [one] = wanted(at).services;
       const host = cluster.hosts.get(one?.hostId ?? 0);
