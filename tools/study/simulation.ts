@@ -26,7 +26,6 @@ import {
   running,
   user,
 } from '../../test/support/rigs/core-rig.ts';
-import { EventQueue } from './event-queue.ts';
 import type { Job, Machines } from './workload.ts';
 
 export interface Scheduler {
@@ -55,6 +54,30 @@ export interface Ended {
 export interface Allocation {
   share: number;
   forMs: number;
+}
+
+/** The earliest event first, and events of equal time in the order of their addition. */
+class EventQueue<T> {
+  /** The latest first. */
+  readonly #entries: { timeMs: number; event: T }[] = [];
+
+  get nextMs(): number | undefined {
+    return this.#entries.at(-1)?.timeMs;
+  }
+
+  add(timeMs: number, event: T): void {
+    let [from, to] = [0, this.#entries.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#entries[middle]?.timeMs ?? 0) > timeMs) from = middle + 1;
+      else to = middle;
+    }
+    this.#entries.splice(from, 0, { timeMs, event });
+  }
+
+  take(): T | undefined {
+    return this.#entries.pop()?.event;
+  }
 }
 
 type Event = { kind: 'submit'; job: Job } | { kind: 'end'; run: Run; rate: number; sinceMs: number };
