@@ -111,11 +111,6 @@ export class Deployment {
     return Object.assign(deployment, { workerd });
   }
 
-  /** The control plane's process. */
-  get pid(): number {
-    return this.#host.pid();
-  }
-
   async stop(): Promise<void> {
     await this.#host.stop();
   }
@@ -187,7 +182,7 @@ export class Deployment {
 
   /** Processor time that the control plane has used, in steps of 10 ms. */
   async processorMs(): Promise<number> {
-    const stat = await readFile(`/proc/${this.pid}/stat`, 'utf8');
+    const stat = await readFile(`/proc/${this.#host.pid()}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return 10 * (Number(fields[11]) + Number(fields[12]));
   }
@@ -224,7 +219,7 @@ export class Deployment {
   }
 
   async #sizes(file: string, kilobytes: RegExp): Promise<number[]> {
-    const pids = await processTreeOf(this.pid);
+    const pids = await processTreeOf(this.#host.pid());
     const texts = await Promise.all(
       pids.map((pid) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
     );

@@ -13,7 +13,6 @@ import { measureAgents } from './groups/agents.ts';
 import { measureBursts } from './groups/bursts.ts';
 import { measureEdge } from './groups/edge.ts';
 import { measureHistory } from './groups/history.ts';
-import { measureHostile } from './groups/hostile.ts';
 import { measureHttp } from './groups/http.ts';
 import { measureIsolate } from './groups/isolate.ts';
 import { measureLogs } from './groups/logs.ts';
@@ -27,7 +26,6 @@ import { measureWeb } from './groups/web.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,
-  hostile: measureHostile,
   http: measureHttp,
   history: measureHistory,
   start: measureStart,

@@ -2,7 +2,6 @@
  * Measures the cost of a service's output for its writer and the speed of reading it, against plain `docker
  * run` and `docker logs`.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { IMAGE } from '../../../examples/image.ts';
 import { application } from '../application.ts';
@@ -13,17 +12,11 @@ const BYTES = 200_000_000;
 const ROUNDS = 3;
 /** Fewer rounds, since reading the engine's own log takes 20 s and more. */
 const PLAIN_READS = 2;
-const STOP_AFTER_BYTES = 20_000_000;
-const STOP_MS = 10_000;
 const NAME = 'bench-logs';
 
 const writer = (bytes: number): string => `sh -c 'yes ${'x'.repeat(99)} | head -c ${bytes}'`;
 
 export async function measureLogs(docker: Docker): Promise<Measurement[]> {
-  return [...(await measureSpeed(docker)), await measureStoppedSubscriber()];
-}
-
-async function measureSpeed(docker: Docker): Promise<Measurement[]> {
   const deployment = await Deployment.start(NAME, 'on');
   try {
     await write(deployment, 100);
@@ -129,42 +122,10 @@ async function deathOf(docker: Docker, since: number): Promise<number> {
   return diedMs;
 }
 
-/** Uses a new deployment, whose memory has not grown yet. */
-async function measureStoppedSubscriber(): Promise<Measurement> {
-  const deployment = await Deployment.start('bench-logs-stop', 'on');
-  try {
-    await write(deployment, 100);
-    const growth = await deployment.growthMb(async () => {
-      const id = await deployment.submit(application(writer(BYTES)));
-      const { services } = await deployment.reaches(id, 'running');
-      await readLog(deployment, services[0], BYTES, STOP_AFTER_BYTES);
-      await deployment.reaches(id, 'terminated');
-    });
-    return bounded('growth while a subscriber stops for 10 s', 'MB', growth, 50);
-  } finally {
-    await deployment.stop();
-  }
-}
-
-/**
- * Reads a service's whole output, with one pause after `stopAfter` bytes. Throws unless the output has
- * `bytes` bytes.
- */
-async function readLog(
-  deployment: Deployment,
-  service: number | undefined,
-  bytes: number,
-  stopAfter = Number.POSITIVE_INFINITY,
-): Promise<void> {
+/** Reads a service's whole output. Throws unless it has `bytes` bytes. */
+async function readLog(deployment: Deployment, service: number | undefined, bytes: number): Promise<void> {
   const { body } = await deployment.request('GET', `service/logs/${service}`);
-  if (!body) throw new Error('the log has no body');
   let received = 0;
-  let stopped = false;
-  for await (const chunk of body) {
-    received += chunk.length;
-    if (stopped || received < stopAfter) continue;
-    stopped = true;
-    await pause(STOP_MS);
-  }
+  for await (const chunk of body ?? []) received += chunk.length;
   if (received !== bytes) throw new Error(`the log has ${received} bytes instead of ${bytes}`);
 }
