@@ -1,16 +1,14 @@
 /** Web applications of the attacks: their host names, and how a user gets in as a browser does. */
 import { Skipped } from '../attack.ts';
-import { executionOf } from './executions.ts';
 import type { Reply } from './http.ts';
 import type { Account, Target } from './target.ts';
 
 /** As browsers send them when a person opens a page. */
-const VISIT = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+export const VISIT = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
 
-/** The host of the first web application of an execution. Throws Skipped if the deployment has none. */
-export async function appHostOf(target: Target, account: Account, execution: number): Promise<string> {
-  const { services } = await executionOf(target, account, execution);
-  const reply = await target.sendAs(account, 'GET', `/native/api/0.7/service/${services[0]}`);
+/** The host of the first web application of a service. Throws Skipped if the deployment has none. */
+export async function appHostOf(target: Target, account: Account, service: number): Promise<string> {
+  const reply = await target.sendAs(account, 'GET', `/native/api/0.7/service/${service}`);
   const { applications = [] } = JSON.parse(reply.text) as { applications?: { url: string }[] };
   const host = applications.map(({ url }) => new URL(url).host).find((one) => /^\d+-\d+\./.test(one));
   if (host === undefined) throw new Skipped('the deployment has no BERTH_APPS_URL');
