@@ -54,7 +54,7 @@ export class Agents {
     process.kill(this.#program.pid, 'SIGUSR2');
   }
 
-  /** How many services run, how many were ever started twice, and the latencies of starts since the last call. */
+  /** How many services run, how many were ever started twice, and the starts since the last call. */
   async summary(): Promise<{ running: number; twice: number; starts: number; p99Ms: number }> {
     this.#asked += 1;
     process.kill(this.#program.pid, 'SIGHUP');

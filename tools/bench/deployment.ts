@@ -1,4 +1,4 @@
-/** A Berth of its own for one group of figures, on Node as `npm start` runs it or on workerd, and a client. */
+/** A Berth of its own for one group of figures, as `npm start` runs it or on workerd, and its client. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -187,7 +187,7 @@ export class Deployment {
     return 10 * (Number(fields[11]) + Number(fields[12]));
   }
 
-  /** Memory in MB of the control plane, and of its agent with the agent's children. Shared pages count in parts. */
+  /** Memory in MB (PSS) of the control plane, and of its agent with the agent's children. */
   async proportionalMb(): Promise<{ controlPlane: number; agent: number }> {
     const [controlPlane = 0, ...children] = await this.#sizes('smaps_rollup', /^Pss:\s+(\d+) kB/m);
     return { controlPlane, agent: sum(children) };

@@ -1,6 +1,6 @@
 /**
- * Entry point of `npm run study [-- --quick] [--hosts <n>]`: compares schedulers on simulated hosts and prints
- * the results to stdout. `--quick` runs a small study as a check.
+ * Entry point of `npm run study [-- --quick] [--hosts <n>]`: compares schedulers on simulated hosts and
+ * prints the results to stdout. `--quick` runs a small study as a check.
  */
 import { parseArgs } from 'node:util';
 import { terminal } from '../../agent/local/terminal.ts';

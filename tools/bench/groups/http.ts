@@ -1,6 +1,6 @@
 /**
- * Measures requests of the API: their rates on Node against a plain Hono server that makes the same insert or
- * read on the same engine, also while `/metrics` is scraped, and the processor time of one on Node and workerd.
+ * Measures requests of the API: their rates on Node against a plain Hono server that makes the same insert
+ * or read on the same engine, also while `/metrics` is scraped, and the processor time of one on both hosts.
  */
 import { startProgram } from '../../../test/support/hosts/process.ts';
 import { basic, Deployment } from '../deployment.ts';
@@ -56,7 +56,7 @@ class Server {
     return result;
   }
 
-  /** Reads many executions, so that none is cached. Reads leave nothing behind, so their rounds may be long. */
+  /** Reads many executions, so that none is cached. Reads leave nothing behind: their rounds may be long. */
   get(path = 'execution/{n}', changes: Partial<Load> = {}): Promise<LoadResult> {
     const load = this.#load(this.deployment.load('GET', path, CLIENTS));
     return runLoad({ ...load, first: this.#last - WARM_UP + 1, requests: WARM_UP, ...changes });

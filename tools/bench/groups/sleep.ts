@@ -119,7 +119,7 @@ class IdleCluster {
     if (status !== 204) throw new Error(`the coordinator was not evicted: ${status}`);
   }
 
-  /** Of coordinator and gateways together, in seconds. */
+  /** What coordinator and gateways have together, in seconds. */
   async totals(): Promise<{ awake: number; wakes: number; in_memory: number }> {
     const { awake } = await this.#deployment.json<StatisticsJson>('GET', 'statistics/scheduler');
     const parts = [awake?.coordinator ?? [], awake?.gateways ?? []].flat();

@@ -1,6 +1,6 @@
 /**
- * Measures how long an execution takes to start and to end, against the same container directly on the engine;
- * the starts of the control plane and of the command line; and the size of the Worker.
+ * Measures how long an execution takes to start and to end, against the same container directly on the
+ * engine; the starts of the control plane and of the command line; and the size of the Worker.
  */
 import { spawnSync } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';

@@ -1,9 +1,9 @@
 /**
  * Simulated agents in one process, behind a relay that can drop all connections at once (SIGUSR2). Prints
  * `synced` when all agents have a sync, at first and after each drop, `runs` when all services run, and
- * `ended in <s> s` when the end of all services is acknowledged. At SIGHUP it prints how many services run, how
- * many were started twice, and the p99 of the time from the submission of an execution to its start command, of
- * those since the last SIGHUP whose name is that time, in milliseconds since the epoch.
+ * `ended in <s> s` when the end of all services is acknowledged. At SIGHUP it prints how many services run,
+ * how many were started twice, and the p99 of the time from the submission of an execution to its start
+ * command, of those since the last SIGHUP whose name is that time, in milliseconds since the epoch.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
