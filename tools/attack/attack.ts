@@ -36,5 +36,12 @@ export const vulnerable = (happened: string): Finding => ({ verdict: 'vulnerable
 export const judge = (problems: readonly string[], happened: string): Finding =>
   problems.length > 0 ? vulnerable(problems.join('; ')) : safe(happened);
 
+/** Vulnerable unless each status is one of a refusal. */
+export const judgeRefusals = (statuses: readonly number[], isRefusal: (status: number) => boolean): Finding =>
+  judge(
+    statuses.every(isRefusal) ? [] : [`it was answered ${statuses.join(', ')}`],
+    `refused with ${statuses.join(', ')}`,
+  );
+
 /** Thrown by an attack that can't be tried. The message is the reason. */
 export class Skipped extends Error {}

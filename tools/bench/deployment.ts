@@ -1,4 +1,4 @@
-/** A Berth of its own for one group of figures: a control plane on a free port, its agent, and a client. */
+/** A Berth of its own for one group of figures, as `npm start` runs it or on workerd, and its client. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,17 +6,28 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Program, startCommand } from '../../test/support/hosts/process.ts';
+import type { Application } from '../../shared/application-schema.ts';
+import { startCommand } from '../../test/support/hosts/process.ts';
+import {
+  type LimitedWorkerd,
+  type LimitedWorkerdOptions,
+  startLimitedWorkerd,
+} from '../../test/support/hosts/workerd/limited-workerd.ts';
+import { queuedApplication } from './application.ts';
+import type { Load } from './load.ts';
 
 /** Every user of a bench has it. */
 export const PASSWORD = 'secret words';
-const basic = (user: string, password = PASSWORD) =>
+export const basic = (user: string, password = PASSWORD) =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 /**
  * Short compared with the measured times, and long enough to leave the processor to the measured programs.
  */
 const POLL_MS = 5;
+const SAMPLE_MS = 100;
 const MAX_WAIT_MS = 120_000;
+/** One user submits everything. */
+const unbounded = { BERTH_MAX_WAITING: '1000000', BERTH_MAX_WAITING_PER_USER: '1000000' };
 
 const executionSchema = z.object({
   status: z.string(),
@@ -25,21 +36,30 @@ const executionSchema = z.object({
 });
 type Execution = z.infer<typeof executionSchema>;
 
+/** What runs a control plane. */
+interface Host {
+  url: string;
+  /** The database, which another process may open at the same time. */
+  databaseUrl: string;
+  /** The control plane's process. */
+  pid(): number;
+  stop(): Promise<unknown>;
+}
+
 export class Deployment {
   readonly name: string;
   readonly url: string;
+  readonly databaseUrl: string;
+  /** Session cookie of the administrator. */
   readonly cookie: string;
-  /** Value of the Authorization header with the administrator's password. */
-  readonly basic: string = basic('admin');
-  readonly #program: Program;
-  readonly #folder: string;
+  readonly #host: Host;
 
-  private constructor(name: string, url: string, cookie: string, program: Program, folder: string) {
+  private constructor(name: string, host: Host, cookie: string) {
     this.name = name;
-    this.url = url;
+    this.url = host.url;
+    this.databaseUrl = host.databaseUrl;
     this.cookie = cookie;
-    this.#program = program;
-    this.#folder = folder;
+    this.#host = host;
   }
 
   /** Starts Berth as `npm start` does. With an agent, resolves once the agent is connected. */
@@ -53,30 +73,46 @@ export class Deployment {
         BERTH_DEPLOYMENT_NAME: name,
         BERTH_ADMIN_PASSWORD: PASSWORD,
         BERTH_LOCAL_AGENT: agent,
-        // One user submits everything.
-        BERTH_MAX_WAITING: '1000000',
-        BERTH_MAX_WAITING_PER_USER: '1000000',
+        ...unbounded,
         ...env,
       },
     });
     const [, url = ''] = await program.waitFor(/listens on (http:\S+) /);
     if (agent === 'on') await program.waitFor(/agent\.connected/);
-    return new Deployment(name, url, await cookieOf(url, 'admin'), program, folder);
+    const host = {
+      url,
+      databaseUrl: pathToFileURL(join(folder, 'berth.db')).href,
+      // The shell of npm's script becomes the control plane.
+      pid: () => program.pid,
+      stop: async () => {
+        await program.stop();
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
+    return new Deployment(name, host, await cookieOf(url, 'admin'));
   }
 
-  /** The control plane's process: the shell of npm's script becomes it. */
-  get pid(): number {
-    return this.#program.pid;
-  }
-
-  /** URL of the embedded database, which another process may open at the same time. */
-  get databaseUrl(): string {
-    return pathToFileURL(join(this.#folder, 'berth.db')).href;
+  /** Starts the bundle for Cloudflare on workerd itself: the handling by wrangler would count. */
+  static async onWorkerd(
+    name: string,
+    env: Record<string, string> = {},
+    v8Flags: readonly string[] = [],
+    options: LimitedWorkerdOptions = {},
+  ): Promise<Deployment & { workerd: LimitedWorkerd }> {
+    const settings = { BERTH_DEPLOYMENT_NAME: name, BERTH_ADMIN_PASSWORD: PASSWORD, ...unbounded, ...env };
+    const workerd = await startLimitedWorkerd(v8Flags, settings, options);
+    const host = {
+      url: workerd.url(),
+      databaseUrl: env.BERTH_DATABASE_URL ?? workerd.databaseUrl,
+      pid: () => workerd.program().pid,
+      stop: workerd.stop,
+    };
+    const deployment = new Deployment(name, host, await cookieOf(host.url, 'admin'));
+    return Object.assign(deployment, { workerd });
   }
 
   async stop(): Promise<void> {
-    await this.#program.stop();
-    await rm(this.#folder, { recursive: true, force: true });
+    await this.#host.stop();
   }
 
   /** Throws unless the status is 200. Default: as the administrator. */
@@ -91,30 +127,52 @@ export class Deployment {
     throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   }
 
+  async json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return (await (await this.request(method, path, body)).json()) as T;
+  }
+
+  /** Requests as the load generator sends them. A path that begins with `/` is that of a page. */
+  load(method: string, path: string, clients: number): Omit<Load, 'requests'> {
+    return {
+      port: Number(new URL(this.url).port),
+      method,
+      path: path.startsWith('/') ? path : `/api/0.7/${path}`,
+      headers: { cookie: this.cookie, 'content-type': 'application/json' },
+      clients,
+    };
+  }
+
+  submissions(clients: number, application = queuedApplication(), name = 'bench'): Omit<Load, 'requests'> {
+    return { ...this.load('POST', 'execution', clients), body: JSON.stringify({ name, application }) };
+  }
+
   /** Removes the limits of the seeded quota, which would queue more than five executions. */
   async removeQuotaLimits(): Promise<void> {
     await this.request('POST', 'quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });
   }
 
-  /** Makes a user and returns the user's session cookie. */
-  async addUser(username: string): Promise<string> {
-    const created = await this.request('POST', 'user', { username, role_id: 3, quota_id: 1 });
-    const { user_id } = z.object({ user_id: z.number() }).parse(await created.json());
-    await this.request('POST', `user/${user_id}`, { password: PASSWORD });
-    return await cookieOf(this.url, username);
+  /** Makes a user and returns the user's id and session cookie. */
+  async addUser(username: string): Promise<{ id: number; cookie: string }> {
+    const user = { username, role_id: 3, quota_id: 1 };
+    const { user_id: id } = await this.json<{ user_id: number }>('POST', 'user', user);
+    await this.request('POST', `user/${id}`, { password: PASSWORD });
+    return { id, cookie: await cookieOf(this.url, username) };
   }
 
-  async submit(application: unknown, cookie = this.cookie): Promise<number> {
+  async submit(application: Application, cookie = this.cookie): Promise<number> {
     const response = await this.request('POST', 'execution', { name: 'bench', application }, cookie);
     return z.object({ execution_id: z.number() }).parse(await response.json()).execution_id;
+  }
+
+  async execution(id: number): Promise<Execution> {
+    return executionSchema.parse(await this.json('GET', `execution/${id}`));
   }
 
   /** Polls until the execution has `status`. Throws if the execution ends with an error. */
   async reaches(id: number, status: string): Promise<Execution> {
     const deadlineMs = performance.now() + MAX_WAIT_MS;
     while (performance.now() < deadlineMs) {
-      const response = await this.request('GET', `execution/${id}`);
-      const execution = executionSchema.parse(await response.json());
+      const execution = await this.execution(id);
       if (execution.status === status) return execution;
       if (execution.status === 'error') throw new Error(`execution ${id}: ${execution.error_message}`);
       await pause(POLL_MS);
@@ -122,12 +180,54 @@ export class Deployment {
     throw new Error(`execution ${id} did not become ${status} within ${MAX_WAIT_MS} ms`);
   }
 
+  /** Processor time that the control plane has used, in steps of 10 ms. */
+  async processorMs(): Promise<number> {
+    const stat = await readFile(`/proc/${this.#host.pid()}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return 10 * (Number(fields[11]) + Number(fields[12]));
+  }
+
+  /** Memory in MB (PSS) of the control plane, and of its agent with the agent's children. */
+  async proportionalMb(): Promise<{ controlPlane: number; agent: number }> {
+    const [controlPlane = 0, ...children] = await this.#sizes('smaps_rollup', /^Pss:\s+(\d+) kB/m);
+    return { controlPlane, agent: sum(children) };
+  }
+
   /** Resident memory in MB of the control plane, its agent and their child processes. */
   async residentMb(): Promise<number> {
-    const sizes = await Promise.all((await processTreeOf(this.#program.pid)).map(residentBytes));
-    return sizes.reduce((sum, bytes) => sum + bytes, 0) / 1e6;
+    return sum(await this.#sizes('status', /^VmRSS:\s+(\d+) kB/m));
+  }
+
+  /** The most resident memory in MB during `work`, beyond that before it. */
+  async growthMb(work: () => Promise<unknown>): Promise<number> {
+    const beforeMb = await this.residentMb();
+    let mostMb = beforeMb;
+    let isOver = false;
+    const sampling = (async () => {
+      while (!isOver) {
+        mostMb = Math.max(mostMb, await this.residentMb());
+        await pause(SAMPLE_MS);
+      }
+    })();
+    try {
+      await work();
+    } finally {
+      isOver = true;
+      await sampling;
+    }
+    return mostMb - beforeMb;
+  }
+
+  async #sizes(file: string, kilobytes: RegExp): Promise<number[]> {
+    const pids = await processTreeOf(this.#host.pid());
+    const texts = await Promise.all(
+      pids.map((pid) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+    );
+    return texts.map((text) => (Number(text.match(kilobytes)?.[1] ?? 0) * 1024) / 1e6);
   }
 }
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** A session cookie as a header holds it. */
 export async function cookieOf(url: string, user: string, password = PASSWORD): Promise<string> {
@@ -138,13 +238,9 @@ export async function cookieOf(url: string, user: string, password = PASSWORD): 
   return cookie;
 }
 
+/** The process first, then its descendants. */
 async function processTreeOf(pid: number): Promise<number[]> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   const trees = children.trim().split(' ').filter(Boolean).map(Number).map(processTreeOf);
   return [pid, ...(await Promise.all(trees)).flat()];
-}
-
-async function residentBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  return Number(status.match(/^VmRSS:\s+(\d+) kB/m)?.[1] ?? 0) * 1024;
 }

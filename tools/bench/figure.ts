@@ -25,6 +25,14 @@ export interface Result extends Measurement {
 export const atMost = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, bound: 'max', amount });
 export const atLeast = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, bound: 'min', amount });
 
+/** A figure without a limit, that may be so large at most. */
+export const bounded = (name: string, unit: string, figure: number, most: number): Measurement => ({
+  name,
+  unit,
+  figure,
+  goal: atMost(most, 'figure'),
+});
+
 export function resultOf(group: string, measurement: Measurement): Result {
   const { figure, limit, goal } = measurement;
   const ratio = limit === undefined ? null : figure / limit;
@@ -44,6 +52,10 @@ export function median(values: readonly number[]): number {
   if (below === undefined || above === undefined) throw new Error('cannot take the median of no values');
   return (below + above) / 2;
 }
+
+/** The 99th percentile; NaN if there are no values. */
+export const p99 = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN;
 
 /** Formats the results as a table for a terminal, with one line per result. */
 export function tableOf(results: readonly Result[]): string {

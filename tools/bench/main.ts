@@ -11,30 +11,22 @@ import { ensureImage } from '../../examples/image.ts';
 import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
 import { measureAgents } from './groups/agents.ts';
 import { measureBursts } from './groups/bursts.ts';
-import { measureConnections } from './groups/connections.ts';
 import { measureEdge } from './groups/edge.ts';
 import { measureHistory } from './groups/history.ts';
-import { measureHostile } from './groups/hostile.ts';
 import { measureHttp } from './groups/http.ts';
 import { measureIsolate } from './groups/isolate.ts';
-import { measureList } from './groups/list.ts';
 import { measureLogs } from './groups/logs.ts';
 import { measureMemory } from './groups/memory.ts';
-import { measureMetrics } from './groups/metrics.ts';
 import { measureScheduler } from './groups/scheduler.ts';
 import { measureSleep } from './groups/sleep.ts';
 import { measureStart } from './groups/start.ts';
 import { measureStorm } from './groups/storm.ts';
+import { measureStreams } from './groups/streams.ts';
 import { measureWeb } from './groups/web.ts';
-import { measureStreams } from './streams/streams.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,
-  hostile: measureHostile,
   http: measureHttp,
-  metrics: measureMetrics,
-  connections: measureConnections,
-  list: measureList,
   history: measureHistory,
   start: measureStart,
   logs: measureLogs,

@@ -4,16 +4,19 @@ import { runInNewContext } from 'node:vm';
 import { submit } from '../../control-plane/core/lifecycle/admission.ts';
 import { reconcile } from '../../control-plane/core/lifecycle/reconciler.ts';
 import { defaultBounds } from '../../control-plane/core/model/bounds.ts';
-import { newHost } from '../../control-plane/core/model/host.ts';
-import { defaultSchedulerConfig } from '../../control-plane/core/model/scheduler-config.ts';
+import { type Host, newHost } from '../../control-plane/core/model/host.ts';
+import {
+  defaultSchedulerConfig,
+  type SchedulerConfig,
+} from '../../control-plane/core/model/scheduler-config.ts';
 import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Application } from '../../shared/application-schema.ts';
 import { application, needs, service } from '../../test/support/fixtures/applications.ts';
 import { quota, user } from '../../test/support/rigs/core-rig.ts';
 import { atMost, type Measurement } from './figure.ts';
 
-const NOW_MS = 1_700_000_000_000;
-const USERS = 100;
+export const NOW_MS = 1_700_000_000_000;
+export const USERS = 100;
 const MIB = 2 ** 20;
 const WARM_UP = 100;
 const BYTES = 500;
@@ -89,8 +92,8 @@ export const measureWaiting = (): Measurement[] => kinds.map(measureKind);
 function measureKind({ name, count, applicationOf, ownNeeds = 0, ownLabelBytes = 0 }: Kind): Measurement {
   const description = name.includes('text') ? 'x'.repeat(MIB) : '';
   // Lets go of what the previous kind has left.
-  fill(clusterOf(), WARM_UP, applicationOf, description);
-  const cluster = clusterOf();
+  fill(smallCluster(), WARM_UP, applicationOf, description);
+  const cluster = smallCluster();
   const before = heapBytes();
   fill(cluster, count, applicationOf, description);
   const figure = (heapBytes() - before) / count;
@@ -103,14 +106,17 @@ function measureKind({ name, count, applicationOf, ownNeeds = 0, ownLabelBytes =
   };
 }
 
-function clusterOf(): Cluster {
-  const cluster = new Cluster({ execution: 1, service: 1, host: 1 }, unboundedConfig);
+function smallCluster(): Cluster {
+  const size = { connected: true, memoryBytes: 64 * 2 ** 30, cores: 64 };
+  return clusterOf(10, unboundedConfig, (id) => ({ ...newHost(id, `host${id}`, NOW_MS), ...size }));
+}
+
+/** Without bounds, with users of one quota without caps. */
+export function clusterOf(hosts: number, policy: SchedulerConfig, hostOf: (id: number) => Host): Cluster {
+  const cluster = new Cluster({ execution: 1, service: 1, host: 1 }, policy);
   cluster.setQuota(quota(1));
   for (let id = 1; id <= USERS; id++) cluster.setUser(user(id, 1));
-  for (let id = 1; id <= 10; id++) {
-    const size = { memoryBytes: 64 * 2 ** 30, cores: 64 };
-    cluster.addHost({ ...newHost(id, `host${id}`, NOW_MS), connected: true, ...size });
-  }
+  for (let at = 0; at < hosts; at++) cluster.addHost(hostOf(cluster.nextIds.host++));
   return cluster;
 }
 

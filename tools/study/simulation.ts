@@ -4,29 +4,16 @@
  * instance-second of work per second. No I/O and no random numbers: the same jobs give the same outcome.
  */
 
-import { observe, welcomeHost } from '../../control-plane/core/lifecycle/observations.ts';
+import { observe } from '../../control-plane/core/lifecycle/observations.ts';
 import { nextDeadline, reconcile } from '../../control-plane/core/lifecycle/reconciler.ts';
 import type { Execution } from '../../control-plane/core/model/execution.ts';
-import { type Host, newHost } from '../../control-plane/core/model/host.ts';
-import {
-  defaultSchedulerConfig,
-  type SchedulerConfig,
-} from '../../control-plane/core/model/scheduler-config.ts';
+import type { SchedulerConfig } from '../../control-plane/core/model/scheduler-config.ts';
 import { isAssigned, type Service } from '../../control-plane/core/model/service.ts';
-import { Cluster } from '../../control-plane/core/state/cluster.ts';
+import type { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../control-plane/core/state/decision.ts';
 import type { Application } from '../../shared/application-schema.ts';
-import {
-  exited,
-  gone,
-  hostFacts,
-  keyOfService,
-  loadedExecution,
-  quota,
-  running,
-  user,
-} from '../../test/support/rigs/core-rig.ts';
-import { EventQueue } from './event-queue.ts';
+import { application, needs, service } from '../../test/support/fixtures/applications.ts';
+import { CoreRig, exited, gone, hostFacts, keyOfService, running } from '../../test/support/rigs/core-rig.ts';
 import type { Job, Machines } from './workload.ts';
 
 export interface Scheduler {
@@ -57,16 +44,39 @@ export interface Allocation {
   forMs: number;
 }
 
+/** The earliest event first, and events of equal time in the order of their addition. */
+class EventQueue<T> {
+  /** The latest first. */
+  readonly #entries: { timeMs: number; event: T }[] = [];
+
+  get nextMs(): number | undefined {
+    return this.#entries.at(-1)?.timeMs;
+  }
+
+  add(timeMs: number, event: T): void {
+    let [from, to] = [0, this.#entries.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#entries[middle]?.timeMs ?? 0) > timeMs) from = middle + 1;
+      else to = middle;
+    }
+    this.#entries.splice(from, 0, { timeMs, event });
+  }
+
+  take(): T | undefined {
+    return this.#entries.pop()?.event;
+  }
+}
+
 type Event = { kind: 'submit'; job: Job } | { kind: 'end'; run: Run; rate: number; sinceMs: number };
 
 export class Simulation {
-  readonly cluster: Cluster;
+  readonly #rig: CoreRig;
   /** Runs by execution id. */
   readonly runs = new Map<number, Run>();
   readonly ended: Ended[] = [];
   /** Until the last submission, because the load ends there. */
   readonly allocations: Allocation[] = [];
-  nowMs = 0;
   readonly #scheduler: Scheduler;
   readonly #machines: Machines;
   readonly #events = new EventQueue<Event>();
@@ -83,16 +93,21 @@ export class Simulation {
     this.#scheduler = scheduler;
     this.#machines = machines;
     this.#check = check;
-    this.cluster = new Cluster(
-      { execution: 1, service: 1, host: 1 },
-      // No host is ever lost.
-      { ...defaultSchedulerConfig, queuePolicy: scheduler.queue, lostAfterMs: Number.POSITIVE_INFINITY },
-    );
-    this.cluster.setQuota(quota(1));
-    this.cluster.setUser(user(1, 1));
-    for (let n = 1; n <= machines.hosts; n++) this.#addHost(n);
+    // No host is ever lost.
+    this.#rig = new CoreRig({ queuePolicy: scheduler.queue, lostAfterMs: Number.POSITIVE_INFINITY });
+    this.#rig.nowMs = 0;
+    const { cores, memoryBytes } = machines;
+    for (let n = 1; n <= machines.hosts; n++) this.#rig.hello(hostFacts(`host${n}`, { cores, memoryBytes }));
     for (const job of jobs) this.#events.add(job.submitMs, { kind: 'submit', job });
     this.#lastSubmitMs = Math.max(...jobs.map(({ submitMs }) => submitMs));
+  }
+
+  get cluster(): Cluster {
+    return this.#rig.cluster;
+  }
+
+  get nowMs(): number {
+    return this.#rig.nowMs;
   }
 
   /** Runs until every job has ended. Throws if a job would never end. */
@@ -108,17 +123,10 @@ export class Simulation {
     if (this.runs.size > 0) throw new Error(`${this.runs.size} jobs would never end`);
   }
 
-  #addHost(id: number): void {
-    const { cores, memoryBytes } = this.#machines;
-    const host = newHost(id, `host${id}`, 0);
-    this.cluster.addHost(host);
-    welcomeHost(this.cluster, host, hostFacts(host.name, { cores, memoryBytes }), [], 0);
-  }
-
   #advance(nowMs: number): void {
     const forMs = Math.min(nowMs, this.#lastSubmitMs) - this.nowMs;
     if (forMs > 0) this.allocations.push({ share: this.#reservedShare(), forMs });
-    this.nowMs = nowMs;
+    this.#rig.nowMs = nowMs;
   }
 
   #reservedShare(): number {
@@ -144,41 +152,19 @@ export class Simulation {
   }
 
   #submit(job: Job): void {
-    const submission = {
-      userId: 1,
-      name: job.kind,
-      application: this.#applicationOf(job),
-      description: '{}',
-    };
-    const execution = loadedExecution(this.cluster.nextIds, submission, this.nowMs);
-    this.cluster.addExecution(execution);
+    const execution = this.#rig.submit(this.#applicationOf(job));
     const leftMs = job.total * job.runMs;
     this.runs.set(execution.id, { job, execution, leftMs, sinceMs: this.nowMs, rate: 0 });
   }
 
   #applicationOf({ total, essential, cores, memoryBytes, runMs }: Job): Application {
-    return {
-      name: 'study',
-      version: 3,
-      will_end: true,
-      // Exact, as from a user who knows the application well: the core-minutes it takes.
-      size: Math.ceil((total * cores * runMs) / 60_000),
-      services: [
-        {
-          name: 'worker',
-          image: 'none',
-          monitor: true,
-          total_count: total,
-          essential_count: this.#scheduler.instances === 'rigid' ? total : essential,
-          startup_order: 0,
-          resources: { memory: { min: memoryBytes, max: null }, cores: { min: cores, max: null } },
-          environment: [],
-          volumes: [],
-          ports: [],
-          command: null,
-        },
-      ],
-    };
+    const worker = service({
+      total_count: total,
+      essential_count: this.#scheduler.instances === 'rigid' ? total : essential,
+      resources: needs(memoryBytes, cores),
+    });
+    // Exact, as from a user who knows the application well: the core-minutes it takes.
+    return { ...application(worker), size: Math.ceil((total * cores * runMs) / 60_000) };
   }
 
   /** Decides and carries out decisions until no decision follows. */
@@ -207,9 +193,8 @@ export class Simulation {
   }
 
   #observe(service: Service, seen: typeof running): void {
-    const host = this.cluster.hosts.get(service.hostId ?? 0) as Host;
     const observation = { ...seen, ...keyOfService(service) } as Parameters<typeof observe>[2];
-    observe(this.cluster, host, observation, this.nowMs);
+    observe(this.cluster, this.#rig.hostOf(service), observation, this.nowMs);
   }
 
   #setRate(run: Run): void {

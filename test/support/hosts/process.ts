@@ -153,12 +153,6 @@ export function atProcessEnd(cleanUp: () => void): void {
 const groups = new Set<number>();
 const cleanUps: (() => void)[] = [killGroups];
 
-/** The process groups that are killed when this process ends. */
-export function livingGroups(): number[] {
-  forgetEnded();
-  return [...groups];
-}
-
 /** An id must not be kept after its group: the kernel soon gives it to another process, of another test. */
 function forgetEnded(): void {
   for (const group of groups) if (!signals(group, 0)) groups.delete(group);

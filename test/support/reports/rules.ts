@@ -4,11 +4,13 @@
 export const titlesIn = (source: string): string[] =>
   [...source.matchAll(/['"`]([A-Z]\d+(?:[, ]+[A-Z]\d+)*: )/g)].map(([, beginning = '']) => beginning.trim());
 
+/** The rules of a document, such as `- **H1** ...`. */
+export const definedIn = (document: string): string[] =>
+  [...document.matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([, rule = '']) => rule);
+
 /** Problems between the documents' rules (`- **H1** ...`) and titles (`H1, P2: ...`). */
 export function checkRules(documents: readonly string[], titles: readonly string[]): string[] {
-  const rules = documents.flatMap((text) =>
-    [...text.matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([, rule = '']) => rule),
-  );
+  const rules = documents.flatMap(definedIn);
   const proved = new Set(titles.flatMap(rulesOf));
   return [
     ...rules.filter((rule, at) => rules.indexOf(rule) < at).map((rule) => `${rule} is defined twice`),
@@ -22,5 +24,6 @@ export function checkRules(documents: readonly string[], titles: readonly string
   ];
 }
 
-const rulesOf = (title: string): string[] =>
+/** The rules that a title begins with. */
+export const rulesOf = (title: string): string[] =>
   /^([A-Z]\d+(?:, [A-Z]\d+)*):/.exec(title)?.[1]?.split(', ') ?? [];

@@ -36,9 +36,3 @@ function lineOf(who: string, line: string): ThreatLine {
     throw new Error(`${who}: ${found.never} must have rules and tests`);
   return found;
 }
-
-/** The rules that titles of tests begin with, anywhere in a source. */
-export function rulesInTitles(source: string): Set<string> {
-  const titles = [...source.matchAll(/['"`]([HCLWP]\d+(?:, [HCLWP]\d+)*): /g)];
-  return new Set(titles.flatMap(([, rules = '']) => rules.split(', ')));
-}

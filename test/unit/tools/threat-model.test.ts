@@ -1,7 +1,8 @@
 /** The threat model of docs/security.md: each line names rules that exist, and tests that prove them. */
 import { expect, test } from 'vitest';
+import { definedIn, rulesOf, titlesIn } from '../../support/reports/rules.ts';
 import { projectFiles } from '../../support/tools/sources.ts';
-import { linesOfThreatModel, rulesInTitles } from '../../support/tools/threat-model.ts';
+import { linesOfThreatModel } from '../../support/tools/threat-model.ts';
 
 const files = projectFiles();
 const textOf = (path: string): string => {
@@ -10,7 +11,7 @@ const textOf = (path: string): string => {
   return file.text;
 };
 const rules = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md', 'cli/SPEC.md'].flatMap((path) =>
-  [...textOf(path).matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([, rule = '']) => rule),
+  definedIn(textOf(path)),
 );
 const lines = linesOfThreatModel(textOf('docs/security.md'));
 
@@ -31,7 +32,7 @@ test.each(lines)(
   '$who must never $never: the rules exist and the tests prove them',
   ({ rules: named, tests }) => {
     expect(named.filter((rule) => !rules.includes(rule))).toEqual([]);
-    const proved = new Map(tests.map((path) => [path, rulesInTitles(textOf(path))]));
+    const proved = new Map(tests.map((path) => [path, new Set(titlesIn(textOf(path)).flatMap(rulesOf))]));
     const without = named.filter((rule) => ![...proved.values()].some((found) => found.has(rule)));
     expect(without, 'rules that no named test has in a title').toEqual([]);
     const idle = [...proved].filter(([, found]) => !named.some((rule) => found.has(rule)));

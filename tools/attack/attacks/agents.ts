@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { CONNECT_PATH, REGISTER_PATH } from '../../../shared/protocol/enrolment.ts';
 import { newAgentKey, proofOf } from '../../../test/support/agents/enrolment.ts';
-import { type Attack, judge } from '../attack.ts';
+import { type Attack, judgeRefusals } from '../attack.ts';
 import { type Reply, upgradeStatus } from '../target/http.ts';
 import type { Target } from '../target/target.ts';
 
@@ -19,12 +19,7 @@ const socket: Attack = {
       const { signal, url } = target;
       statuses.push(await upgradeStatus(url, { path: CONNECT_PATH, headers, signal }));
     }
-    return judge(
-      statuses.every((status) => status >= 400 && status < 500)
-        ? []
-        : [`it was answered ${statuses.join(', ')}`],
-      `refused with ${statuses.join(', ')}`,
-    );
+    return judgeRefusals(statuses, (status) => status >= 400 && status < 500);
   },
 };
 
@@ -39,12 +34,7 @@ const registration: Attack = {
     const statuses: number[] = [];
     for (const token of [undefined, randomBytes(32).toString('base64url')])
       statuses.push((await register(target, token, body)).status);
-    return judge(
-      statuses.every((status) => [401, 403].includes(status))
-        ? []
-        : [`it was answered ${statuses.join(', ')}`],
-      `refused with ${statuses.join(', ')}`,
-    );
+    return judgeRefusals(statuses, (status) => [401, 403].includes(status));
   },
 };
 

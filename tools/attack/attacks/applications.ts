@@ -1,18 +1,14 @@
 /** Attacks on web applications at host names of their own, and by them on others who are served. */
 import type { Socket } from 'node:net';
-import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { application } from '../../../test/support/fixtures/descriptions.ts';
 import { type Attack, judge, Skipped } from '../attack.ts';
 import { appHostOf, enter, sendTo } from '../target/app-visit.ts';
-import { endLater, scripted, submit, waiting } from '../target/executions.ts';
+import { scripted, serviceOf, submit, trySubmit, WEB_PORT, waiting } from '../target/executions.ts';
 import { dial } from '../target/http.ts';
 import type { Account, Target } from '../target/target.ts';
 import { hold } from './connections.ts';
 import { whileOthers } from './others-served.ts';
 
-const PORT: ServiceDescription['ports'][number] = {
-  ...{ name: 'web', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/' },
-};
 const GUESSES = 200;
 const LANES = 20;
 const HALF_OPEN = 60;
@@ -31,7 +27,8 @@ const UPGRADE = [
 /** The host of an application that waits in the queue. */
 const waitingHost = async (target: Target): Promise<string> => {
   const attacker = target.account('attacker');
-  return appHostOf(target, attacker, await submit(target, attacker, { ...waiting(target), ports: [PORT] }));
+  const id = await submit(target, attacker, { ...waiting(target), ports: [WEB_PORT] });
+  return appHostOf(target, attacker, await serviceOf(target, attacker, id));
 };
 
 /** The status of the answer to bytes that no client would send; undefined if there is none. */
@@ -164,15 +161,13 @@ const SERVE = [
   'exec httpd -f -p 8080 -h /tmp/w',
 ].join('; ');
 
-/** Starts an application that every user may use. */
-async function serve(target: Target, account: Account): Promise<number> {
-  const described = application({ ...scripted(target, SERVE), ports: [PORT] });
-  const body = { name: 'berth-attack', application: described, share: 'users' };
-  const reply = await target.sendAs(account, 'POST', 'execution', body);
+/** Starts an application that every user may use. Resolves to its host. */
+async function serve(target: Target, account: Account): Promise<string> {
+  const described = application({ ...scripted(target, SERVE), ports: [WEB_PORT] });
+  const reply = await trySubmit(target, account, described, { share: 'users' });
   if (reply.status !== 200) throw new Skipped(`the submission answered ${reply.status} ${reply.text}`);
   const { execution_id: id } = JSON.parse(reply.text) as { execution_id: number };
-  endLater(target, account, id);
-  return id;
+  return appHostOf(target, account, await serviceOf(target, account, id));
 }
 
 const unread: Attack = {
@@ -183,21 +178,13 @@ const unread: Attack = {
   tries: `keeps another user from an application by ${DOWNLOADS} downloads of it that are never read`,
   run: async (target) => {
     const [attacker, victim] = [target.ordinaryAttacker(), target.account('victim')];
-    const app = await appHostOf(target, attacker, await serve(target, attacker));
+    const app = await serve(target, attacker);
     const page = async (cookie: string) => sendTo(target, app, '/', { cookie, accept: '*/*' });
     const ours = await enter(target, attacker, app);
     await target.until(async () => ((await page(ours)).status === 200 ? true : undefined));
     const theirs = await enter(target, victim, app);
-    const sockets: Socket[] = [];
-    target.ofAttack.add(async () => {
-      for (const socket of sockets) socket.destroy();
-    });
     const get = `GET /large HTTP/1.1\r\nHost: ${app}\r\nCookie: ${ours}\r\nAccept: */*\r\n\r\n`;
-    for (let n = 0; n < DOWNLOADS; n++) {
-      const socket = await dial(target.url, target.signal);
-      sockets.push(socket.on('error', () => {}).pause());
-      socket.write(get);
-    }
+    await hold(target, DOWNLOADS, get, 'unread');
     let slowestPageMs = 0;
     const { slowestMs, problems } = await whileOthers(target, async () => {
       await target.pause(HELD_MS);

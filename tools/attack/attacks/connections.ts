@@ -14,7 +14,12 @@ const SENT_BYTES = 9_000;
 const ATTEMPTS_MS = 1_000;
 
 /** Opens connections that send `bytes` and no more. Returns them, and ends them with the attack. */
-export async function hold(target: Target, count: number, bytes: string): Promise<Socket[]> {
+export async function hold(
+  target: Target,
+  count: number,
+  bytes: string,
+  answers: 'read' | 'unread' = 'read',
+): Promise<Socket[]> {
   const sockets: Socket[] = [];
   target.ofAttack.add(async () => {
     for (const socket of sockets) socket.destroy();
@@ -26,7 +31,8 @@ export async function hold(target: Target, count: number, bytes: string): Promis
       sockets.length = at + 1;
       const socket = await opening;
       sockets[at] = socket;
-      socket.on('error', () => {}).resume();
+      socket.on('error', () => {});
+      if (answers === 'read') socket.resume();
       socket.write(bytes);
     }
   };

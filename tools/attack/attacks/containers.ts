@@ -1,6 +1,6 @@
 /** Attacks of a container on its host: what its limits and rights are, as the kernel shows them within it. */
 import { type Attack, judge, Skipped, safe } from '../attack.ts';
-import { outputOf, run, scripted } from '../target/executions.ts';
+import { outputOf, run, scripted, serviceOf } from '../target/executions.ts';
 import { open } from '../target/http.ts';
 import type { Target } from '../target/target.ts';
 
@@ -132,11 +132,8 @@ const output: Attack = {
     const attacker = target.account('attacker');
     const script = `yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c ${mib * MIB}`;
     const id = await run(target, attacker, scripted(target, script));
-    const { services } = JSON.parse((await target.sendAs(attacker, 'GET', `execution/${id}`)).text) as {
-      services: number[];
-    };
     const { signal } = target;
-    const path = `service/logs/${services[0]}`;
+    const path = `service/logs/${await serviceOf(target, attacker, id)}`;
     const read = async () => {
       let bytes = 0;
       const log = await open(target.url, { path, headers: { cookie: attacker.cookie }, signal });

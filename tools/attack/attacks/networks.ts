@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { isCommonLoopback } from '../../../shared/same-host.ts';
 import { type Attack, judge, Skipped, safe, vulnerable } from '../attack.ts';
-import { executionOf, outputOf, run, scripted } from '../target/executions.ts';
+import { outputOf, run, scripted, serviceOf, WEB_PORT } from '../target/executions.ts';
 import { send } from '../target/http.ts';
 import type { Target } from '../target/target.ts';
 
@@ -67,7 +67,7 @@ const neighbour: Attack = {
       ),
     );
     await outputOf(target, victim, theirs, DONE, 1);
-    const [server] = (await executionOf(target, victim, theirs)).services;
+    const server = await serviceOf(target, victim, theirs);
     const { ip_address } = JSON.parse((await target.sendAs(victim, 'GET', `service/${server}`)).text) as {
       ip_address: string;
     };
@@ -191,13 +191,7 @@ const cookiesAtPort: Attack = {
 /** Runs a web server whose port is published. Resolves to the URL that Berth shows, once it answers. */
 async function publish(target: Target): Promise<URL> {
   const attacker = target.account('attacker');
-  const port = {
-    name: 'page',
-    port_number: 8080,
-    protocol: 'tcp' as const,
-    url_template: 'http://{ip_port}/',
-  };
-  const id = await run(target, attacker, scripted(target, SERVE, { ports: [port] }));
+  const id = await run(target, attacker, scripted(target, SERVE, { ports: [WEB_PORT] }));
   return target.until(async () => {
     const { text } = await target.sendAs(attacker, 'GET', `execution/endpoints/${id}`);
     // The address of a web application comes before the published one.

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { application } from '../../../test/support/fixtures/descriptions.ts';
 import { type Attack, judge, Skipped, safe, vulnerable } from '../attack.ts';
-import { endLater, executionOf, submit, waiting } from '../target/executions.ts';
+import { executionOf, serviceOf, submit, trySubmit, waiting } from '../target/executions.ts';
 import { whileOthers } from './others-served.ts';
 
 const CHANGES = 200;
@@ -18,13 +18,9 @@ const flood: Attack = {
   run: async (target) => {
     const attacker = target.account('attacker');
     const { queue } = target.options;
-    const body = { name: 'berth-attack', application: application(waiting(target)) };
     for (let n = 0; n < queue; n++) {
-      const reply = await target.sendAs(attacker, 'POST', 'execution', body);
-      if (reply.status === 200) {
-        endLater(target, attacker, (JSON.parse(reply.text) as { execution_id: number }).execution_id);
-        continue;
-      }
+      const reply = await trySubmit(target, attacker, application(waiting(target)));
+      if (reply.status === 200) continue;
       const retry = reply.headers['retry-after'];
       return judge(
         [
@@ -51,15 +47,9 @@ const instances: Attack = {
       total_count: 1_000,
       essential_count: 1_000,
     }));
-    const body = { name: 'berth-attack', application: application(...groups) };
-    const reply = await target.sendAs(attacker, 'POST', 'execution', body);
-    if (reply.status !== 200)
-      return judge(
-        [400, 409, 429].includes(reply.status) ? [] : [`answered ${reply.status}`],
-        `refused with ${reply.status}`,
-      );
-    endLater(target, attacker, (JSON.parse(reply.text) as { execution_id: number }).execution_id);
-    return vulnerable('the execution was accepted');
+    const { status } = await trySubmit(target, attacker, application(...groups));
+    if (status === 200) return vulnerable('the execution was accepted');
+    return judge([400, 409, 429].includes(status) ? [] : [`answered ${status}`], `refused with ${status}`);
   },
 };
 
@@ -95,7 +85,7 @@ const otherExecutions: Attack = {
     const attacker = target.ordinaryAttacker();
     const victim = target.account('victim');
     const id = await submit(target, victim, waiting(target));
-    const [service] = (await executionOf(target, victim, id)).services;
+    const service = await serviceOf(target, victim, id);
     const paths = (execution: number, of: number) =>
       [
         ['GET', `execution/${execution}`],
@@ -108,7 +98,7 @@ const otherExecutions: Attack = {
       ] as const;
     const unknown = paths(999_999_999_999, 999_999_999_999);
     const problems: string[] = [];
-    for (const [at, [method, path]] of paths(id, service ?? 0).entries()) {
+    for (const [at, [method, path]] of paths(id, service).entries()) {
       const reply = await target.sendAs(attacker, method, path);
       const [, nothing = ''] = unknown[at] ?? [];
       const missing = await target.sendAs(attacker, method, nothing);

@@ -1,26 +1,17 @@
 /** Attacks on what leads into a container: commands, ports and files of services, and web applications. */
 import type { Socket } from 'node:net';
-import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { type Attack, judge, Skipped } from '../attack.ts';
-import { executionOf, outputOf, run, scripted } from '../target/executions.ts';
+import { appHostOf, VISIT } from '../target/app-visit.ts';
+import { outputOf, run, scripted, serviceOf, WEB_PORT } from '../target/executions.ts';
 import { basic, dial, type Reply, upgradeStatus } from '../target/http.ts';
 import type { Account, Target } from '../target/target.ts';
 import { whileOthers } from './others-served.ts';
 
 const NATIVE = '/native/api/0.7';
-const PORT = 8080;
 const READY = /RESULT ready\n/;
 const UPGRADED = 101;
 const PURPOSES = ['exec', 'forward', 'files'] as const;
 const SUBPROTOCOL = { 'sec-websocket-protocol': 'berth.stream.v1' };
-const WEB: ServiceDescription['ports'][number] = {
-  ...{ name: 'web', port_number: PORT, protocol: 'tcp', url_template: 'http://{ip_port}/' },
-};
-/** As a browser opens a page. */
-const PAGE = {
-  ...{ accept: 'text/html', 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' },
-  'sec-fetch-dest': 'document',
-};
 
 const FLOODS = 9;
 const FLOOD_FRAMES = 100_000;
@@ -31,15 +22,13 @@ const FLOOD_MS = 2_000;
 const [MORE, TEXT, BINARY, PING, LAST] = [0x00, 0x01, 0x02, 0x09, 0x80];
 
 /** The id of a service of the victim's that runs, with a web application. */
-const theirService = (target: Target): Promise<number> => serviceOf(target, target.account('victim'));
+const theirService = (target: Target): Promise<number> => running(target, target.account('victim'));
 
-const serviceOf = async (target: Target, owner: Account): Promise<number> => {
-  const script = `mkdir -p /tmp/w; httpd -p ${PORT} -h /tmp/w; echo RESULT ready; sleep 100`;
-  const id = await run(target, owner, scripted(target, script, { ports: [WEB] }));
+const running = async (target: Target, owner: Account): Promise<number> => {
+  const script = `mkdir -p /tmp/w; httpd -p ${WEB_PORT.port_number} -h /tmp/w; echo RESULT ready; sleep 100`;
+  const id = await run(target, owner, scripted(target, script, { ports: [WEB_PORT] }));
   await outputOf(target, owner, id, READY);
-  const [service] = (await executionOf(target, owner, id)).services;
-  if (service === undefined) throw new Error(`execution ${id} has no service`);
-  return service;
+  return serviceOf(target, owner, id);
 };
 
 const upgrade = (target: Target, service: number, purpose: string, headers: Record<string, string>) =>
@@ -107,7 +96,7 @@ const othersApplication: Attack = {
   run: async (target) => {
     const { cookie, name, password } = target.ordinaryAttacker();
     const service = await theirService(target);
-    const host = await applicationOf(target, service);
+    const host = await appHostOf(target, target.account('victim'), service);
     const session = cookie.slice(cookie.indexOf('=') + 1);
     const credentials: readonly Record<string, string>[] = [
       { cookie },
@@ -122,26 +111,17 @@ const othersApplication: Attack = {
         const { status } = await target.send({ path, headers: { ...headers, host } });
         if (status !== 401) answers.push(`GET ${path} with ${Object.keys(headers)} was answered ${status}`);
       }
-    const first = await target.send({ path: '/', headers: { ...PAGE, host } });
+    const first = await target.send({ path: '/', headers: { ...VISIT, host } });
     const open = new URL(first.headers.location ?? 'http://none/');
     const path = open.pathname + open.search;
-    const asAttacker = await target.send({ path, headers: { ...PAGE, cookie } });
+    const asAttacker = await target.send({ path, headers: { ...VISIT, cookie } });
     if (ticketIn(asAttacker)) answers.push('the attacker got a ticket');
     const { cookie: owners } = target.account('victim');
-    if (!ticketIn(await target.send({ path, headers: { ...PAGE, cookie: owners } })))
+    if (!ticketIn(await target.send({ path, headers: { ...VISIT, cookie: owners } })))
       throw new Skipped('the owner itself got no ticket');
     return judge(answers, 'no credential of Berth counts there, and only the owner gets a ticket');
   },
 };
-
-/** The host name of the application. Throws Skipped if applications have none. */
-async function applicationOf(target: Target, service: number): Promise<string> {
-  const { text } = await target.sendAs(target.account('victim'), 'GET', `${NATIVE}/service/${service}`);
-  const { applications = [] } = JSON.parse(text) as { applications?: { url: string }[] };
-  const [application] = applications;
-  if (!application) throw new Skipped('applications have no host names: BERTH_APPS_URL is not set');
-  return new URL(application.url).host;
-}
 
 const ticketIn = ({ status, headers }: Reply): boolean =>
   status === 303 && (headers.location ?? '').includes('/.berth/enter?ticket=');
@@ -187,7 +167,7 @@ const streamFrames: Attack = {
   limitMs: 60_000,
   run: async (target) => {
     const attacker = target.ordinaryAttacker();
-    const service = await serviceOf(target, attacker);
+    const service = await running(target, attacker);
     const flood = (one: Buffer, count = FLOOD_FRAMES) =>
       Buffer.concat(Array.from({ length: count }, () => one));
     const floods = [

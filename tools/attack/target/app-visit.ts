@@ -1,16 +1,14 @@
 /** Web applications of the attacks: their host names, and how a user gets in as a browser does. */
 import { Skipped } from '../attack.ts';
-import { executionOf } from './executions.ts';
 import type { Reply } from './http.ts';
 import type { Account, Target } from './target.ts';
 
 /** As browsers send them when a person opens a page. */
-const VISIT = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+export const VISIT = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
 
-/** The host of the first web application of an execution. Throws Skipped if the deployment has none. */
-export async function appHostOf(target: Target, account: Account, execution: number): Promise<string> {
-  const { services } = await executionOf(target, account, execution);
-  const reply = await target.sendAs(account, 'GET', `/native/api/0.7/service/${services[0]}`);
+/** The host of the first web application of a service. Throws Skipped if the deployment has none. */
+export async function appHostOf(target: Target, account: Account, service: number): Promise<string> {
+  const reply = await target.sendAs(account, 'GET', `/native/api/0.7/service/${service}`);
   const { applications = [] } = JSON.parse(reply.text) as { applications?: { url: string }[] };
   const host = applications.map(({ url }) => new URL(url).host).find((one) => /^\d+-\d+\./.test(one));
   if (host === undefined) throw new Skipped('the deployment has no BERTH_APPS_URL');
@@ -18,14 +16,18 @@ export async function appHostOf(target: Target, account: Account, execution: num
 }
 
 export const sendTo = (
-  target: Target,
+  target: Pick<Target, 'send'>,
   host: string,
   path: string,
   headers: Record<string, string> = {},
 ): Promise<Reply> => target.send({ path, headers: { host, ...headers } });
 
 /** Gets in with the session of an account. Resolves to the cookie of the application. */
-export async function enter(target: Target, account: Account, host: string): Promise<string> {
+export async function enter(
+  target: Pick<Target, 'send'>,
+  account: Pick<Account, 'cookie'>,
+  host: string,
+): Promise<string> {
   const first = await sendTo(target, host, '/', VISIT);
   const open = pathIn(first);
   const second = await target.send({ path: open, headers: { ...VISIT, cookie: account.cookie } });

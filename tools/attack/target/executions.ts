@@ -1,9 +1,9 @@
 /** Executions of the attacks: submitted by an account, read by their output, and terminated at the end. */
 import { setTimeout } from 'node:timers/promises';
-import type { ServiceDescription } from '../../../shared/application-schema.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import { application, service, shell } from '../../../test/support/fixtures/descriptions.ts';
 import { Skipped } from '../attack.ts';
-import { open } from './http.ts';
+import { open, type Reply } from './http.ts';
 import type { Account, Target } from './target.ts';
 
 export interface ExecutionJson {
@@ -21,6 +21,14 @@ const POLL_MS = 100;
 const RESOURCES: ServiceDescription['resources'] = {
   memory: { min: 16 * 2 ** 20, max: 64 * 2 ** 20 },
   cores: { min: 0.1, max: null },
+};
+
+/** The port of a web application. */
+export const WEB_PORT: ServiceDescription['ports'][number] = {
+  name: 'web',
+  port_number: 8080,
+  protocol: 'tcp',
+  url_template: 'http://{ip_port}/',
 };
 
 /** A service that runs a shell script without single quotes and braces. */
@@ -59,19 +67,30 @@ export async function submit(
   account: Account,
   ...services: ServiceDescription[]
 ): Promise<number> {
-  const described = { name: 'berth-attack', application: application(...services) };
-  const reply = await target.sendAs(account, 'POST', 'execution', described);
+  const reply = await trySubmit(target, account, application(...services));
   if (reply.status !== 200) throw new Skipped(`the submission answered ${reply.status} ${reply.text}`);
-  const { execution_id: id } = JSON.parse(reply.text) as { execution_id: number };
-  endLater(target, account, id);
-  return id;
+  return (JSON.parse(reply.text) as { execution_id: number }).execution_id;
+}
+
+/** The same, whatever the answer. */
+export async function trySubmit(
+  target: Target,
+  account: Account,
+  described: Application,
+  fields: object = {},
+): Promise<Reply> {
+  const body = { name: 'berth-attack', application: described, ...fields };
+  const reply = await target.sendAs(account, 'POST', 'execution', body);
+  if (reply.status === 200)
+    endLater(target, account, (JSON.parse(reply.text) as { execution_id: number }).execution_id);
+  return reply;
 }
 
 /**
  * Terminates an execution at the end of the attack, and waits until its containers are gone. Deletes it, too,
  * if the role allows that.
  */
-export function endLater(target: Target, account: Account, id: number): void {
+function endLater(target: Target, account: Account, id: number): void {
   target.ofAttack.add(async () => {
     await target.undo(account, 'DELETE', `execution/${id}`, [200, 400, 404, 409]);
     const deadline = performance.now() + END_MS;
@@ -91,6 +110,13 @@ export async function executionOf(target: Target, account: Account, id: number):
   const reply = await target.sendAs(account, 'GET', `execution/${id}`);
   if (reply.status !== 200) throw new Error(`execution ${id} answered ${reply.status}`);
   return JSON.parse(reply.text) as ExecutionJson;
+}
+
+/** The first service of an execution. */
+export async function serviceOf(target: Target, account: Account, id: number): Promise<number> {
+  const [service] = (await executionOf(target, account, id)).services;
+  if (service === undefined) throw new Error(`execution ${id} has no service`);
+  return service;
 }
 
 /** Waits until an execution has ended. */

@@ -1,32 +1,30 @@
 /**
- * Measures a history of a million ended executions: filters, pages and counts, a start, a backup, and what it
- * costs to remove it.
+ * Measures the list of executions, and a history of a million: filters, pages and counts, a start, a backup,
+ * and what it costs to remove it.
  */
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import * as z from 'zod';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { startProgram } from '../../../test/support/hosts/process.ts';
+import { eventually } from '../../../test/support/tools/eventually.ts';
 import { Deployment } from '../deployment.ts';
-import { atMost, type Measurement } from '../figure.ts';
-import { type LoadResult, runLoad, startLoad } from '../load.ts';
-import { addUsers, FIRST_MS } from '../many.ts';
-import { addYears } from '../years.ts';
+import { atLeast, atMost, bounded, type Measurement, median } from '../figure.ts';
+import { addHistory, FIRST_MS } from '../history-rows.ts';
+import { runLoad, startLoad } from '../load.ts';
 
 const ALL = 1_000_000;
-/** The limit of each filter is the same filter on so many. */
-const SHORT = 1_000;
-/** Removed to the end, which would take hours for all. */
-const REMOVED = 10_000;
+/** Read as one list, and removed to the end, which would take hours for all. */
+const FEW = 10_000;
+const LIST_ROUNDS = 5;
 const CLIENTS = 2;
 const REQUESTS = 300;
 const REVIEW_S = 30;
 const MAX_REMOVAL_MS = 600_000;
 
-const API = '/api/0.7/execution?limit=20';
+const API = 'execution?limit=20';
 const at = (part: number) => FIRST_MS / 1_000 + part * ALL;
 
 const requests: readonly [name: string, path: string][] = [
@@ -60,8 +58,7 @@ class Place {
   static async make(count: number): Promise<Place> {
     const place = new Place(await mkdtemp(join(tmpdir(), 'berth-bench-history-')));
     await (await place.start({ BERTH_KEEP_ENDED: '0' })).stop();
-    await addUsers(place.url);
-    await addYears(place.url, count);
+    await addHistory(place.url, count);
     return place;
   }
 
@@ -95,92 +92,47 @@ class Place {
 }
 
 export async function measureHistory(): Promise<Measurement[]> {
-  const short = await Place.make(SHORT);
-  const long = await Place.make(ALL);
+  const place = await Place.make(ALL);
   try {
-    const measurements = [await measureStartOver(long, short)];
-    const [one, other] = [
-      await long.start({ BERTH_KEEP_ENDED: '0' }),
-      await short.start({ BERTH_KEEP_ENDED: '0' }),
-    ];
-    try {
-      measurements.push(...(await measureRequests(one, other)), ...(await measureBackup(one, long)));
-    } finally {
-      await one.stop();
-      await other.stop();
-    }
-    measurements.push(...(await measureReview(long)));
-    return [...measurements, ...(await measureRemoval())];
-  } finally {
-    await short.remove();
-    await long.remove();
-  }
-}
-
-/** Until the first login is answered. */
-async function measureStartOver(long: Place, short: Place): Promise<Measurement> {
-  const timeMs = async (place: Place) => {
     const startMs = performance.now();
     const deployment = await place.start({ BERTH_KEEP_ENDED: '0' });
-    const ms = performance.now() - startMs;
-    await deployment.stop();
-    return ms;
-  };
-  await timeMs(short);
-  const name = 'a start over 1,000,000 ended executions, and over 1,000';
-  return {
-    name,
-    unit: 'ms',
-    figure: await timeMs(long),
-    limit: await timeMs(short),
-    goal: atMost(3_000, 'figure'),
-  };
+    const measurements = [
+      bounded('a start over 1,000,000 ended executions', 'ms', performance.now() - startMs, 3_000),
+    ];
+    try {
+      for (const [name, path] of requests) {
+        const { p99Ms, processorMs } = await measureRequest(deployment, path);
+        measurements.push(
+          bounded(`${name}, p99`, 'ms', p99Ms, 20),
+          bounded(`${name}, processor time`, 'ms', processorMs, 10),
+        );
+      }
+      measurements.push(...(await measureBackup(deployment, place)));
+    } finally {
+      await deployment.stop();
+    }
+    measurements.push(...(await measureReview(place)));
+    return [...measurements, ...(await measureFew())];
+  } finally {
+    await place.remove();
+  }
 }
 
 /** The processor time, unlike the latency, depends little on what else the machine does. */
-async function measureRequests(long: Deployment, short: Deployment): Promise<Measurement[]> {
-  const measurements: Measurement[] = [];
-  for (const [name, path] of requests) {
-    const [one, other] = [await measureRequest(long, path), await measureRequest(short, path)];
-    measurements.push(
-      { name: `${name}, p99`, unit: 'ms', figure: one.p99Ms, limit: other.p99Ms, goal: atMost(20, 'figure') },
-      {
-        name: `${name}, processor time`,
-        unit: 'ms',
-        figure: one.processorMs,
-        limit: other.processorMs,
-        goal: atMost(10, 'figure'),
-      },
-    );
-  }
-  return measurements;
-}
-
-const loadOf = ({ url, cookie }: Deployment, path: string) => ({
-  port: Number(new URL(url).port),
-  method: 'GET',
-  path,
-  headers: { cookie },
-  clients: CLIENTS,
-});
-
 async function measureRequest(
   deployment: Deployment,
   path: string,
 ): Promise<{ p99Ms: number; processorMs: number }> {
-  const load = loadOf(deployment, path);
+  const load = deployment.load('GET', path, CLIENTS);
   await runLoad({ ...load, requests: REQUESTS / 10 });
-  const before = await processorMs(deployment.pid);
+  const before = await deployment.processorMs();
   const { p99Ms } = await runLoad({ ...load, requests: REQUESTS });
-  return { p99Ms, processorMs: ((await processorMs(deployment.pid)) - before) / REQUESTS };
+  return { p99Ms, processorMs: ((await deployment.processorMs()) - before) / REQUESTS };
 }
 
-/** Clients that pause between requests, as people do. */
-const startVisits = (deployment: Deployment): (() => Promise<LoadResult>) =>
-  startLoad({ ...loadOf(deployment, API), pauseMs: 10 });
-
+/** The 99th percentile of clients that pause between requests, as people do. */
 async function visitsFor(deployment: Deployment, during: () => Promise<unknown>): Promise<number> {
-  const end = startVisits(deployment);
+  const end = startLoad({ ...deployment.load('GET', API, CLIENTS), pauseMs: 10 });
   await during();
   return (await end()).p99Ms;
 }
@@ -198,89 +150,85 @@ async function measureBackup(deployment: Deployment, { folder }: Place): Promise
   const alone = await visitsFor(deployment, () => pause(backupMs));
   await rm(copy);
   return [
-    { name: 'a backup of it while in use', unit: 's', figure: backupMs / 1_000, goal: atMost(60, 'figure') },
-    {
-      name: '20 of all during the backup, p99, and without it',
-      unit: 'ms',
-      figure: meanwhile,
-      limit: alone,
-      goal: atMost(100, 'figure'),
-    },
+    bounded('a backup of it while in use', 's', backupMs / 1_000, 60),
+    { ...bounded('20 of all during the backup, p99 (limit: without)', 'ms', meanwhile, 100), limit: alone },
   ];
 }
 
-/** Percent of one processor that a process uses while nobody sends it anything. */
-async function processorShare(pid: number): Promise<number> {
-  const before = await processorMs(pid);
+/** Percent of one processor that a control plane uses while nobody sends it anything. */
+async function processorShare(deployment: Deployment): Promise<number> {
+  const before = await deployment.processorMs();
   await pause(REVIEW_S * 1_000);
-  return ((await processorMs(pid)) - before) / (10 * REVIEW_S);
+  return ((await deployment.processorMs()) - before) / (10 * REVIEW_S);
 }
 
-/** User and system time, from clock ticks of 10 ms. */
-async function processorMs(pid: number): Promise<number> {
-  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
-  return 10 * (Number(fields[11]) + Number(fields[12]));
+interface History {
+  removed: number;
+  reviewed: number | null;
 }
 
-const historySchema = z.object({ history: z.object({ removed: z.number() }) });
-const removedBy = async (deployment: Deployment): Promise<number> =>
-  historySchema.parse(await (await deployment.request('GET', 'statistics/scheduler')).json()).history.removed;
+const historyOf = async (deployment: Deployment): Promise<History> =>
+  (await deployment.json<{ history: History }>('GET', 'statistics/scheduler')).history;
 
 /** All executions are older than 90 days. A start waits 5 s before its first review. */
 async function measureReview(place: Place): Promise<Measurement[]> {
   const idle = await place.start({ BERTH_KEEP_ENDED: '0' });
   await pause(10_000);
-  const idleShare = await processorShare(idle.pid);
+  const idleShare = await processorShare(idle);
   const alone = await visitsFor(idle, () => pause(REVIEW_S * 1_000));
   await idle.stop();
   await place.settle();
   const deployment = await place.start({ BERTH_KEEP_ENDED: '90' });
   try {
     await pause(10_000);
-    const before = await removedBy(deployment);
-    const share = await processorShare(deployment.pid);
-    const removed = (await removedBy(deployment)) - before;
+    const before = await historyOf(deployment);
+    const share = await processorShare(deployment);
+    const removed = (await historyOf(deployment)).removed - before.removed;
     const meanwhile = await visitsFor(deployment, () => pause(REVIEW_S * 1_000));
-    const visits = '20 of all while executions are removed, p99, and without it';
+    const visits = '20 of all while executions are removed, p99 (limit: without)';
     return [
-      {
-        name: 'processor time for removing executions, and idle without',
-        unit: '%',
-        figure: share,
-        limit: idleShare,
-        goal: atMost(5, 'figure'),
-      },
-      {
-        name: 'removed executions',
-        unit: '/s',
-        figure: removed / REVIEW_S,
-        goal: { of: 'figure', bound: 'min', amount: 20 },
-      },
-      { name: visits, unit: 'ms', figure: meanwhile, limit: alone, goal: atMost(20, 'figure') },
+      { ...bounded('processor time for removing executions (limit: idle)', '%', share, 5), limit: idleShare },
+      { name: 'removed executions', unit: '/s', figure: removed / REVIEW_S, goal: atLeast(20, 'figure') },
+      { ...bounded(visits, 'ms', meanwhile, 20), limit: alone },
     ];
   } finally {
     await deployment.stop();
   }
 }
 
-async function measureRemoval(): Promise<Measurement[]> {
-  const place = await Place.make(REMOVED);
+/** The whole list, and the removal of all that it has. */
+async function measureFew(): Promise<Measurement[]> {
+  const place = await Place.make(FEW);
   try {
+    const listed = await place.start({ BERTH_KEEP_ENDED: '0' });
+    const lists: number[] = [];
+    for (let round = 0; round < LIST_ROUNDS; round++) lists.push(await wholeListMs(listed));
+    await listed.stop();
     await place.settle();
     const limit = await place.megabytes();
     const deployment = await place.start({ BERTH_KEEP_ENDED: '90' });
-    const deadlineMs = performance.now() + MAX_REMOVAL_MS;
-    while ((await reviewed(deployment)) === false && performance.now() < deadlineMs) await pause(1_000);
+    await eventually(async () => {
+      const { removed, reviewed } = await historyOf(deployment);
+      return removed === FEW && reviewed !== null;
+    }, MAX_REMOVAL_MS);
     await deployment.stop();
     await place.settle();
     const figure = await place.megabytes();
-    const name = 'file after the removal of all of 10,000 executions, and before';
-    return [{ name, unit: 'MB', figure, limit, goal: atMost(0.2) }];
+    const name = 'file after the removal of all of 10,000 executions (limit: before)';
+    return [
+      bounded('list of 10,000', 'ms', median(lists), 500),
+      { name, unit: 'MB', figure, limit, goal: atMost(0.2) },
+    ];
   } finally {
     await place.remove();
   }
 }
 
-const reviewed = async (deployment: Deployment): Promise<boolean> =>
-  (await removedBy(deployment)) === REMOVED &&
-  !/"reviewed":null/.test(await (await deployment.request('GET', 'statistics/scheduler')).text());
+async function wholeListMs(deployment: Deployment): Promise<number> {
+  const startMs = performance.now();
+  const list = await (await deployment.request('GET', 'execution')).text();
+  const ms = performance.now() - startMs;
+  const found = Object.keys(JSON.parse(list)).length;
+  if (found !== FEW) throw new Error(`the list has ${found} executions instead of ${FEW}`);
+  return ms;
+}

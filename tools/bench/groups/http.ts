@@ -1,11 +1,10 @@
 /**
- * Measures requests per second of the API against a plain Hono server that makes the same insert or read on
- * the same engine: submissions with an empty and a long queue, and reads.
+ * Measures requests of the API: their rates on Node against a plain Hono server that makes the same insert
+ * or read on the same engine, also while `/metrics` is scraped, and the processor time of one on both hosts.
  */
 import { startProgram } from '../../../test/support/hosts/process.ts';
-import { queuedApplication } from '../application.ts';
-import { Deployment } from '../deployment.ts';
-import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+import { basic, Deployment } from '../deployment.ts';
+import { atLeast, atMost, bounded, type Measurement, median } from '../figure.ts';
 import { type Load, type LoadResult, runLoad } from '../load.ts';
 
 const CLIENTS = 16;
@@ -14,141 +13,185 @@ const REQUESTS = 1_500;
 /** Requests that are not counted, so that the compiler has optimised the server before the measurement. */
 const WARM_UP = 6_000;
 const LONG_QUEUE = 10_000;
-
-interface Target {
-  port: number;
-  prefix: string;
-  headers: Record<string, string>;
-}
+/** Some seconds, so that several scrapes fall into each measurement. */
+const SCRAPED_REQUESTS = 12_000;
+const SCRAPE_MS = 1_000;
+const TOKEN = 'token-of-the-bench';
 
 export async function measureHttp(): Promise<Measurement[]> {
-  const deployment = await Deployment.start('bench-http', 'off');
-  const id = await deployment.submit(queuedApplication());
-  await deployment.request('DELETE', `execution/delete/${id}`);
+  const node = await Deployment.start('bench-http', 'off', { BERTH_METRICS_TOKEN: TOKEN });
   const server = startProgram(['tools/bench/programs/plain-server.ts']);
-  const [, port] = await server.waitFor(/port (\d+)/);
-  const plain: Target = { port: Number(port), prefix: '', headers: {} };
-  const berth = {
-    port: Number(new URL(deployment.url).port),
-    prefix: '/api/0.7',
-    headers: { cookie: deployment.cookie },
-    basic: deployment.basic,
-  };
   try {
-    return await measure(berth, plain, id + 1);
+    const [, port] = await server.waitFor(/port (\d+)/);
+    const onNode = await measureNode(new Server(node), new Server(node, Number(port)));
+    return [...onNode, ...(await measureProcessor())];
   } finally {
     await server.stop();
-    await deployment.stop();
+    await node.stop();
   }
 }
 
-async function measure(
-  berth: Target & { basic: string },
-  plain: Target,
-  firstId: number,
-): Promise<Measurement[]> {
-  let first = firstId;
-  const submit = async (requests = REQUESTS) => {
-    const result = await post(berth, requests);
-    first += requests;
+/** Berth, or the plain server at a port of its own, and the executions that it has been sent. */
+class Server {
+  readonly deployment: Deployment;
+  readonly #port: number | undefined;
+  #last = 0;
+
+  constructor(deployment: Deployment, port?: number) {
+    this.deployment = deployment;
+    this.#port = port;
+  }
+
+  async post(requests = REQUESTS): Promise<LoadResult> {
+    const result = await runLoad({ ...this.#load(this.deployment.submissions(CLIENTS)), requests });
+    this.#last += requests;
     return result;
-  };
-  const submitToEmptyQueue = async (requests = REQUESTS) => {
-    const result = await submit(requests);
-    await runLoad({ ...loadOf(berth, 'DELETE', '/execution/delete/{n}'), first: first - requests, requests });
+  }
+
+  /** Leaves the queue as it was. */
+  async postAndDelete(requests = REQUESTS): Promise<LoadResult> {
+    const result = await this.post(requests);
+    const load = this.#load(this.deployment.load('DELETE', 'execution/delete/{n}', CLIENTS));
+    await runLoad({ ...load, first: this.#last - requests + 1, requests });
     return result;
-  };
-  let inserted = 0;
-  const limit = async (requests = REQUESTS) => {
-    const result = await post(plain, requests);
-    inserted += requests;
-    return result;
-  };
-  await submitToEmptyQueue(WARM_UP);
-  await limit(WARM_UP);
-  const empty = await alternate(submitToEmptyQueue, limit);
-  await submit(LONG_QUEUE);
-  const long = await alternate(submit, limit);
-  // Reads leave nothing behind, so their rounds may be long. Each round reads many executions, so that none
-  // is cached.
-  const firstReadOf = (target: Target) => (target === plain ? inserted + 1 : first) - WARM_UP;
-  const get = (target: Target) =>
-    runLoad({ ...loadOf(target, 'GET', '/execution/{n}'), first: firstReadOf(target), requests: WARM_UP });
-  await get(berth);
-  await get(plain);
+  }
+
+  /** Reads many executions, so that none is cached. Reads leave nothing behind: their rounds may be long. */
+  get(path = 'execution/{n}', changes: Partial<Load> = {}): Promise<LoadResult> {
+    const load = this.#load(this.deployment.load('GET', path, CLIENTS));
+    return runLoad({ ...load, first: this.#last - WARM_UP + 1, requests: WARM_UP, ...changes });
+  }
+
+  #load(load: Omit<Load, 'requests'>): Omit<Load, 'requests'> {
+    if (this.#port === undefined) return load;
+    return { ...load, port: this.#port, path: load.path.replace('/api/0.7', '') };
+  }
+}
+
+async function measureNode(berth: Server, plain: Server): Promise<Measurement[]> {
+  const withBasic = { headers: { authorization: basic('admin') } };
+  await berth.postAndDelete(WARM_UP);
+  await plain.post(WARM_UP);
+  const empty = await alternate(
+    () => berth.postAndDelete(),
+    () => plain.post(),
+  );
+  await berth.post(LONG_QUEUE);
+  const long = await alternate(
+    () => berth.post(),
+    () => plain.post(),
+  );
+  await berth.get();
+  await plain.get();
   const read = await alternate(
-    () => get(berth),
-    () => get(plain),
+    () => berth.get(),
+    () => plain.get(),
   );
   // The first call logs in.
-  const byBasic = { ...berth, headers: { authorization: berth.basic } };
-  await get(byBasic);
-  const basic = await alternate(
-    () => get(byBasic),
-    () => get(berth),
+  await berth.get(undefined, withBasic);
+  const byBasic = await alternate(
+    () => berth.get(undefined, withBasic),
+    () => berth.get(),
   );
-  const info = (target: Target) => runLoad({ ...loadOf(target, 'GET', '/info'), requests: WARM_UP });
-  await info(berth);
-  await info(plain);
-  const open = await alternate(
-    () => info(berth),
-    () => info(plain),
+  const info = await alternate(
+    () => berth.get('info'),
+    () => plain.get('info'),
+  );
+  const scrapes: number[] = [];
+  const scraped = await alternate(
+    () => whileScraped(berth, scrapes),
+    () => berth.postAndDelete(SCRAPED_REQUESTS),
   );
   return [
     perSecond('POST execution, empty queue (limit: the same insert)', empty, 0.5),
-    p99('its p99', empty),
+    p99Of('its p99', empty),
     perSecond('POST execution, 10,000 queued', long, 0.5),
-    p99('its p99', long),
+    p99Of('its p99', long),
+    perSecond('POST execution with a scrape of /metrics each second (limit: without)', scraped, 0.97),
+    bounded('a scrape meanwhile', 'ms', median(scrapes), 100),
     perSecond('GET execution/<id> (limit: the same read)', read, 0.6),
-    perSecond('the same with Basic (limit: with a cookie)', basic, 0.7),
-    perSecond('GET info', open, 0.8),
+    perSecond('the same with Basic (limit: with a cookie)', byBasic, 0.7),
+    perSecond('GET info', info, 0.8),
   ];
 }
 
-const loadOf = ({ port, prefix, headers }: Target, method: string, path: string): Load => ({
-  port,
-  method,
-  path: prefix + path,
-  headers,
-  clients: CLIENTS,
-  requests: REQUESTS,
-});
+/** Adds the duration of each scrape to `durationsMs`. */
+async function whileScraped(berth: Server, durationsMs: number[]): Promise<LoadResult> {
+  const scrape = async () => {
+    const beganMs = performance.now();
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const answer = await fetch(`${berth.deployment.url}/metrics`, { headers });
+    if (!answer.ok) throw new Error(`GET /metrics: ${answer.status}`);
+    await answer.text();
+    durationsMs.push(performance.now() - beganMs);
+  };
+  const timer = setInterval(() => void scrape(), SCRAPE_MS);
+  return await berth.postAndDelete(SCRAPED_REQUESTS).finally(() => clearInterval(timer));
+}
 
-function post(target: Target, requests: number): Promise<LoadResult> {
-  const body = JSON.stringify({ name: 'bench', application: queuedApplication() });
-  const headers = { ...target.headers, 'content-type': 'application/json' };
-  return runLoad({ ...loadOf({ ...target, headers }, 'POST', '/execution'), requests, body });
+/** On workerd, the database is a process of its own, whose time does not count. */
+async function measureProcessor(): Promise<Measurement[]> {
+  const measurements: Measurement[] = [];
+  for (const kind of ['Node', 'workerd'] as const) {
+    const deployment = await (kind === 'Node'
+      ? Deployment.start('bench-processor', 'off')
+      : Deployment.onWorkerd('bench-processor'));
+    try {
+      const server = new Server(deployment);
+      await server.postAndDelete(WARM_UP);
+      const post = await processorMs(deployment, WARM_UP, () => server.post(WARM_UP));
+      await server.get();
+      const get = await processorMs(deployment, WARM_UP, () => server.get());
+      measurements.push(
+        bounded(`processor time of POST execution on ${kind}`, 'ms', post, 0.42),
+        bounded(`processor time of GET execution on ${kind}`, 'ms', get, 0.55),
+      );
+    } finally {
+      await deployment.stop();
+    }
+  }
+  return measurements;
+}
+
+async function processorMs(
+  deployment: Deployment,
+  requests: number,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  const before = await deployment.processorMs();
+  await work();
+  return ((await deployment.processorMs()) - before) / requests;
 }
 
 interface Rounds {
   berth: LoadResult[];
-  plain: LoadResult[];
+  limit: LoadResult[];
 }
 
 async function alternate(
   berth: () => Promise<LoadResult>,
-  plain: () => Promise<LoadResult>,
+  limit: () => Promise<LoadResult>,
 ): Promise<Rounds> {
-  const rounds: Rounds = { berth: [], plain: [] };
+  const rounds: Rounds = { berth: [], limit: [] };
   for (let round = 0; round < ROUNDS; round++) {
     rounds.berth.push(await berth());
-    rounds.plain.push(await plain());
+    rounds.limit.push(await limit());
   }
   return rounds;
 }
 
-const perSecond = (name: string, { berth, plain }: Rounds, minRatio: number): Measurement => ({
+const perSecond = (name: string, { berth, limit }: Rounds, minRatio: number): Measurement => ({
   name,
   unit: '/s',
   figure: median(berth.map((result) => result.perSecond)),
-  limit: median(plain.map((result) => result.perSecond)),
+  limit: median(limit.map((result) => result.perSecond)),
   goal: atLeast(minRatio),
 });
 
-const p99 = (name: string, { berth, plain }: Rounds): Measurement => ({
+const p99Of = (name: string, { berth, limit }: Rounds): Measurement => ({
   name,
   unit: 'ms',
   figure: median(berth.map((result) => result.p99Ms)),
-  limit: median(plain.map((result) => result.p99Ms)),
+  limit: median(limit.map((result) => result.p99Ms)),
   goal: atMost(100, 'figure'),
 });

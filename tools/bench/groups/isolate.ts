@@ -1,257 +1,254 @@
 /**
  * Measures a whole cluster in an isolate of 128 MB, as a Durable Object has it: workerd without wrangler,
- * with that much heap, coordinator and gateways in one isolate. Everything is killed under this load and
- * starts again.
+ * with that much heap, coordinator and gateways in one isolate. Everything is killed and starts again.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import type { HeapUsage } from '../../../test/support/hosts/isolate-heap.ts';
 import { freePort } from '../../../test/support/hosts/port.ts';
-import type { Program } from '../../../test/support/hosts/process.ts';
-import { startLimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
+import type { LimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
 import { eventually } from '../../../test/support/tools/eventually.ts';
-import { PASSWORD } from '../deployment.ts';
-import { atLeast, atMost, type Measurement } from '../figure.ts';
-import {
-  EVENT_STREAMS,
-  LOG_READERS,
-  NAME,
-  OUTPUT_BYTES_PER_S,
-  openEvents,
-  openLogs,
-  prepare,
-  type Rig,
-  request,
-  startAgents,
-  submit,
-  USERS,
-  WARM_UP,
-  warmUp,
-} from '../isolate/cluster.ts';
-import { HeapWatch, totalMb } from '../isolate/heap-watch.ts';
-import { measureStalledReaders } from '../isolate/stalled-readers.ts';
-import type { StreamClients } from '../isolate/stream-clients.ts';
-import { startTurnover, type Turnover } from '../isolate/turnover.ts';
+import { Agents } from '../agents.ts';
+import { application } from '../application.ts';
+import { Deployment } from '../deployment.ts';
+import { atLeast, bounded, type Measurement, median } from '../figure.ts';
+import { HeapWatch, totalMb } from '../heap-watch.ts';
+import { runLoad, startLoad } from '../load.ts';
+import { openStreams, type StreamClients } from '../stream-clients.ts';
 
 /** Heap of V8, in the unit of its flag. */
 const LIMIT_MIB = 128;
 const LIMIT_MB = (LIMIT_MIB * 2 ** 20) / 1e6;
 const HOSTS = 500;
+/** Ten of the submitted services fill a host. */
+const CORES = 1;
 const RUNNING = 5_000;
 const WAITING = 20_000;
+/** As many as a user may have (H295). */
+const EVENT_STREAMS = 50;
+const LOG_READERS = 20;
+const OUTPUT_BYTES_PER_S = 20_000;
+/** Executions of the warm-up. They have ended. */
+const WARM_UP = 50;
+const FAN_OUTS = 50;
 const LOAD_MS = 60_000;
 const AFTER_MS = 30_000;
-const JOIN_MS = 180_000;
+/** Clients of each kind of request, and their pause between requests. */
+const [CLIENTS, PAUSE_MS] = [2, 100];
+const SUBMITTERS = 16;
 const SYNC_MS = 120_000;
 const SETTLE_MS = 60_000;
 
-/** The load beside the hosts and what waits. */
-interface Clients {
-  events: StreamClients;
-  logs: StreamClients;
-  turnover: Turnover;
+interface Rig {
+  deployment: Deployment & { workerd: LimitedWorkerd };
+  watch: HeapWatch;
 }
 
 export async function measureIsolate(): Promise<Measurement[]> {
-  const cluster = await withRig(async (rig) => {
-    const agents = startAgents(rig, HOSTS, RUNNING, 'host');
-    return await measureCluster(rig, agents).finally(() => agents.kill());
-  });
-  return [...cluster, ...(await withRig((rig) => measureStalledReaders(rig, WARM_UP + 1)))];
-}
-
-async function withRig<T>(measure: (rig: Rig) => Promise<T>): Promise<T> {
   const inspector = `127.0.0.1:${await freePort()}`;
-  const settings = { BERTH_DEPLOYMENT_NAME: NAME, BERTH_ADMIN_PASSWORD: PASSWORD };
-  const workerd = await startLimitedWorkerd([`--max-old-space-size=${LIMIT_MIB}`], settings, {
+  const deployment = await Deployment.onWorkerd('bench-isolate', {}, [`--max-old-space-size=${LIMIT_MIB}`], {
     keepPorts: true,
     args: [`--inspector-addr=${inspector}`],
   });
   const watch = new HeapWatch(inspector);
   try {
-    const rig = await prepare(workerd, watch);
+    const rig = { deployment, watch };
+    await deployment.removeQuotaLimits();
     await warmUp(rig);
-    return await measure(rig);
+    return await measureCluster(rig);
   } finally {
     await watch.stop();
-    await workerd.stop();
+    await deployment.stop();
   }
 }
 
-async function measureCluster(rig: Rig, agents: Program): Promise<Measurement[]> {
-  const { watch, users } = rig;
+const startAgents = ({ deployment }: Rig, agents: number, services: number, prefix: string): Agents =>
+  new Agents(deployment, { agents, services, prefix, cores: CORES, outputBytesPerS: OUTPUT_BYTES_PER_S });
+
+/** Submits executions of one service each. */
+const submit = ({ deployment }: Rig, count: number) =>
+  runLoad({ ...deployment.submissions(SUBMITTERS, application(), '{nowMs}'), requests: count });
+
+async function openEvents({ deployment }: Rig): Promise<StreamClients> {
+  const events = openStreams(
+    deployment,
+    Array.from({ length: EVENT_STREAMS }, () => 'events'),
+  );
+  await eventually(() => events.connected() === EVENT_STREAMS);
+  return events;
+}
+
+/** Reads the logs of the executions from `first` on. */
+async function openLogs({ deployment }: Rig, first: number): Promise<StreamClients> {
+  const paths: string[] = [];
+  for (let id = first; id < first + LOG_READERS; id++)
+    paths.push(`service/logs/${(await deployment.execution(id)).services[0]}`);
+  const logs = openStreams(deployment, paths);
+  await eventually(() => logs.connected() === LOG_READERS);
+  return logs;
+}
+
+/** Does once what is measured later, so that code and caches do not count as objects. */
+async function warmUp(rig: Rig): Promise<void> {
+  const { deployment } = rig;
+  const hosts = (WARM_UP * CORES) / 10;
+  const agents = startAgents(rig, hosts, WARM_UP, 'warm-up');
+  try {
+    await agents.synced();
+    const events = await openEvents(rig);
+    await submit(rig, WARM_UP);
+    await agents.run();
+    const logs = await openLogs(rig, 1);
+    await deployment.request('GET', 'execution');
+    for (let id = 1; id <= WARM_UP; id++) await deployment.request('DELETE', `execution/${id}`);
+    for (let id = 1; id <= WARM_UP; id++) await deployment.reaches(id, 'terminated');
+    await Promise.all([events.close(), logs.close()]);
+  } finally {
+    await agents.kill();
+  }
+  for (let id = 1; id <= hosts; id++) await deployment.request('DELETE', `host/${id}?force=true`);
+}
+
+async function measureCluster(rig: Rig): Promise<Measurement[]> {
+  const { watch } = rig;
   const measured: Measurement[] = [];
   let before = await watch.live();
   const each = async <T>(what: string, count: number, mostBytes: number, make: () => Promise<T>) => {
     const made = await make();
     const now = await watch.live();
-    const figure = ((totalMb(now) - totalMb(before)) * 1e6) / count;
+    const bytes = ((totalMb(now) - totalMb(before)) * 1e6) / count;
     before = now;
-    measured.push({ name: `memory of ${what}`, unit: 'bytes', figure, goal: atMost(mostBytes, 'figure') });
+    measured.push(bounded(`memory of ${what}`, 'bytes', bytes, mostBytes));
     return made;
   };
-  await each('a connected host', HOSTS, 20_000, () => agents.waitFor(/^synced$/m, JOIN_MS));
-  await each('a running service, an execution each', RUNNING, 5_000, async () => {
-    for (const cookie of users) await submit(rig, cookie, RUNNING / USERS);
-    await agents.waitFor(/^runs$/m, JOIN_MS);
-  });
-  await each('an execution that waits', WAITING, 500, async () => {
-    for (const cookie of users) await submit(rig, cookie, WAITING / USERS);
-  });
-  const events = await each('an open event stream', EVENT_STREAMS, 50_000, () => openEvents(rig));
-  const logs = await each('a reader of a log', LOG_READERS, 200_000, () =>
-    openLogs(rig, WARM_UP + 1, LOG_READERS),
-  );
-  const turnover = startTurnover(rig.url, rig.admin, WARM_UP + LOG_READERS + 1);
-  const clients = { events, logs, turnover };
-  measured.push(...(await underLoad(rig, clients, before)));
-  measured.push(...(await restart(rig, clients, agents)));
-  await turnover.stop();
-  await checkNothingLost(rig, turnover, agents);
-  measured.push({
-    name: 'what the isolate could hold besides',
-    unit: 'MB',
-    figure: await watch.room(),
-    goal: atLeast(LIMIT_MB / 4, 'figure'),
-  });
-  await Promise.all([events.close(), logs.close()]);
-  return measured;
+  const agents = startAgents(rig, HOSTS, RUNNING, 'host');
+  try {
+    await each('a connected host', HOSTS, 20_000, () => agents.synced());
+    await each('a running service, an execution each', RUNNING, 5_000, async () => {
+      await submit(rig, RUNNING);
+      await agents.run();
+    });
+    await each('an execution that waits', WAITING, 500, () => submit(rig, WAITING));
+    const events = await each('an open event stream', EVENT_STREAMS, 50_000, () => openEvents(rig));
+    const logs = await each('a reader of a log', LOG_READERS, 200_000, () => openLogs(rig, WARM_UP + 1));
+    measured.push(await measureFanOut(rig, events));
+    measured.push(...(await underLoad(rig, logs, before)));
+    measured.push(...(await restart(rig, agents, events, logs)));
+    await checkRunning(rig, agents);
+    measured.push({
+      name: 'what the isolate could hold besides',
+      unit: 'MB',
+      figure: await watch.room(),
+      goal: atLeast(LIMIT_MB / 4, 'figure'),
+    });
+    await Promise.all([events.close(), logs.close()]);
+    return measured;
+  } finally {
+    await agents.kill();
+  }
+}
+
+/** From the sending of a submission to the arrival of its event at all streams. */
+async function measureFanOut({ deployment }: Rig, events: StreamClients): Promise<Measurement> {
+  const times: number[] = [];
+  for (let n = 0; n < FAN_OUTS; n++) {
+    const beganMs = performance.now();
+    await Promise.all([events.allReceive(), deployment.submit(application())]);
+    times.push(performance.now() - beganMs);
+  }
+  return bounded(`submission -> its event at ${EVENT_STREAMS} streams`, 'ms', median(times), 500);
 }
 
 /** With garbage, which V8 collects once it needs the room. */
 const largestOf = (when: string, { heapMb, buffersMb }: HeapUsage): Measurement[] => [
-  { name: `largest heap ${when}`, unit: 'MB', figure: heapMb, goal: atMost(LIMIT_MB, 'figure') },
-  { name: `largest buffers ${when}`, unit: 'MB', figure: buffersMb, goal: atMost(LIMIT_MB / 2, 'figure') },
+  bounded(`largest heap ${when}`, 'MB', heapMb, LIMIT_MB),
+  bounded(`largest buffers ${when}`, 'MB', buffersMb, LIMIT_MB / 2),
 ];
 
-async function underLoad(
-  { watch, workerd }: Rig,
-  { logs, turnover }: Clients,
-  before: HeapUsage,
-): Promise<Measurement[]> {
+/** Clients that end executions from `first` on, submit others and list: the worst of their p99. */
+async function clientsFor({ deployment }: Rig, first: number, ms: number): Promise<number> {
+  const loads = [
+    { ...deployment.load('DELETE', 'execution/{n}', CLIENTS), first },
+    deployment.submissions(CLIENTS, application()),
+    deployment.load('GET', 'execution?limit=20', CLIENTS),
+  ];
+  const ends = loads.map((load) => startLoad({ ...load, pauseMs: PAUSE_MS }));
+  await pause(ms);
+  return Math.max(...(await Promise.all(ends.map((end) => end()))).map(({ p99Ms }) => p99Ms));
+}
+
+async function underLoad(rig: Rig, logs: StreamClients, before: HeapUsage): Promise<Measurement[]> {
+  const { watch, deployment } = rig;
   logs.takeBytes();
-  turnover.take();
-  await pause(LOAD_MS);
+  const p99Ms = await clientsFor(rig, WARM_UP + LOG_READERS + 1, LOAD_MS);
   const bytes = logs.takeBytes();
-  const { latenciesMs, failures } = turnover.take();
-  if (failures.length > 0) throw new Error(`failed under load: ${failures.join('; ')}`);
   const largest = watch.takeLargest();
   const growthMb = totalMb(await watch.live()) - totalMb(before);
-  const asked = LOG_READERS * OUTPUT_BYTES_PER_S;
   return [
-    { name: 'live under load', unit: 'MB', figure: totalMb(before), goal: atMost(LIMIT_MB / 2, 'figure') },
+    bounded('live before the load', 'MB', totalMb(before), LIMIT_MB / 2),
     ...largestOf('until and under load', largest),
-    {
-      name: 'growth of what is live, by 60 s of load',
-      unit: 'MB',
-      figure: growthMb,
-      goal: atMost(4, 'figure'),
-    },
-    {
-      name: 'resident memory under load',
-      unit: 'MB',
-      figure: await workerd.residentMb(),
-      goal: atMost(400, 'figure'),
-    },
-    {
-      name: 'client that ends, submits and reads, under load, p99',
-      unit: 'ms',
-      figure: p99(latenciesMs),
-      goal: atMost(250, 'figure'),
-    },
+    bounded('growth of what is live, by 60 s of load', 'MB', growthMb, 4),
+    bounded('resident memory under load', 'MB', await deployment.residentMb(), 400),
+    bounded('clients that end, submit and list, under load, p99', 'ms', p99Ms, 250),
     {
       name: 'logs that the readers get, of what is written',
       unit: 'MB/s',
       figure: bytes / 1e3 / LOAD_MS,
-      limit: asked / 1e6,
+      limit: (LOG_READERS * OUTPUT_BYTES_PER_S) / 1e6,
       goal: atLeast(0.9),
     },
   ];
 }
 
-/** Kills workerd and the database under load, and starts both again. */
+/** Kills workerd and the database, and starts both again. */
 async function restart(
   rig: Rig,
-  { events, logs, turnover }: Clients,
-  agents: Program,
+  agents: Agents,
+  events: StreamClients,
+  logs: StreamClients,
 ): Promise<Measurement[]> {
-  const { workerd, watch, admin } = rig;
+  const { deployment, watch } = rig;
+  const { workerd } = deployment;
   await Promise.all([workerd.kill(), workerd.database.kill()]);
   // What arrived before belongs to the former connections.
-  process.kill(agents.pid, 'SIGUSR2');
+  agents.drop();
   const startMs = performance.now();
-  const seconds = () => (performance.now() - startMs) / 1_000;
+  const after = (what: string, most: number) =>
+    bounded(`restart of everything, until ${what}`, 's', (performance.now() - startMs) / 1_000, most);
   await workerd.database.restart();
   await workerd.start();
-  await eventually(async () => (await request(rig, admin, 'GET', 'execution/1')) !== '', SYNC_MS);
-  const answersS = seconds();
-  await agents.waitFor(/(?:^synced$[\s\S]*){2}/m, SYNC_MS);
-  const syncS = seconds();
+  await eventually(() => deployment.execution(1), SYNC_MS);
+  const answers = after('a request is answered', 10);
+  await agents.synced();
+  const synced = after('all agents are in sync', 30);
   await eventually(() => events.connected() === EVENT_STREAMS && logs.connected() === LOG_READERS, SETTLE_MS);
-  const streamsS = seconds();
-  turnover.take();
-  await pause(AFTER_MS);
-  const largest = watch.takeLargest();
-  const live = await watch.live();
-  const { latenciesMs } = turnover.take();
-  const s = (name: string, figure: number, most: number) => ({
-    name: `restart of everything under load, ${name}`,
-    unit: 's',
-    figure,
-    goal: atMost(most, 'figure'),
-  });
+  const open = after('all streams are open again', 30);
+  const p99Ms = await clientsFor(rig, WARM_UP + RUNNING / 2, AFTER_MS);
   return [
-    s('until a request is answered', answersS, 10),
-    s('until all agents are in sync', syncS, 30),
-    s('until all streams are open again', streamsS, 30),
-    ...largestOf('from the restart on', largest),
-    {
-      name: 'live after the restart',
-      unit: 'MB',
-      figure: totalMb(live),
-      goal: atMost(LIMIT_MB / 2, 'figure'),
-    },
-    {
-      name: 'resident memory after the restart',
-      unit: 'MB',
-      figure: await workerd.residentMb(),
-      goal: atMost(400, 'figure'),
-    },
-    {
-      name: 'the same client after the restart, p99',
-      unit: 'ms',
-      figure: p99(latenciesMs),
-      goal: atMost(250, 'figure'),
-    },
+    answers,
+    synced,
+    open,
+    ...largestOf('from the restart on', watch.takeLargest()),
+    bounded('live after the restart', 'MB', totalMb(await watch.live()), LIMIT_MB / 2),
+    bounded('resident memory after the restart', 'MB', await deployment.residentMb(), 400),
+    bounded('the same clients after the restart, p99', 'ms', p99Ms, 250),
   ];
 }
 
-/** Throws if an acknowledged change was lost, or a service was started twice or runs nowhere. */
-async function checkNothingLost({ workerd }: Rig, turnover: Turnover, agents: Program): Promise<void> {
-  const db = openRemote(workerd.databaseUrl);
-  const statusOf = new Map<number, string>();
+/** Throws unless every place is taken again, and no service was started twice. */
+async function checkRunning({ deployment }: Rig, agents: Agents): Promise<void> {
+  const db = openRemote(deployment.databaseUrl);
   try {
-    // Executions wait, so that every place is taken again.
     await eventually(async () => {
-      for (const { id, status } of await db.query('SELECT id, status FROM executions'))
-        statusOf.set(Number(id), String(status));
-      return [...statusOf.values()].filter((status) => status === 'running').length === RUNNING;
+      const [row] = await db.query(`SELECT count(*) AS running FROM executions WHERE status = 'running'`);
+      return row?.running === RUNNING;
     }, SETTLE_MS);
   } finally {
     await db.close();
   }
-  const lost = [
-    ...[...turnover.submissions].filter((id) => !statusOf.has(id)),
-    ...[...turnover.terminations].filter((id) => statusOf.get(id) !== 'terminated'),
-  ];
-  if (lost.length > 0) throw new Error(`acknowledged and lost: ${lost.join(', ')}`);
-  if (statusOf.size < WARM_UP + RUNNING + WAITING + turnover.submissions.size)
-    throw new Error(`the database has only ${statusOf.size} executions`);
-  await eventually(() => {
-    process.kill(agents.pid, 'SIGHUP');
-    return agents.output.includes(`${RUNNING} run, 0 were started`);
+  await eventually(async () => {
+    const { running, twice } = await agents.summary();
+    if (twice > 0) throw new Error(`${twice} services were started twice`);
+    return running === RUNNING;
   }, SETTLE_MS);
 }
-
-const p99 = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN;

@@ -2,29 +2,21 @@
  * Measures the cost of a service's output for its writer and the speed of reading it, against plain `docker
  * run` and `docker logs`.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { IMAGE } from '../../../examples/image.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+import { atLeast, atMost, bounded, type Measurement, median } from '../figure.ts';
 
 const BYTES = 200_000_000;
 const ROUNDS = 3;
 /** Fewer rounds, since reading the engine's own log takes 20 s and more. */
 const PLAIN_READS = 2;
-const STOP_AFTER_BYTES = 20_000_000;
-const STOP_MS = 10_000;
-const SAMPLE_MS = 100;
 const NAME = 'bench-logs';
 
 const writer = (bytes: number): string => `sh -c 'yes ${'x'.repeat(99)} | head -c ${bytes}'`;
 
 export async function measureLogs(docker: Docker): Promise<Measurement[]> {
-  return [...(await measureSpeed(docker)), await measureStoppedSubscriber()];
-}
-
-async function measureSpeed(docker: Docker): Promise<Measurement[]> {
   const deployment = await Deployment.start(NAME, 'on');
   try {
     await write(deployment, 100);
@@ -53,12 +45,7 @@ async function measureSpeed(docker: Docker): Promise<Measurement[]> {
         limit: median(plainReads),
         goal: atLeast(3),
       },
-      {
-        name: 'end of a live log stream after its writer',
-        unit: 's',
-        figure: median(live),
-        goal: atMost(Math.max(1, writeS / 10), 'figure'),
-      },
+      bounded('end of a live log stream after its writer', 's', median(live), Math.max(1, writeS / 10)),
     ];
   } finally {
     await deployment.stop();
@@ -135,59 +122,10 @@ async function deathOf(docker: Docker, since: number): Promise<number> {
   return diedMs;
 }
 
-/** Uses a new deployment, whose memory has not grown yet. */
-async function measureStoppedSubscriber(): Promise<Measurement> {
-  const deployment = await Deployment.start('bench-logs-stop', 'on');
-  const samples: number[] = [];
-  let sampling = true;
-  const sample = async () => {
-    while (sampling) {
-      samples.push(await deployment.residentMb());
-      await pause(SAMPLE_MS);
-    }
-  };
-  try {
-    await write(deployment, 100);
-    const beforeMb = await deployment.residentMb();
-    const sampled = sample();
-    const id = await deployment.submit(application(writer(BYTES)));
-    const { services } = await deployment.reaches(id, 'running');
-    await readLog(deployment, services[0], BYTES, STOP_AFTER_BYTES);
-    await deployment.reaches(id, 'terminated');
-    sampling = false;
-    await sampled;
-    const figure = Math.max(...samples) - beforeMb;
-    return {
-      name: 'growth while a subscriber stops for 10 s',
-      unit: 'MB',
-      figure,
-      goal: atMost(50, 'figure'),
-    };
-  } finally {
-    sampling = false;
-    await deployment.stop();
-  }
-}
-
-/**
- * Reads a service's whole output, with one pause after `stopAfter` bytes. Throws unless the output has
- * `bytes` bytes.
- */
-async function readLog(
-  deployment: Deployment,
-  service: number | undefined,
-  bytes: number,
-  stopAfter = Number.POSITIVE_INFINITY,
-): Promise<void> {
+/** Reads a service's whole output. Throws unless it has `bytes` bytes. */
+async function readLog(deployment: Deployment, service: number | undefined, bytes: number): Promise<void> {
   const { body } = await deployment.request('GET', `service/logs/${service}`);
-  if (!body) throw new Error('the log has no body');
   let received = 0;
-  let stopped = false;
-  for await (const chunk of body) {
-    received += chunk.length;
-    if (stopped || received < stopAfter) continue;
-    stopped = true;
-    await pause(STOP_MS);
-  }
+  for await (const chunk of body ?? []) received += chunk.length;
   if (received !== bytes) throw new Error(`the log has ${received} bytes instead of ${bytes}`);
 }

@@ -1,11 +1,10 @@
 /**
- * Measures resident memory of the control plane and its agent, idle and with a long queue, and the heap of
- * what waits.
+ * Measures the memory of the control plane and its agent, idle and with a long queue, and the heap of what
+ * waits.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { queuedApplication } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { atMost, type Measurement } from '../figure.ts';
+import { bounded, type Measurement } from '../figure.ts';
 import { runLoad } from '../load.ts';
 import { measureWaiting } from '../waiting.ts';
 
@@ -16,26 +15,16 @@ export async function measureMemory(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-memory', 'on');
   try {
     await pause(SETTLE_MS);
+    const { controlPlane, agent } = await deployment.proportionalMb();
     const idleMb = await deployment.residentMb();
-    await runLoad({
-      port: Number(new URL(deployment.url).port),
-      method: 'POST',
-      path: '/api/0.7/execution',
-      headers: { cookie: deployment.cookie },
-      body: JSON.stringify({ name: 'bench', application: queuedApplication() }),
-      clients: 16,
-      requests: QUEUED,
-    });
+    await runLoad({ ...deployment.submissions(16), requests: QUEUED });
     await pause(SETTLE_MS);
     const queuedMb = await deployment.residentMb();
     return [
-      { name: 'idle, one agent', unit: 'MB', figure: idleMb, goal: atMost(200, 'figure') },
-      {
-        name: 'growth by 10,000 queued executions',
-        unit: 'MB',
-        figure: queuedMb - idleMb,
-        goal: atMost(50, 'figure'),
-      },
+      bounded('idle, one agent: resident, together', 'MB', idleMb, 200),
+      bounded('idle: control plane, proportional (PSS)', 'MB', controlPlane, 120),
+      bounded('idle: agent, proportional (PSS)', 'MB', agent, 80),
+      bounded('growth by 10,000 queued executions', 'MB', queuedMb - idleMb, 50),
       ...measureWaiting(),
     ];
   } finally {

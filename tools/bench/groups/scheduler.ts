@@ -13,18 +13,16 @@ import {
   queuePolicies,
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
-import { Cluster } from '../../../control-plane/core/state/cluster.ts';
+import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import { load, unloadWaiting } from '../../../control-plane/core/state/loading.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../test/support/fixtures/applications.ts';
-import { exited, gone, keyOfService, quota, running, user } from '../../../test/support/rigs/core-rig.ts';
-import { atLeast, atMost, type Measurement, median } from '../figure.ts';
-import { unboundedConfig } from '../waiting.ts';
+import { exited, gone, keyOfService, running } from '../../../test/support/rigs/core-rig.ts';
+import { atLeast, bounded, type Measurement, median } from '../figure.ts';
+import { clusterOf, NOW_MS, USERS, unboundedConfig } from '../waiting.ts';
 
 const GIB = 2 ** 30;
-const USERS = 100;
-const NOW_MS = 1_700_000_000_000;
 const ROUNDS = 5;
 const EVENTS = 300;
 /** Number of distinct demands of queued executions, from half a core to 16. A tenth of them are gangs. */
@@ -44,7 +42,7 @@ function measurePlacements(): Measurement[] {
     const figure = median(
       // The first round is for the compiler.
       Array.from({ length: ROUNDS + 1 }, () => {
-        const cluster = clusterOf(1_000, policy);
+        const cluster = clusterOf(1_000, policy, hostOf);
         for (let at = 0; at < 10_000; at++) submit(cluster, at, smallApplication(at));
         const { ms, result } = timed(() => runTurn(cluster));
         const placed = result.filter(({ kind }) => kind === 'place').length;
@@ -77,27 +75,12 @@ function measureFullCluster({ name: demands, applicationOf }: Queued): Measureme
       happen(at);
       return timed(() => runTurn(cluster)).ms;
     });
-    return {
-      name: `decision after ${name}, ${demands}`,
-      unit: 'ms',
-      figure: median(times),
-      goal: atMost(2, 'figure'),
-    };
+    return bounded(`decision after ${name}, ${demands}`, 'ms', median(times), 2);
   };
   const wanted = (at: number) => blockers[at * 7] as Execution;
   return [
-    {
-      name: `first pass, 100,000 queued of ${demands}, few fit, 10,000 hosts`,
-      unit: 'ms',
-      figure: pass.ms,
-      goal: atMost(1_000, 'figure'),
-    },
-    {
-      name: `second pass over all hosts, ${demands}`,
-      unit: 'ms',
-      figure: again.ms,
-      goal: atMost(1_000, 'figure'),
-    },
+    bounded(`first pass, 100,000 queued of ${demands}, few fit, 10,000 hosts`, 'ms', pass.ms, 1_000),
+    bounded(`second pass over all hosts, ${demands}`, 'ms', again.ms, 1_000),
     event('an end', (at) => {
       const [one] = wanted(at).services;
       const host = cluster.hosts.get(one?.hostId ?? 0);
@@ -117,14 +100,6 @@ function measureFullCluster({ name: demands, applicationOf }: Queued): Measureme
   ];
 }
 
-function clusterOf(hosts: number, policy: SchedulerConfig): Cluster {
-  const cluster = new Cluster({ execution: 1, service: 1, host: 1 }, policy);
-  cluster.setQuota(quota(1));
-  for (let id = 1; id <= USERS; id++) cluster.setUser(user(id, 1));
-  for (let at = 0; at < hosts; at++) cluster.addHost(hostOf(cluster.nextIds.host++));
-  return cluster;
-}
-
 /** Hosts of four sizes. Every tenth has a label. */
 const hostOf = (id: number): Host => ({
   ...newHost(id, `host${id}`, NOW_MS),
@@ -138,7 +113,7 @@ const none: string[] = [];
 
 /** Hosts with less than one free core each, filled with running executions of four cores. */
 function fullCluster(): { cluster: Cluster; blockers: Execution[] } {
-  const cluster = clusterOf(10_000, unboundedConfig);
+  const cluster = clusterOf(10_000, unboundedConfig, hostOf);
   const blocker = application(service({ resources: needs(4 * GIB, 4) }));
   const cores = [...cluster.hosts.values()].reduce((sum, host) => sum + host.cores, 0);
   const blockers = Array.from({ length: cores / 4 }, (_, at) => submit(cluster, at, blocker));

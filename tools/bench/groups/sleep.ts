@@ -7,14 +7,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { StatisticsJson } from '../../../control-plane/http/json/schemas.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { enrol, newAgentKey } from '../../../test/support/agents/enrolment.ts';
-import { RestClient } from '../../../test/support/clients/rest-client.ts';
-import { ADMIN_PASSWORD } from '../../../test/support/hosts/hosts.ts';
-import { type MortalHost, startMortalHost } from '../../../test/support/hosts/workerd/host-mortal.ts';
 import { eventually } from '../../../test/support/tools/eventually.ts';
 import { application } from '../application.ts';
-import { cookieOf } from '../deployment.ts';
+import { Deployment } from '../deployment.ts';
 import { withDistantDatabase } from '../distant-database.ts';
-import { atMost, type Measurement, median } from '../figure.ts';
+import { bounded, type Measurement, median } from '../figure.ts';
 import { simulateAgent } from '../programs/simulated-agent.ts';
 
 const HOSTS = 20;
@@ -25,27 +22,32 @@ const SUBMISSIONS = 10;
 /** By then the coordinator has nothing under way. */
 const RESTS_MS = 3_000;
 const WAIT_MS = 60_000;
+/** Its objects can be killed one by one. */
+const WORKER = 'test/support/hosts/workerd/mortal-worker/worker.ts';
 
-export function measureSleep(): Promise<Measurement[]> {
-  return withDistantDatabase(async ({ serverUrl, distantUrl }) => {
-    const host = await startMortalHost({ BERTH_DATABASE_URL: distantUrl });
+export const measureSleep = (): Promise<Measurement[]> =>
+  withDistantDatabase(async ({ serverUrl, distantUrl }) => {
+    const settings = { BERTH_DATABASE_URL: distantUrl };
+    const deployment = await Deployment.onWorkerd('bench-sleep', settings, [], { entry: WORKER });
     const end = new AbortController();
     try {
-      return await measureCluster(new IdleCluster(host, serverUrl, end.signal));
+      return await measureCluster(new IdleCluster(deployment), serverUrl, end.signal);
     } finally {
       end.abort();
-      await host.stop();
+      await deployment.stop();
     }
   });
-}
 
-async function measureCluster(cluster: IdleCluster): Promise<Measurement[]> {
-  await cluster.start();
-  const before = await cluster.awake();
+async function measureCluster(
+  cluster: IdleCluster,
+  databaseUrl: string,
+  signal: AbortSignal,
+): Promise<Measurement[]> {
+  await cluster.start(databaseUrl, signal);
+  const before = await cluster.totals();
   await pause(IDLE_S * 1_000);
   const slept = await cluster.startMs();
-  const after = await cluster.awake();
-  const { awake, wakes, memory } = differenceOf(before, after);
+  const after = await cluster.totals();
   const asleep: number[] = [];
   for (let n = 0; n < SUBMISSIONS; n++) {
     await cluster.evictCoordinator();
@@ -54,78 +56,34 @@ async function measureCluster(cluster: IdleCluster): Promise<Measurement[]> {
   const present: number[] = [];
   for (let n = 0; n < SUBMISSIONS; n++) present.push(await cluster.startMs());
   const name = `${HOSTS} hosts with ${SERVICES_EACH} services each, idle for ${IDLE_S} s`;
-  const share = (seconds: number) => (100 * seconds) / IDLE_S;
+  const share = (of: 'awake' | 'in_memory') => (100 * (after[of] - before[of])) / IDLE_S;
+  const wakes = (after.wakes - before.wakes) / (IDLE_S / 60);
+  const later = `submission -> start command, later by`;
   return [
-    {
-      name: `${name}: coordinator and gateway awake`,
-      unit: '%',
-      figure: share(awake),
-      goal: atMost(2, 'figure'),
-    },
-    { name: `${name}: in memory`, unit: '%', figure: share(memory), goal: atMost(200, 'figure') },
-    {
-      name: `${name}: wakes of both a minute`,
-      unit: '',
-      figure: wakes / (IDLE_S / 60),
-      goal: atMost(1, 'figure'),
-    },
-    {
-      name: `${name}: hellos anew, also after ${SUBMISSIONS} evictions`,
-      unit: '',
-      figure: cluster.synced - HOSTS,
-      goal: atMost(0, 'figure'),
-    },
-    {
-      name: 'submission -> start command if all has slept, once',
-      unit: 'ms',
-      figure: slept - median(present),
-      goal: atMost(300, 'figure'),
-    },
-    {
-      name: `the same after an eviction of the coordinator, median of ${SUBMISSIONS}: later by`,
-      unit: 'ms',
-      figure: median(asleep) - median(present),
-      goal: atMost(300, 'figure'),
-    },
+    bounded(`${name}: coordinator and gateway awake`, '%', share('awake'), 2),
+    bounded(`${name}: in memory`, '%', share('in_memory'), 200),
+    bounded(`${name}: wakes of both a minute`, '', wakes, 1),
+    bounded(`hellos anew, also after ${SUBMISSIONS} evictions`, '', cluster.synced - HOSTS, 0),
+    bounded(`${later}, if all has slept`, 'ms', slept - median(present), 300),
+    bounded(`${later}, after an eviction of the coordinator`, 'ms', median(asleep) - median(present), 300),
   ];
-}
-
-interface Totals {
-  awake: number;
-  wakes: number;
-  memory: number;
-}
-
-function differenceOf(before: Totals, after: Totals): Totals {
-  return {
-    awake: after.awake - before.awake,
-    wakes: after.wakes - before.wakes,
-    memory: after.memory - before.memory,
-  };
 }
 
 class IdleCluster {
   /** Number of complete syncs: one for each hello. */
   synced = 0;
-  readonly #host: MortalHost;
-  readonly #databaseUrl: string;
-  readonly #signal: AbortSignal;
+  readonly #deployment: Deployment;
   readonly #started = new Map<number, number>();
-  #cookie = '';
 
-  constructor(host: MortalHost, databaseUrl: string, signal: AbortSignal) {
-    this.#host = host;
-    this.#databaseUrl = databaseUrl;
-    this.#signal = signal;
+  constructor(deployment: Deployment) {
+    this.#deployment = deployment;
   }
 
   /** Connects the hosts, and starts their services. */
-  async start(): Promise<void> {
-    const url = this.#host.url();
-    this.#cookie = await cookieOf(url, 'admin', ADMIN_PASSWORD);
-    await new RestClient(url, 'admin', ADMIN_PASSWORD).removeQuotaLimits();
-    const db = openRemote(this.#databaseUrl);
-    const { deployment } = this.#host;
+  async start(databaseUrl: string, signal: AbortSignal): Promise<void> {
+    await this.#deployment.removeQuotaLimits();
+    const db = openRemote(databaseUrl);
+    const { url, name: deployment } = this.#deployment;
     for (let at = 0; at < HOSTS; at++) {
       const [name, key] = [`host-${at}`, newAgentKey()];
       const hostId = await enrol({ url, deployment }, db, name, key);
@@ -138,49 +96,34 @@ class IdleCluster {
         ended: () => {},
         closed: () => {},
       };
-      void simulateAgent({ url, deployment, name, hostId, key, ends: false }, events, this.#signal);
+      void simulateAgent({ url, deployment, name, hostId, key, ends: false }, events, signal);
     }
     await db.close();
     await eventually(() => this.synced === HOSTS, WAIT_MS);
-    for (let n = 0; n < HOSTS * SERVICES_EACH; n++) await this.#submit();
+    for (let n = 0; n < HOSTS * SERVICES_EACH; n++) await this.#deployment.submit(application());
     await eventually(() => this.#started.size === HOSTS * SERVICES_EACH, WAIT_MS);
   }
 
   /** From a submission to its start command at the agent. */
   async startMs(): Promise<number> {
     const beginMs = performance.now();
-    const id = await this.#submit();
+    const id = await this.#deployment.submit(application());
     await eventually(() => this.#started.has(id), WAIT_MS);
     return (this.#started.get(id) ?? Number.NaN) - beginMs;
   }
 
   async evictCoordinator(): Promise<void> {
     await pause(RESTS_MS);
-    await this.#host.killObject('coordinator');
+    const { url, name } = this.#deployment;
+    const { status } = await fetch(`${url}/abort/${name}`, { method: 'POST' });
+    if (status !== 204) throw new Error(`the coordinator was not evicted: ${status}`);
   }
 
-  /** The totals of coordinator and gateways together, in seconds. */
-  async awake(): Promise<Totals> {
-    const { awake } = await this.#json<StatisticsJson>('statistics/scheduler');
+  /** What coordinator and gateways have together, in seconds. */
+  async totals(): Promise<{ awake: number; wakes: number; in_memory: number }> {
+    const { awake } = await this.#deployment.json<StatisticsJson>('GET', 'statistics/scheduler');
     const parts = [awake?.coordinator ?? [], awake?.gateways ?? []].flat();
-    const sum = (of: (one: (typeof parts)[number]) => number) =>
-      parts.reduce((total, one) => total + of(one), 0);
-    return {
-      awake: sum((one) => one.awake),
-      wakes: sum((one) => one.wakes),
-      memory: sum((one) => one.in_memory),
-    };
-  }
-
-  async #submit(): Promise<number> {
-    const body = JSON.stringify({ name: 'bench', application: application() });
-    return (await this.#json<{ execution_id: number }>('execution', { method: 'POST', body })).execution_id;
-  }
-
-  async #json<T>(path: string, init: RequestInit = {}): Promise<T> {
-    const headers = { cookie: this.#cookie, 'content-type': 'application/json' };
-    const response = await fetch(`${this.#host.url()}/api/0.7/${path}`, { ...init, headers });
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as T;
+    const sum = (of: 'awake' | 'wakes' | 'in_memory') => parts.reduce((total, one) => total + one[of], 0);
+    return { awake: sum('awake'), wakes: sum('wakes'), in_memory: sum('in_memory') };
   }
 }

@@ -1,33 +1,40 @@
 /**
  * Measures how long an execution takes to start and to end, against the same container directly on the
- * engine; the start of a user's first and second execution, against a Berth that separates nobody; and the
- * start of the command line.
+ * engine; the starts of the control plane and of the command line; and the size of the Worker.
  */
+import { spawnSync } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import type Docker from 'dockerode';
 import { containerOptions } from '../../../agent/engine/docker/container-spec.ts';
 import { networkName } from '../../../agent/engine/networks/scope.ts';
+import { bundleCommand } from '../../../release/command.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
+import { bundleInto } from '../../../test/support/hosts/workerd/worker-bundle.ts';
+import { scratchFolder } from '../../../test/support/tools/folder.ts';
 import { application } from '../application.ts';
-import { measureCommand } from '../command-start.ts';
 import { Deployment } from '../deployment.ts';
-import { atMost, type Measurement, median } from '../figure.ts';
+import { atMost, bounded, type Measurement, median } from '../figure.ts';
 
 const ROUNDS = 20;
+const COMMAND_ROUNDS = 40;
+const STARTS = 5;
 /** The engine still cleans up after a container when it reports the end. */
 const REST_MS = 300;
 const NAME = 'bench-start';
-/** Each round makes a network, which stays for a minute, and the engine slows with their number. */
-const USERS = 12;
 
 interface Times {
   startMs: number;
   endMs: number;
 }
 
-export async function measureStart(docker: Docker): Promise<Measurement[]> {
-  return [...(await measureExecution(docker)), ...(await measureUsers()), ...(await measureCommand())];
-}
+export const measureStart = async (docker: Docker): Promise<Measurement[]> => [
+  ...(await measureExecution(docker)),
+  await measureControlPlane(),
+  ...(await measureBundles()),
+];
 
 async function measureExecution(docker: Docker): Promise<Measurement[]> {
   const deployment = await Deployment.start(NAME, 'on');
@@ -42,45 +49,25 @@ async function measureExecution(docker: Docker): Promise<Measurement[]> {
       berth.push(await runOnBerth(deployment));
       plain.push(await runPlain(docker, options));
     }
+    const measurement = (name: string, factor: number, of: keyof Times): Measurement => ({
+      name,
+      unit: 'ms',
+      figure: median(berth.map((times) => times[of])),
+      limit: median(plain.map((times) => times[of])),
+      goal: atMost(factor),
+    });
     return [
-      measurement('submit -> running', 1.3, berth, plain, ({ startMs }) => startMs),
-      measurement('terminate -> terminated', 1.5, berth, plain, ({ endMs }) => endMs),
+      measurement('submit -> running', 1.3, 'startMs'),
+      measurement('terminate -> terminated', 1.5, 'endMs'),
     ];
   } finally {
     await deployment.stop();
   }
 }
 
-/** A user's first execution on a host waits for the network, the second one finds it. */
-async function measureUsers(): Promise<Measurement[]> {
-  const separated = await Deployment.start(`${NAME}-user`, 'on');
-  const together = await Deployment.start(`${NAME}-none`, 'on', { BERTH_NETWORK_ISOLATION: 'none' });
-  try {
-    // Not measured: the first run makes the network of all.
-    await runOnBerth(together);
-    const first: Times[] = [];
-    const second: Times[] = [];
-    const before: Times[] = [];
-    for (let round = 0; round < USERS; round++) {
-      const user = await separated.addUser(`user${round}`);
-      before.push(await runOnBerth(together));
-      first.push(await runOnBerth(separated, user));
-      before.push(await runOnBerth(together));
-      second.push(await runOnBerth(separated, user));
-    }
-    const start = ({ startMs }: Times) => startMs;
-    return [
-      measurement('first execution of a user -> running', 1.4, first, before, start),
-      measurement('second execution of a user -> running', 1.1, second, before, start),
-    ];
-  } finally {
-    await Promise.all([separated.stop(), together.stop()]);
-  }
-}
-
-async function runOnBerth(deployment: Deployment, cookie = deployment.cookie): Promise<Times> {
+async function runOnBerth(deployment: Deployment): Promise<Times> {
   const beginMs = performance.now();
-  const id = await deployment.submit(application(), cookie);
+  const id = await deployment.submit(application());
   await deployment.reaches(id, 'running');
   const runningMs = performance.now();
   await pause(REST_MS);
@@ -137,16 +124,54 @@ async function containerOptionsFor(docker: Docker): Promise<Docker.ContainerCrea
   });
 }
 
-const measurement = (
-  name: string,
-  factor: number,
-  measured: readonly Times[],
-  limit: readonly Times[],
-  pick: (times: Times) => number,
-): Measurement => ({
-  name,
-  unit: 'ms',
-  figure: median(measured.map(pick)),
-  limit: median(limit.map(pick)),
-  goal: atMost(factor),
-});
+/** With an empty database, until the first login is answered, which takes 0.1 s on purpose. */
+async function measureControlPlane(): Promise<Measurement> {
+  const times: number[] = [];
+  for (let round = 0; round <= STARTS; round++) {
+    const beganMs = performance.now();
+    const deployment = await Deployment.start(NAME, 'off');
+    times.push(performance.now() - beganMs);
+    await deployment.stop();
+  }
+  // The first start fills the cache of compiled code.
+  return bounded(
+    'start of the control plane, until a login is answered',
+    'ms',
+    median(times.slice(1)),
+    2_000,
+  );
+}
+
+/** What the command line takes to start above what Node takes to do nothing, and the size of the Worker. */
+async function measureBundles(): Promise<Measurement[]> {
+  const folder = await scratchFolder('berth-bench-bundles-');
+  try {
+    await bundleInto(folder);
+    const worker = gzipSync(await readFile(join(folder, 'worker.js'))).length;
+    const program = join(folder, 'berth.mjs');
+    await bundleCommand(program);
+    const berth: number[] = [];
+    const nothing: number[] = [];
+    for (let round = 0; round < COMMAND_ROUNDS; round++) {
+      berth.push(timeOf([program, '--version']));
+      nothing.push(timeOf(['-e', '0']));
+    }
+    const above = median(berth.map((ms, round) => ms - (nothing[round] ?? 0)));
+    const name = 'berth --version: time above that of node -e 0, median of pairs';
+    return [
+      { ...bounded(name, 'ms', above, 50), limit: median(nothing) },
+      bounded('the Worker, compressed', 'KB', worker / 1_000, 1_000),
+    ];
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** In ms. Node must not use a cache that people would not have. */
+function timeOf(args: string[]): number {
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+  const beganMs = performance.now();
+  const { status } = spawnSync(process.execPath, args, { env, stdio: 'ignore' });
+  if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${status}`);
+  return performance.now() - beganMs;
+}

@@ -2,39 +2,16 @@
  * Measures a storm: all agents lose their connection at the same moment and reconnect. Runs on Node, and on
  * workerd from the real bundle, where it also measures what readers of logs cost others.
  */
-import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RestClient } from '../../../test/support/clients/rest-client.ts';
-import { type Program, startProgram } from '../../../test/support/hosts/process.ts';
-import { startLimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
+import { Agents } from '../agents.ts';
 import { application } from '../application.ts';
-import { cookieOf, Deployment, PASSWORD } from '../deployment.ts';
-import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+import { Deployment } from '../deployment.ts';
+import { atLeast, bounded, type Measurement, median } from '../figure.ts';
 import { runLoad, startLoad } from '../load.ts';
-import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
-
-/** Task of storm-program.ts. */
-export interface StormLoad extends Pick<SimulatedAgentOptions, 'url' | 'deployment' | 'cores'> {
-  /** Database for join tokens. */
-  databaseUrl: string;
-  agents: number;
-  /** First part of the names of the hosts. Default: `host`. */
-  prefix?: string;
-  /** Total number of services that the agents run. */
-  services: number;
-  /** Output of each service whose log is read. Default: none. */
-  outputBytesPerS?: number;
-}
-
-interface Outcome {
-  /** Processor time of the control plane for each agent, with what clients cost meanwhile. */
-  cpuMs: number;
-  seconds: number;
-  p99Ms: number;
-}
+import { openStreams } from '../stream-clients.ts';
 
 const AGENTS = 2_000;
-const SERVICES_EACH = 2;
+const SERVICES = 2 * AGENTS;
 const ROUNDS = 3;
 const CLIENTS = 4;
 /**
@@ -51,91 +28,104 @@ const READ_MS = 3_000;
 const STARTS = 400;
 /** The latency alone and beside readers is measured so many times, by turns. */
 const START_ROUNDS = 5;
-const JOIN_MS = 180_000;
-const STORM_MS = 120_000;
 
 export async function measureStorm(): Promise<Measurement[]> {
-  return [...(await stormOnNode()), ...(await measureStormOnWorkerd())];
+  const onNode = await Deployment.start('bench-storm', 'off');
+  const measured = await storms(onNode, { kind: 'Node', inSyncS: 20, p99Ms: 500, cpuMs: 3 }, async () => [
+    bounded(`resident memory after them, ${AGENTS} agents`, 'MB', await onNode.residentMb(), 600),
+  ]);
+  const onWorkerd = await Deployment.onWorkerd('bench-storm');
+  const goals = { kind: 'workerd', inSyncS: 30, p99Ms: 250, cpuMs: 9 };
+  return [...measured, ...(await storms(onWorkerd, goals, (agents) => besideReaders(agents, onWorkerd)))];
 }
 
-async function stormOnNode(): Promise<Measurement[]> {
-  const deployment = await Deployment.start('bench-storm', 'off');
+interface Goals {
+  kind: string;
+  inSyncS: number;
+  p99Ms: number;
+  /** Processor time of the control plane for each agent, with what clients cost meanwhile. */
+  cpuMs: number;
+}
+
+/** Measures several storms and reports the slowest, with the highest API latency of all. */
+async function storms(
+  deployment: Deployment,
+  goals: Goals,
+  further: (agents: Agents) => Promise<Measurement[]>,
+): Promise<Measurement[]> {
+  const beginMs = performance.now();
+  const outputBytesPerS = OUTPUT_BYTES_PER_S / READERS;
+  const agents = new Agents(deployment, { agents: AGENTS, services: SERVICES, outputBytesPerS });
   try {
-    const { url, name, databaseUrl, cookie } = deployment;
     await deployment.removeQuotaLimits();
-    const load = {
-      url,
-      deployment: name,
-      databaseUrl,
-      agents: AGENTS,
-      services: AGENTS * SERVICES_EACH,
-    };
-    const measured = await storms(load, cookie, 'Node', deployment.pid);
-    const memory = {
-      name: `resident memory after them, ${AGENTS} agents`,
-      unit: 'MB',
-      figure: await deployment.residentMb(),
-      goal: atMost(600, 'figure'),
-    };
-    return [...measured, memory];
+    await agents.synced();
+    const joinS = (performance.now() - beginMs) / 1_000;
+    await runLoad({ ...deployment.submissions(CLIENTS, application()), requests: SERVICES });
+    await agents.run();
+    const outcomes: Outcome[] = [];
+    for (let round = 0; round < ROUNDS; round++) outcomes.push(await storm(agents, deployment));
+    const worst = (of: keyof Outcome) => Math.max(...outcomes.map((outcome) => outcome[of]));
+    const { kind, inSyncS, p99Ms, cpuMs } = goals;
+    const name = `${AGENTS} agents on ${kind}, all dropped at once`;
+    return [
+      bounded(`${AGENTS} agents on ${kind} register and connect`, 's', joinS, 60),
+      bounded(`${name}: until all are in sync again`, 's', worst('seconds'), inSyncS),
+      bounded(`${name}: API meanwhile, p99`, 'ms', worst('p99Ms'), p99Ms),
+      bounded(`${name}: processor time of the control plane for each`, 'ms', worst('cpuMs'), cpuMs),
+      ...(await further(agents)),
+    ];
   } finally {
+    await agents.kill();
     await deployment.stop();
   }
 }
 
-export async function measureStormOnWorkerd(): Promise<Measurement[]> {
-  const name = 'bench-storm';
-  const workerd = await startLimitedWorkerd([], {
-    BERTH_DEPLOYMENT_NAME: name,
-    BERTH_ADMIN_PASSWORD: PASSWORD,
-    BERTH_MAX_WAITING: '1000000',
-    BERTH_MAX_WAITING_PER_USER: '1000000',
-  });
-  try {
-    const url = workerd.url();
-    const cookie = await cookieOf(url, 'admin');
-    await new RestClient(url, 'admin', PASSWORD).removeQuotaLimits();
-    const load = {
-      url,
-      deployment: name,
-      databaseUrl: workerd.databaseUrl,
-      agents: AGENTS,
-      services: AGENTS * SERVICES_EACH,
-      outputBytesPerS: OUTPUT_BYTES_PER_S / READERS,
-    };
-    return await storms(load, cookie, 'workerd', workerd.program().pid, (agents) =>
-      readersOnWorkerd(agents, url, cookie),
-    );
-  } finally {
-    await workerd.stop();
-  }
+interface Outcome {
+  cpuMs: number;
+  seconds: number;
+  p99Ms: number;
+}
+
+async function storm(agents: Agents, deployment: Deployment): Promise<Outcome> {
+  const beforeMs = await deployment.processorMs();
+  const loads = [
+    deployment.load('GET', 'execution/1', CLIENTS),
+    deployment.submissions(CLIENTS, application()),
+  ];
+  const ends = loads.map((load) => startLoad({ ...load, pauseMs: PAUSE_MS }));
+  const startMs = performance.now();
+  agents.drop();
+  await agents.synced();
+  const seconds = (performance.now() - startMs) / 1_000;
+  const cpuMs = ((await deployment.processorMs()) - beforeMs) / AGENTS;
+  const results = await Promise.all(ends.map((end) => end()));
+  return { seconds, cpuMs, p99Ms: Math.max(...results.map(({ p99Ms }) => p99Ms)) };
 }
 
 /** Measures how much readers of logs delay the starts of executions. */
-async function readersOnWorkerd(agents: Program, url: string, cookie: string): Promise<Measurement[]> {
-  let printed = 0;
+async function besideReaders(agents: Agents, deployment: Deployment): Promise<Measurement[]> {
+  const submissions = deployment.submissions(CLIENTS, application(), '{nowMs}');
   const startP99Ms = async () => {
-    await runLoad({ ...startsTo(url, cookie), pauseMs: PAUSE_MS, requests: STARTS });
-    printed += 1;
-    process.kill(agents.pid, 'SIGHUP');
-    const found = await agents.waitFor(new RegExp(`(?:^p99 (\\S+) of ${STARTS}$[^]*){${printed}}`, 'm'));
-    return Number(found[1]);
+    await runLoad({ ...submissions, pauseMs: PAUSE_MS, requests: STARTS });
+    return (await agents.summary()).p99Ms;
   };
+  const paths = Array.from({ length: READERS }, (_, at) => `service/logs/${at + 1}`);
   await startP99Ms();
   const alone: number[] = [];
   const beside: number[] = [];
   const megabytesPerS: number[] = [];
   for (let round = 0; round < START_ROUNDS; round++) {
     alone.push(await startP99Ms());
-    const readers = openReaders(url, cookie);
+    const readers = openStreams(deployment, paths);
     await pause(READ_MS);
-    const bytes = readers.bytes();
+    readers.takeBytes();
     const beginMs = performance.now();
     beside.push(await startP99Ms());
-    megabytesPerS.push((readers.bytes() - bytes) / 1e3 / (performance.now() - beginMs));
+    megabytesPerS.push(readers.takeBytes() / 1e3 / (performance.now() - beginMs));
     await readers.close();
   }
   const name = `${READERS} readers of logs on workerd`;
+  const limit = median(alone);
   return [
     {
       name: `${name}: what they get together, of 2 MB/s`,
@@ -144,132 +134,13 @@ async function readersOnWorkerd(agents: Program, url: string, cookie: string): P
       goal: atLeast(1.8, 'figure'),
     },
     {
-      name: `${name}: submission -> start command, p99 (limit: without them)`,
-      unit: 'ms',
-      figure: median(beside),
-      limit: median(alone),
-      goal: atMost(median(alone) + 20, 'figure'),
+      ...bounded(
+        `${name}: submission -> start command, p99 (limit: without)`,
+        'ms',
+        median(beside),
+        limit + 20,
+      ),
+      limit,
     },
   ];
 }
-
-/** Opens the logs of the first services, and reads them until closed. */
-function openReaders(url: string, cookie: string) {
-  let bytes = 0;
-  const end = new AbortController();
-  const read = async (service: number) => {
-    const address = `${url}/api/0.7/service/logs/${service}`;
-    const { body } = await fetch(address, { headers: { cookie }, signal: end.signal });
-    for await (const part of body ?? []) bytes += part.length;
-  };
-  const readers = Array.from({ length: READERS }, (_, at) => read(at + 1).catch(() => {}));
-  return {
-    /** Received so far, together. */
-    bytes: () => bytes,
-    async close() {
-      end.abort();
-      await Promise.all(readers);
-    },
-  };
-}
-
-/** Measures several storms and reports the slowest, with the highest API latency of all. */
-async function storms(
-  load: StormLoad,
-  cookie: string,
-  kind: string,
-  pid: number,
-  further: (agents: Program) => Promise<Measurement[]> = async () => [],
-): Promise<Measurement[]> {
-  const beginMs = performance.now();
-  const agents = startProgram(['tools/bench/programs/storm-program.ts', JSON.stringify(load)]);
-  try {
-    await agents.waitFor(/^synced$/m, JOIN_MS);
-    const joinS = (performance.now() - beginMs) / 1_000;
-    await runLoad({ ...submissionsTo(load.url, cookie), requests: load.services });
-    await agents.waitFor(/^runs$/m, JOIN_MS);
-    const outcomes: Outcome[] = [];
-    for (let round = 1; round <= ROUNDS; round++)
-      outcomes.push(await storm(agents, load, cookie, round, pid));
-    const worst = (of: keyof Outcome) => Math.max(...outcomes.map((outcome) => outcome[of]));
-    const name = `${load.agents} agents on ${kind}, all dropped at once`;
-    const more = await further(agents);
-    return [
-      {
-        name: `${load.agents} agents on ${kind} register and connect`,
-        unit: 's',
-        figure: joinS,
-        goal: atMost(60, 'figure'),
-      },
-      {
-        name: `${name}: until all are in sync again`,
-        unit: 's',
-        figure: worst('seconds'),
-        goal: atMost(kind === 'Node' ? 20 : 30, 'figure'),
-      },
-      {
-        name: `${name}: API meanwhile, p99`,
-        unit: 'ms',
-        figure: worst('p99Ms'),
-        goal: atMost(kind === 'Node' ? 500 : 250, 'figure'),
-      },
-      {
-        name: `${name}: processor time of the control plane for each`,
-        unit: 'ms',
-        figure: worst('cpuMs'),
-        goal: atMost(kind === 'Node' ? 3 : 9, 'figure'),
-      },
-      ...more,
-    ];
-  } finally {
-    await agents.kill();
-  }
-}
-
-async function storm(
-  agents: Program,
-  { url, agents: count }: StormLoad,
-  cookie: string,
-  round: number,
-  pid: number,
-): Promise<Outcome> {
-  const beforeMs = await processorMs(pid);
-  const ends = [readsOf(url, cookie), submissionsTo(url, cookie)].map((load) =>
-    startLoad({ ...load, pauseMs: PAUSE_MS }),
-  );
-  const startMs = performance.now();
-  process.kill(agents.pid, 'SIGUSR2');
-  await agents.waitFor(new RegExp(`(^synced$[^]*){${round + 1}}`, 'm'), STORM_MS);
-  const seconds = (performance.now() - startMs) / 1_000;
-  const cpuMs = ((await processorMs(pid)) - beforeMs) / count;
-  const results = await Promise.all(ends.map((end) => end()));
-  return { seconds, cpuMs, p99Ms: Math.max(...results.map(({ p99Ms }) => p99Ms)) };
-}
-
-/** Processor time that a process has used, in steps of 10 ms. */
-async function processorMs(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const [, , , , , , , , , , , user = '0', system = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return 10 * (Number(user) + Number(system));
-}
-
-const readsOf = (url: string, cookie: string) => ({
-  port: Number(new URL(url).port),
-  method: 'GET',
-  path: '/api/0.7/execution/1',
-  headers: { cookie },
-  clients: CLIENTS,
-});
-
-const submissionsTo = (url: string, cookie: string) => ({
-  ...readsOf(url, cookie),
-  method: 'POST',
-  path: '/api/0.7/execution',
-  headers: { cookie, 'content-type': 'application/json' },
-  body: JSON.stringify({ name: 'storm', application: application() }),
-});
-
-const startsTo = (url: string, cookie: string) => ({
-  ...submissionsTo(url, cookie),
-  body: JSON.stringify({ name: '{nowMs}', application: application() }),
-});

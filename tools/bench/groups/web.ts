@@ -5,8 +5,8 @@ import { type Browser, chromium } from 'playwright-core';
 import { FLAGS } from '../../../test/support/browser/browser.ts';
 import { ensureChromium } from '../../../test/support/browser/chromium.ts';
 import { Deployment } from '../deployment.ts';
-import { atMost, type Measurement, median } from '../figure.ts';
-import { addMany, addUsers } from '../many.ts';
+import { bounded, type Measurement, median } from '../figure.ts';
+import { addHistory } from '../history-rows.ts';
 
 const EXECUTIONS = 10_000;
 const ROUNDS = 9;
@@ -15,8 +15,7 @@ export async function measureWeb(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-web', 'off');
   const browser = await chromium.launch({ executablePath: await ensureChromium(), args: FLAGS });
   try {
-    await addUsers(deployment.databaseUrl);
-    await addMany(deployment.databaseUrl, 1, EXECUTIONS);
+    await addHistory(deployment.databaseUrl, EXECUTIONS);
     // The first request builds the assets, which happens once per release.
     await firstLoad(browser, deployment, '/executions');
     const list: Load[] = [];
@@ -25,19 +24,13 @@ export async function measureWeb(): Promise<Measurement[]> {
       list.push(await firstLoad(browser, deployment, '/executions'));
       plain.push(await firstLoad(browser, deployment, '/account'));
     }
+    const bytes = median(list.map((load) => load.bytes / 1_000));
+    const painted = median(list.map(({ paintedMs }) => paintedMs));
     return [
+      bounded('first load of the list with all its files, compressed', 'KB', bytes, 150),
       {
-        name: 'first load of the list with all its files, compressed',
-        unit: 'KB',
-        figure: median(list.map(({ bytes }) => bytes / 1_000)),
-        goal: atMost(150, 'figure'),
-      },
-      {
-        name: `first list of ${EXECUTIONS}, until it is painted`,
-        unit: 'ms',
-        figure: median(list.map(({ paintedMs }) => paintedMs)),
+        ...bounded(`first list of ${EXECUTIONS}, until it is painted`, 'ms', painted, 300),
         limit: median(plain.map(({ paintedMs }) => paintedMs)),
-        goal: atMost(300, 'figure'),
       },
     ];
   } finally {

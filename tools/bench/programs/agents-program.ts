@@ -1,66 +1,148 @@
 /**
- * All agents of the group `agents` in one process. Prints `joined` once all agents have a sync, `ended <n>`
- * while executions end, and an AgentsResult after the last end. The name of an execution is the time of its
- * submission, in milliseconds since the epoch.
+ * Simulated agents in one process, behind a relay that can drop all connections at once (SIGUSR2). Prints
+ * `synced` when all agents have a sync, at first and after each drop, `runs` when all services run, and
+ * `ended in <s> s` when the end of all services is acknowledged. At SIGHUP it prints how many services run,
+ * how many were started twice, and the p99 of the time from the submission of an execution to its start
+ * command, of those since the last SIGHUP whose name is that time, in milliseconds since the epoch.
  */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
+import { DatabaseError } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
-import { enrol, newAgentKey } from '../../../test/support/agents/enrolment.ts';
-import type { AgentsLoad, AgentsResult } from '../groups/agents.ts';
+import { type AgentKey, enrolWith, newAgentKey } from '../../../test/support/agents/enrolment.ts';
+import type { AgentsLoad } from '../agents.ts';
+import { p99 } from '../figure.ts';
 import { simulateAgent } from './simulated-agent.ts';
 
-/** Number of connections made at a time. */
+/** Number of connections made at a time at the beginning. */
 const JOINING = 50;
-const PROGRESS_MS = 1_000;
+/** Longest pause before another attempt to register. */
+const MAX_RETRY_MS = 200;
 
-const { agents, executions, databaseUrl, ...place } = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
-const db = await openEmbedded(databaseUrl);
-const started = new Set<string>();
-const latenciesMs: number[] = [];
-let firstMs = Number.POSITIVE_INFINITY;
-let dialled = 0;
-let joined = 0;
+const {
+  agents,
+  services,
+  databaseUrl,
+  outputBytesPerS = 0,
+  prefix = 'host',
+  ends = false,
+  cores,
+  ...place
+} = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
+const db = databaseUrl.startsWith('file:') ? await openEmbedded(databaseUrl) : openRemote(databaseUrl);
+const relayed = new Set<Socket>();
+const relay = await startRelay();
+const address = relay.address();
+const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+const synced = new Set<string>();
+const runs = new Set<string>();
+/** Services that an agent has ever started. */
+const startedServices = new Set<number>();
+let running = 0;
 let ended = 0;
-let duplicates = 0;
+let firstMs = Number.POSITIVE_INFINITY;
+let startedTwice = 0;
+let latenciesMs: number[] = [];
+let joined = 0;
+let lastToken: Promise<unknown> = Promise.resolve();
+await Promise.all(Array.from({ length: JOINING }, joinMany));
+await db.close();
+process.on('SIGUSR2', () => {
+  synced.clear();
+  for (const socket of relayed) socket.destroy();
+});
 
-for (let n = 0; n < JOINING; n++) void dial();
-setInterval(() => console.log(`ended ${ended}`), PROGRESS_MS);
+process.on('SIGHUP', () => {
+  console.log(`${running} run, ${startedTwice} twice, p99 ${p99(latenciesMs)} of ${latenciesMs.length}`);
+  latenciesMs = [];
+});
 
-async function dial(): Promise<void> {
-  if (dialled === agents) return;
-  const name = `host${dialled++}`;
-  const key = newAgentKey();
-  const hostId = await enrol(place, db, name, key);
-  const events = {
-    synced: () => {
-      joined += 1;
-      if (joined === agents) console.log('joined');
-      void dial();
-    },
-    started: (assignment: Assignment) => {
-      const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));
-      firstMs = Math.min(firstMs, submittedMs);
-      latenciesMs.push(Date.now() - submittedMs);
-      if (started.has(keyOf(assignment))) duplicates += 1;
-      started.add(keyOf(assignment));
-    },
-    ended: () => {
-      ended += 1;
-      if (ended === executions) finish();
-    },
-    closed: () => {
-      console.error(`agent ${name} lost its connection, which must not happen here`);
-      process.exit(1);
-    },
-  };
-  await simulateAgent({ ...place, name, hostId, key, ends: true }, events, new AbortController().signal);
+async function joinMany(): Promise<void> {
+  while (joined < agents) {
+    const name = `${prefix}${joined++}`;
+    const key = newAgentKey();
+    const hostId = await enrolled(name, key);
+    await new Promise<void>((done) => {
+      const events = {
+        synced: () => {
+          done();
+          synced.add(name);
+          if (synced.size === agents) console.log('synced');
+        },
+        started: (assignment: Assignment, isRunning: boolean) => {
+          if (isRunning) return;
+          running += 1;
+          if (startedServices.has(assignment.service)) startedTwice += 1;
+          startedServices.add(assignment.service);
+          const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));
+          if (submittedMs > 0) {
+            latenciesMs.push(Date.now() - submittedMs);
+            firstMs = Math.min(firstMs, submittedMs);
+          }
+          const before = runs.size;
+          if (runs.add(keyOf(assignment)).size === services && before < services) console.log('runs');
+        },
+        stopped: () => {
+          running -= 1;
+        },
+        ended: () => {
+          ended += 1;
+          if (ended === services) console.log(`ended in ${(Date.now() - firstMs) / 1_000} s`);
+        },
+        closed: () => {},
+      };
+      const sized = cores === undefined ? {} : { cores };
+      const options = { ...place, ...sized, url, name, hostId, key, ends, outputBytesPerS };
+      void simulateAgent(options, events, new AbortController().signal);
+    });
+  }
 }
 
-function finish(): void {
-  const perSecond = executions / ((Date.now() - firstMs) / 1000);
-  latenciesMs.sort((a, b) => a - b);
-  const p99Ms = latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
-  const result: AgentsResult = { perSecond, p99Ms, started: started.size, duplicates };
-  console.log(JSON.stringify(result));
-  process.exit(0);
+/** Tries again with a new token while another writer has the database locked. */
+async function enrolled(name: string, key: AgentKey): Promise<number> {
+  for (;;)
+    try {
+      return await enrolWith(await newToken(), place, name, key);
+    } catch (error) {
+      const isBusy =
+        error instanceof DatabaseError ? error.kind === 'unavailable' : /: 503 /.test(String(error));
+      if (!isBusy) throw error;
+      await pause(Math.random() * MAX_RETRY_MS);
+    }
+}
+
+/**
+ * One is written at a time: dozens of simultaneous writers beside the control plane can keep the threads of a
+ * libSQL server waiting for each other in a loop, for minutes.
+ */
+function newToken(): Promise<string> {
+  const token = lastToken.then(async () => (await makeJoinToken(db, Date.now())).token);
+  lastToken = token.catch(() => {});
+  return token;
+}
+
+function startRelay(): Promise<Server> {
+  const { port, hostname } = new URL(place.url);
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      relayed.add(one);
+      one.setNoDelay(true).pipe(other);
+      one.on('error', () => {});
+      one.on('close', () => {
+        relayed.delete(one);
+        other.destroy();
+      });
+    }
+  });
+  // The backlog holds all agents when they reconnect at once.
+  return new Promise((done) =>
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => done(server)),
+  );
 }

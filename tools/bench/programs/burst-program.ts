@@ -1,7 +1,7 @@
 /**
  * One user who requests 500 changes at a moment, again as soon as they are answered: credentials of
- * registries, secrets, tokens, the e-mail address, the password, and explanations. At SIGTERM it prints a
- * BurstResult.
+ * registries, secrets, tokens, the e-mail address, the password, and explanations. At SIGTERM it prints how
+ * many bursts were answered, and how.
  */
 import { Agent, request } from 'node:http';
 import type { BurstLoad } from '../groups/bursts.ts';

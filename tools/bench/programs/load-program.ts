@@ -4,6 +4,7 @@
  * only the length of an answer.
  */
 import { connect } from 'node:net';
+import { p99 } from '../figure.ts';
 import type { Load } from '../load.ts';
 
 const LAST_CHUNK = '\r\n0\r\n\r\n';
@@ -18,9 +19,7 @@ process.once('SIGTERM', () => {
 const startMs = performance.now();
 await Promise.all(Array.from({ length: load.clients }, client));
 const seconds = (performance.now() - startMs) / 1000;
-latenciesMs.sort((a, b) => a - b);
-const p99Ms = latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
-console.log(JSON.stringify({ perSecond: latenciesMs.length / seconds, p99Ms }));
+console.log(JSON.stringify({ perSecond: latenciesMs.length / seconds, p99Ms: p99(latenciesMs) }));
 
 function client(): Promise<void> {
   return new Promise((done, fail) => {

@@ -1,15 +1,37 @@
 /**
- * The client of a stream, of a bare relay, or of a web application: sends or receives for some seconds, or
- * until a SIGTERM. Prints `flows` once bytes flow, and at the end a FlowResult.
+ * The client of a stream, of a container's port or of a web application: sends or receives for some seconds,
+ * and prints a FlowResult.
  */
 import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { WebSocket } from 'ws';
 import { ClientStream } from '../../../client/streams.ts';
-import type { Flow, FlowResult, Way } from './flow.ts';
+import { median, p99 } from '../figure.ts';
 
-/** What the three ways have in common. */
+/** Where the bytes go. */
+export type Way =
+  | { by: 'forward'; url: string; password: string; service: number; port: number }
+  | { by: 'exec'; url: string; password: string; service: number }
+  | { by: 'tcp'; address: string; port: number }
+  | { by: 'http'; address: string; port: number; headers: Record<string, string> };
+
+export interface Flow {
+  way: Way;
+  /** From the service to the client, to the service, or small pieces there and back, one after the other. */
+  kind: 'down' | 'up' | 'echo';
+  seconds: number;
+}
+
+export interface FlowResult {
+  megabytesPerS: number;
+  /** Round trips of `echo`. */
+  medianMs: number;
+  p99Ms: number;
+}
+
+/** What the ways have in common. */
 interface Line {
   /** Resolves once more may be written. */
   write(bytes: Uint8Array): Promise<void>;
@@ -19,37 +41,36 @@ interface Line {
 
 const BLOCK = Buffer.alloc(64 * 1024, 'berth');
 const PING = Buffer.alloc(64, 'berth');
-const MAX_UNSENT = 1024 * 1024;
 const WARM_UP_MS = 500;
+/** Returns what it gets. */
+const ECHO = ['node', '-e', 'process.stdin.pipe(process.stdout)'];
 
 const flow = JSON.parse(process.argv[2] ?? '') as Flow;
 let isOver = false;
 let bytes = 0;
-const latenciesMs: number[] = [];
+let latenciesMs: number[] = [];
 
 const line = await opened(flow);
-const over = new AbortController();
-process.once('SIGTERM', () => over.abort());
-const running = run(line).catch((error: unknown) => {
-  if (isOver) return;
-  console.error(error);
-  process.exit(1);
-});
+const running = run(line).catch(fail);
 await pause(WARM_UP_MS);
-console.log('flows');
 bytes = 0;
-latenciesMs.length = 0;
+latenciesMs = [];
 const beganMs = performance.now();
-await pause(flow.seconds * 1_000, undefined, { signal: over.signal }).catch(() => {});
+await pause(flow.seconds * 1_000);
 const megabytesPerS = bytes / 1e3 / (performance.now() - beganMs);
-latenciesMs.sort((a, b) => a - b);
-const at = (share: number) => latenciesMs[Math.floor(latenciesMs.length * share)] ?? Number.NaN;
-const result: FlowResult = { megabytesPerS, medianMs: at(0.5), p99Ms: at(0.99) };
+const trips = flow.kind === 'echo' ? latenciesMs : [Number.NaN];
+const result: FlowResult = { megabytesPerS, medianMs: median(trips), p99Ms: p99(trips) };
 console.log(JSON.stringify(result));
 isOver = true;
 line.close();
 await Promise.race([running, pause(1_000)]);
 process.exit(0);
+
+function fail(error: unknown): void {
+  if (isOver) return;
+  console.error(error);
+  process.exit(1);
+}
 
 async function run({ write, output }: Line): Promise<void> {
   if (flow.kind === 'up') for (; !isOver; bytes += BLOCK.length) await write(BLOCK);
@@ -76,56 +97,25 @@ async function echo(write: Line['write'], output: AsyncIterable<Uint8Array>): Pr
   }
 }
 
-async function opened({ way, kind, bytesPerS }: Flow): Promise<Line> {
+async function opened({ way, kind }: Flow): Promise<Line> {
   if (way.by === 'http') return openHttp(way, kind);
-  if (way.by === 'bare relay') return openBare(way.port, kind);
-  const { service, port, password } = way;
-  const url = new URL(`${way.url}/native/api/0.7/service/${service}/forward`);
-  const stream = await ClientStream.open(
-    { method: 'GET', url, credentials: { username: 'admin', password } },
-    { type: 'forward', port },
-  );
-  await stream.write(Buffer.from(`${kind}${bytesPerS === undefined ? '' : ` ${bytesPerS}`}\n`));
+  if (way.by === 'tcp') {
+    const socket = connect({ host: way.address, port: way.port, noDelay: true });
+    await once(socket, 'connect');
+    socket.on('error', fail).write(`${kind}\n`);
+    return { write: (part) => written(socket, part), output: () => socket, close: () => socket.destroy() };
+  }
+  const url = new URL(`${way.url}/native/api/0.7/service/${way.service}/${way.by}`);
+  const call = { method: 'GET', url, credentials: { username: 'admin', password: way.password } } as const;
+  const opening =
+    way.by === 'exec' ? { type: 'exec' as const, words: ECHO } : { type: 'forward' as const, port: way.port };
+  const stream = await ClientStream.open(call, opening);
+  if (way.by === 'forward') await stream.write(Buffer.from(`${kind}\n`));
   return {
     write: (part) => stream.write(part),
     output: () => stream.output(),
     close: () => stream.close(),
   };
-}
-
-async function openBare(port: number, kind: Flow['kind']): Promise<Line> {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/client`, { perMessageDeflate: false });
-  await once(socket, 'open');
-  socket.send(kind);
-  return {
-    write: (part) =>
-      new Promise((resolve, reject) => {
-        socket.send(part, (error) => (error ? reject(error) : resolve()));
-        if (socket.bufferedAmount < MAX_UNSENT) resolve();
-      }),
-    output: () => arrivals(socket),
-    close: () => socket.terminate(),
-  };
-}
-
-/** Keeps what has arrived and is not yet read, as the client of Berth does. */
-async function* arrivals(socket: WebSocket): AsyncGenerator<Uint8Array> {
-  const waiting: Buffer[] = [];
-  let changed = () => {};
-  socket.on('message', (data: Buffer) => {
-    waiting.push(data);
-    changed();
-  });
-  socket.on('close', () => changed());
-  for (;;) {
-    const next = waiting.shift();
-    if (next) yield next;
-    else if (socket.readyState !== WebSocket.OPEN) return;
-    else
-      await new Promise<void>((resolve) => {
-        changed = resolve;
-      });
-  }
 }
 
 async function openHttp({ address, port, headers }: Way & { by: 'http' }, kind: Flow['kind']): Promise<Line> {
@@ -136,11 +126,7 @@ async function openHttp({ address, port, headers }: Way & { by: 'http' }, kind: 
     headers,
     ...(isUp ? { method: 'POST', path: '/up' } : { method: 'GET', path: '/down' }),
   });
-  sent.on('error', (error) => {
-    if (isOver) return;
-    console.error(error);
-    process.exit(1);
-  });
+  sent.on('error', fail);
   if (isUp) return { write: (part) => written(sent, part), output: nothing, close: () => sent.destroy() };
   sent.end();
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
@@ -148,8 +134,8 @@ async function openHttp({ address, port, headers }: Way & { by: 'http' }, kind: 
   return { write: async () => {}, output: () => answer, close: () => sent.destroy() };
 }
 
-async function written(sent: ClientRequest, part: Uint8Array): Promise<void> {
-  if (!sent.write(part)) await once(sent, 'drain');
+async function written(to: Writable, part: Uint8Array): Promise<void> {
+  if (!to.write(part)) await once(to, 'drain');
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

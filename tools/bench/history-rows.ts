@@ -1,19 +1,19 @@
-/** Fills a database with a long history by SQL alone: a million ended executions take half a minute. */
+/** Fills databases with ended executions by SQL alone: a million take half a minute. */
 import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
 import { queuedApplication } from './application.ts';
-import { FIRST_MS, USERS } from './many.ts';
 
+const USERS = 50;
+/** Time of the first submission. One submission per second follows. */
+export const FIRST_MS = 1_700_000_000_000;
 const STEP = 50_000;
 
-/** Time of the last submission of `addYears`: one submission per second. */
-export const lastSubmitMs = (count: number): number => FIRST_MS + count * 1_000;
-
 /**
- * Adds `count` ended executions of one service each, on no host, of the users of `addUsers`. Every seventh
- * has failed, and there are 1,000 names. Written to the file while no control plane has it open.
+ * Adds users who cannot log in, with ids from 2 on, and `count` ended executions of one service each, on no
+ * host, of these users. Every seventh has failed, and there are 1,000 names.
  */
-export async function addYears(databaseUrl: string, count: number): Promise<void> {
+export async function addHistory(databaseUrl: string, count: number): Promise<void> {
   const db = await openEmbedded(databaseUrl);
+  await db.batch(Array.from({ length: USERS }, (_, n) => ({ sql: USER, args: [`user-${n}`] })));
   const description = JSON.stringify(queuedApplication());
   for (let first = 1; first <= count; first += STEP) {
     const last = Math.min(count, first + STEP - 1);
@@ -25,6 +25,8 @@ export async function addYears(databaseUrl: string, count: number): Promise<void
   await db.close();
 }
 
+const USER = `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+  SELECT ?, '', role_id, quota_id, auth_source, fs_uid, priority, 0 FROM users WHERE id = 1`;
 const NUMBERS = 'WITH RECURSIVE n (id) AS (SELECT ? UNION ALL SELECT id + 1 FROM n WHERE id < ?)';
 const EXECUTIONS = `${NUMBERS} INSERT INTO executions (id, name, user_id, description, status, deleted, error_message,
   time_submit_ms, time_start_ms, time_end_ms, attempts, first_service_id, service_count, size, demand,

@@ -1,6 +1,6 @@
 /** Watches the heap of one isolate over restarts of workerd. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { type HeapUsage, IsolateInspector } from '../../../test/support/hosts/isolate-heap.ts';
+import { type HeapUsage, IsolateInspector } from '../../test/support/hosts/isolate-heap.ts';
 
 const ISOLATE = 'berth0';
 const SAMPLE_MS = 100;
