@@ -6,20 +6,13 @@ import { OperationError } from '../model/errors.ts';
 import { listText } from '../model/text.ts';
 import type { TimeLimits } from '../model/time-limit.ts';
 import { type Action, type Scope, scopeForOthers, scopeOf, work } from './action.ts';
+import type { RoleFlags } from './role-flags.ts';
 
 export type { Action, Scope } from './action.ts';
 
-export interface Role {
+export interface Role extends RoleFlags {
   id: number;
   name: string;
-  canChangeConfig: boolean;
-  canDeleteExecutions: boolean;
-  canSeeStatus: boolean;
-  canAccessFullAppShop: boolean;
-  canOperateOthers: boolean;
-  canCustomizeResources: boolean;
-  canAccessApi: boolean;
-  canExec: boolean;
 }
 
 /**

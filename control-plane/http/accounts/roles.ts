@@ -2,30 +2,23 @@
 import * as z from 'zod';
 import type { Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
+import { contractFlagNames } from '../../core/accounts/role-flags.ts';
+import { snakeCase, snakeFields } from '../../core/model/field-names.ts';
 import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../operations/accounts/roles.ts';
 import { camelKeys, name, nameFilter } from '../json/account-fields.ts';
 import { roleJson } from '../json/account-json.ts';
 import { flags, type RoleJson } from '../json/schemas.ts';
 import type { Resource } from './resource.ts';
 
-/** A new role denies what its creator does not mention, but for the flag that the contract lacks (H687). */
-const newFlags = {
-  can_change_config: flags.can_change_config.default(false),
-  can_delete_executions: flags.can_delete_executions.default(false),
-  can_see_status: flags.can_see_status.default(false),
-  can_access_full_app_shop: flags.can_access_full_app_shop.default(false),
-  can_operate_others: flags.can_operate_others.default(false),
-  can_customize_resources: flags.can_customize_resources.default(false),
-  can_access_api: flags.can_access_api.default(false),
-};
 const roleName = name.describe('Name of the role');
 
 export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
   kind: 'role',
+  // A new role denies what its creator does not mention, but for the flag that the contract lacks (H687).
   body: z
     .strictObject({
       name: roleName,
-      ...newFlags,
+      ...snakeFields(contractFlagNames, (flag) => flags[snakeCase(flag)].default(false)),
       can_exec: flags.can_exec.default(true),
     })
     .transform(camelKeys),

@@ -1,5 +1,7 @@
 /** JSON of users, roles and quotas. It never contains a password or its hash. */
 import type { Quota, Role, User } from '../../core/accounts/account.ts';
+import { contractFlagNames } from '../../core/accounts/role-flags.ts';
+import { snakeFields } from '../../core/model/field-names.ts';
 import type { QuotaJson, RoleJson, UserJson } from './schemas.ts';
 
 export const userJson = (user: User): UserJson => ({
@@ -17,13 +19,7 @@ export const userJson = (user: User): UserJson => ({
 export const roleJson = (role: Role): RoleJson => ({
   id: role.id,
   name: role.name,
-  can_change_config: role.canChangeConfig,
-  can_delete_executions: role.canDeleteExecutions,
-  can_see_status: role.canSeeStatus,
-  can_access_full_app_shop: role.canAccessFullAppShop,
-  can_operate_others: role.canOperateOthers,
-  can_customize_resources: role.canCustomizeResources,
-  can_access_api: role.canAccessApi,
+  ...snakeFields(contractFlagNames, (flag) => role[flag]),
 });
 
 /** The contract has whole cores: parts of one are rounded up, since 0 would mean no limit. */

@@ -9,6 +9,7 @@ import {
   auditRefusals,
   auditTargets,
 } from '../../core/accounts/audit.ts';
+import { snakeCase } from '../../core/model/field-names.ts';
 import { integerText } from './account-fields.ts';
 import { idOf } from './schemas.ts';
 
@@ -96,4 +97,3 @@ export const auditEntryJson = (row: AuditRow): AuditEntryJson => ({
 });
 
 /** The name of a field in the API. */
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

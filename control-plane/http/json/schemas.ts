@@ -4,8 +4,10 @@
  */
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
+import { roleFlagNames, roleFlags } from '../../core/accounts/role-flags.ts';
 import { errorCodes } from '../../core/model/errors.ts';
 import { executionStatuses } from '../../core/model/execution.ts';
+import { snakeFields } from '../../core/model/field-names.ts';
 import { filterNames } from '../../core/scheduling/host-filters.ts';
 import type { Words } from '../words.ts';
 
@@ -207,18 +209,7 @@ export const userSchema = z
   .meta({ id: 'User' });
 
 /** What roles allow. */
-export const flags = {
-  can_change_config: z
-    .boolean()
-    .describe('May change users, roles, quotas and hosts, and read the audit log'),
-  can_delete_executions: z.boolean().describe('May delete executions, not only terminate them'),
-  can_see_status: z.boolean().describe('May see the hosts of the cluster'),
-  can_access_full_app_shop: z.boolean().describe('Sees every application of the shop'),
-  can_operate_others: z.boolean().describe('May read and operate the executions of others'),
-  can_customize_resources: z.boolean().describe('May change memory and cores of applications of the shop'),
-  can_access_api: z.boolean().describe('May use the API and log in'),
-  can_exec: z.boolean().describe('May run commands in services'),
-};
+export const flags = snakeFields(roleFlagNames, (flag) => z.boolean().describe(roleFlags[flag]));
 
 export const roleSchema = z
   .strictObject({

@@ -1,8 +1,21 @@
 /** Rows of quotas. */
 import { DEFAULT_QUOTA, type Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
+import { Columns, number, text } from '../db/columns.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { allRows, given } from './account-writes.ts';
+
+const columns = new Columns(
+  {
+    name: text,
+    concurrentExecutions: number,
+    memoryBytes: number,
+    cores: number,
+    timeLimitS: number,
+    maxTimeLimitS: number,
+  },
+  { memoryBytes: 'memory' },
+);
 
 export async function findQuota(db: Db, id: number): Promise<Quota | undefined> {
   const [row] = await db.query('SELECT * FROM quotas WHERE id = ? LIMIT 1', [id]);
@@ -16,18 +29,19 @@ export async function listQuotas(db: Db, { name }: NameFilter): Promise<Quota[]>
 
 /** Inserts nothing if the name is taken. */
 export const insertQuota = (quota: NewQuota): Statement => ({
-  sql: `INSERT INTO quotas (name, concurrent_executions, memory, cores, time_limit_s, max_time_limit_s)
-    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-  args: values({ ...quota, timeLimitS: quota.timeLimitS ?? 0, maxTimeLimitS: quota.maxTimeLimitS ?? 0 }),
+  sql: `INSERT INTO quotas (${columns.names}) VALUES (${columns.marks}) ON CONFLICT DO NOTHING`,
+  args: columns.values({
+    ...quota,
+    timeLimitS: quota.timeLimitS ?? 0,
+    maxTimeLimitS: quota.maxTimeLimitS ?? 0,
+  }),
 });
 
 /** Changes the given fields. Affects no row if there is no such quota, or if another one has the name. */
 export const updateQuota = (id: number, changes: QuotaChanges): Statement => ({
-  sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
-    memory = COALESCE(?, memory), cores = COALESCE(?, cores), time_limit_s = COALESCE(?, time_limit_s),
-    max_time_limit_s = COALESCE(?, max_time_limit_s) WHERE id = ?
+  sql: `UPDATE quotas SET ${columns.changed} WHERE id = ?
       AND NOT EXISTS (SELECT 1 FROM quotas other WHERE other.name = ? AND other.id <> quotas.id)`,
-  args: [...values(changes), id, given(changes.name)],
+  args: [...columns.given(changes), id, given(changes.name)],
 });
 
 /** A cap of 0 is none. */
@@ -48,21 +62,4 @@ export const deleteQuota = (id: number): Statement => ({
   args: [id],
 });
 
-const values = (quota: QuotaChanges) => [
-  given(quota.name),
-  given(quota.concurrentExecutions),
-  given(quota.memoryBytes),
-  given(quota.cores),
-  given(quota.timeLimitS),
-  given(quota.maxTimeLimitS),
-];
-
-export const quotaOf = (row: Row): Quota => ({
-  id: Number(row.id),
-  name: String(row.name),
-  concurrentExecutions: Number(row.concurrent_executions),
-  memoryBytes: Number(row.memory),
-  cores: Number(row.cores),
-  timeLimitS: Number(row.time_limit_s),
-  maxTimeLimitS: Number(row.max_time_limit_s),
-});
+export const quotaOf = (row: Row): Quota => ({ id: Number(row.id), ...columns.read(row) });

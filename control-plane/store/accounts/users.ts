@@ -13,14 +13,12 @@ import { isAlike, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
 import type { Db, Row, Statement, Value } from '../db/db.ts';
 import { outdateCoordinator } from '../db/epoch.ts';
 import { deletePersonalTokensOf } from './personal-tokens.ts';
-import { roleOf } from './roles.ts';
+import { ROLE_FLAGS, roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';
 
 /** The columns of an account, of the tables `u` and `r`. */
 export const ACCOUNT = `u.id, u.username, u.email, u.role_id, u.quota_id, u.auth_source, u.fs_uid, u.priority, u.enabled,
-  u.password_hash, u.credential_version, r.name AS role_name, r.can_change_config, r.can_delete_executions,
-  r.can_see_status, r.can_access_full_app_shop, r.can_operate_others, r.can_customize_resources, r.can_access_api,
-  r.can_exec`;
+  u.password_hash, u.credential_version, r.name AS role_name, ${ROLE_FLAGS.map((flag) => `r.${flag}`).join(', ')}`;
 
 const BY_NAME = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
   WHERE u.username = ? AND u.deleted = 0 LIMIT 1`;

@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import { ADMIN_ROLE, type Role, type User } from '../../../core/accounts/account.ts';
 import type { NewRole } from '../../../core/accounts/account-input.ts';
+import type { RoleFlag } from '../../../core/accounts/role-flags.ts';
 import { name } from '../../../http/json/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
 import {
@@ -20,10 +21,8 @@ import { alert, checkbox, field } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { adminPage } from './admin-page.ts';
 
-type Flag = Exclude<keyof NewRole, 'name'>;
-
 /** The label and the explanation of each flag. */
-export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string])[] = [
+export const FLAGS: readonly (readonly [flag: RoleFlag, label: string, hint: string])[] = [
   [
     'canAccessApi',
     'Use the API',
@@ -57,7 +56,7 @@ const checked = z
 
 const roleFields: z.ZodType<NewRole> = z.object({
   name,
-  ...(Object.fromEntries(FLAGS.map(([flag]) => [flag, checked])) as Record<Flag, typeof checked>),
+  ...(Object.fromEntries(FLAGS.map(([flag]) => [flag, checked])) as Record<RoleFlag, typeof checked>),
 });
 
 export function rolePages(deps: WebDeps): Hono<WebEnv> {
