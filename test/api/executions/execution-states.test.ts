@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { bothGroups, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { bothGroups, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const web = service({
@@ -15,7 +15,7 @@ const web = service({
   ],
 });
 
-onHosts(bothGroups, (host, { variant }) => {
+onHosts(bothGroups, (host) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
 
@@ -33,12 +33,6 @@ onHosts(bothGroups, (host, { variant }) => {
     return { id, assignments, execution: await api.execution(id) };
   }
 
-  test('H50: an execution is queued until a host has capacity', async () => {
-    const id = await api.submit(application(service({ labels: ['no-host-has-this'] })));
-    expect(await api.execution(id)).toMatchObject({ status: queuedIn(variant) });
-    await api.terminate(id);
-  });
-
   test('H50: an execution is starting until every essential service runs, then running since time_start', async () => {
     const id = await api.submit(application(web));
     const [first, second] = await agent.assigned(id, 2);
@@ -55,7 +49,7 @@ onHosts(bothGroups, (host, { variant }) => {
     await agent.report(seen.gone(first), seen.gone(second));
   });
 
-  test('H50: an execution is cleaning up until its containers are gone, then terminated since time_end', async () => {
+  test('H50, H70: an execution is cleaning up until its containers are gone, then terminated since time_end', async () => {
     const { id, assignments, execution } = await running();
     const { termination_threads_count } = await api.statistics();
     await api.terminate(id);
@@ -120,8 +114,7 @@ onHosts(bothGroups, (host, { variant }) => {
 
   test('C85: a starting service shows the progress that its host reports, until it has started', async () => {
     const id = await api.submit();
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
+    const one = await agent.only(id);
     expect(await api.service(one.service)).not.toHaveProperty('progress');
     const detail = 'pulling berth/busybox:1 45% of 60 MB';
     await agent.report({ service: one.service, generation: one.generation, state: 'preparing', detail });
@@ -134,8 +127,7 @@ onHosts(bothGroups, (host, { variant }) => {
 
   test("H40: a service shows its own status, and its container's as last observed", async () => {
     const id = await api.submit();
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
+    const one = await agent.only(id);
     const states = [await api.service(one.service)];
     for (const observation of [seen.created(one), seen.running(one)]) {
       await agent.report(observation);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, type Reply } from '../../support/clients/http-client.ts';
+import { sessionOf } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { bothGroups, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
@@ -17,7 +18,7 @@ onHosts(bothGroups, (host, { variant }) => {
   });
 
   describe('submissions', () => {
-    test('H30: a submitted execution is queued with its description', async () => {
+    test('H30, H70: a submitted execution is queued with its description, in the words of the group', async () => {
       const described = application(
         service({ name: 'web', total_count: 2 }),
         service({ name: 'data', monitor: false }),
@@ -102,7 +103,7 @@ onHosts(bothGroups, (host, { variant }) => {
 
     test('H32: 100 simultaneous submissions are all acknowledged, get different ids, and are all in the list', async () => {
       const login = await alice.http.get('login');
-      const cookie = login.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+      const cookie = sessionOf(login);
       const client = alice.http.with({ cookie });
       const replies = await Promise.all(
         Array.from({ length: 100 }, (_, at) =>

@@ -23,9 +23,7 @@ onHosts(hosts, (host) => {
   });
 
   const running = async (): Promise<Assignment> => {
-    const [one] = await agent.assigned(await api.submit());
-    if (!one) throw new Error('no assignment');
-    await agent.report(seen.running(one));
+    const one = await agent.runs(await api.submit());
     return one;
   };
   const open = (

@@ -107,13 +107,6 @@ describe('descriptions and instances', () => {
         expect((await alice.submit()).status).toBe(200);
       });
 
-      test('H373: labels of more than 4096 characters are refused', async () => {
-        const labels = Array.from({ length: 17 }, (_, at) => `${at}`.padStart(250, 'x'));
-        const refused = await alice.submit(application(service({ labels })));
-        expect(refused.status).toBe(400);
-        expect(refused.text).toContain('has labels of 4250 characters in all; the limit is 4096');
-      });
-
       test('H360: an execution beyond the bound on its instances is refused', async () => {
         const refused = await alice.submit(application(service({ total_count: 4, essential_count: 1 })));
         expect(refused.status).toBe(429);

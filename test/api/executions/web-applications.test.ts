@@ -42,9 +42,7 @@ onHosts(
       return reply.json<{ execution_id: number }>().execution_id;
     };
     const started = async (id: number) => {
-      const [one] = await agent.assigned(id);
-      if (!one) throw new Error('no assignment');
-      return one;
+      return agent.only(id);
     };
     const serviceOf = async (id: number, root = NATIVE) =>
       (await admin.get(`${root}service/${id}`)).json<Seen & Record<string, unknown>>();

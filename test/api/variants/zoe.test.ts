@@ -107,8 +107,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
     const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
     const id = await submit(application(service(pair)));
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
+    const one = await agent.only(id);
     const { services } = (await admin.get(`execution/${id}`)).json<{ services: number[] }>();
     const extra = { proxy_address: null, restart_count: 0 };
     expect((await admin.get(`service/${services[0]}`)).json()).toMatchObject({
@@ -142,8 +141,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   test('H168: an execution is seen running until 3 s after its start, and everything agrees', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'early1', labels: ['early'] } });
     const id = await submit(application(service({ labels: ['early'] })));
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
+    const one = await agent.only(id);
     await agent.report(seen.running(one), seen.exited(one, 1), seen.gone(one));
     const idsOf = async (query: string) =>
       Object.keys((await admin.get(`execution?${query}`)).json()).filter((key) => key === `${id}`);
@@ -223,9 +221,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'ends1', labels: ['ends'] } });
     const described = application(service({ labels: ['ends'] }));
     const made = await client.post('execution', { name: 'x', application: described });
-    const [one] = await agent.assigned(made.json<{ execution_id: number }>().execution_id);
-    if (!one) throw new Error('no assignment');
-    await agent.report(seen.running(one));
+    const one = await agent.runs(made.json<{ execution_id: number }>().execution_id);
     const stream = await client.open('GET', `service/logs/${one.service}`);
     const received = text(stream);
     await (await agent.log(one.service)).write('2026-11-21 10:00:00 cut in the mid');

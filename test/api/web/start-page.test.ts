@@ -77,12 +77,9 @@ onHosts(hosts, (host) => {
     expect([reply.status, reply.text]).toEqual([400, expect.stringContaining('id="name-problem"')]);
   });
 
-  test('W107: the page links the API documentation', async () => {
-    expect((await admin.get(BY_DESCRIPTION)).text).toContain('href="/docs"');
-  });
-
-  test('W110: the editor links the JSON Schema of descriptions', async () => {
+  test('W107, W110: the page links the API documentation and the JSON Schema of descriptions', async () => {
     const { text } = await admin.get(BY_DESCRIPTION);
+    expect(text).toContain('href="/docs"');
     expect(text).toContain('<a href="/schema/application-3.json">JSON Schema</a>');
   });
 
