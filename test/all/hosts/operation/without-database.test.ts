@@ -15,7 +15,7 @@ describe('without the database', () => {
   });
   afterAll(() => host.stop());
 
-  test('H61: requests are 503 with the reason, and succeed as soon as the database is back', async () => {
+  test('H61, H116, H117: requests and readyz are 503 with the reason, and healthz is not; all succeed as soon as the database is back', async () => {
     const id = await api.submit();
     const browser = await WebClient.logIn(() => host);
     await host.database.kill();
@@ -32,7 +32,12 @@ describe('without the database', () => {
     expect([page.status, page.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8']);
     expect(page.text).toContain('The database does not answer; try again later.');
     expect((await api.http.get('info')).status).toBe(200);
+    expect((await api.http.get('/healthz')).status).toBe(200);
+    const { status, headers, text } = await api.http.get('/readyz');
+    expect([status, headers.status]).toEqual([503, 'Not ready: the database does not answer.']);
+    expect(JSON.parse(text)).toEqual({ code: 'unavailable', message: headers.status });
     await host.database.restart();
+    await eventually(async () => (await api.http.get('/readyz')).status === 200);
     expect((await api.execution(id)).status).toBe('queued');
     expect(await api.submit()).toBeGreaterThan(id);
   });
@@ -40,8 +45,7 @@ describe('without the database', () => {
   test('P7: a report that cannot be committed is not acknowledged, and closes with 4503', async () => {
     const agent = await ScriptedAgent.join(host);
     const id = await api.submit();
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
+    const one = await agent.only(id);
     await host.database.kill();
     await expect(agent.report(seen.running(one))).rejects.toThrow('closed with 4503');
     expect(agent.all('ack')).toEqual([]);
