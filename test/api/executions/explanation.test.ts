@@ -3,7 +3,7 @@ import type { Application, ServiceDescription } from '../../../shared/applicatio
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient, type ExplanationJson } from '../../support/clients/api-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { eitherGroup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
 const GIB = 1024 ** 3;
@@ -199,7 +199,7 @@ onHosts(eitherGroup, (host, { variant }) => {
   });
 
   test('H210: the explanation of a deleted or an unknown execution is 404', async () => {
-    const id = await admin.submit(application(service({ labels: ['nowhere'] })));
+    const id = await admin.submit(waiting);
     await admin.remove(id);
     for (const path of [`execution/${id}/explain`, 'execution/999999/explain', 'execution/x/explain'])
       expect((await admin.http.get(path)).status).toBe(404);

@@ -4,14 +4,11 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { eitherGroup, type Host, hosts, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
 
 const PASSWORD = 'long enough secret';
-
-/** No host has the label. */
-const waiting = application(service({ labels: ['nowhere'] }));
 
 /** A client of a user who is made before the tests. */
 function clientOf(host: () => Host, name: string) {

@@ -28,9 +28,7 @@ onHosts(
     beforeEach(async () => {
       tests += 1;
       agent = await ScriptedAgent.join(host(), { facts: { name: `host${tests}` } });
-      const assigned = await agent.only(await api.submit());
-      one = assigned;
-      await agent.report(seen.running(one));
+      one = await agent.runs(await api.submit());
     });
     afterEach(async () => {
       if (agent.closeCode === undefined) await agent.close();
@@ -45,8 +43,8 @@ onHosts(
         headers,
         protocols,
       );
-    const opened = async (request?: object) => {
-      const client = await open(request);
+    const opened = async (request?: object, headers?: Record<string, string>) => {
+      const client = await open(request, headers);
       const stream = await agent.stream();
       stream.accept();
       await client.got('opened');
@@ -129,12 +127,8 @@ onHosts(
       const accounts = new AccountClient(host);
       const user = await accounts.addUser(`user${tests}`);
       const own = new ApiClient(host, `user${tests}`, 'secret words');
-      const assigned = await agent.only(await own.submit());
-      one = assigned;
-      await agent.report(seen.running(one));
-      const client = await open(SHELL, basic(`user${tests}`, 'secret words'));
-      (await agent.stream()).accept();
-      await client.got('opened');
+      one = await agent.runs(await own.submit());
+      const { client } = await opened(SHELL, basic(`user${tests}`, 'secret words'));
       await accounts.update('user', user, { enabled: false });
       expect((await client.got('reset')).message).toContain('permissions have changed');
     });
@@ -143,13 +137,9 @@ onHosts(
       const role_id = await accounts.create('role', { name: `role${tests}`, can_access_api: true });
       await accounts.addUser(`user${tests}`, { role_id });
       const own = new ApiClient(host, `user${tests}`, 'secret words');
-      const assigned = await agent.only(await own.submit());
-      one = assigned;
-      await agent.report(seen.running(one));
+      one = await agent.runs(await own.submit());
       const headers = basic(`user${tests}`, 'secret words');
-      const client = await open(SHELL, headers);
-      (await agent.stream()).accept();
-      await client.got('opened');
+      const { client } = await opened(SHELL, headers);
       await accounts.update('role', role_id, { can_exec: false });
       const reason = `The role role${tests} lacks "Run commands in services" (can_exec).`;
       expect((await client.got('reset')).message).toBe(reason);

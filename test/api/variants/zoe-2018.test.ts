@@ -6,12 +6,10 @@ import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { type Json, ZoeClient } from '../../support/clients/zoe-client.ts';
 import { testLogLines } from '../../support/clients/zoe-logs.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, hostsOf, onHosts, startedLongAgo } from '../../support/hosts/hosts.ts';
 
-/** No host has the label. */
-const waiting = application(service({ labels: ['nowhere'] }));
 const LENGTHS: Record<string, string> = {
   queue: 'queue_length',
   running_queue: 'running_length',
@@ -25,6 +23,17 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     ZoeClient.login(() => host().url(), '2018.12', username, password);
 
   beforeAll(() => addUser(host(), 'alice', 'secret words', 'superuser'));
+
+  const quotaWith = async (name: string, caps: Json): Promise<number> => {
+    const quota = { name, concurrent_executions: 0, memory: 0, cores: 0, ...caps };
+    return (await admin.post('quota', quota)).json<{ quota_id: number }>().quota_id;
+  };
+  const userWith = async (username: string, quota_id: number, role_id = 2): Promise<number> => {
+    const made = await admin.post('user', { username, role_id, quota_id });
+    const { user_id } = made.json<{ user_id: number }>();
+    await admin.post(`user/${user_id}`, { password: 'secret words' });
+    return user_id;
+  };
 
   test('H218: the zoe variants have no explanations', async () => {
     expect((await admin.get('execution/1/explain')).status).toBe(404);
@@ -109,7 +118,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     });
 
     test('H155: an execution also has its size, user_id is the id, and a waiting execution is queued', async () => {
-      const described = { ...application(service({ labels: ['nowhere'] })), size: 512 };
+      const described = { ...waiting, size: 512 };
       const submitted = await alice.post('execution', { name: 'big', application: described });
       const { execution_id } = submitted.json<{ execution_id: number }>();
       const one = (await alice.get(`execution/${execution_id}`)).json();
@@ -219,11 +228,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     });
 
     test('H171: a submission beyond the cores or the memory of the quota is 409, with what waits', async () => {
-      const caps = { concurrent_executions: 0, memory: 2 ** 30, cores: 2 };
-      const { quota_id } = (await admin.post('quota', { name: 'two', ...caps })).json<{ quota_id: number }>();
-      const user = { username: 'gina', role_id: 2, quota_id };
-      const { user_id } = (await admin.post('user', user)).json<{ user_id: number }>();
-      await admin.post(`user/${user_id}`, { password: 'secret words' });
+      await userWith('gina', await quotaWith('two', { memory: 2 ** 30, cores: 2 }));
       const client = await login('gina', 'secret words');
       const of = (cores: number, memory: number, total_count = 1) => {
         const resources = { memory: { min: memory, max: null }, cores: { min: cores, max: null } };
@@ -241,23 +246,13 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     });
 
     test('H172: a quota or role in use is deleted if the default one allows its users nothing more', async () => {
-      const quotaOf = async (name: string, memory: number) => {
-        const quota = { name, concurrent_executions: 0, memory, cores: 0 };
-        return (await admin.post('quota', quota)).json<{ quota_id: number }>().quota_id;
-      };
       const roleOf = async (name: string, flags: Json) =>
         (await admin.post('role', { name, ...flags })).json<{ role_id: number }>().role_id;
       // The default quota of the tests has no caps.
-      const [same, smaller] = [await quotaOf('same', 0), await quotaOf('smaller', 2 ** 33)];
+      const [same, smaller] = [await quotaWith('same', {}), await quotaWith('smaller', { memory: 2 ** 33 })];
       const more = await roleOf('more', { can_access_api: true, can_see_status: true });
       const less = await roleOf('less', { can_access_api: false });
-      const userOf = async (username: string, role_id: number, quota_id: number) => {
-        const made = await admin.post('user', { username, role_id, quota_id });
-        const { user_id } = made.json<{ user_id: number }>();
-        await admin.post(`user/${user_id}`, { password: 'secret words' });
-        return user_id;
-      };
-      const [moved, kept] = [await userOf('hanna', more, same), await userOf('ivo', less, smaller)];
+      const [moved, kept] = [await userWith('hanna', same, more), await userWith('ivo', smaller, less)];
       const client = await login('hanna', 'secret words');
       const deleted = async (path: string) => (await admin.delete(path)).status;
       expect(await deleted(`quota/${same}`)).toBe(204);
@@ -296,14 +291,10 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     });
 
     test('H161: after a change of the quota a session that was known before has the new one', async () => {
-      const create = async (concurrent_executions: number) => {
-        const quota = { name: `of ${concurrent_executions}`, concurrent_executions, memory: 0, cores: 0 };
-        return (await admin.post('quota', quota)).json<{ quota_id: number }>().quota_id;
-      };
+      const create = (concurrent_executions: number) =>
+        quotaWith(`of ${concurrent_executions}`, { concurrent_executions });
       const [few, more] = [await create(1), await create(3)];
-      const erin = { username: 'erin', role_id: 2, quota_id: few };
-      const { user_id } = (await admin.post('user', erin)).json<{ user_id: number }>();
-      await admin.post(`user/${user_id}`, { password: 'secret words' });
+      const user_id = await userWith('erin', few);
       const client = await login('erin', 'secret words');
       await client.start('first', waiting);
       await admin.post(`user/${user_id}`, { quota_id: more });

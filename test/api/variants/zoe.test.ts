@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { ZoeClient } from '../../support/clients/zoe-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, hostsOf, onHosts, startedLongAgo, writeRow } from '../../support/hosts/hosts.ts';
 
@@ -82,8 +82,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H152: a creation or change is 201, and a deletion is 204, without a body', async () => {
-    const described = application(service({ labels: ['nowhere'] }));
-    const submitted = await admin.post('execution', { name: 'x', application: described });
+    const submitted = await admin.post('execution', { name: 'x', application: waiting });
     expect(submitted.status).toBe(201);
     const { execution_id } = submitted.json<{ execution_id: number }>();
     expect(await admin.delete(`execution/${execution_id}`)).toMatchObject({ status: 204, text: '' });
@@ -126,7 +125,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H163: an active execution is not deleted, an ended one not terminated, and both are 400', async () => {
-    const id = await submit(application(service({ labels: ['nowhere'] })));
+    const id = await submit(waiting);
     const refused = await admin.delete(`execution/delete/${id}`);
     expect([refused.status, reasonOf(refused)]).toEqual([400, 'Cannot delete an active execution']);
     expect((await admin.get(`execution/${id}`)).json()).toMatchObject({ id, time_end: null });
@@ -180,7 +179,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H163: who may not delete an execution does not learn whether it is active', async () => {
-    const id = await submit(application(service({ labels: ['nowhere'] })));
+    const id = await submit(waiting);
     await addUser(host(), 'mallory', 'secret words', 'user');
     const mallory = anonymous.with(basic('mallory', 'secret words'));
     expect((await mallory.delete(`execution/delete/${id}`)).status).toBe(401);
@@ -200,8 +199,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     const { id, cookie, client } = await withSession('dora');
     expect(cookie).toContain('Max-Age=2592000');
     await writeRow(host(), 'UPDATE sessions SET full_until_ms = 1 WHERE user_id = ?', [Number(id)]);
-    const described = application(service({ labels: ['nowhere'] }));
-    const made = await client.post('execution', { name: 'late', application: described });
+    const made = await client.post('execution', { name: 'late', application: waiting });
     const { execution_id } = made.json<{ execution_id: number }>();
     const { services } = (await client.get(`execution/${execution_id}`)).json<{ services: number[] }>();
     expect((await client.get(`service/${services[0]}`)).status).toBe(200);
@@ -213,7 +211,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
 
     expect((await admin.post(`/native/api/0.7/user/${id}`, { enabled: false })).status).toBe(200);
     expect((await client.get(`execution/${execution_id}`)).status).toBe(401);
-    expect((await client.post('execution', { name: 'x', application: described })).status).toBe(401);
+    expect((await client.post('execution', { name: 'x', application: waiting })).status).toBe(401);
   });
 
   test('H170: a log ends cleanly with a line that says so when its reader loses access', async () => {
@@ -237,7 +235,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test("H173: another user's execution and its services are 401 Unauthorized, and an unknown one is 404", async () => {
-    const id = await submit(application(service({ labels: ['nowhere'] })));
+    const id = await submit(waiting);
     const { services } = (await admin.get(`execution/${id}`)).json<{ services: number[] }>();
     const { client } = await withSession('felix');
     const paths = [`execution/${id}`, `service/${services[0]}`, `service/logs/${services[0]}`];
@@ -275,7 +273,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     const carol = anonymous.with(basic('carol', 'secret words'));
     const made = await carol.post('execution', {
       name: 'filtered',
-      application: application(service({ labels: ['nowhere'] })),
+      application: waiting,
     });
     const { execution_id: id } = made.json<{ execution_id: number }>();
     const { time_submit: at } = (await carol.get(`execution/${id}`)).json<{ time_submit: number }>();
@@ -342,14 +340,13 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H167: the name of an execution may have 1,000 characters', async () => {
-    const described = application(service({ labels: ['nowhere'] }));
     const name = `\t${'n'.repeat(999)}`;
-    const made = await admin.post('execution', { name, application: described });
+    const made = await admin.post('execution', { name, application: waiting });
     expect(made.status).toBe(201);
     const { execution_id: id } = made.json<{ execution_id: number }>();
     expect((await admin.get(`execution/${id}`)).json()).toMatchObject({ name });
     await admin.delete(`execution/${id}`);
-    expect((await admin.post('execution', { name: `${name}n`, application: described })).status).toBe(400);
+    expect((await admin.post('execution', { name: `${name}n`, application: waiting })).status).toBe(400);
   });
 
   test('H165: info tells the version of the release, and OPTIONS is 204', async () => {

@@ -3,7 +3,7 @@ import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { formOf, PAGE, WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const BY_FORM = '/start?by=form';
@@ -34,7 +34,7 @@ onHosts(hosts, (host) => {
   });
 
   test('W9, W40: a description is submitted as it is, and the response leads to its execution', async () => {
-    const described = { ...application(service({ labels: ['nowhere'] })), name: 'as-it-is' };
+    const described = { ...waiting, name: 'as-it-is' };
     const description = pretty(described);
     const id = startedId(await admin.post(BY_DESCRIPTION, { name: 'mine', description, action: 'submit' }));
     expect(await api.execution(id)).toMatchObject({ name: 'mine', description: described });
