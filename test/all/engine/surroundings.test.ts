@@ -87,11 +87,6 @@ describe('files in /etc', () => {
     expect(ReadonlyPaths).toEqual(expect.arrayContaining(usual.ReadonlyPaths ?? []));
     expect(MaskedPaths).toEqual(usual.MaskedPaths);
   });
-
-  test('P155: the settings of the agent allow it', async () => {
-    const { id } = await run(change('truncate -s 1M $file'), makeEngine({ etcFiles: 'writable' }));
-    expect(await lengthsOf(id)).toEqual([2 ** 20, 2 ** 20, 2 ** 20]);
-  });
 });
 
 describe('ports', () => {

@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -89,14 +88,6 @@ const ensure = (env: NodeJS.ProcessEnv = {}, own = place): Promise<LocalEngine> 
     dataDir: folder,
     place: own,
   });
-
-test('a DOCKER_HOST that accepts connections and stays silent is given up', async () => {
-  const silent = createServer().listen(join(folder, 'silent.sock'));
-  const host = unixHost(join(folder, 'silent.sock'));
-  await eventually(() => silent.listening);
-  expect(await pingEngine(host, 200)).toBeInstanceOf(Error);
-  silent.close();
-});
 
 test('an engine is started if none answers at the default place, although a pid file names another program, and stop ends it and its containerd', async () => {
   await writeFile(place.pidFile, String(process.pid));

@@ -71,14 +71,6 @@ onHosts(bothGroups, (host) => {
     expect(await api.statistics()).toMatchObject({ termination_threads_count });
   });
 
-  test('H50: a monitor that exits with 0 ends the execution as terminated', async () => {
-    const { id, assignments } = await running();
-    await agent.report(...assignments.map((one) => seen.exited(one, 0)));
-    expect((await api.execution(id)).status).toBe('cleaning up');
-    await agent.report(...assignments.map(seen.gone));
-    expect(await api.execution(id)).toMatchObject({ status: 'terminated', error_message: null });
-  });
-
   test('H51: error_message is present when the status is error, not before', async () => {
     const { id, assignments } = await running();
     await agent.report(...assignments.map((one) => seen.exited(one, 137, true)));

@@ -246,15 +246,4 @@ onHosts(bothGroups, (host, { variant }) => {
     });
     expect(await bob.discovery(id, 'no-such-group')).toMatchObject({ dns_names: [] });
   });
-
-  test('H13: the statistics count queued executions', async () => {
-    const { queue_length } = await admin.statistics();
-    const id = await bob.submit();
-    expect(await admin.statistics()).toMatchObject({
-      queue_length: queue_length + 1,
-      termination_threads_count: 0,
-    });
-    await bob.terminate(id);
-    expect(await admin.statistics()).toMatchObject({ queue_length, termination_threads_count: 0 });
-  });
 });

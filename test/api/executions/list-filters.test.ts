@@ -57,17 +57,11 @@ onHosts(bothGroups, (host, { variant }) => {
     await db.close();
   });
 
-  test('H100: without filters, or with an empty query, all executions are listed', async () => {
+  test("H100: an execution must pass all given filters, which never show other users' executions to a user", async () => {
     expect(await list('')).toEqual([1, 2, 3, 4, 5, 6]);
-  });
-
-  test('H100: an execution must pass all given filters', async () => {
     expect(await list(`name=twin&user_id=${idOf.ann}&status=error`)).toEqual([2]);
     expect(await list(`name=twin&status=${queued}`)).toEqual([]);
     expect(await list(`status=${queued}&later_than_submit=${seconds(4)}`)).toEqual([5]);
-  });
-
-  test("H100: filters never show other users' executions to a user", async () => {
     expect(await list('', ann)).toEqual([2, 4, 6]);
     expect(await list('name=twin', ann)).toEqual([2]);
     expect(await list('limit=2', ann)).toEqual([4, 6]);
@@ -93,14 +87,11 @@ onHosts(bothGroups, (host, { variant }) => {
     expect(message).toContain(`ilter ${name} `.replace(/ $/, ''));
   });
 
-  test('H102: the filter status takes the words of the group', async () => {
+  test('H102: the filter status takes the words of the group, and not that of the other', async () => {
     expect(await list(`status=${queued}`)).toEqual([4, 5]);
     expect(await list('status=cleaning%20up')).toEqual([6]);
     expect(await list('status=cleaning+up')).toEqual([6]);
     expect(await list('status=submitted')).toEqual([]);
-  });
-
-  test('H102: the word of the other group is not a status', async () => {
     expect((await refused(`status=${variant === 'A' ? 'queued' : 'scheduled'}`)).status).toBe(400);
   });
 

@@ -67,13 +67,6 @@ onHosts(eitherGroup, (host, { kind, variant }) => {
       const reply = await api.http.send('POST', 'execution', body);
       expect(reply.status, reply.text).toBe(400);
     });
-
-    test('H31: a name beyond ASCII is stored as it is', async () => {
-      const name = 'größer 🚢 日本';
-      const id = await api.submit(undefined, name);
-      expect((await api.execution(id)).name).toBe(name);
-      await api.terminate(id);
-    });
   });
 
   describe('encodings', () => {

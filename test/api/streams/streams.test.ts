@@ -87,11 +87,6 @@ onHosts(
       expect(stream.mostCredit).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
       client.close();
     });
-    test('P252: a client that leaves ends the stream at the agent', async () => {
-      const { client, stream } = await opened();
-      client.close();
-      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
-    });
     test('H683: a stream ends with its reason: of the agent, and of a host that is gone', async () => {
       const { client, stream } = await opened();
       stream.reset('the service has ended');

@@ -117,12 +117,13 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect(reply.headers['content-type']).toBeUndefined();
     });
 
-    test('H155: an execution also has its size, user_id is the id, and a waiting execution is queued', async () => {
+    test('H155, H159: an execution also has its size, user_id is the id, and a waiting execution is queued', async () => {
       const described = { ...waiting, size: 512 };
       const submitted = await alice.post('execution', { name: 'big', application: described });
       const { execution_id } = submitted.json<{ execution_id: number }>();
       const one = (await alice.get(`execution/${execution_id}`)).json();
       const { user } = (await alice.get('login')).json<{ user: Json }>();
+      expect(user).toMatchObject({ username: 'alice', role_id: 2 });
       expect(one).toEqual({
         ...{ id: execution_id, name: 'big', status: 'queued', user_id: user.id, size: 512 },
         ...{ error_message: null, time_start: null, time_end: null, time_submit: expect.any(Number) },
@@ -176,10 +177,6 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       for (const id of ids) await admin.delete(`execution/${id}`);
       await agent.report(...started.map(seen.gone));
       await agent.close();
-    });
-
-    test('H159: login returns the user', async () => {
-      expect((await alice.get('login')).json()).toMatchObject({ user: { username: 'alice', role_id: 2 } });
     });
 
     test.each<[path: string, body: Json]>([

@@ -301,12 +301,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     expect((await session.get('execution')).headers).not.toHaveProperty('set-cookie');
   });
 
-  test('H31: an empty name has one problem', async () => {
-    const reply = await admin.post('execution', { name: '', application: application() });
-    expect(reply.status).toBe(400);
-    expect(isLater ? reply.reason : reply.text).not.toContain('control characters');
-  });
-
   test('H154, H739: descriptions of the earlier platform are valid, and come back with their commands', async () => {
     const resources = { memory: { min: 2 ** 26, max: 1 }, cores: { min: 0.5, max: 0.1 }, shm_size: 1024 };
     const described = {

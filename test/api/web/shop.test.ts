@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
-import { PAGE, WebClient } from '../../support/clients/web-client.ts';
+import { PAGE, shown, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { manifest, ScratchShop, zapp } from '../../support/fixtures/shops.ts';
 import { sparkFolder, sparkManifest } from '../../support/fixtures/spark-shop.ts';
@@ -225,7 +225,7 @@ test('W61, W62, W68, W71, W79: the shop of BERTH_SHOP is read at each request, f
     expect(field).toMatch(/^environment:A%20/);
     const started = await admin.post('/shop/evil-0', {
       name: 'x',
-      [field.replaceAll('&quot;', '"').replaceAll('&gt;', '>').replaceAll('&lt;', '<')]: 'set',
+      [shown(field)]: 'set',
     });
     expect(started.status).toBe(303);
 
