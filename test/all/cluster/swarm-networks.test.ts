@@ -42,15 +42,13 @@ const overlays = async (): Promise<Docker.NetworkInspectInfo[]> => {
 };
 
 /** Submits services named after the hosts' labels, one on each host. */
-const onBoth = (client: RestClient, text = SERVER) =>
+const onBoth = (client: RestClient) =>
   client.submit(
     application(
-      script(text, { name: 'left', labels: ['ssd'] }),
-      script(text, {
-        name: 'right',
-        labels: ['gpu'],
-        monitor: false,
-        ...(text === SERVER && { health: { http: { path: '/', port: 8080 } } }),
+      script(SERVER, { name: 'left', labels: ['ssd'] }),
+      script(SERVER, {
+        ...{ name: 'right', labels: ['gpu'], monitor: false },
+        health: { http: { path: '/', port: 8080 } },
       }),
     ),
   );
