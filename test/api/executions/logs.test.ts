@@ -235,7 +235,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     for (const response of all) expect(await text(response)).toBe('');
   });
 
-  /** Of two readers of the log of one service, only that whose credential ends is cut off. */
+  /** Two read the log of one service. The one whose credential ends is cut off, and the other goes on. */
   async function abortsOnly(leaving: HttpClient, staying: HttpClient, end: () => Promise<void>) {
     const one = await running();
     const [aborted, continues] = [
