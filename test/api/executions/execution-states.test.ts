@@ -146,7 +146,9 @@ onHosts(bothGroups, (host) => {
     const assignments = await agent.assigned(id, 3);
     const [first, second] = assignments;
     if (!first || !second) throw new Error('too few assignments');
-    expect(await api.discovery(id, 'web')).toMatchObject({ dns_names: [] });
+    for (const group of ['web', 'no-such-group'])
+      expect(await api.discovery(id, group)).toMatchObject({ dns_names: [] });
+    expect(await api.endpoints(id)).toEqual([]);
     await agent.report(seen.running(second));
     expect(await api.discovery(id, 'web')).toMatchObject({ dns_names: [`web1-${id}-test`] });
     await agent.report(seen.running(first));

@@ -235,15 +235,4 @@ onHosts(bothGroups, (host, { variant }) => {
       description: service({ name: 'web', total_count: 2 }),
     });
   });
-
-  test('H38: an execution that has not started has no endpoints and no discovery names', async () => {
-    const id = await bob.submit();
-    expect(await bob.endpoints(id)).toEqual([]);
-    expect(await bob.discovery(id, 'main')).toEqual({
-      service_type: 'main',
-      execution_id: `${id}`,
-      dns_names: [],
-    });
-    expect(await bob.discovery(id, 'no-such-group')).toMatchObject({ dns_names: [] });
-  });
 });

@@ -6,8 +6,6 @@ import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { answerOn } from '../../support/clients/raw-http.ts';
 import { onHosts } from '../../support/hosts/hosts.ts';
 
-const CONNECTIONS = 40;
-const PER_ADDRESS = 10;
 const INFO = 'GET /api/0.7/info HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n';
 
 onHosts(
@@ -40,8 +38,8 @@ onHosts(
     });
   },
   {
-    BERTH_MAX_CONNECTIONS: String(CONNECTIONS),
-    BERTH_MAX_CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS),
+    BERTH_MAX_CONNECTIONS: '40',
+    BERTH_MAX_CONNECTIONS_PER_ADDRESS: '10',
     BERTH_CONNECTIONS_FOR_AGENTS: '5',
   },
 );
