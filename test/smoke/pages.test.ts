@@ -84,5 +84,5 @@ onSites(
       expect(found).toEqual({});
     });
   },
-  { kinds: ['node'], env: PAGE_SETTINGS },
+  { env: PAGE_SETTINGS },
 );

@@ -47,7 +47,7 @@ afterAll(async () => {
 const countIn = (output: string, event: string) => output.split(`"${event}"`).length - 1;
 const wakes = () => ['gateway.woke', 'coordinator.woke'].map((event) => countIn(host.output(), event));
 
-test('C232, P176, H42: after a sleep of gateway and coordinator the agent goes on without a hello: the next application starts, and the log of one that runs streams to its end', async () => {
+test('C14, C232, P176, H42: after a sleep of gateway and coordinator the agent goes on without a hello: the next application starts, and the log of one that runs streams to its end', async () => {
   const id = await api.submit(
     application(script('trap "echo goodbye; exit" TERM; echo hello; while true; do sleep 0.1; done')),
   );

@@ -8,7 +8,6 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SEEN_FILE, SHELL_APP_PORT, shellApp } from '../../support/apps/shell-app.ts';
 import { onSites } from '../../support/browser/browser.ts';
-import { CommandLine } from '../../support/clients/command-line.ts';
 import { HiddenHost, hiddenSettings } from '../../support/cluster/hidden-host.ts';
 import { ensureNotebookRoot } from '../../support/engines/notebook-image.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -17,7 +16,6 @@ import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
 const LOST = 'The host has lost its connection.';
-const ACCESS_ENDED = 'Your session or permissions have changed. Log in again.';
 
 interface App {
   execution: number;
@@ -248,39 +246,6 @@ onSites(
       expect((await site().berth.api.execution(victim.execution)).status).toBe('running');
     });
 
-    test('L160, L163, L168: commands, copies and forwarded ports go the same way', async () => {
-      const cli = new CommandLine(home);
-      await cli.logIn(site().berth.url, PASSWORD);
-      const place = String(victim.execution);
-      await writeFile(join(home, 'in'), 'copied');
-      expect(await cli.run(['cp', join(home, 'in'), `${place}:/tmp/in`])).toMatchObject({ code: 0 });
-      expect(await cli.run(['exec', place, '--', 'cat', '/tmp/in'])).toMatchObject({
-        code: 0,
-        out: 'copied',
-      });
-      expect(await cli.run(['cp', `${place}:/tmp/in`, join(home, 'out')])).toMatchObject({ code: 0 });
-      expect(await readFile(join(home, 'out'), 'utf8')).toBe('copied');
-      const command = cli.start(['forward', place, `0:${SHELL_APP_PORT}`]);
-      const local = await eventually(() => /127\.0\.0\.1:(\d+)/.exec(command.err())?.[1]);
-      const answer = await fetch(`http://127.0.0.1:${local}/forwarded`);
-      expect(await answer.text()).toContain('<h1>victim</h1>');
-      command.interrupt();
-      expect((await command.ended).code).toBe(130);
-    });
-
-    test('H725, H716: a logout closes the WebSocket of an open page at once, with the reason', async () => {
-      const page = await open(victim);
-      expect(await page.evaluate(OPEN_SOCKET)).toBe('hello');
-      const berth = await beside(page, berthAt('/executions'));
-      const startMs = performance.now();
-      await berth.getByRole('button', { name: 'Log out' }).click();
-      expect(await page.evaluate('window.over')).toEqual([1001, ACCESS_ENDED]);
-      // Sessions are reviewed each minute; what ends one must not wait for that.
-      expect(performance.now() - startMs).toBeLessThan(30_000);
-      await page.reload();
-      expect(page.url()).toContain(berthAt('/login'));
-    });
-
     test('H717, H731: an agent that is killed ends what is open with the reason, and its pages go on by themselves', async () => {
       const page = await open(victim);
       expect(await page.evaluate(OPEN_SOCKET)).toBe('hello');
@@ -289,24 +254,6 @@ onSites(
       await page.reload();
       expect(await titleOf(page)).toBe('main0 is not up yet');
       await host.startAgent();
-      await page.getByRole('heading', { name: 'victim' }).waitFor();
-    });
-
-    test('H691, H731: a host that is drained by force ends what is open with the reason, and its pages wait', async () => {
-      const { api } = site().berth;
-      const page = await open(victim);
-      expect(await page.evaluate(OPEN_SOCKET)).toBe('hello');
-      const { id } = await api.host('hidden');
-      const change = (body: object) =>
-        api.request(`host/${id}`, { method: 'POST', body: JSON.stringify(body) });
-      await change({ schedulable: false, force: true });
-      expect(await page.evaluate('window.over')).toEqual([
-        1001,
-        expect.stringMatching(/^The service moves: /),
-      ]);
-      await page.reload();
-      expect(await titleOf(page)).toBe('main0 is not up yet');
-      await change({ schedulable: true });
       await page.getByRole('heading', { name: 'victim' }).waitFor();
     });
 

@@ -63,5 +63,5 @@ onSites(
       TIMEOUT_MS,
     );
   },
-  { kinds: ['node'], env: PAGE_SETTINGS },
+  { env: PAGE_SETTINGS },
 );

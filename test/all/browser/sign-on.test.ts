@@ -83,7 +83,6 @@ onSites(
     });
   },
   {
-    kinds: ['node'],
     env: { ...provider.settings(), BERTH_OIDC_CREATE_USERS: 'on' },
   },
 );
@@ -117,5 +116,5 @@ onSites(
       expect(new URL(page.url()).pathname).toBe('/login');
     });
   },
-  { kinds: ['node'], env: { ...withHint.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' } },
+  { env: { ...withHint.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' } },
 );

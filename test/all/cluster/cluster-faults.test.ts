@@ -12,7 +12,6 @@ beforeAll(async () => {
     hosts: [
       { name: 'one', labels: ['one'] },
       { name: 'two', labels: ['two'] },
-      { name: 'three', labels: ['three'] },
     ],
     // Long enough for an agent on a busy machine to report.
     env: { BERTH_HOST_LOST_AFTER: '8' },
@@ -33,19 +32,6 @@ const seen = (execution: number, status: string): Promise<unknown> =>
     expect(service?.backend_status).toBe(status);
     return true;
   }, 60_000);
-
-interface HostJson {
-  id: number;
-  state: string;
-}
-
-const hostId = async (name: string): Promise<number> => {
-  const hosts = (await (await cluster.api.request(`host?name=${name}`)).json()) as Record<string, HostJson>;
-  return Number(Object.keys(hosts)[0]);
-};
-
-const hostOf = async (id: number): Promise<HostJson> =>
-  ((await (await cluster.api.request(`host/${id}`)).json()) as { host: HostJson }).host;
 
 /** Besides what states that the host was lost for a while (H827). */
 const isCount = (text: string, atLeast: number): void => {
@@ -151,28 +137,4 @@ test('C113, C114: the containers of a killed engine end when the engine is start
   );
   await api.waitFor(waiting, 'running');
   await cluster.terminate(worker, waiting);
-});
-
-test('C97, H233: a host that is cut off and removed ends its containers and its agent when it is reachable again', async () => {
-  const { api } = cluster;
-  const three = await hostId('three');
-  const id = await api.submit(application(script(IDLE, onHost('three'))));
-  await api.waitFor(id, 'running');
-  const [container] = Object.values(await cluster.containersOf(id));
-  const host = cluster.host('three');
-  await host.cut();
-  await eventually(async () => (await hostOf(three)).state === 'lost', 60_000);
-  expect((await api.request(`host/${three}`, { method: 'DELETE' })).status).toBe(200);
-  expect((await api.execution(id)).status).toBe('queued');
-  // The agent has not been informed yet.
-  expect(await host.docker.getContainer(String(container?.id)).inspect()).toMatchObject({
-    State: { Running: true },
-  });
-
-  await host.heal();
-  expect(await host.agent.waitForEnd(60_000)).not.toBe(0);
-  expect(host.agent.output).toContain('host.decommissioned');
-  expect(await cluster.containersOf(id)).toEqual({});
-  await host.destroy();
-  await cluster.terminate(id);
 });

@@ -160,14 +160,6 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     expect(numbers).toEqual(Array.from({ length: 1_200_001 - first }, (_, index) => first + index));
     expect(numbers.length).toBeGreaterThan(20_000);
   });
-  test('the output is removed when it is too old, unless it is in use', async () => {
-    await finish(await run('echo x'));
-    const later = Date.now() + 1000;
-    await store.expire(later, () => true);
-    expect(await stored()).toBe('x\n');
-    await store.expire(later, () => false);
-    expect(await store.open(key)).toBeUndefined();
-  });
 });
 
 /** Expects every line from 1 on, once and in order. A failure shows only the first wrong line. */

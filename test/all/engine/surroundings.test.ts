@@ -1,14 +1,12 @@
 /** The surroundings of containers on a real Docker engine: mounts, capabilities, ports, images. */
-import { once } from 'node:events';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { IMAGE } from '../../../examples/image.ts';
 import { CPU_LIMIT, dockerRig } from '../../support/engines/docker-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
+const { docker, deployment, engine, scratch, makeEngine, run, exitOf } = dockerRig('around');
 
 test('P111: a volume below an allowed root is mounted, read-only on request, and so is the workspace of the owner', async () => {
   await mkdir(`${scratch()}/alice`);
@@ -89,11 +87,6 @@ describe('files in /etc', () => {
     expect(ReadonlyPaths).toEqual(expect.arrayContaining(usual.ReadonlyPaths ?? []));
     expect(MaskedPaths).toEqual(usual.MaskedPaths);
   });
-
-  test('P155: the settings of the agent allow it', async () => {
-    const { id } = await run(change('truncate -s 1M $file'), makeEngine({ etcFiles: 'writable' }));
-    expect(await lengthsOf(id)).toEqual([2 ** 20, 2 ** 20, 2 ** 20]);
-  });
 });
 
 describe('ports', () => {
@@ -137,20 +130,6 @@ describe('ports', () => {
       expect(container.ports).toHaveLength(3);
       for (const numbers of await numbersOf(container.id)) expect(new Set(numbers).size).toBe(1);
     }
-  });
-  test('P303: a port that is taken before the start is replaced, and the container has not run before', async () => {
-    const ports = [{ port: 80, protocol: 'tcp' as const }];
-    const wanted = assignment({ ports });
-    const created = await engine().create(wanted, 1);
-    const { HostConfig } = await docker.getContainer(created.id).inspect();
-    const [{ HostPort: taken }] = HostConfig.PortBindings['80/tcp'];
-    const server = createServer().listen(Number(taken), '0.0.0.0');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const container = await engine().start(wanted, created.id, 1, true);
-    if (container.state !== 'running') throw new Error(`it is ${container.state}`);
-    expect(container.ports).toEqual([{ port: 80, protocol: 'tcp', hostPort: expect.any(Number) }]);
-    expect(container.ports[0]?.hostPort).not.toBe(Number(taken));
   });
 });
 

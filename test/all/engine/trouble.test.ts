@@ -3,7 +3,7 @@
  * has not seen.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Engine, EngineError } from '../../../agent/engine/engine.ts';
+import type { Engine } from '../../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { type AgentRig, agentRig } from '../../support/agents/agent-rig.ts';
@@ -66,17 +66,6 @@ test('P49: while an engine hangs nothing is reported gone or failed, and everyth
   await peer.reported(2, 'running');
   expect(statesOf(running)).not.toContain('gone');
   expect(await engine().list()).toHaveLength(2);
-});
-
-test('P51: a request for usage to an engine that hangs ends at its time limit, and later requests succeed', async () => {
-  await startOne();
-  const signal = AbortSignal.timeout(100);
-  await proxy.become('hangs');
-  await expect(behind.usage(['a', 'b'], signal)).rejects.toThrow(EngineError);
-  expect(signal.aborted).toBe(true);
-  await proxy.become('well');
-  const { id } = (await engine().list())[0] ?? expect.unreachable();
-  expect([...(await behind.usage([id], new AbortController().signal)).keys()]).toEqual([id]);
 });
 
 test('P49: a start at an engine that answers with 500 fails temporarily; containers keep running, and a stop is retried', async () => {

@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -10,13 +9,11 @@ import { connectEngine, pingEngine, unixHost } from '../../../agent/engine/engin
 import type { DaemonPlace } from '../../../agent/local/dockerd.ts';
 import { ensureEngine, type LocalEngine } from '../../../agent/local/local-engine.ts';
 import { findProgram } from '../../../agent/system-programs.ts';
-import { testEngine } from '../../support/engines/engine.ts';
 import { atProcessEnd } from '../../support/hosts/process.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 let folder: string;
 let place: DaemonPlace;
-let printed: string[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-d-'));
@@ -31,7 +28,6 @@ beforeEach(async () => {
     containerdPidFile: join(folder, 'exec/containerd/containerd.pid'),
     args: ['-H', unixHost(socketPath), '--pidfile', pidFile, ...roots, ...quiet],
   };
-  printed = [];
 });
 
 // An interrupt in the middle of a test skips afterEach, and dockerd runs in its own session.
@@ -84,7 +80,7 @@ async function startForeign(): Promise<ChildProcess> {
 
 const ensure = (env: NodeJS.ProcessEnv = {}, own = place): Promise<LocalEngine> =>
   ensureEngine({
-    say: (line) => printed.push(line),
+    say: () => {},
     ask: async (question) => {
       throw new Error(`unexpected question: ${question}`);
     },
@@ -92,30 +88,6 @@ const ensure = (env: NodeJS.ProcessEnv = {}, own = place): Promise<LocalEngine> 
     dataDir: folder,
     place: own,
   });
-
-test('an engine that answers at DOCKER_HOST is used, and stop leaves it running', async () => {
-  await testEngine();
-  const DOCKER_HOST = String(process.env.DOCKER_HOST);
-  const engine = await ensure({ DOCKER_HOST });
-  expect(engine).toMatchObject({ host: DOCKER_HOST, started: false });
-  await engine.stop();
-  expect(await pingEngine(DOCKER_HOST)).toBeNull();
-});
-
-test('a DOCKER_HOST that does not answer is an error that names it, and nothing is started', async () => {
-  await expect(ensure({ DOCKER_HOST: 'unix:///nowhere.sock' })).rejects.toThrow(
-    /No Docker engine answers at DOCKER_HOST=unix:\/\/\/nowhere.sock: .*ENOENT/,
-  );
-  expect(printed).toEqual([]);
-});
-
-test('a DOCKER_HOST that accepts connections and stays silent is given up', async () => {
-  const silent = createServer().listen(join(folder, 'silent.sock'));
-  const host = unixHost(join(folder, 'silent.sock'));
-  await eventually(() => silent.listening);
-  expect(await pingEngine(host, 200)).toBeInstanceOf(Error);
-  silent.close();
-});
 
 test('an engine is started if none answers at the default place, although a pid file names another program, and stop ends it and its containerd', async () => {
   await writeFile(place.pidFile, String(process.pid));
@@ -137,15 +109,6 @@ test('one of several simultaneous callers starts the engine, and all use the sam
   expect(await pingEngine(unixHost(place.socketPath))).toBeInstanceOf(Error);
 });
 
-test('a dockerd that another program is starting is awaited', async () => {
-  const { pid } = await startForeign();
-  await eventually(async () => (await readPid(place.pidFile)) > 0);
-  const engine = await ensure();
-  expect(engine.started).toBe(false);
-  await engine.stop();
-  expect(await readPid(place.pidFile)).toBe(pid);
-});
-
 test('a dockerd that another program starts at the same moment leaves one engine, which answers', async () => {
   const { pid } = await startForeign();
   const engine = await ensure();
@@ -162,11 +125,4 @@ test('a new engine starts after kill -9, although the pid files of the old one a
   expect(again.started).toBe(true);
   expect(await readPid(place.pidFile)).not.toBe(killed);
   await again.stop();
-});
-
-test('a dockerd that ends early is an error with the end of its log', async () => {
-  const broken = { ...place, args: [...place.args, '--no-such-option'] };
-  await expect(ensure({}, broken)).rejects.toThrow(
-    /dockerd ended \(\d+\).*dockerd\.log:\n(?:.|\n)*no-such-option/,
-  );
 });

@@ -5,6 +5,7 @@ import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { EventClient } from '../../support/clients/event-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { sessionOf } from '../../support/clients/web-client.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { eitherGroup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts/hosts.ts';
 import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
@@ -49,9 +50,7 @@ onHosts(eitherGroup, (host, { variant }) => {
       user_id: owner,
       status: expect.stringMatching(`${queued}|starting`),
     });
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
-    await agent.report(seen.running(one));
+    const one = await agent.runs(id);
     expect((await events.next('service', { id: one.service, status: 'active' })).data).toEqual({
       id: one.service,
       execution_id: id,
@@ -214,7 +213,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
       const name = `changes-${change}`;
       const id = await accounts.addUser(name, { role_id: ROLE.user }, 'secret words');
       const login = await api.http.with(basic(name, 'secret words')).get('login');
-      const cookie = login.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+      const cookie = sessionOf(login);
       const user = accounts.anonymous.with({ cookie });
       const [events, others] = [await watch(user), await watch(api.http)];
       const changes = {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { bothGroups, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { bothGroups, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const web = service({
@@ -15,7 +15,7 @@ const web = service({
   ],
 });
 
-onHosts(bothGroups, (host, { variant }) => {
+onHosts(bothGroups, (host) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
 
@@ -33,12 +33,6 @@ onHosts(bothGroups, (host, { variant }) => {
     return { id, assignments, execution: await api.execution(id) };
   }
 
-  test('H50: an execution is queued until a host has capacity', async () => {
-    const id = await api.submit(application(service({ labels: ['no-host-has-this'] })));
-    expect(await api.execution(id)).toMatchObject({ status: queuedIn(variant) });
-    await api.terminate(id);
-  });
-
   test('H50: an execution is starting until every essential service runs, then running since time_start', async () => {
     const id = await api.submit(application(web));
     const [first, second] = await agent.assigned(id, 2);
@@ -55,7 +49,7 @@ onHosts(bothGroups, (host, { variant }) => {
     await agent.report(seen.gone(first), seen.gone(second));
   });
 
-  test('H50: an execution is cleaning up until its containers are gone, then terminated since time_end', async () => {
+  test('H35, H50, H70: an execution is cleaning up, which another termination does not change, until its containers are gone, then terminated since time_end', async () => {
     const { id, assignments, execution } = await running();
     const { termination_threads_count } = await api.statistics();
     await api.terminate(id);
@@ -63,8 +57,10 @@ onHosts(bothGroups, (host, { variant }) => {
     expect(await api.statistics()).toMatchObject({
       termination_threads_count: termination_threads_count + 1,
     });
+    await api.terminate(id);
     await agent.released(id);
     await agent.report(...assignments.map(seen.gone));
+    expect((await api.http.delete(`execution/${id}`)).status).toBe(409);
     const ended = await api.execution(id);
     expect(ended).toMatchObject({
       status: 'terminated',
@@ -73,23 +69,6 @@ onHosts(bothGroups, (host, { variant }) => {
     });
     expect(ended.time_end).toBeGreaterThanOrEqual(execution.time_start ?? Number.NaN);
     expect(await api.statistics()).toMatchObject({ termination_threads_count });
-  });
-
-  test('H35: terminating an execution that is being cleaned up changes nothing and is not an error', async () => {
-    const { id, assignments } = await running();
-    await api.terminate(id);
-    await api.terminate(id);
-    await agent.report(...assignments.map(seen.gone));
-    expect((await api.execution(id)).status).toBe('terminated');
-    expect((await api.http.delete(`execution/${id}`)).status).toBe(409);
-  });
-
-  test('H50: a monitor that exits with 0 ends the execution as terminated', async () => {
-    const { id, assignments } = await running();
-    await agent.report(...assignments.map((one) => seen.exited(one, 0)));
-    expect((await api.execution(id)).status).toBe('cleaning up');
-    await agent.report(...assignments.map(seen.gone));
-    expect(await api.execution(id)).toMatchObject({ status: 'terminated', error_message: null });
   });
 
   test('H51: error_message is present when the status is error, not before', async () => {
@@ -120,8 +99,7 @@ onHosts(bothGroups, (host, { variant }) => {
 
   test('C85: a starting service shows the progress that its host reports, until it has started', async () => {
     const id = await api.submit();
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
+    const one = await agent.only(id);
     expect(await api.service(one.service)).not.toHaveProperty('progress');
     const detail = 'pulling berth/busybox:1 45% of 60 MB';
     await agent.report({ service: one.service, generation: one.generation, state: 'preparing', detail });
@@ -134,8 +112,7 @@ onHosts(bothGroups, (host, { variant }) => {
 
   test("H40: a service shows its own status, and its container's as last observed", async () => {
     const id = await api.submit();
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
+    const one = await agent.only(id);
     const states = [await api.service(one.service)];
     for (const observation of [seen.created(one), seen.running(one)]) {
       await agent.report(observation);
@@ -169,7 +146,9 @@ onHosts(bothGroups, (host, { variant }) => {
     const assignments = await agent.assigned(id, 3);
     const [first, second] = assignments;
     if (!first || !second) throw new Error('too few assignments');
-    expect(await api.discovery(id, 'web')).toMatchObject({ dns_names: [] });
+    for (const group of ['web', 'no-such-group'])
+      expect(await api.discovery(id, group)).toMatchObject({ dns_names: [] });
+    expect(await api.endpoints(id)).toEqual([]);
     await agent.report(seen.running(second));
     expect(await api.discovery(id, 'web')).toMatchObject({ dns_names: [`web1-${id}-test`] });
     await agent.report(seen.running(first));

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { eitherGroup, hostsOf, onHosts, writeRow } from '../../support/hosts/hosts.ts';
+import { eitherGroup, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
 
 const submission = { name: 'once', application: application(service()) };
 const REPEATED = 'idempotent-replayed';
@@ -34,25 +34,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect([repeat.status, repeat.text]).toEqual([first.status, first.text]);
     expect(repeat.headers[REPEATED]).toBe('true');
     expect(await listed(api)).toEqual([...before, id]);
-  });
-
-  test('H440: a repeat gets the first answer from a control plane that was started since', async () => {
-    const key = newKey();
-    const id = idOf(await submit(api, key));
-    await host().crash();
-    await host().start();
-    const repeat = await submit(api, key);
-    expect([idOf(repeat), repeat.headers[REPEATED]]).toEqual([id, 'true']);
-  });
-
-  test('H440, C260: of 20 simultaneous requests with one key one makes an execution, and all get its id', async () => {
-    const before = await listed(api);
-    const key = newKey();
-    const replies = await Promise.all(Array.from({ length: 20 }, () => submit(api, key)));
-    const ids = replies.map(idOf);
-    expect(new Set(ids).size).toBe(1);
-    expect(replies.filter(({ headers }) => headers[REPEATED] === 'true')).toHaveLength(19);
-    expect(await listed(api)).toEqual([...before, ids[0]]);
   });
 
   test('H440: another body or path with the key is 422, and makes nothing', async () => {
@@ -86,12 +67,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect(idOf(await keyed.post('execution', submission))).toBeGreaterThan(0);
   });
 
-  test('H442: a refused request leaves its key unused', async () => {
-    const key = newKey();
-    expect((await submit(api, key, { name: '' })).status).toBe(400);
-    expect((await submit(api, key)).headers[REPEATED]).toBeUndefined();
-  });
-
   test.each([
     ['an empty one', ''],
     ['one with a space', 'a b'],
@@ -112,30 +87,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect((await anonymous.post('execution', submission)).status).toBe(401);
   });
 });
-
-onHosts(
-  hostsOf('B'),
-  (host) => {
-    test('H443: a user who has used as many keys as the setting allows gets 429 with the time until one is free', async () => {
-      const api = new ApiClient(host);
-      const [first, second] = [newKey(), newKey()];
-      const id = idOf(await submit(api, first));
-      await submit(api, second);
-      const refused = await submit(api, newKey());
-      expect(refused.status).toBe(429);
-      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000);
-      expect(refused.json().message).toContain('BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER');
-      expect(idOf(await submit(api, first))).toBe(id);
-      idOf(await api.http.post('execution', submission));
-      await writeRow(host(), 'UPDATE idempotency_keys SET made_ms = made_ms - 86400000 WHERE key = ?', [
-        second,
-      ]);
-      const next = await submit(api, newKey());
-      expect([next.status, next.headers[REPEATED]]).toEqual([200, undefined]);
-    });
-  },
-  { BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER: '2' },
-);
 
 onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant }) => {
   test('H440: the zoe variants answer a repeat like the first request', async () => {

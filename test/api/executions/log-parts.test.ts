@@ -4,7 +4,7 @@ import { decodeFrame, FrameSplitter, noteOf } from '../../../control-plane/core/
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
@@ -23,9 +23,7 @@ onHosts(hosts, (host) => {
   });
 
   const running = async (): Promise<Assignment> => {
-    const [one] = await agent.assigned(await api.submit());
-    if (!one) throw new Error('no assignment');
-    await agent.report(seen.running(one));
+    const one = await agent.runs(await api.submit());
     return one;
   };
   const open = (
@@ -55,9 +53,9 @@ onHosts(hosts, (host) => {
 
   test('H500: with follow=false the stream of a service that waits for a host ends at once', async () => {
     agent = await join();
-    const execution = await api.submit(application(service({ labels: ['nowhere'] })));
-    const [waiting = 0] = (await api.execution(execution)).services;
-    const reading = open({ execution, service: waiting }, 'follow=false');
+    const execution = await api.submit(waiting);
+    const [one = 0] = (await api.execution(execution)).services;
+    const reading = open({ execution, service: one }, 'follow=false');
     expect(await read(reading)).toEqual({ text: '', notes: [{ ended: true }] });
   });
 

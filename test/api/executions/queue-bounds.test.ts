@@ -4,14 +4,11 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { eitherGroup, type Host, hosts, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
 
 const PASSWORD = 'long enough secret';
-
-/** No host has the label. */
-const waiting = application(service({ labels: ['nowhere'] }));
 
 /** A client of a user who is made before the tests. */
 function clientOf(host: () => Host, name: string) {
@@ -105,13 +102,6 @@ describe('descriptions and instances', () => {
         expect(refused.status).toBe(429);
         expect(refused.headers.status).toContain('have 1.1 MiB, and those of a user may have 1.0 MiB');
         expect((await alice.submit()).status).toBe(200);
-      });
-
-      test('H373: labels of more than 4096 characters are refused', async () => {
-        const labels = Array.from({ length: 17 }, (_, at) => `${at}`.padStart(250, 'x'));
-        const refused = await alice.submit(application(service({ labels })));
-        expect(refused.status).toBe(400);
-        expect(refused.text).toContain('has labels of 4250 characters in all; the limit is 4096');
       });
 
       test('H360: an execution beyond the bound on its instances is refused', async () => {

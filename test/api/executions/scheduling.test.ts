@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
-import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -48,39 +47,6 @@ onHosts(hosts, (host) => {
     Promise.all(ids.map(async (id) => (await api.execution(id)).status));
 
   const end = (agent: ScriptedAgent, id: number) => endOn(api, agent, id);
-
-  test('C5: an execution that fits passes one that does not', async () => {
-    const { agent, requiring } = await ownHost(host(), 2);
-    const [one, big, small] = [
-      await api.submit(application(requiring(1))),
-      await api.submit(application(requiring(2))),
-      await api.submit(application(requiring(1))),
-    ];
-    expect(await statuses([one, big, small])).toEqual(['starting', 'queued', 'starting']);
-    await end(agent, one);
-    expect(await statuses([big])).toEqual(['queued']);
-    await end(agent, small);
-    expect(await statuses([big])).toEqual(['starting']);
-    await end(agent, big);
-  });
-
-  test("C64: a burst of one user does not delay another user's first execution", async () => {
-    const { agent, requiring } = await ownHost(host(), 2);
-    const userNamed = async (name: string) => {
-      await accounts.addUser(name);
-      return new ApiClient(host, name, 'secret words');
-    };
-    const burst = await userNamed(`burst-${++names}`);
-    const late = await userNamed(`late-${++names}`);
-    const described = application(requiring(1));
-    const ids: number[] = [];
-    for (let at = 0; at < 4; at++) ids.push(await burst.submit(described));
-    const first = await late.submit(described);
-    expect(await statuses([...ids, first])).toEqual(['starting', 'starting', 'queued', 'queued', 'queued']);
-    await end(agent, ids[0] ?? 0);
-    expect(await statuses([...ids.slice(1), first])).toEqual(['starting', 'queued', 'queued', 'starting']);
-    for (const id of [...ids.slice(1), first]) await api.terminate(id);
-  });
 
   test('C63: the execution of the user with the higher priority starts first, even if the priority changes while it waits', async () => {
     const { agent, requiring } = await ownHost(host(), 1);
@@ -130,20 +96,6 @@ onHosts(hosts, (host) => {
       await agent.released(id);
     });
 
-    test('C66: an elastic service that dies is placed again under its own name', async () => {
-      const { agent, id } = await running(3);
-      const works = [await instance(agent, id, 'work0'), await instance(agent, id, 'work1')];
-      await agent.report(...works.map(seen.running));
-      const [work] = works as [Assignment];
-      await agent.report(seen.exited(work, 3));
-      await agent.report(seen.gone(work));
-      expect(await services(id)).toEqual(['active', 'inactive', 'active']);
-      await agent.report(seen.running(await instance(agent, id, 'work0', 2)));
-      expect(await services(id)).toEqual(['active', 'active', 'active']);
-      expect(await statuses([id])).toEqual(['running']);
-      await api.terminate(id);
-    });
-
     test('C67, C68: elastic services are preempted by an essential start, which waits until they are gone, and are placed again after it', async () => {
       const { agent, id, requiring } = await running(3);
       const works = [await instance(agent, id, 'work0'), await instance(agent, id, 'work1')];
@@ -171,29 +123,6 @@ onHosts(hosts, (host) => {
         null,
       ]);
       await api.terminate(id);
-    });
-
-    test('C67: a preemption survives a crash of the control plane', async () => {
-      const { agent, id, requiring, label } = await running(2);
-      const work = await instance(agent, id, 'work0');
-      const main = await instance(agent, id, 'main0');
-      await agent.report(seen.running(work));
-      const essential = await api.submit(application(requiring(1)));
-      expect(await services(id)).toEqual(['active', 'terminating', 'inactive']);
-      await host().crash();
-      await host().start();
-      expect(await statuses([id, essential])).toEqual(['running', 'starting']);
-      const facts = { name: `host-${names}`, cores: 2, labels: [label] };
-      const again = await ScriptedAgent.join(host(), {
-        facts,
-        inventory: [seen.running(main), seen.running(work)],
-      });
-      onTestFinished(() => again.close());
-      expect(await services(essential)).toEqual(['inactive']);
-      await again.report(seen.gone(work));
-      await again.report(...(await again.assigned(essential)).map(seen.running));
-      expect(await statuses([id, essential])).toEqual(['running', 'running']);
-      expect(await services(id)).toEqual(['active', 'inactive', 'inactive']);
     });
   });
 });

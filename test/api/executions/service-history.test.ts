@@ -1,7 +1,6 @@
 /** The history of a service: by the API, on the page and by `berth get`. */
 import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
-import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { adminLine } from '../../support/clients/command-line.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
@@ -93,20 +92,6 @@ onHosts(hosts, (host) => {
     await agent.report(seen.gone(main));
     expect(await native(first.service)).toMatchObject({ time_restart: null });
     expect(await pageOf(id)).not.toContain('restarting');
-    await agent.close();
-  });
-
-  test("H825: another user's starts can't be read", async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'private' } });
-    const id = await api.submit(application(service()));
-    const [main] = await agent.assigned(id, 1);
-    if (!main) throw new Error('no assignment');
-    await new AccountClient(host).addUser('historian');
-    const other = await WebClient.logIn(host, 'historian', 'secret words');
-    expect((await other.get(`/executions/${id}`)).status).toBe(404);
-    await api.terminate(id);
-    await agent.released(id);
-    await agent.report(seen.gone(main));
     await agent.close();
   });
 });

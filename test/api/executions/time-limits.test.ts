@@ -4,15 +4,13 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const NATIVE = '/native/api/0.7';
 const one = application(service());
-/** No host has the label. */
-const waiting = application(service({ labels: ['nowhere'] }));
 
 onHosts(hosts, (host) => {
   const { http: admin } = new ApiClient(host);
@@ -38,9 +36,7 @@ onHosts(hosts, (host) => {
   test('C270, H480: an execution ends as error when its time limit is over, without any request', async () => {
     const id = await submit({ application: one, time_limit: 1 });
     const agent = await ScriptedAgent.join(host());
-    const [assigned] = await agent.assigned(id, 1);
-    if (!assigned) throw new Error('no assignment');
-    await agent.report(seen.running(assigned));
+    const assigned = await agent.runs(id);
     // No request wakes the coordinator meanwhile.
     await agent.released(id);
     await agent.report(seen.gone(assigned));
@@ -96,9 +92,7 @@ onHosts(hosts, (host) => {
   test('C272, H482: a limit is changed while the execution runs, and one that is over ends it at once', async () => {
     const agent = await ScriptedAgent.join(host());
     const id = await submit({ application: one });
-    const [assigned] = await agent.assigned(id, 1);
-    if (!assigned) throw new Error('no assignment');
-    await agent.report(seen.running(assigned));
+    const assigned = await agent.runs(id);
     expect((await shown(id)).time_limit).toBeNull();
     expect((await limit(id, 600)).status).toBe(200);
     const { summary } = (await admin.get(`${NATIVE}/execution/${id}/explain`)).json<{ summary: string }>();

@@ -41,21 +41,16 @@ onHosts(
       expect([200, 201], reply.text).toContain(reply.status);
       return reply.json<{ execution_id: number }>().execution_id;
     };
-    const started = async (id: number) => {
-      const [one] = await agent.assigned(id);
-      if (!one) throw new Error('no assignment');
-      return one;
-    };
     const serviceOf = async (id: number, root = NATIVE) =>
       (await admin.get(`${root}service/${id}`)).json<Seen & Record<string, unknown>>();
     const endpointsOf = async (id: number, root = NATIVE) =>
       (await admin.get(`${root}execution/endpoints/${id}`)).json<unknown>();
 
-    test('H741, H742: a web application has a host name before it runs, beside what the host publishes, or alone', async () => {
+    test('H503, H741, H742: a web application has a host name before it runs, beside what the host publishes, or alone', async () => {
       const ports = [port('Page', 80), port('Hidden', 81, { publish: false }), port('Names', 53)];
       ports[2] = { ...port('Names', 53), url_template: 'dns://{ip_port}' };
       const id = await submit(application(service({ ports })));
-      const one = await started(id);
+      const one = await agent.only(id);
       expect(one.ports).toEqual([
         { port: 80, protocol: 'tcp' },
         { port: 81, protocol: 'tcp', publish: false },
@@ -84,8 +79,7 @@ onHosts(
         ],
       });
       const contract = await serviceOf(one.service, '');
-      expect(Object.keys(contract)).not.toContain('applications');
-      expect(Object.keys(contract)).not.toContain('shared');
+      for (const field of ['endpoints', 'applications', 'shared']) expect(contract).not.toHaveProperty(field);
       await agent.report(seen.exited(one, 0), seen.gone(one));
     });
 
@@ -95,7 +89,7 @@ onHosts(
         {},
         '',
       );
-      const one = await started(id);
+      const one = await agent.only(id);
       const paths = one.environment.filter(([name]) => name.startsWith('REVERSE_PROXY_PATH_'));
       expect(paths).toEqual([
         ['REVERSE_PROXY_PATH_88', expect.stringMatching(new RegExp(`^/88-${one.service}-[\\w-]{22}$`))],
@@ -117,7 +111,7 @@ onHosts(
       await admin.post(`${NATIVE}secret`, { name: 'word', value: 'hidden' });
       const environment: [string, string][] = [['WORD', '{secret#word}']];
       const id = await submit(application(service({ environment, ports: [port('Lab', 88, PROXIED)] })));
-      const one = await started(id);
+      const one = await agent.only(id);
       expect(one.environment).toEqual([]);
       const authorization = await proofFor(host(), 'host1', { aud: secretsAudience(host().deployment) });
       const { service: of, generation } = one;
@@ -134,7 +128,7 @@ onHosts(
     test('H740, W220: a submission shares its web applications with all users, in the description or beside it', async () => {
       const described = application(service({ ports: [port('Page', 80)] }));
       const plain = await submit(described);
-      expect(await serviceOf((await started(plain)).service)).toMatchObject({ shared: false });
+      expect(await serviceOf((await agent.only(plain)).service)).toMatchObject({ shared: false });
       const web = await WebClient.logIn(host, 'admin', ADMIN_PASSWORD);
       const SHARED = 'Everybody who is logged in may use the web applications.';
       expect((await web.get(`/executions/${plain}`)).text).not.toContain(SHARED);
@@ -142,7 +136,7 @@ onHosts(
         await submit({ ...described, share: 'users' }),
         await submit(described, { share: 'users' }),
       ]) {
-        const one = await started(id);
+        const one = await agent.only(id);
         expect(await serviceOf(one.service)).toMatchObject({ shared: true });
         const { description } = (await admin.get(`${NATIVE}execution/${id}`)).json<{
           description: object;
@@ -179,7 +173,7 @@ onHosts(
           port('Other', 81),
           port('Files', 82, { url_template: 'ftp://{ip_port}' }),
         );
-        const one = await started(Number(id));
+        const one = await agent.only(Number(id));
         await agent.report(seen.running(one));
         const outOf = async (...words: string[]) => (await berth.run(words)).out;
         expect(await outOf('get', id)).toContain('Shared      everybody may use its web applications');
@@ -196,7 +190,7 @@ onHosts(
         );
         expect((await berth.run(['open', `${id}/web:83`])).err).toContain('has no endpoint 83');
         const hidden = await run(port('Names', 53, { url_template: 'dns://{ip_port}', publish: false }));
-        const two = await started(Number(hidden));
+        const two = await agent.only(Number(hidden));
         await agent.report(seen.running(two));
         expect((await berth.run(['open', hidden])).err).toContain(`berth forward ${hidden} PORT`);
         expect((await berth.run(['run', file, '--share', 'all'])).err).toContain('users');

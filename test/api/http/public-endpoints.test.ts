@@ -77,13 +77,6 @@ onHosts(eitherGroup, (host) => {
       });
     });
 
-    test('H12: the answer to a hostile description has at most 100 problems', async () => {
-      const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, at]));
-      const reply = await client.post('app_validate', { ...good, ...keys });
-      expect(reply.status).toBe(400);
-      expect(reply.json<{ problems: unknown[] }>().problems).toHaveLength(100);
-    });
-
     test.each([
       ['null', null],
       ['a list', [good]],
@@ -143,12 +136,6 @@ onHosts(eitherGroup, (host) => {
       const reply = await client.send('POST', 'app_validate', ' '.repeat(MIB + 1));
       expect(reply.status).toBe(413);
       expect(reply.json()).toEqual({ code: 'too-large', message: 'The body is larger than 1048576 bytes.' });
-    });
-
-    test('H7: a larger body of undeclared length is 413', async () => {
-      const piece = Buffer.alloc(MIB / 4, ' ');
-      const reply = await client.send('POST', 'app_validate', [piece, piece, piece, piece, piece]);
-      expect(reply.status).toBe(413);
     });
   });
 });

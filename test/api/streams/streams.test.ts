@@ -28,10 +28,7 @@ onHosts(
     beforeEach(async () => {
       tests += 1;
       agent = await ScriptedAgent.join(host(), { facts: { name: `host${tests}` } });
-      const [assigned] = await agent.assigned(await api.submit());
-      if (!assigned) throw new Error('no assignment');
-      one = assigned;
-      await agent.report(seen.running(one));
+      one = await agent.runs(await api.submit());
     });
     afterEach(async () => {
       if (agent.closeCode === undefined) await agent.close();
@@ -46,8 +43,8 @@ onHosts(
         headers,
         protocols,
       );
-    const opened = async (request?: object) => {
-      const client = await open(request);
+    const opened = async (request?: object, headers?: Record<string, string>) => {
+      const client = await open(request, headers);
       const stream = await agent.stream();
       stream.accept();
       await client.got('opened');
@@ -74,19 +71,6 @@ onHosts(
       expect(client.output.toString()).toBe('\x01output');
       expect(await client.closed()).toBe(1000);
     });
-    test('H681: a terminal is resized, and signals reach the command', async () => {
-      const { client, stream } = await opened({ ...SHELL, terminal: { columns: 80, rows: 24 } });
-      expect(stream.opening.target).toMatchObject({ terminal: { columns: 80, rows: 24 } });
-      client.send({ type: 'resize', columns: 100, rows: 30 });
-      client.send({ type: 'signal', signal: 'INT' });
-      await eventually(() =>
-        expect(stream.messages).toMatchObject([
-          { type: 'stream.resize', columns: 100, rows: 30 },
-          { type: 'stream.signal', signal: 'INT' },
-        ]),
-      );
-      client.close();
-    });
     test('H682: what a client leaves unread never exceeds the window, and goes on when it reads', async () => {
       const { client, stream } = await opened();
       client.isStalled = true;
@@ -102,25 +86,6 @@ onHosts(
       await eventually(() => expect(client.output.equals(bytes)).toBe(true));
       expect(stream.mostCredit).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
       client.close();
-    });
-    test('H682: a client that sends more than its credit is disconnected', async () => {
-      const { client, stream } = await opened();
-      client.write(Buffer.alloc(STREAM_WINDOW_BYTES + 1));
-      expect(await client.closed()).toBe(1008);
-      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
-      expect(stream.received.length).toBe(0);
-    });
-    test('P251: an agent that sends more than its credit is disconnected', async () => {
-      const { client, stream } = await opened();
-      client.isStalled = true;
-      for (let n = 0; n < 5; n += 1) stream.flood(Buffer.alloc(STREAM_WINDOW_BYTES / 4));
-      expect(await agent.closed()).toBe(4400);
-      expect((await client.got('reset')).message).toContain('lost its connection');
-    });
-    test('P252: a client that leaves ends the stream at the agent', async () => {
-      const { client, stream } = await opened();
-      client.close();
-      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'stream.reset' }));
     });
     test('H683: a stream ends with its reason: of the agent, and of a host that is gone', async () => {
       const { client, stream } = await opened();
@@ -157,13 +122,8 @@ onHosts(
       const accounts = new AccountClient(host);
       const user = await accounts.addUser(`user${tests}`);
       const own = new ApiClient(host, `user${tests}`, 'secret words');
-      const [assigned] = await agent.assigned(await own.submit());
-      if (!assigned) throw new Error('no assignment');
-      one = assigned;
-      await agent.report(seen.running(one));
-      const client = await open(SHELL, basic(`user${tests}`, 'secret words'));
-      (await agent.stream()).accept();
-      await client.got('opened');
+      one = await agent.runs(await own.submit());
+      const { client } = await opened(SHELL, basic(`user${tests}`, 'secret words'));
       await accounts.update('user', user, { enabled: false });
       expect((await client.got('reset')).message).toContain('permissions have changed');
     });
@@ -172,14 +132,9 @@ onHosts(
       const role_id = await accounts.create('role', { name: `role${tests}`, can_access_api: true });
       await accounts.addUser(`user${tests}`, { role_id });
       const own = new ApiClient(host, `user${tests}`, 'secret words');
-      const [assigned] = await agent.assigned(await own.submit());
-      if (!assigned) throw new Error('no assignment');
-      one = assigned;
-      await agent.report(seen.running(one));
+      one = await agent.runs(await own.submit());
       const headers = basic(`user${tests}`, 'secret words');
-      const client = await open(SHELL, headers);
-      (await agent.stream()).accept();
-      await client.got('opened');
+      const { client } = await opened(SHELL, headers);
       await accounts.update('role', role_id, { can_exec: false });
       const reason = `The role role${tests} lacks "Run commands in services" (can_exec).`;
       expect((await client.got('reset')).message).toBe(reason);

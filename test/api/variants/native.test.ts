@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { decodeFrame, FrameSplitter } from '../../../control-plane/core/streams/log-frames.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, hostsOf, onHosts, type Setup } from '../../support/hosts/hosts.ts';
 
@@ -12,8 +12,6 @@ const setups: readonly Setup[] = [
   { kind: 'workerd', variant: 'A' },
   ...hostsOf('zoe-2017.12'),
 ];
-/** No host has the label. */
-const waiting = application(service({ labels: ['nowhere'] }));
 
 onHosts(setups, (host) => {
   const anonymous = new HttpClient(() => host().url());
@@ -98,30 +96,6 @@ onHosts(setups, (host) => {
     expect((await anonymous.get(path)).status).toBe(401);
     expect((await admin.get('/native/api/0.7/host/999/usage')).status).toBe(404);
     expect((await admin.get(`host/${id}/usage`)).status).toBe(404);
-    await agent.close();
-  });
-
-  test('H503: under its own path a service has its endpoints, which are those of the execution together', async () => {
-    const agent = await ScriptedAgent.join(host());
-    const port = { protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };
-    const web = service({ ports: [{ ...port, name: 'Page', port_number: 80 }] });
-    const side = service({
-      ...{ name: 'side', monitor: false },
-      ports: [{ ...port, name: 'Figures', port_number: 90 }],
-    });
-    const submitted = await admin.post('/native/api/0.7/execution', {
-      ...{ name: 'mine', application: application(web, side) },
-    });
-    const { execution_id: id } = submitted.json<{ execution_id: number }>();
-    const assigned = await agent.assigned(id, 2);
-    const endpoints = async (service: number) =>
-      (await admin.get(`/native/api/0.7/service/${service}`)).json<{ endpoints: string[][] }>().endpoints;
-    expect(await endpoints(assigned[0]?.service ?? 0)).toEqual([]);
-    await agent.report(...assigned.map(seen.running));
-    const own = await Promise.all(assigned.map(({ service }) => endpoints(service)));
-    expect(own.map((each) => each.map(([name]) => name))).toEqual([['Page'], ['Figures']]);
-    expect((await admin.get(`/native/api/0.7/execution/endpoints/${id}`)).json()).toEqual(own.flat());
-    expect((await admin.get(`service/${assigned[0]?.service}`)).json()).not.toHaveProperty('endpoints');
     await agent.close();
   });
 

@@ -2,12 +2,9 @@ import { beforeAll, expect, test } from 'vitest';
 import { testClientHabits } from '../../support/clients/client-habits.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { testLogLines } from '../../support/clients/zoe-logs.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
-
-/** No host has the label. */
-const waiting = application(service({ labels: ['nowhere'] }));
 
 onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { AccountClient, type Fields, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { waiting } from '../../support/fixtures/descriptions.ts';
 import { failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
@@ -85,7 +85,6 @@ onHosts(hosts, (host) => {
     test('W94: a deletion is confirmed first, on a page with the number of executions that it deletes', async () => {
       const name = newName('going');
       const id = await accounts.addUser(name);
-      const waiting = application(service({ labels: ['nowhere'] }));
       const api = new ApiClient(host, name, 'secret words');
       const [execution] = [await api.submit(waiting), await api.submit(waiting)];
       await accounts.as(name).delete(`execution/${execution}`);

@@ -3,7 +3,7 @@ import { registeredHost, ScriptedAgent, seen } from '../../support/agents/script
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HostClient } from '../../support/clients/host-client.ts';
-import { WebClient } from '../../support/clients/web-client.ts';
+import { shown, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
@@ -126,26 +126,21 @@ onHosts(hosts, (host) => {
     for (const id of ids) await accounts.statusOf('DELETE', `execution/${id}`);
   });
 
-  test('W82: the last hour is shown as a table, with the samples for the charts', async () => {
-    const { text } = await admin.get('/cluster');
-    const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
-    const nowS = Date.now() / 1_000;
-    expect(Math.abs((samples.at(-1)?.[0] ?? 0) - nowS)).toBeLessThan(60);
-    const columns = (/data-columns="([^"]*)"/.exec(text)?.[1] ?? '').split(' ');
-    expect(samples.every((one) => one.length === columns.length)).toBe(true);
-    expect(text).toContain('Last hour as a table');
-  });
-
-  test('W183: the page of a host has its last hour as a table, with the samples for the charts', async () => {
+  test('W82, W183: the last hour of the cluster, and of a host, is shown as a table, with the samples for the charts', async () => {
     const { agent, id } = await ownHost();
-    await agent.use({ memoryBytes: 3 * 2 ** 30, cores: 0.5 });
-    const { text } = await admin.get(`/cluster/hosts/${id}`);
-    const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
-    const [time = 0, , usedMemory, , , usedCores] = samples.at(-1) ?? [];
-    expect(Math.abs(time - Date.now() / 1_000)).toBeLessThan(60);
-    expect([usedMemory, usedCores]).toEqual([3 * 2 ** 30, 0.5]);
-    expect(text).toContain('Last hour as a table');
-    expect(text).toContain('<td>3.0 GiB</td>');
+    await agent.use({ memoryBytes: 3 * GIB, cores: 0.5 });
+    for (const path of ['/cluster', `/cluster/hosts/${id}`]) {
+      const { text } = await admin.get(path);
+      const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
+      expect(Math.abs((samples.at(-1)?.[0] ?? 0) - Date.now() / 1_000)).toBeLessThan(60);
+      const columns = (/data-columns="([^"]*)"/.exec(text)?.[1] ?? '').split(' ');
+      expect(samples.every((one) => one.length === columns.length)).toBe(true);
+      expect(text).toContain('Last hour as a table');
+      if (path === '/cluster') continue;
+      const [, , usedMemory, , , usedCores] = samples.at(-1) ?? [];
+      expect([usedMemory, usedCores]).toEqual([3 * GIB, 0.5]);
+      expect(text).toContain('<td>3.0 GiB</td>');
+    }
   });
 
   test('W83: forms drain, undrain and label a host, and report the result', async () => {
@@ -173,15 +168,14 @@ onHosts(hosts, (host) => {
     );
     const { text } = await admin.get(`/cluster/hosts/${id}`);
     expect(text).toContain('This host offers more than was agreed');
-    const [, escaped = ''] = /name="offer" value="([^"]*)"/.exec(text) ?? [];
-    const offer = escaped.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>');
-    const shown = JSON.parse(offer.replaceAll('&#39;', "'").replaceAll('&amp;', '&')) as { labels: string[] };
-    expect(shown.labels).toEqual(['of-agent', NASTY]);
+    const offer = shown(/name="offer" value="([^"]*)"/.exec(text)?.[1]);
+    const offered = JSON.parse(offer) as { labels: string[] };
+    expect(offered.labels).toEqual(['of-agent', NASTY]);
     const at = `/cluster/hosts/${id}/accept`;
-    const other = await admin.act(at, { offer: JSON.stringify({ ...shown, cores: 1000 }) });
+    const other = await admin.act(at, { offer: JSON.stringify({ ...offered, cores: 1000 }) });
     expect(other.text).toContain('this is not what host');
     expect((await admin.act(at, { offer: 'nonsense' })).text).toContain('must be JSON');
-    expect((await admin.act(at, { offer: JSON.stringify(shown) })).text).toContain('are agreed');
+    expect((await admin.act(at, { offer: JSON.stringify(offered) })).text).toContain('are agreed');
     expect((await new HostClient(api.http).named(name)).labels).toEqual(['of-agent', NASTY]);
   });
 

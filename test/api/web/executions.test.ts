@@ -3,7 +3,7 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { testExecutionList } from '../../support/fixtures/execution-list.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
@@ -275,7 +275,7 @@ onHosts(hosts, (host) => {
     });
 
     test('W27: an execution is terminated, and submitted again under its name', async () => {
-      const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
+      const id = await api.submit(waiting, NASTY);
       const done = await admin.act(`/executions/${id}/terminate`);
       expect(done.text).toContain('The execution is being terminated.');
       expect((await api.execution(id)).status).toBe('terminated');
@@ -289,7 +289,7 @@ onHosts(hosts, (host) => {
     });
 
     test('W27: an execution is deleted after confirmation, by roles that may delete', async () => {
-      const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
+      const id = await api.submit(waiting, NASTY);
       const confirmation = await admin.post(`/executions/${id}/delete`);
       expect(confirmation.text).toContain('name="confirmed" value="yes"');
       expect(confirmation.text).not.toContain('<script>alert');
@@ -298,9 +298,7 @@ onHosts(hosts, (host) => {
         'was deleted.',
       );
       expect((await api.http.get(`execution/${id}`)).status).toBe(404);
-      const own = await new ApiClient(host, 'ann', 'secret words').submit(
-        application(service({ labels: ['nowhere'] })),
-      );
+      const own = await new ApiClient(host, 'ann', 'secret words').submit(waiting);
       const ann = await WebClient.logIn(host, 'ann', 'secret words');
       expect((await ann.get(`/executions/${own}`)).text).not.toContain('form="delete"');
       expect((await ann.post(`/executions/${own}/delete`, { confirmed: 'yes' })).status).toBe(403);
@@ -308,7 +306,7 @@ onHosts(hosts, (host) => {
     });
 
     test('W21: executions of other users are not found, whatever is requested', async () => {
-      const id = await api.submit(application(service({ labels: ['nowhere'] })));
+      const id = await api.submit(waiting);
       const ann = await WebClient.logIn(host, 'ann', 'secret words');
       for (const path of [
         `/executions/${id}`,

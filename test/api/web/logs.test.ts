@@ -13,8 +13,9 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HttpClient } from '../../support/clients/http-client.ts';
+import { PAGE, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 onHosts(hosts, (host) => {
   const api = new ApiClient(host);
@@ -29,12 +30,9 @@ onHosts(hosts, (host) => {
     if (agent.closeCode === undefined) await agent.close();
   });
 
-  async function visitor(username = 'admin', password = ADMIN_PASSWORD): Promise<HttpClient> {
-    const anyone = new HttpClient(() => host().url(), { accept: 'text/html' });
-    const body = new URLSearchParams({ username, password }).toString();
-    const { headers } = await anyone.send('POST', '/login', body);
-    const cookie = headers['set-cookie']?.find((one) => one.startsWith('berth_session='))?.split(';')[0];
-    return anyone.with({ cookie: cookie ?? '' });
+  async function visitor(username?: string, password?: string): Promise<HttpClient> {
+    const { cookie } = await WebClient.logIn(host, username, password);
+    return new HttpClient(() => host().url(), { ...PAGE, cookie });
   }
   async function running(...services: ReturnType<typeof service>[]): Promise<Assignment[]> {
     const id = await api.submit(application(...services));

@@ -158,6 +158,20 @@ export class ScriptedAgent {
     }).then((found) => found || []);
   }
 
+  /** Waits for the start of the first service of the execution, which has no other to begin with. */
+  async only(execution: number): Promise<Assignment> {
+    const [one] = await this.assigned(execution);
+    if (!one) throw new Error('no assignment');
+    return one;
+  }
+
+  /** The same. The service runs from then on. */
+  async runs(execution: number): Promise<Assignment> {
+    const one = await this.only(execution);
+    await this.report(seen.running(one));
+    return one;
+  }
+
   /** All assignments of the execution that the agent has ever received. */
   known(execution: number): Assignment[] {
     return [...this.#allAssignments.values()].filter((one) => one.execution === execution);

@@ -7,7 +7,6 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { isRoot } from '../../../agent/local/debian.ts';
 import { ensurePrograms } from '../cluster/programs.ts';
-import type { HostKind } from '../hosts/hosts.ts';
 import { freePort } from '../hosts/port.ts';
 import { type Berth, PASSWORD, startBerth } from '../rigs/berth.ts';
 import { scratchFolder } from '../tools/folder.ts';
@@ -41,7 +40,6 @@ export interface VisitOptions extends BrowserContextOptions {
 }
 
 export interface Site {
-  kind: HostKind;
   berth: Berth;
   /** Opens `path` in a browser context of its own, which is closed after the test. */
   visit(path: string, options?: VisitOptions): Promise<Page>;
@@ -63,17 +61,15 @@ interface Visit {
 export interface SiteOptions {
   /** Settings, which may depend on the port of the control plane. */
   env?: NodeJS.ProcessEnv | ((port: number) => NodeJS.ProcessEnv);
-  /** By default Node alone. */
-  kinds?: readonly HostKind[];
 }
 
-/** Registers `suite` for Node or workerd or both, each with an agent on the real engine and one Chromium. */
+/** Registers `suite` with a Berth of its own on Node, its agent on the real engine, and one Chromium. */
 export function onSites(
   name: string,
   suite: (site: () => Site) => void,
-  { env = {}, kinds = ['node'] }: SiteOptions = {},
+  { env = {} }: SiteOptions = {},
 ): void {
-  describe.each(kinds)('%s', (kind) => {
+  describe(name, () => {
     let berth: Berth;
     let browser: Browser;
     let network: QuietNetwork | undefined;
@@ -90,10 +86,9 @@ export function onSites(
       browser = await chromium.launch({ executablePath, args: FLAGS });
       const port = await freePort();
       berth = await startBerth({
-        deployment: `browser-${name}-${kind}`,
+        deployment: `browser-${name}`,
         env: typeof env === 'function' ? env(port) : env,
         port,
-        ...(kind === 'workerd' && { entry: 'control-plane/local/dev.ts' }),
       });
       await reach(berth.url);
     });
@@ -121,7 +116,7 @@ export function onSites(
       await opened.page.goto(path);
       return opened.page;
     };
-    suite(() => ({ kind, berth, visit, reach }));
+    suite(() => ({ berth, visit, reach }));
   });
 }
 

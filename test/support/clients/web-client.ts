@@ -7,6 +7,15 @@ export const PAGE = { accept: 'text/html' };
 export type Fields = Record<string, string> | [name: string, value: string][];
 export const formOf = (fields: Fields): string => new URLSearchParams(fields).toString();
 
+/** What a browser shows of text in a page. */
+export const shown = (html = ''): string =>
+  html
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
+
 /** The session cookie that a reply sets, as a request sends it; '' if there is none. */
 export function sessionOf({ headers }: Reply): string {
   const cookies = headers['set-cookie'] ?? [];

@@ -74,11 +74,6 @@ export class Cluster {
     return this.#api;
   }
 
-  get program(): Program {
-    if (!this.#program) throw new Error('the control plane has not been started');
-    return this.#program;
-  }
-
   host(name: string): ClusterHost {
     const host = this.#hosts.find((one) => one.name === name);
     if (!host) throw new Error(`the cluster has no host ${name}`);

@@ -12,8 +12,6 @@ export interface HostOptions {
   labels?: string[];
   /** Size of the file system that the engine's and the agent's data lie on. Default: that of the tests. */
   diskBytes?: number;
-  /** Further settings of its agent. */
-  env?: NodeJS.ProcessEnv;
 }
 
 // States of a bridge's port, from the kernel's if_bridge.h.
@@ -96,7 +94,7 @@ export class ClusterHost {
   }
 
   startAgent(settings: AgentSettings): void {
-    const { labels = [], env } = this.#options;
+    const { labels = [] } = this.#options;
     this.#agent = startCommand(
       [...this.#namespace.onNetwork, process.execPath, programPath('agent/main.ts')],
       {
@@ -105,7 +103,6 @@ export class ClusterHost {
           BERTH_AGENT_NAME: this.name,
           BERTH_AGENT_LABELS: labels.join(','),
           BERTH_DATA_DIR: this.folder,
-          ...env,
           ...settings,
         },
       },

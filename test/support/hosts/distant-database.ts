@@ -1,4 +1,4 @@
-/** A libSQL server behind a proxy that delays each answer, and counts how often it was asked. */
+/** A libSQL server behind a proxy that delays each answer, and counts round trips. */
 import { createServer, request, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../tools/eventually.ts';
@@ -7,30 +7,21 @@ import { startSqld } from './sqld.ts';
 export interface DistantDatabase {
   /** For the control plane. */
   url: string;
-  /** For the test, without delay. */
-  serverUrl: string;
   /**
    * Runs `work`, and resolves to the round trips that it took. Requests that overlap count as one, and one
    * that is under way when `work` is done does not count. Nothing else may use the database meanwhile.
    */
   roundTripsOf(work: () => Promise<unknown>): Promise<number>;
-  /** Delays the answers from now on by another time. */
-  setDelay(delayMs: number): void;
-  /** Requests so far. */
-  requests(): number;
   stop(): Promise<void>;
 }
 
-/** `firstDelayMs` passes between the answer of the server and that of the proxy. */
-export async function startDistantDatabase(firstDelayMs: number): Promise<DistantDatabase> {
-  let delayMs = firstDelayMs;
+/** `delayMs` passes between the answer of the server and that of the proxy. */
+export async function startDistantDatabase(delayMs: number): Promise<DistantDatabase> {
   const database = await startSqld();
   const target = new URL(database.url);
-  let requests = 0;
   let open = 0;
   let trips = 0;
   const server: Server = createServer(async (incoming, outgoing) => {
-    requests += 1;
     if (open === 0) trips += 1;
     open += 1;
     outgoing.once('close', () => {
@@ -50,11 +41,6 @@ export async function startDistantDatabase(firstDelayMs: number): Promise<Distan
   const address = server.address();
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    serverUrl: database.url,
-    requests: () => requests,
-    setDelay: (ms) => {
-      delayMs = ms;
-    },
     async roundTripsOf(work) {
       await eventually(() => open === 0);
       trips = 0;

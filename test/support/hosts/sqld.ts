@@ -18,9 +18,6 @@ export interface Sqld {
   stop(): Promise<void>;
   /** Kills the server, as a crash would. The folder stays. */
   kill(): Promise<void>;
-  /** From now on the server accepts calls and does not answer them, until `resume`. */
-  pause(): void;
-  resume(): void;
   /** Starts the server again with the same folder and port. Kills it first if it is running. */
   restart(): Promise<void>;
 }
@@ -36,8 +33,6 @@ export async function startSqld(): Promise<Sqld> {
       await kill();
       await rm(folder, { recursive: true, force: true });
     },
-    pause: () => void server.kill('SIGSTOP'),
-    resume: () => void server.kill('SIGCONT'),
     async restart() {
       await kill();
       server = await start(folder, port);

@@ -68,30 +68,6 @@ test('P43, P44, C85: an image is pulled once for all its services, its progress 
   for (const id of [...pulling, later]) await api.waitFor(id, 'terminated');
 });
 
-test('P44: the pull of an execution that is terminated is cancelled at the engine', async () => {
-  const { api } = berth;
-  const { door } = registry;
-  const image = await registry.image('unwanted');
-  door.hold();
-  const id = await api.submit(running(image));
-  await eventually(async () => expect(await progressOf(id)).toMatch(/^pulling .*unwanted:1 \d+% of/));
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
-  await eventually(() => {
-    // The engine leaves a stalled layer only when more of it arrives.
-    door.trickle();
-    return door.blobs.some(({ left }) => left);
-  });
-  expect(await registry.has(image)).toBe(false);
-});
-
-test('P43, C12: an image that the registry does not have fails the start permanently, with the message of the engine', async () => {
-  const { api } = berth;
-  const id = await api.submit(running(`${registry.host}/none:500`));
-  const { error_message } = await api.waitFor(id, 'error');
-  expect(error_message).toMatch(/^service main0: .*not found/);
-});
-
 test('P232, P233, P235: a user pulls with own credentials, which the host does not keep, and others need their own', async () => {
   const { api } = berth;
   const image = await ofUsers.image('owned');

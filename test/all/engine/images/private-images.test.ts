@@ -127,26 +127,6 @@ test('P237: an image that can be pulled without credentials is public from then 
   expect(await start(engine, image, BOB())).toBe(false);
 });
 
-test('P237: an image that was there without credentials stays public, whoever pulls it', async () => {
-  const image = await registry.image('before');
-  const engine = agentEngine();
-  registry.door.isPublic = true;
-  await start(engine, image);
-  registry.door.isPublic = false;
-  await engine.pull(image, () => {}, noAbort, ALICE());
-  expect(await start(engine, image)).toBe(false);
-});
-
-test('P235: credentials that were set again need a pull, and the earlier ones count no more', async () => {
-  const image = await registry.image('changed');
-  const engine = agentEngine();
-  await start(engine, image, ALICE());
-  expect(await start(engine, image, credentials('1.2'))).toBe(true);
-  expect(await tagsOf(image)).toHaveLength(1);
-  const error = await errorOf(start(engine, image, credentials('1.3', { ...LOGIN, password: 'guess' })));
-  expect(error.message).toContain(`your credentials for ${registry.host} were refused`);
-});
-
 test('P236: who may use an image survives the agent and its files', async () => {
   const image = await registry.image('kept');
   await start(agentEngine(), image, ALICE());
@@ -229,16 +209,6 @@ test('P235: another registry cannot give out an image of which it has only the i
   const error = await errorOf(start(agentEngine(), `${forger.host}/mine:1`));
   expect(error).toMatchObject({ kind: 'permanent', message: expect.stringContaining("can't verify") });
   expect(await registry.has(`${forger.host}/mine:1`)).toBe(false);
-});
-
-test('P233: credentials go to their registry only', async () => {
-  const image = await registry.image('elsewhere');
-  const by = { ...ALICE(), registry: `${registry.host}0` };
-  const error = await errorOf(agentEngine().pull(image, () => {}, noAbort, by));
-  expect(error).toMatchObject({
-    kind: 'permanent',
-    message: expect.stringContaining('for another registry'),
-  });
 });
 
 test('P238: a private image is removed with its marks once nobody uses it', async () => {

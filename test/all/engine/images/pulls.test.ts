@@ -25,14 +25,6 @@ async function engineWith(config: unknown, stallMs = 10_000) {
 const authorisedEngine = (stallMs?: number) =>
   engineWith({ auths: { [registry.host]: { auth: auth(LOGIN) } } }, stallMs);
 
-test('P43: an image is pulled with the credentials of its registry, and progress is reported', async () => {
-  const image = await registry.image('told');
-  const progress: string[] = [];
-  await (await authorisedEngine()).pull(image, (detail) => progress.push(detail), noAbort);
-  expect(await registry.has(image)).toBe(true);
-  expect(progress.at(-1)).toBe(`pulling ${image} 100% of 8.0 MB`);
-});
-
 test('P43: without credentials, with wrong ones, or for an image that the registry lacks, a pull fails permanently with the text of the engine', async () => {
   const image = await registry.image('refused');
   const wrong = { auths: { [registry.host]: { auth: auth({ ...LOGIN, password: 'guess' }) } } };

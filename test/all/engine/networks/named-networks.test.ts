@@ -61,14 +61,4 @@ describe('the network that the settings name for all services', () => {
     const { id } = await joining().create(assignment(), CPU_LIMIT);
     await engine().remove(id);
   });
-  test('C112: causes a temporary failure if it vanished after it was joined', async () => {
-    const made = await docker.createNetwork({ Name: shared });
-    const on = joining();
-    const { id } = await on.create(assignment(), CPU_LIMIT);
-    await made.remove();
-    expect(await errorOf(on.start(assignment(), id, CPU_LIMIT, true))).toMatchObject({
-      kind: 'temporary',
-      message: expect.stringContaining(`network ${shared} does not exist`),
-    });
-  });
 });

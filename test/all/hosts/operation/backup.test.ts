@@ -241,9 +241,7 @@ test('H253, H489, C210: after a restore, services in the backup continue, later 
   await registeredHost(host, undefined, joined.token);
   const agent = await ScriptedAgent.join(host);
   const known = await api.submit();
-  const [one] = await agent.assigned(known);
-  if (!one) throw new Error('no assignment');
-  await agent.report(seen.running(one));
+  const one = await agent.runs(known);
   const cookie = (await api.http.get('login')).headers['set-cookie']?.[0] ?? '';
   const { token } = (await api.http.post('host/token', {})).json<{ token: string }>();
   const made = await api.http.post('/native/api/0.7/token', { name: 'ci', scopes: ['read'] });
@@ -252,9 +250,7 @@ test('H253, H489, C210: after a restore, services in the backup continue, later 
   expect((await run('backup', [file])).code).toBe(0);
 
   const later = await api.submit();
-  const [two] = await agent.assigned(later);
-  if (!two) throw new Error('no assignment');
-  await agent.report(seen.running(two));
+  const two = await agent.runs(later);
   await host.crash();
   const { output } = await run('restore', [file, '--force', '--json']);
   const { previous } = JSON.parse(output);

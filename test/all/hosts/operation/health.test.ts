@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
+import { expect, test } from 'vitest';
+import { ScriptedAgent } from '../../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../../support/clients/http-client.ts';
-import { startNodeHost } from '../../../support/hosts/host-node.ts';
-import { ADMIN_PASSWORD, eitherGroup, type Host, onHosts } from '../../../support/hosts/hosts.ts';
-import { type Sqld, startSqld } from '../../../support/hosts/sqld.ts';
-import { startWorkerdHost } from '../../../support/hosts/workerd/host-workerd.ts';
-import { eventually } from '../../../support/tools/eventually.ts';
+import { ADMIN_PASSWORD, eitherGroup, onHosts } from '../../../support/hosts/hosts.ts';
 
 onHosts(eitherGroup, (host) => {
   const anonymous = new HttpClient(() => host().url());
@@ -57,50 +53,12 @@ onHosts(eitherGroup, (host) => {
     const api = new ApiClient(host);
     const agent = await ScriptedAgent.join(host());
     const id = await api.submit();
-    const [one] = await agent.assigned(id);
-    if (!one) throw new Error('no assignment');
-    await agent.report(seen.running(one));
+    const one = await agent.runs(id);
     const reply = await admin.send('HEAD', `service/logs/${one.service}`);
     expect(reply).toMatchObject({ status: 200, text: '' });
     expect(reply.headers['content-type']).toBe('text/plain; charset=utf-8');
     expect(agent.logs).toEqual([]);
     await api.terminate(id);
     await agent.close();
-  });
-});
-
-describe.each(['node', 'workerd'] as const)('%s without its database', (kind) => {
-  let host: Host;
-  let database: Sqld;
-  const anonymous = new HttpClient(() => host.url());
-  beforeAll(async () => {
-    const options = { variant: 'B' as const, deployment: 'test', adminPassword: ADMIN_PASSWORD };
-    if (kind === 'workerd') {
-      const started = await startWorkerdHost(options);
-      ({ database } = started);
-      host = started;
-    } else {
-      database = await startSqld();
-      host = await startNodeHost({ ...options, env: { BERTH_DATABASE_URL: database.url } });
-    }
-  });
-  afterAll(async () => {
-    await host.stop();
-    if (kind === 'node') await database.stop();
-  });
-
-  test('H116, H117: healthz stays 200 without the database, and readyz is 503 with the reason until the database is back', async () => {
-    expect((await anonymous.get('/readyz')).status).toBe(200);
-    await database.kill();
-    const reply = await anonymous.get('/readyz');
-    expect(reply.status).toBe(503);
-    expect(reply.json()).toEqual({
-      code: 'unavailable',
-      message: 'Not ready: the database does not answer.',
-    });
-    expect(reply.headers.status).toBe('Not ready: the database does not answer.');
-    expect((await anonymous.get('/healthz')).status).toBe(200);
-    await database.restart();
-    await eventually(async () => (await anonymous.get('/readyz')).status === 200);
   });
 });

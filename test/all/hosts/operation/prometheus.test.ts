@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { ScriptedAgent } from '../../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../../support/clients/api-client.ts';
-import { application, service } from '../../../support/fixtures/descriptions.ts';
+import { waiting } from '../../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../../support/hosts/hosts.ts';
 import { freePort } from '../../../support/hosts/port.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -27,7 +27,7 @@ onHosts(
         const agent = await ScriptedAgent.join(host());
         const api = new ApiClient(host);
         await agent.assigned(await api.submit());
-        await api.submit(application(service({ labels: ['nowhere'] })));
+        await api.submit(waiting);
         expect(await complaintsOf(promtool, await read())).toBe('');
         const { host: target } = new URL(host().url());
         const server = await PrometheusServer.start(prometheus, await freePort(), scrapeConfig(target));

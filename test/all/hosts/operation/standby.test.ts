@@ -1,17 +1,12 @@
-/** Two control planes on Node with one libSQL server: what the one that waits serves, and its takeover. */
+/** Two control planes on Node with one libSQL server: what the one that waits serves. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
-import { claimEpoch } from '../../../../control-plane/store/db/epoch.ts';
-import { migrate } from '../../../../control-plane/store/schema/migrate.ts';
-import { migrations } from '../../../../control-plane/store/schema/migrations.ts';
-import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { askToRegister, enrol, newAgentKey, proofOf, refusalOf } from '../../../support/agents/enrolment.ts';
-import { ScriptedAgent } from '../../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../../support/clients/http-client.ts';
 import { WebClient } from '../../../support/clients/web-client.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
-import { emptyDatabase, openDatabase } from '../../../support/hosts/databases.ts';
+import { openDatabase } from '../../../support/hosts/databases.ts';
 import { startNodeHost } from '../../../support/hosts/host-node.ts';
 import { ADMIN_PASSWORD, type Host } from '../../../support/hosts/hosts.ts';
 import { type Sqld, startSqld } from '../../../support/hosts/sqld.ts';
@@ -31,7 +26,8 @@ afterAll(async () => {
   await database?.stop();
 });
 
-async function startStandby({ url }: { url: string } = database): Promise<Host> {
+async function startStandby(): Promise<Host> {
+  const { url } = database;
   const host = await startNodeHost({
     ...{ variant: 'B', deployment: 'test', adminPassword: ADMIN_PASSWORD },
     env: { BERTH_STANDBY: 'on', BERTH_DATABASE_URL: url },
@@ -128,51 +124,4 @@ test('P192: a standby refuses agents with 503 and its reason, whatever they send
     expect(response.status).toBe(503);
     expect(await response.text()).toContain('This control plane is a standby');
   }
-});
-
-test('C256: while the database does not answer, agents are disconnected and refused; then they come back', async () => {
-  const agent = await ScriptedAgent.join(active, { facts: { name: 'returning' } });
-  try {
-    database.pause();
-    await eventually(() => agent.closeCode === closeCodes.unavailable.code);
-    const refused = await refusalOf(active.url(), 'Bearer nonsense');
-    expect([refused.status, await refused.text()]).toEqual([
-      503,
-      expect.stringContaining('The database does not answer, so another control plane may have taken over.'),
-    ]);
-  } finally {
-    database.resume();
-  }
-  await eventually(() => isReady(active));
-  const returned = await ScriptedAgent.join(active, { facts: { name: 'returning' } });
-  expect(active.output()).not.toContain('"event":"coordinator.lost"');
-  await returned.close();
-});
-
-test('C253, C256: a standby is active within 15 s after the other one was killed, with all that was acknowledged, and the other one then waits', async () => {
-  const before = await at(active).get('execution');
-  const killedMs = performance.now();
-  await active.crash();
-  await eventually(() => isReady(waiting), 15_000);
-  expect(performance.now() - killedMs).toBeLessThan(15_000);
-  expect((await at(waiting).get('execution')).text).toBe(before.text);
-  await new ApiClient(() => waiting).submit();
-  const agent = await ScriptedAgent.join(waiting);
-  await eventually(() => agent.all('sync').length > 0);
-  await active.start();
-  expect(await isReady(active)).toBe(false);
-  await agent.close();
-});
-
-test('C256: a program that changes the schema of the database does not wait', async () => {
-  const earlier = await emptyDatabase('sqld');
-  const db = await earlier.open();
-  await migrate(db, migrations.slice(0, -1));
-  await claimEpoch(db, { name: 'earlier', hasHeld: false, isBeating: true });
-  const host = await startStandby(earlier);
-  await eventually(() => isReady(host));
-  expect(host.output()).toContain('"event":"standby.takes-over"');
-  expect(host.output()).not.toContain('"event":"standby.waiting"');
-  await host.stop();
-  await earlier.remove();
 });

@@ -202,7 +202,7 @@ test('P45, P234: what users read of a refusal has the remedy, and not their pass
   expect((await errorOf(pull(APP, { on }))).message).toContain('config.json is not JSON');
 });
 
-test('P232: credentials for another registry are not used, nor is a registry that the settings forbid', async () => {
+test('P232, P233: credentials for another registry are not used, nor is a registry that the settings forbid', async () => {
   answers([]);
   expect(await errorOf(pull('web', { by: ALICE }))).toMatchObject({
     kind: 'permanent',

@@ -32,7 +32,7 @@ describe('C100: ids that a host has seen', () => {
     expect(execution).toBe(42);
     expect(service).toBeGreaterThan(90);
   });
-  test('C100: ids that a host has seen are taken from the inventory if the agent does not report the highest ones', async () => {
+  test('C100, C101: ids that a host has seen are taken from the inventory if the agent does not report the highest ones', async () => {
     const rig = await CoordinatorRig.open();
     const agent = await rig.agent().join([seen({ service: 7, generation: 1 } as never, running)]);
     expect(agent.socket.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 7 }]);

@@ -308,7 +308,7 @@ test('P94: an execution stays on the network of its containers, until it has non
   expect(await networks.join(alice)).toBe('n2');
 });
 
-test('P95: a network goes once nothing has used it for so long, and those of others and of the swarm stay', async () => {
+test('P47, P95: a network goes once nothing has used it for so long, and those of others and of the swarm stay', async () => {
   const { networks, known, addNetwork, addContainer, clock, connected, engine } = await rig();
   const ids = () => known.map(({ Id }) => Id);
   await networks.join(alice);
