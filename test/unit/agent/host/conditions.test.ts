@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clockAheadMs, clockText } from '../../../../agent/host/clock-check.ts';
 import { Conditions } from '../../../../agent/host/conditions.ts';
 import { type DiskSpace, lowText, probeDisk, watchDisk } from '../../../../agent/host/disk.ts';
-import { Reporter } from '../../../../agent/services/reporter.ts';
 import { type Condition, conditionSchema } from '../../../../shared/protocol/up.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { AgentRig } from '../../../support/agents/agent-rig.ts';
@@ -112,30 +111,16 @@ test('P40: a text of any length is cut to what a message may have', () => {
   expect(conditionSchema.safeParse(changes.flat()[0]).success).toBe(true);
 });
 
-test('P40: reports carry all conditions after a change, and with every sign of life', () => {
-  const reporter = new Reporter();
-  expect(reporter.changes()).toBeUndefined();
-  expect(reporter.everything().conditions).toEqual([]);
-  reporter.setConditions([lowDisk]);
-  expect(reporter.changes()?.conditions).toEqual([lowDisk]);
-  reporter.observe({ service: 1, generation: 1, state: 'gone' });
-  expect(reporter.changes()).not.toHaveProperty('conditions');
-  expect(reporter.everything().conditions).toEqual([lowDisk]);
-  reporter.setConditions([]);
-  expect(reporter.changes()?.conditions).toEqual([]);
-});
-
 describe('an agent', () => {
   let machine: AgentMachine;
   let rig: AgentRig;
   let offsetMs = 0;
   beforeEach(async () => {
     offsetMs = 0;
-    machine = await AgentMachine.make();
+    machine = new AgentMachine();
     await machine.begin({ nowMs: () => Date.now() + offsetMs });
     rig = machine.rig;
   });
-  afterEach(() => machine.close());
 
   test('P40: the agent sends its conditions in each hello', async () => {
     const first = await rig.peer.connection();

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { UsageHistory } from '../../../../agent/host/usage-history.ts';
 import { startUsageRounds } from '../../../../agent/host/usage-meter.ts';
 import { UsageSeries } from '../../../../agent/host/usage-series.ts';
@@ -152,14 +152,13 @@ test('P228: more points or bytes than an agent sends are refused', () => {
 
 describe('P228: an agent', () => {
   let machine: AgentMachine;
-  beforeEach(async () => {
-    machine = await AgentMachine.open();
+  beforeEach(() => {
+    machine = new AgentMachine();
   });
-  afterEach(() => machine.close());
 
   test('P228: the agent sends the usage of a start in one chunk, and ends the stream although the container runs', async () => {
     machine.engine.used.set('c1', { timeMs: 10_001, cpuMs: 2_500, memoryBytes: 2 ** 20 });
-    const connection = await machine.rig.peer.connection();
+    const connection = await machine.begin();
     connection.welcome([assignment()], { reportPeriodMs: 20 });
     await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
     const open = (stream: number, generation: number, offset = 0, credit = 16_384) =>

@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { sampleOf } from '../../../../agent/engine/docker/container-usage.ts';
 import { EngineError, type UsageSample } from '../../../../agent/engine/engine.ts';
 import { nextReadings, type Readings, runningContainerOf, totalOf } from '../../../../agent/host/usage.ts';
 import { UsageHistory } from '../../../../agent/host/usage-history.ts';
 import { UsageMeter } from '../../../../agent/host/usage-meter.ts';
-import { Reporter } from '../../../../agent/services/reporter.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -91,18 +90,6 @@ describe('P50: a sample of the engine', () => {
   });
 });
 
-test('P50: only a sign of life carries the usage', () => {
-  const reporter = new Reporter();
-  const usage = { memoryBytes: 1, cores: 2 };
-  expect(reporter.everything()).not.toHaveProperty('usage');
-  reporter.setUsage(usage);
-  reporter.observe({ service: 1, generation: 1, state: 'gone' });
-  expect(reporter.changes()).not.toHaveProperty('usage');
-  expect(reporter.everything().usage).toEqual(usage);
-  reporter.setUsage(undefined);
-  expect(reporter.everything()).not.toHaveProperty('usage');
-});
-
 describe('P51: a round', () => {
   const meterOf = (usage: (signal: AbortSignal) => Promise<Map<string, UsageSample>>, timeoutMs = 60_000) => {
     const found: unknown[] = [];
@@ -187,10 +174,9 @@ test('P50: only running containers are measured', () => {
 
 describe('an agent', () => {
   let machine: AgentMachine;
-  beforeEach(async () => {
-    machine = await AgentMachine.open();
+  beforeEach(() => {
+    machine = new AgentMachine();
   });
-  afterEach(() => machine.close());
 
   test('P50: the agent reports the usage of its own containers with its signs of life', async () => {
     const { engine, rig } = machine;
@@ -205,9 +191,7 @@ describe('an agent', () => {
   });
   test('P51: the agent starts and stops services and sends signs of life while the engine returns no usage', async () => {
     machine.engine.usage = () => new Promise(() => {});
-    const connection = await machine.rig.peer.connection();
-    connection.welcome([assignment()], { reportPeriodMs: 20 });
-    await connection.reported(1, 'running');
+    const connection = await machine.run([assignment()], { reportPeriodMs: 20 });
     const before = connection.reports().length;
     await eventually(() => connection.reports().length > before + 2);
     connection.stop(assignment());

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { pauseMs } from '../../../../agent/connection/log-streams.ts';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat, LogPart } from '../../../../shared/protocol/down.ts';
@@ -14,14 +14,11 @@ let engine: FakeEngine;
 let connection: PeerConnection;
 
 beforeEach(async () => {
-  machine = await AgentMachine.make();
+  machine = new AgentMachine();
   engine = machine.engine;
   connection = await machine.begin();
-  connection.welcome([assignment()]);
-  await connection.reported(1, 'running');
+  await connection.run([assignment()]);
 });
-
-afterEach(() => machine.close());
 
 const open = (stream: number, credit = 1e6, offset = 0, format: LogFormat = 'raw', service = 1) =>
   connection.send({ type: 'logs.open', ...key, service, stream, offset, credit, format });

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
 import { sizeText } from '../../../../shared/sizes.ts';
@@ -18,13 +18,11 @@ let rig: AgentRig;
 let connection: PeerConnection;
 
 beforeEach(async () => {
-  machine = await AgentMachine.make();
+  machine = new AgentMachine();
   engine = machine.engine;
   await begin();
   await connection.reported(1, 'running');
 });
-
-afterEach(() => machine.close());
 
 async function begin(assignments = [assignment()]): Promise<void> {
   connection = await machine.begin({ logMaxBytes: MIB });

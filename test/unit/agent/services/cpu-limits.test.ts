@@ -1,5 +1,5 @@
 /** CPU limits as services come and go: the agent divides two cores. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
@@ -10,23 +10,14 @@ import { eventually } from '../../../support/tools/eventually.ts';
 let machine: AgentMachine;
 let engine: FakeEngine;
 
-beforeEach(async () => {
-  machine = await AgentMachine.make();
+beforeEach(() => {
+  machine = new AgentMachine();
   engine = machine.engine;
 });
 
-afterEach(() => machine.close());
-
-const begin = (): Promise<PeerConnection> => machine.begin();
-
 /** Starts services 1 to `count` at once. Container c1 is service 1's. */
-async function beginWith(count: number): Promise<PeerConnection> {
-  const connection = await begin();
-  const services = Array.from({ length: count }, (_, at) => at + 1);
-  connection.welcome(services.map((service) => assignment({ service })));
-  for (const service of services) await connection.reported(service, 'running');
-  return connection;
-}
+const beginWith = (count: number): Promise<PeerConnection> =>
+  machine.run(Array.from({ length: count }, (_, at) => assignment({ service: at + 1 })));
 
 const limitOf = (id: string) => engine.containers.get(id)?.cpu?.limit;
 const changes = () => engine.calls.filter((call) => call.startsWith('limit'));
@@ -69,13 +60,8 @@ describe('when services come', () => {
 
 describe('when services go', () => {
   test('C81: the shares of the others grow when a service ends, up to their max', async () => {
-    const connection = await begin();
-    connection.welcome([
-      assignment({ service: 1 }),
-      assignment({ service: 2, coresMax: 0.8 }),
-      assignment({ service: 3 }),
-    ]);
-    for (const service of [1, 2, 3]) await connection.reported(service, 'running');
+    const capped = assignment({ service: 2, coresMax: 0.8 });
+    const connection = await machine.run([assignment(), capped, assignment({ service: 3 })]);
     engine.exit('c3', 0);
     await eventually(() => limitOf('c1') === 1.2 && limitOf('c2') === 0.8);
     connection.stop(assignment({ service: 1 }));
@@ -85,17 +71,14 @@ describe('when services go', () => {
     expect(limitOf('c4')).toBe(1);
     expect(changes()).toEqual(['limit c1 1.2', 'limit c2 0.8']);
   });
-  test('P15: the limits also change without a connection', async () => {
-    const connection = await beginWith(2);
+  test('P15: the limits also change without a connection, and by the labels alone before the first assignment', async () => {
+    const connection = await beginWith(3);
     connection.terminate();
-    engine.exit('c2', 0);
-    await eventually(() => limitOf('c1') === 2);
-  });
-  test('P15: a restarted agent reads the claims from the labels of the containers, before it has any assignment', async () => {
-    await beginWith(2);
+    engine.exit('c3', 0);
+    await eventually(() => limitOf('c1') === 1);
     await machine.rig.close();
     engine.exit('c2', 0);
-    await begin();
+    await machine.begin();
     await eventually(() => limitOf('c1') === 2);
   });
 });
@@ -114,11 +97,7 @@ describe('failed updates', () => {
     engine.before = () => {};
     connection.stop(assignment({ service: 9 }));
     await eventually(() => limitOf('c1') === 0.66);
-    expect(machine.rig.agent.inventory().map(({ state }) => state)).toEqual([
-      'running',
-      'running',
-      'running',
-    ]);
+    expect(machine.rig.agent.inventory()).toMatchObject(Array(3).fill({ state: 'running' }));
   });
   test('C82: services start and stop while a slow update is in progress', async () => {
     const slow = Promise.withResolvers<void>();
@@ -150,7 +129,7 @@ describe('failed updates', () => {
     const key = { service: 9, generation: 1 };
     const other = { ...key, id: 'old', ipAddress: '', ports: [], startedAtMs: 1 };
     engine.containers.set('old', { ...other, state: 'running' });
-    const connection = await begin();
+    const connection = await machine.begin();
     connection.welcome([assignment(key), assignment({ service: 1 })]);
     await connection.reported(1, 'running');
     expect(limitOf('c1')).toBe(2);
@@ -160,23 +139,15 @@ describe('failed updates', () => {
   });
 });
 
-describe('shares of users', () => {
-  test('P150: the agent applies the shares of an acknowledgement, until others replace them', async () => {
-    const connection = await begin();
-    const [mine, others] = [
-      assignment({ service: 1, execution: 1 }),
-      assignment({ service: 2, execution: 2 }),
-    ];
-    connection.welcome([mine, others]);
-    for (const service of [1, 2]) await connection.reported(service, 'running');
-    await eventually(() => limitOf('c1') === 1 && limitOf('c2') === 1);
-    machine.rig.agent.cpuLimits.share([{ cores: 0.5, executions: [1] }]);
-    await eventually(() => limitOf('c1') === 0.5 && limitOf('c2') === 1.5);
-    connection.start(assignment({ service: 3, execution: 1 }));
-    await connection.reported(3, 'running');
-    expect(limitOf('c3')).toBe(0.25);
-    await eventually(() => limitOf('c1') === 0.25 && limitOf('c2') === 1.5);
-    machine.rig.agent.cpuLimits.share([]);
-    await eventually(() => ['c1', 'c2', 'c3'].every((id) => limitOf(id) === 0.66));
-  });
+test('P150: the agent applies the shares of an acknowledgement, until others replace them', async () => {
+  const connection = await machine.run([assignment(), assignment({ service: 2, execution: 2 })]);
+  await eventually(() => limitOf('c1') === 1 && limitOf('c2') === 1);
+  machine.rig.agent.cpuLimits.share([{ cores: 0.5, executions: [1] }]);
+  await eventually(() => limitOf('c1') === 0.5 && limitOf('c2') === 1.5);
+  connection.start(assignment({ service: 3, execution: 1 }));
+  await connection.reported(3, 'running');
+  expect(limitOf('c3')).toBe(0.25);
+  await eventually(() => limitOf('c1') === 0.25 && limitOf('c2') === 1.5);
+  machine.rig.agent.cpuLimits.share([]);
+  await eventually(() => ['c1', 'c2', 'c3'].every((id) => limitOf(id) === 0.66));
 });
