@@ -1,48 +1,32 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Addresses } from '../../../../agent/connection/addresses.ts';
-import { registerAtAny } from '../../../../agent/connection/registration.ts';
+import { register, registerAtAny } from '../../../../agent/connection/registration.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { StandbyError } from '../../../../control-plane/core/model/errors.ts';
 import { refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+import { serving } from '../../../support/tools/serving.ts';
 
-const [one, two, three] = ['http://one', 'http://two', 'http://three'].map((url) => new URL(url)) as [
-  URL,
-  URL,
-  URL,
-];
+const [one, two, three] = [new URL('http://one'), new URL('http://two'), new URL('http://three')];
 
 test('P191: addresses are tried in their order, and the next round begins with the one that accepted the agent last', () => {
   const addresses = new Addresses([one, two, three]);
-  expect([addresses.current, addresses.next(), addresses.current, addresses.next()]).toEqual([
-    one,
-    true,
-    two,
-    true,
-  ]);
-  expect([addresses.current, addresses.next(), addresses.current]).toEqual([three, false, one]);
+  const tried = () => [addresses.current, addresses.next()];
+  expect([...tried(), ...tried(), ...tried()]).toEqual([one, true, two, true, three, false]);
+  expect(addresses.current).toBe(one);
   addresses.next();
   addresses.accepted();
-  expect([addresses.next(), addresses.next(), addresses.next(), addresses.current]).toEqual([
-    true,
-    true,
-    false,
-    two,
-  ]);
-});
-
-test('P191: an agent with one address has no other to try', () => {
-  const addresses = new Addresses([one]);
-  expect([addresses.next(), addresses.current]).toEqual([false, one]);
+  expect([...tried(), ...tried(), ...tried()]).toEqual([two, true, three, true, one, false]);
+  expect(addresses.current).toBe(two);
+  const single = new Addresses([one]);
+  expect([single.next(), single.current]).toEqual([false, one]);
 });
 
 let stop: AbortController;
-let standby: Server;
+let standby: URL;
 let peer: ControlPlanePeer;
 /** Connections that the standby has refused. */
 let refused = 0;
@@ -53,23 +37,19 @@ beforeEach(async () => {
   closed.length = 0;
   refused = 0;
   peer = await ControlPlanePeer.open();
-  standby = createServer(async (_, response) => response.writeHead(503).end(await refusal()));
-  standby.on('upgrade', async (_, stream) => {
+  const server = createServer(async (_, response) => response.writeHead(503).end(await refusal()));
+  server.on('upgrade', async (_, stream) => {
     refused += 1;
     const body = await refusal();
     stream.end(`HTTP/1.1 503 Service Unavailable\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
   });
-  await once(standby.listen(0, '127.0.0.1'), 'listening');
+  standby = await urlOf(server);
 });
-afterEach(() => {
-  stop.abort();
-  standby.close();
-  peer.close();
-});
+afterEach(() => stop.abort());
 
 const refusal = () =>
   refuseAgent(new StandbyError('This is a standby.', 'another one is active'), () => {}).text();
-const standbyUrl = () => new URL(`http://127.0.0.1:${(standby.address() as AddressInfo).port}`);
+const urlOf = async (server: Server) => new URL(`http://127.0.0.1:${await serving(server)}`);
 
 function connect(urls: readonly URL[]): Promise<void> {
   return stayConnected({
@@ -94,16 +74,10 @@ function connect(urls: readonly URL[]): Promise<void> {
 }
 
 test('P191, P192: a standby makes the agent try the next address without a pause, and that one stays the first to try', async () => {
-  const connected = connect([standbyUrl(), peer.url]);
+  const connected = connect([standby, peer.url]);
   const first = await peer.connection();
-  expect(closed).toEqual([
-    {
-      url: standbyUrl().origin,
-      code: 1006,
-      reason: 'the control plane answered 503: This is a standby.',
-      waitMs: 0,
-    },
-  ]);
+  const reason = 'the control plane answered 503: This is a standby.';
+  expect(closed).toEqual([{ url: standby.origin, code: 1006, reason, waitMs: 0 }]);
   first.welcome();
   await eventually(() => closed.length === 1);
   first.close(closeCodes.resync.code);
@@ -121,31 +95,40 @@ test('P191: a control plane that accepts the connection, but sends no welcome, i
   expect(closed).toMatchObject([{ url: peer.url.origin, waitMs: 0 }]);
   stop.abort();
   await connected;
-  other.close();
 });
 
 test('P191: the agent pauses after each round, and not after each address', async () => {
-  const connected = connect([standbyUrl(), standbyUrl()]);
+  const connected = connect([standby, standby]);
   await eventually(() => closed.length >= 4);
   expect(closed.slice(0, 4).map(({ waitMs }) => waitMs)).toEqual([0, 125, 0, 250]);
   stop.abort();
   await connected;
 });
 
+const body = {
+  deployment: 'test',
+  name: 'node1',
+  publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'x' },
+} as const;
+
 test('P191: a registration tries one address after the other, and its error has the reason of each', async () => {
-  const body = {
-    deployment: 'test',
-    name: 'one',
-    publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'x' },
-  } as const;
   const dead = new URL('http://127.0.0.1:1');
-  const error: Error = await registerAtAny([dead, standbyUrl()], 'token', body).catch((reason) => reason);
-  expect(error.message).toMatch(
+  await expect(registerAtAny([dead, standby], 'token', body)).rejects.toThrow(
     /cannot be reached at http:\/\/127\.0\.0\.1:1.*did not register.*This is a standby/,
   );
-  const active = createServer((_, response) => response.end('{"host_id":7}'));
-  await once(active.listen(0, '127.0.0.1'), 'listening');
-  const url = new URL(`http://127.0.0.1:${(active.address() as AddressInfo).port}`);
-  expect(await registerAtAny([standbyUrl(), url], 'token', body)).toBe(7);
-  active.close();
+  const active = await urlOf(createServer((_, response) => response.end('{"host_id":7}')));
+  expect(await registerAtAny([standby, active], 'token', body)).toBe(7);
+});
+
+test('P16: an endless answer is not read to its end, and does not count as a permanent refusal', async () => {
+  const server = createServer((_, response) => {
+    const more = () => {
+      while (response.write(Buffer.alloc(16_384, ' ')));
+    };
+    response.on('drain', more);
+    more();
+  });
+  const registered = register(await urlOf(server), 'token', body);
+  const tooLong = { name: 'Error', message: expect.stringContaining('exceeds 65536 bytes') };
+  await expect(registered).rejects.toMatchObject(tooLong);
 });

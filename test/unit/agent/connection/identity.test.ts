@@ -18,7 +18,7 @@ import { machine } from '../../../support/agents/agent-rig.ts';
 import { agentServer } from '../../../support/rigs/agent-server.ts';
 import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const deploymentName = 'test';
 let folder: string;
@@ -31,7 +31,7 @@ let stop: AbortController;
 const log: string[] = [];
 
 beforeEach(async () => {
-  folder = await scratchFolder('berth-identity-');
+  folder = await testFolder();
   rig = await CoordinatorRig.open();
   stop = new AbortController();
   log.length = 0;
@@ -46,7 +46,6 @@ afterEach(async () => {
   server.close();
   server.closeAllConnections();
   await rig.memory.close();
-  await rm(folder, { recursive: true });
 });
 
 const deps = () => ({ db: rig.memory, deploymentName, nowMs: () => Date.now() });
@@ -76,6 +75,13 @@ function connect(identity: HostIdentity): Promise<void> {
   return connected;
 }
 
+/** Joins as an agent with a new token does. */
+async function joined(env: NodeJS.ProcessEnv = {}): Promise<HostIdentity> {
+  const identity = await open({ BERTH_JOIN_TOKEN: await newToken(), ...env });
+  await identity.join();
+  return identity;
+}
+
 const logged = (word: string) => eventually(() => log.some((line) => line.includes(word)));
 const provedHost = async (identity: HostIdentity): Promise<number> =>
   (await readProof(deps(), bearerOf((await identity.headers()).Authorization))).hostId;
@@ -83,29 +89,22 @@ const hostNames = async () =>
   (await rig.memory.query('SELECT name FROM hosts WHERE public_key IS NOT NULL')).map(({ name }) => name);
 const keyFile = () => `${folder}/test/identity/key.json`;
 
-describe('the engine', () => {
-  test('P318: an agent with another engine than before ends, and its message names both and the remedy', async () => {
-    const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
-    await identity.keepEngine('one@/var/lib/docker');
-    await identity.join();
-    await (await open({})).keepEngine('one@/var/lib/docker');
-    const refused = (await open({})).keepEngine('two@/var/lib/docker');
-    await expect(refused).rejects.toThrow(ConfigError);
-    await expect(refused).rejects.toThrow(
-      /engine one@\/var\/lib\/docker.*engine two@\/var\/lib\/docker.*BERTH_AGENT_ENGINE=two@\/var\/lib\/docker/,
-    );
-    // Neither the refusal nor the acceptance of a third one changes what is kept.
-    const third = (await open({ BERTH_AGENT_ENGINE: 'three' })).keepEngine('two@/var/lib/docker');
-    await expect(third).rejects.toThrow(ConfigError);
-    await (await open({})).keepEngine('one@/var/lib/docker');
-  });
-  test('P318: an accepted engine is kept in place of the earlier one', async () => {
-    await (await open({ BERTH_JOIN_TOKEN: 'any' })).keepEngine('one');
-    await (await open({ BERTH_JOIN_TOKEN: 'any', BERTH_AGENT_ENGINE: 'two' })).keepEngine('two');
-    await logged('engine.accepted');
-    await (await open({ BERTH_JOIN_TOKEN: 'any' })).keepEngine('two');
-    await expect((await open({ BERTH_JOIN_TOKEN: 'any' })).keepEngine('one')).rejects.toThrow(ConfigError);
-  });
+test('P318: an agent with another engine than before ends, and its message names both and the remedy, unless it is accepted', async () => {
+  await (await joined()).keepEngine('one@/var/lib/docker');
+  await (await open({})).keepEngine('one@/var/lib/docker');
+  const refused = (await open({})).keepEngine('two@/var/lib/docker');
+  await expect(refused).rejects.toThrow(ConfigError);
+  await expect(refused).rejects.toThrow(
+    /engine one@\/var\/lib\/docker.*engine two@\/var\/lib\/docker.*BERTH_AGENT_ENGINE=two@\/var\/lib\/docker/,
+  );
+  // Neither the refusal nor the acceptance of a third one changes what is kept.
+  const third = (await open({ BERTH_AGENT_ENGINE: 'three' })).keepEngine('two@/var/lib/docker');
+  await expect(third).rejects.toThrow(ConfigError);
+  await (await open({})).keepEngine('one@/var/lib/docker');
+  await (await open({ BERTH_AGENT_ENGINE: 'two' })).keepEngine('two');
+  await logged('engine.accepted');
+  await (await open({})).keepEngine('two');
+  await expect((await open({})).keepEngine('one@/var/lib/docker')).rejects.toThrow(ConfigError);
 });
 
 describe('the key', () => {
@@ -117,31 +116,26 @@ describe('the key', () => {
     expect(await readdir(`${folder}/test/identity`)).toEqual(['key.json']);
     await rm(`${folder}/test`, { recursive: true });
     const refused = await open({ BERTH_JOIN_TOKEN: 'nonsense', BERTH_AGENT_NAME: 'node2' });
-    const joined = await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
+    const { hostId } = await joined();
     await refused.discard();
-    expect(await provedHost(await open({}))).toBe(joined);
+    expect(await provedHost(await open({}))).toBe(hostId);
   });
-  test('P21: the key is a file with mode 0600 in a folder with mode 0700, even if the folder was open before', async () => {
+  test('P21: the key is a file with mode 0600 in a folder with mode 0700, even if the folder was open before; others are refused', async () => {
     await open({ BERTH_JOIN_TOKEN: 'any' });
     await chmod(`${folder}/test/identity`, 0o755);
-    await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
+    await joined();
     const modes = [await stat(keyFile()), await stat(`${folder}/test/identity`)].map(
       ({ mode }) => mode & 0o777,
     );
     expect(modes).toEqual([0o600, 0o700]);
-  });
-  test('P21: a key that other users can read is refused', async () => {
-    await open({ BERTH_JOIN_TOKEN: 'any' });
     await chmod(keyFile(), 0o640);
     await expect(open({})).rejects.toThrow(/chmod 600/);
-  });
-  test('P21: a damaged key is refused with a remedy', async () => {
-    await open({ BERTH_JOIN_TOKEN: 'any' });
+    await chmod(keyFile(), 0o600);
     await writeFile(keyFile(), '{"name":"node1"');
     await expect(open({})).rejects.toThrow(/damaged.*join again/);
   });
   test('P21: an existing key takes precedence over a token, which stays unused', async () => {
-    const hostId = await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
+    const { hostId } = await joined();
     const unused = await newToken();
     const again = await open({ BERTH_JOIN_TOKEN: unused });
     expect([await again.join(), await provedHost(again)]).toEqual([hostId, hostId]);
@@ -156,58 +150,38 @@ describe('the key', () => {
   });
 });
 
-describe('a registration', () => {
-  test('P21: a registration whose host id cannot be stored is repeated, and returns the same host', async () => {
+describe('the registration', () => {
+  test('P20, P21: a registration whose host id cannot be stored is repeated, and a key that cannot be removed hides no reason', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     await rm(keyFile());
     await mkdir(keyFile());
     await expect(identity.join()).rejects.toThrow('EISDIR');
     expect(identity.hostId).toBeNull();
     expect(await readdir(`${folder}/test/identity`)).toEqual(['key.json']);
+    await identity.discard();
+    await logged('key.removal-failed');
     await rmdir(keyFile());
     expect(await provedHost(identity)).toBe(identity.hostId);
     expect(await hostNames()).toEqual(['node1']);
   });
-  test('P21: a registration whose answer was lost leaves its key, even if the next registration is refused', async () => {
-    const env = {
-      BERTH_URL: url,
-      BERTH_DEPLOYMENT_NAME: 'test',
-      BERTH_AGENT_DATA_DIR: folder,
-      BERTH_AGENT_NAME: 'node1',
-    };
+  test('P21: a registration that is refused at once leaves no key, and one whose answer was lost leaves it, even if the next is refused', async () => {
+    const env = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder };
+    const join = (token: string) =>
+      joinCluster({ ...env, BERTH_AGENT_NAME: 'node1', BERTH_JOIN_TOKEN: token });
+    await expect(join('nobody knows it')).rejects.toThrow(RefusedError);
+    await expect(stat(keyFile())).rejects.toThrow('ENOENT');
     lossy = true;
-    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: await newToken() })).rejects.toThrow(/reached/);
+    await expect(join(await newToken())).rejects.toThrow(/reached/);
     lossy = false;
-    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'used up' })).rejects.toThrow(RefusedError);
-    await joinCluster({ ...env, BERTH_JOIN_TOKEN: await newToken() });
+    await expect(join('used up')).rejects.toThrow(RefusedError);
+    await join(await newToken());
     expect(await hostNames()).toEqual(['node1']);
   });
-  test('P21: a registration that is refused at once leaves no key', async () => {
-    const env = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder };
-    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'nobody knows it' })).rejects.toThrow(RefusedError);
-    await expect(stat(keyFile())).rejects.toThrow('ENOENT');
-  });
-});
-
-describe('the name', () => {
-  test('P20: a key that cannot be removed does not hide why the agent ends', async () => {
-    const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
-    await rm(keyFile());
-    await mkdir(keyFile());
-    await identity.discard();
-    await logged('key.removal-failed');
-  });
-  test('P20: a host keeps its name when the machine is renamed', async () => {
-    await (await open({ BERTH_JOIN_TOKEN: await newToken(), BERTH_AGENT_NAME: 'first' })).join();
+  test('P20: a host keeps its name when the machine is renamed, and a different one in the settings stops the start', async () => {
+    await joined({ BERTH_AGENT_NAME: 'first' });
     expect((await open({})).name).toBe('first');
+    await expect(open({ BERTH_AGENT_NAME: 'second' })).rejects.toThrow(/first.*BERTH_AGENT_DATA_DIR/);
   });
-  test('P20: a different name in the settings stops the start, and the message names the remedy', async () => {
-    await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
-    await expect(open({ BERTH_AGENT_NAME: 'second' })).rejects.toThrow(/node1.*BERTH_AGENT_DATA_DIR/);
-  });
-});
-
-describe('the registration', () => {
   test('P17: a registration whose answer was lost is retried with the same key, and creates one host', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     lossy = true;
@@ -221,13 +195,12 @@ describe('the registration', () => {
     expect(await hostNames()).toEqual(['node1']);
   });
   test('P17: a registration with an invalid token ends the agent with the reason', async () => {
-    await expect(connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }))).rejects.toThrow(
-      /is unknown or has expired/,
-    );
-    await expect(connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }))).rejects.toThrow(RefusedError);
+    const refused = connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }));
+    await expect(refused).rejects.toThrow(/is unknown or has expired/);
+    await expect(refused).rejects.toThrow(RefusedError);
   });
   test('P16: the registration sends only the public half of the key', async () => {
-    await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
+    await joined();
     const { privateKey } = JSON.parse(await readFile(keyFile(), 'utf8'));
     const [row] = await rig.memory.query('SELECT * FROM hosts WHERE name = ?', ['node1']);
     expect(row?.public_key).toBe(privateKey.x);
@@ -250,15 +223,14 @@ describe('connecting', () => {
     },
   );
   test('P20: an agent whose host was removed gives up and deletes its key', async () => {
-    const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
-    await identity.join();
+    const identity = await joined();
     await rig.memory.query(`UPDATE hosts SET removed_ms = ? WHERE name = 'node1'`, [Date.now()]);
     await expect(connect(identity)).rejects.toMatchObject({ name: 'RefusedError', revoked: true });
     await identity.discard();
     await expect(open({})).rejects.toThrow(/POST host\/token/);
   });
   test('P20, P21: an agent that is unknown to another database joins it with its token and the same key', async () => {
-    await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
+    await joined();
     const key = await readFile(keyFile(), 'utf8');
     await forgetHosts();
     connect(await open({ BERTH_JOIN_TOKEN: await newToken() }));
@@ -267,8 +239,7 @@ describe('connecting', () => {
     expect(JSON.parse(await readFile(keyFile(), 'utf8')).privateKey).toEqual(JSON.parse(key).privateKey);
   });
   test('P20: an unknown agent without a token keeps its key, logs the reason and retries', async () => {
-    const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
-    await identity.join();
+    await joined();
     await forgetHosts();
     connect(await open({}));
     await logged('No host here has this key');
@@ -303,8 +274,8 @@ test('P1: an unexpected failure is answered without details, which only the log 
 });
 
 test('C231: a proof is verified with the remembered key, and with that of the database if the remembered one does not fit', async () => {
-  const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
-  const hostId = await identity.join();
+  const identity = await joined();
+  const hostId = Number(identity.hostId);
   const keys = new HostKeys();
   const proved = async () =>
     readProof({ ...deps(), keys }, bearerOf((await identity.headers()).Authorization));
