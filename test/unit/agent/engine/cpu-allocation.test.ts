@@ -15,33 +15,27 @@ const sharesOf = (claims: CpuClaim[], cores: number): number[] => {
 const claim = (min: number, max: number | null = null): CpuClaim => ({ min, max });
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-describe('the limits', () => {
-  test('C80: a single service gets everything that the host offers', () => {
-    expect(sharesOf([claim(0.5)], 2)).toEqual([2]);
-  });
-  test('C80: the cores above the reservations are divided equally', () => {
-    expect(sharesOf([claim(0.5), claim(0.1)], 2)).toEqual([1.2, 0.8]);
-  });
-  test('C80: the share that one service cannot use under its max goes to the others', () => {
-    expect(sharesOf([claim(0.5, 0.6), claim(0.2), claim(0.1, 1)], 2)).toEqual([0.6, 0.75, 0.65]);
-  });
-  test('C80: a service that has reserved its max gets no more, even alone', () => {
-    expect(sharesOf([claim(1, 1)], 8)).toEqual([1]);
-  });
-  test('C80: each service has its reservation if nothing is left', () => {
-    expect(sharesOf([claim(1.5), claim(0.5)], 2)).toEqual([1.5, 0.5]);
-    expect(sharesOf([claim(1.5), claim(1.005)], 2)).toEqual([1.5, 1.005]);
-  });
-  test('C80: a limit is never below the minimum of the engine', () => {
-    expect(sharesOf([claim(2), claim(0, 0), claim(0)], 2)).toEqual([2, 0.01, 0.01]);
-  });
-  test('C80: a share is rounded down to hundredths', () => {
-    expect(sharesOf([claim(0.1), claim(0.1), claim(0.1)], 2)).toEqual([0.66, 0.66, 0.66]);
-  });
-  test('C80: a missing reservation counts as 0.1 cores', () => {
-    expect(claimOf({ coresMin: null, coresMax: 3 })).toEqual({ min: 0.1, max: 3 });
-    expect(claimOf({ coresMin: 0, coresMax: null })).toEqual({ min: 0, max: null });
-  });
+test.each<[string, CpuClaim[], cores: number, limits: number[]]>([
+  ['a single service gets everything that the host offers', [claim(0.5)], 2, [2]],
+  ['what is above the reservations is divided equally', [claim(0.5), claim(0.1)], 2, [1.2, 0.8]],
+  [
+    'the share that one service cannot use under its max goes to the others',
+    [claim(0.5, 0.6), claim(0.2), claim(0.1, 1)],
+    2,
+    [0.6, 0.75, 0.65],
+  ],
+  ['a service that has reserved its max gets no more, even alone', [claim(1, 1)], 8, [1]],
+  ['each service has its reservation if nothing is left', [claim(1.5), claim(0.5)], 2, [1.5, 0.5]],
+  ['or less than nothing', [claim(1.5), claim(1.005)], 2, [1.5, 1.005]],
+  ['a limit is never below the minimum of the engine', [claim(2), claim(0, 0), claim(0)], 2, [2, 0.01, 0.01]],
+  ['a share is rounded down to hundredths', [claim(0.1), claim(0.1), claim(0.1)], 2, [0.66, 0.66, 0.66]],
+])('C80: of the limits, %s', (_, claims, cores, limits) => {
+  expect(sharesOf(claims, cores)).toEqual(limits);
+});
+
+test('C80: a missing reservation counts as 0.1 cores', () => {
+  expect(claimOf({ coresMin: null, coresMax: 3 })).toEqual({ min: 0.1, max: 3 });
+  expect(claimOf({ coresMin: 0, coresMax: null })).toEqual({ min: 0, max: null });
 });
 
 describe('any claims', () => {
@@ -62,39 +56,26 @@ describe('any claims', () => {
   /** The effective reservation: the smallest limit of the engine is 0.01. */
   const floor = ({ min }: CpuClaim) => Math.max(min, 0.01);
 
-  test('C80: no service is below its reservation or above its max', () => {
-    holds((requested, limits) => {
-      for (const [at, { max, ...rest }] of requested.entries()) {
-        const least = floor({ max, ...rest });
-        expect(limits[at]).toBeGreaterThanOrEqual(least);
-        expect(limits[at]).toBeLessThanOrEqual(Math.max(least, max ?? Number.POSITIVE_INFINITY));
+  test('C80: each service is within its reservation and its max, all within the host, and nothing is left that one could use', () => {
+    holds((requested, limits, cores) => {
+      const reserved = requested.map(floor);
+      for (const [at, { max }] of requested.entries()) {
+        expect(limits[at]).toBeGreaterThanOrEqual(reserved[at] ?? 0);
+        expect(limits[at]).toBeLessThanOrEqual(Math.max(reserved[at] ?? 0, max ?? Number.POSITIVE_INFINITY));
       }
-    });
-  });
-  test('C80: the limits together do not exceed what the host offers, unless they are only the reservations', () => {
-    holds((requested, limits, cores) => {
-      const reserved = sum(requested.map(floor));
-      if (reserved > cores) expect(limits).toEqual(requested.map(floor));
+      if (sum(reserved) > cores) expect(limits).toEqual(reserved);
       else expect(sum(limits)).toBeLessThanOrEqual(cores + 1e-6);
-    });
-  });
-  test('C80: nothing is left that a service could use, apart from rounding', () => {
-    holds((requested, limits, cores) => {
       const wanting = requested.filter(({ max }, at) => max === null || max - (limits[at] ?? 0) > 0.01);
       if (wanting.length > 0) expect(sum(limits)).toBeGreaterThan(cores - 0.01 * requested.length - 1e-6);
     });
   });
-  test('C80: every service below its max has the same amount above its reservation, apart from rounding', () => {
-    holds((requested, limits) => {
+  test('C80: every service below its max has the same amount above its reservation, in any order, apart from rounding', () => {
+    holds((requested, limits, cores) => {
       const extras = requested.map((one, at) => (limits[at] ?? 0) - floor(one));
       const most = Math.max(...extras);
       for (const [at, { max }] of requested.entries())
         if (max === null || (limits[at] ?? 0) < max - 0.01)
           expect(extras[at]).toBeGreaterThan(most - 0.01 - 1e-6);
-    });
-  });
-  test('C80: the order of the claims makes no difference', () => {
-    holds((requested, limits, cores) => {
       const backwards = sharesOf(requested.toReversed(), cores).toReversed();
       for (const [at, limit] of backwards.entries())
         expect(Math.abs(limit - (limits[at] ?? 0))).toBeLessThan(0.011);
@@ -121,28 +102,22 @@ describe('shares of users', () => {
     return claims.map(({ claim: one, share: its }) => limitOf(one, levelFor(its)));
   };
 
-  test('C212: the services of a share together get its cores, divided equally, and the others get the rest', () => {
+  test('C212: the services of a share together get its cores, divided equally, and no more unless the others cannot use them', () => {
     const small = share(1);
-    expect(limitsOf([[claim(0.1), small], [claim(0.3), small], [claim(0.1)]], 4)).toEqual([0.4, 0.6, 3]);
-  });
-  test('C212: a share that is not used up changes nothing', () => {
-    expect(limitsOf([[claim(0.5), share(3)], [claim(0.1)]], 2)).toEqual([1.2, 0.8]);
-  });
-  test('C212: cores that the others cannot use go beyond the shares', () => {
-    expect(limitsOf([[claim(0.1), share(1)], [claim(0.5, 0.5)]], 4)).toEqual([3.5, 0.5]);
-    expect(
-      limitsOf(
-        [
-          [claim(0.1), share(1)],
-          [claim(0.1), share(1)],
-        ],
-        4,
-      ),
-    ).toEqual([2, 2]);
-    expect(limitsOf([[claim(0.1), share(1)]], 4)).toEqual([4]);
-  });
-  test('C212: a share smaller than the reservations leaves them', () => {
-    expect(limitsOf([[claim(1), share(0.5)], [claim(0.1)]], 4)).toEqual([1, 3]);
+    const [one, another]: Given[] = [
+      [claim(0.1), share(1)],
+      [claim(0.1), share(1)],
+    ];
+    const cases: [string, Given[], cores: number, limits: number[]][] = [
+      ['equally', [[claim(0.1), small], [claim(0.3), small], [claim(0.1)]], 4, [0.4, 0.6, 3]],
+      ['not used up', [[claim(0.5), share(3)], [claim(0.1)]], 2, [1.2, 0.8]],
+      ['beyond the shares', [one, [claim(0.5, 0.5)]], 4, [3.5, 0.5]],
+      ['beyond two shares', [one, another], 4, [2, 2]],
+      ['alone', [one], 4, [4]],
+      ['smaller than the reservations', [[claim(1), share(0.5)], [claim(0.1)]], 4, [1, 3]],
+    ];
+    for (const [name, given, cores, limits] of cases)
+      expect([name, ...limitsOf(given, cores)]).toEqual([name, ...limits]);
   });
   test('C212: many containers of one user take no more from another user than one', () => {
     const one = share(1);
