@@ -104,16 +104,13 @@ describe('shares of users', () => {
 
   test('C212: the services of a share together get its cores, divided equally, and no more unless the others cannot use them', () => {
     const small = share(1);
-    const [one, another]: Given[] = [
-      [claim(0.1), share(1)],
-      [claim(0.1), share(1)],
-    ];
+    const one = (): Given => [claim(0.1), share(1)];
     const cases: [string, Given[], cores: number, limits: number[]][] = [
       ['equally', [[claim(0.1), small], [claim(0.3), small], [claim(0.1)]], 4, [0.4, 0.6, 3]],
       ['not used up', [[claim(0.5), share(3)], [claim(0.1)]], 2, [1.2, 0.8]],
-      ['beyond the shares', [one, [claim(0.5, 0.5)]], 4, [3.5, 0.5]],
-      ['beyond two shares', [one, another], 4, [2, 2]],
-      ['alone', [one], 4, [4]],
+      ['beyond the shares', [one(), [claim(0.5, 0.5)]], 4, [3.5, 0.5]],
+      ['beyond two shares', [one(), one()], 4, [2, 2]],
+      ['alone', [one()], 4, [4]],
       ['smaller than the reservations', [[claim(1), share(0.5)], [claim(0.1)]], 4, [1, 3]],
     ];
     for (const [name, given, cores, limits] of cases)
