@@ -1,19 +1,19 @@
 /** The disk guard with a complete agent, on an engine in memory whose free space the test sets. */
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { DiskGuard, type DiskGuardOptions, startDiskGuard } from '../../../../agent/host/disk-guard.ts';
 import { ImageRemoval } from '../../../../agent/host/image-removal.ts';
 import { endForDisk } from '../../../../agent/services/output-limit.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
+import type { AgentRig } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const MIB = 2 ** 20;
 const LIMIT = 512 * MIB;
 
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;
 let rig: AgentRig;
 let guard: DiskGuard;
@@ -27,18 +27,13 @@ beforeEach(async () => {
   lines.length = 0;
   nowMs = 0;
   freeBytes = LIMIT - 1;
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  const machine = new AgentMachine();
+  connection = await machine.begin();
+  ({ engine, rig } = machine);
   const { agent, output } = rig;
   const log = (event: string) => lines.push(event);
-  const images = new ImageRemoval({
-    engine,
-    wanted: () => agent.images(),
-    keepDays: 14,
-    isLow: async () => true,
-    log,
-  });
+  const wanted = () => agent.images();
+  const images = new ImageRemoval({ engine, wanted, keepDays: 14, isLow: async () => true, log });
   options = {
     folder: '/engine',
     minBytes: LIMIT,
@@ -52,19 +47,11 @@ beforeEach(async () => {
     nowMs: () => nowMs,
   };
   guard = new DiskGuard(options);
-  connection = await rig.peer.connection();
-});
-
-afterEach(async () => {
-  await rig.close();
-  await scratch.remove();
 });
 
 /** Services 1, 2 ... with containers c1, c2 ... that hold as much. */
 async function begin(...mebibytes: number[]): Promise<void> {
-  const services = mebibytes.map((_, index) => index + 1);
-  connection.welcome(services.map((service) => assignment({ service })));
-  for (const service of services) await connection.reported(service, 'running');
+  await connection.run(mebibytes.map((_, index) => assignment({ service: index + 1 })));
   for (const [index, size] of mebibytes.entries()) hold(`c${index + 1}`, size);
 }
 
@@ -101,22 +88,17 @@ test('P184: unused images go before any service ends, until enough is free', asy
   expect(killed()).toEqual([]);
 });
 
-test('P184: if the images are not enough, services end', async () => {
-  await begin(300);
-  engine.unusedImages = [unused('a:1'), unused('b:1')];
-  await guard.check();
-  expect(lines).toEqual(['image.removed', 'image.removed', 'service.ended-for-disk']);
-  expect(killed()).toEqual(['kill c1']);
-});
-
-test('P184: if services fill the disk while images go, services end', async () => {
+test.each([
+  ['the images are not enough', 1, ['image.removed', 'image.removed', 'service.ended-for-disk']],
+  ['services fill the disk while images go', 0.5, ['image.removed', 'service.ended-for-disk']],
+])('P184: if %s, services end', async (_, left, expected) => {
   await begin(300);
   engine.unusedImages = [unused('a:1'), unused('b:1')];
   engine.before = (call) => {
-    if (call.startsWith('remove image')) freeBytes /= 2;
+    if (call.startsWith('remove image')) freeBytes *= left;
   };
   await guard.check();
-  expect(lines).toEqual(['image.removed', 'service.ended-for-disk']);
+  expect(lines).toEqual(expected);
   expect(killed()).toEqual(['kill c1']);
 });
 
@@ -143,9 +125,7 @@ test('P146: the next service ends only when the space of the first one counts, o
 
 test('P146: while others fill the space that is left, the next service ends without waiting', async () => {
   await begin(100, 300, 200);
-  engine.before = (call) => {
-    if (call.startsWith('remove')) throw new EngineError('temporary', 'busy');
-  };
+  refusing('remove c2');
   await guard.check();
   freeBytes *= 0.75;
   await guard.check();
@@ -155,11 +135,15 @@ test('P146: while others fill the space that is left, the next service ends with
   expect(killed()).toEqual(['kill c2', 'kill c3']);
 });
 
+const refusing = (refused: string) => {
+  engine.before = (call) => {
+    if (call === refused) throw new EngineError('temporary', 'busy');
+  };
+};
+
 test('P146: a service that could not be killed may be the one that writes, so no other one ends', async () => {
   await begin(300, 200);
-  engine.before = (call) => {
-    if (call === 'kill c1') throw new EngineError('unreachable', 'timeout');
-  };
+  refusing('kill c1');
   await guard.check();
   freeBytes = 1;
   await guard.check();
@@ -168,9 +152,7 @@ test('P146: a service that could not be killed may be the one that writes, so no
 
 test('P146: a container that is not removed delays the next end for half a minute only', async () => {
   await begin(300, 200);
-  engine.before = (call) => {
-    if (call === 'remove c1') throw new EngineError('temporary', 'busy');
-  };
+  refusing('remove c1');
   await guard.check();
   nowMs += 29_999;
   await guard.check();

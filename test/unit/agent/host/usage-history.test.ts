@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { UsageHistory } from '../../../../agent/host/usage-history.ts';
 import { startUsageRounds } from '../../../../agent/host/usage-meter.ts';
 import { UsageSeries } from '../../../../agent/host/usage-series.ts';
@@ -28,8 +28,9 @@ function seriesOf(count: number, everyS: number, coresAt: (nth: number) => numbe
 
 describe('P229: the series of a start', () => {
   test('P229: at first there is a point for each 30 s, and the last one is up to date', () => {
-    expect(seriesOf(7, 10).usage.points.map(({ timeMs }) => timeMs)).toEqual([30_000, 60_000, 70_000]);
-    expect(seriesOf(2, 30).usage.points.map(({ timeMs }) => timeMs)).toEqual([30_000, 60_000]);
+    const timesOf = ({ usage }: UsageSeries) => usage.points.map(({ timeMs }) => timeMs);
+    expect(timesOf(seriesOf(7, 10))).toEqual([30_000, 60_000, 70_000]);
+    expect(timesOf(seriesOf(2, 30))).toEqual([30_000, 60_000]);
   });
   test('P229: a point has the highest memory and the average of the cores over its time', () => {
     const series = new UsageSeries(0);
@@ -107,78 +108,61 @@ describe('P230: the services whose usage an agent keeps', () => {
 
 test('P231: the agent measures by itself, at whatever time the control plane wants a report', () => {
   vi.useFakeTimers();
-  try {
-    let rounds = 0;
-    const measure = async () => {
-      rounds += 1;
-    };
-    const end = startUsageRounds({ measure }, 30_000);
+  onTestFinished(() => void vi.useRealTimers());
+  const measure = vi.fn(async () => {});
+  const end = startUsageRounds({ measure }, 30_000);
+  for (let times = 0; times < 2; times += 1) {
     vi.advanceTimersByTime(95_000);
-    expect(rounds).toBe(3);
+    expect(measure).toHaveBeenCalledTimes(3);
     end();
-    vi.advanceTimersByTime(95_000);
-    expect(rounds).toBe(3);
-  } finally {
-    vi.useRealTimers();
   }
 });
 
-describe('P228: the lines of text', () => {
-  test('P228: they are read as they were written, and fit into the smallest window', () => {
-    const points = Array.from({ length: MAX_USAGE_POINTS }, (_, at) => point(at + 1, 1_234.567, 2 ** 49));
-    const text = usageLines({ startedAtMs: 1, points });
-    expect(readUsageLines(text)).toEqual({ startedAtMs: 1, points });
-    expect(text.length).toBeLessThanOrEqual(MAX_USAGE_BYTES);
-    expect(MAX_USAGE_BYTES).toBeLessThan(16 * 1024);
-    expect(readUsageLines(usageLines({ startedAtMs: 1, points: [] }))).toEqual({
-      startedAtMs: 1,
-      points: [],
-    });
-  });
-  test.each([
-    ...['', '1', 'x\n', '-1\n', '1\n2 3\n', '1\n2 3 4 5\n', '1\n2 3 4', '1\n2 3.5 4\n', '1\n2 3 -4\n'],
-    ...['1\n2 3 1e9\n', '1\n2 3 9999999\n', '1\n2 9999999999999999 1\n', '1\n1 3 4\n'],
-    ...['1\n3 3 4\n2 3 4\n', '9999999999999999\n'],
-  ])('P228: %j, which no agent sends, is refused', (text) => {
-    expect(readUsageLines(text)).toBeUndefined();
-  });
-});
-
-test('P228: more points or bytes than an agent sends are refused', () => {
-  const points = Array.from({ length: MAX_USAGE_POINTS + 1 }, (_, at) => point(at + 1));
-  expect(readUsageLines(usageLines({ startedAtMs: 1, points }))).toBeUndefined();
+test('P228: the lines of text are read as they were written, and fit into the smallest window', () => {
+  const points = Array.from({ length: MAX_USAGE_POINTS }, (_, at) => point(at + 1, 1_234.567, 2 ** 49));
+  const text = usageLines({ startedAtMs: 1, points });
+  expect(readUsageLines(text)).toEqual({ startedAtMs: 1, points });
+  expect(text.length).toBeLessThanOrEqual(MAX_USAGE_BYTES);
+  expect(MAX_USAGE_BYTES).toBeLessThan(16 * 1024);
+  const empty = { startedAtMs: 1, points: [] };
+  expect(readUsageLines(usageLines(empty))).toEqual(empty);
+  // No agent sends more points or bytes.
+  const more = [...points, point(MAX_USAGE_POINTS + 1)];
+  expect(readUsageLines(usageLines({ startedAtMs: 1, points: more }))).toBeUndefined();
   expect(readUsageLines(`1${' '.repeat(MAX_USAGE_BYTES)}\n`)).toBeUndefined();
 });
 
-describe('P228: an agent', () => {
-  let machine: AgentMachine;
-  beforeEach(() => {
-    machine = new AgentMachine();
-  });
+test.each([
+  ...['', '1', 'x\n', '-1\n', '1\n2 3\n', '1\n2 3 4 5\n', '1\n2 3 4', '1\n2 3.5 4\n', '1\n2 3 -4\n'],
+  ...['1\n2 3 1e9\n', '1\n2 3 9999999\n', '1\n2 9999999999999999 1\n', '1\n1 3 4\n'],
+  ...['1\n3 3 4\n2 3 4\n', '9999999999999999\n'],
+])('P228: %j, which no agent sends, is refused', (text) => {
+  expect(readUsageLines(text)).toBeUndefined();
+});
 
-  test('P228: the agent sends the usage of a start in one chunk, and ends the stream although the container runs', async () => {
-    machine.engine.used.set('c1', { timeMs: 10_001, cpuMs: 2_500, memoryBytes: 2 ** 20 });
-    const connection = await machine.begin();
-    connection.welcome([assignment()], { reportPeriodMs: 20 });
-    await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
-    const open = (stream: number, generation: number, offset = 0, credit = 16_384) =>
-      connection.send({
-        ...{ type: 'logs.open', stream, service: 1, generation, offset, credit },
-        ...{ format: 'usage', follow: false, tail: 1 },
-      });
-    open(1, 1);
-    expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
-    const text = connection.payload(1).toString();
-    expect(readUsageLines(text)).toEqual({ startedAtMs: 1, points: [point(10.001, 0.25, 2 ** 20)] });
-    open(2, 1, text.length);
-    expect(await connection.ended(2)).toMatchObject({ reason: 'exited' });
-    expect(connection.payload(2)).toHaveLength(0);
-    open(3, 2);
-    expect(await connection.ended(3)).toMatchObject({ reason: 'missing' });
-    open(4, 1, 0, 1);
-    expect(await connection.ended(4)).toMatchObject({
-      reason: 'failed',
-      message: expect.stringContaining('credit'),
+test('P228: the agent sends the usage of a start in one chunk, and ends the stream although the container runs', async () => {
+  const machine = new AgentMachine();
+  machine.engine.used.set('c1', { timeMs: 10_001, cpuMs: 2_500, memoryBytes: 2 ** 20 });
+  const connection = await machine.begin();
+  connection.welcome([assignment()], { reportPeriodMs: 20 });
+  await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
+  const open = (stream: number, generation: number, offset = 0, credit = 16_384) =>
+    connection.send({
+      ...{ type: 'logs.open', stream, service: 1, generation, offset, credit },
+      ...{ format: 'usage', follow: false, tail: 1 },
     });
+  open(1, 1);
+  expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
+  const text = connection.payload(1).toString();
+  expect(readUsageLines(text)).toEqual({ startedAtMs: 1, points: [point(10.001, 0.25, 2 ** 20)] });
+  open(2, 1, text.length);
+  expect(await connection.ended(2)).toMatchObject({ reason: 'exited' });
+  expect(connection.payload(2)).toHaveLength(0);
+  open(3, 2);
+  expect(await connection.ended(3)).toMatchObject({ reason: 'missing' });
+  open(4, 1, 0, 1);
+  expect(await connection.ended(4)).toMatchObject({
+    reason: 'failed',
+    message: expect.stringContaining('credit'),
   });
 });
