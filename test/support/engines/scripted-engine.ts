@@ -103,6 +103,13 @@ export class ScriptedEngine {
       stream.write(`${JSON.stringify({ Action, Actor: { ID, ...rest }, timeNano: Date.now() * 1e6 })}\n`);
   }
 
+  /** Refuses all requests that contain this. */
+  refuse(wanted: string, status: number, message: string): void {
+    this.before = ({ call }) => {
+      if (call.includes(wanted)) throw new Refusal(status, message);
+    };
+  }
+
   /** Changes a container's state. */
   set(id: string, State: object): void {
     const container = this.containers.get(id);
