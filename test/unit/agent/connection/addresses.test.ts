@@ -1,12 +1,13 @@
 import { createServer, type Server } from 'node:http';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Addresses } from '../../../../agent/connection/addresses.ts';
 import { register, registerAtAny } from '../../../../agent/connection/registration.ts';
-import { stayConnected } from '../../../../agent/connection/socket.ts';
+import type { Logger } from '../../../../agent/logger.ts';
 import { StandbyError } from '../../../../control-plane/core/model/errors.ts';
 import { refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
+import { dial } from '../../../support/agents/dial.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 import { serving } from '../../../support/tools/serving.ts';
 
@@ -25,7 +26,6 @@ test('P191: addresses are tried in their order, and the next round begins with t
   expect([single.next(), single.current]).toEqual([false, one]);
 });
 
-let stop: AbortController;
 let standby: URL;
 let peer: ControlPlanePeer;
 /** Connections that the standby has refused. */
@@ -33,7 +33,6 @@ let refused = 0;
 const closed: { url: string; waitMs: number; reason: string }[] = [];
 
 beforeEach(async () => {
-  stop = new AbortController();
   closed.length = 0;
   refused = 0;
   peer = await ControlPlanePeer.open();
@@ -45,36 +44,30 @@ beforeEach(async () => {
   });
   standby = await urlOf(server);
 });
-afterEach(() => stop.abort());
 
 const refusal = () =>
   refuseAgent(new StandbyError('This is a standby.', 'another one is active'), () => {}).text();
 const urlOf = async (server: Server) => new URL(`http://127.0.0.1:${await serving(server)}`);
 
-function connect(urls: readonly URL[]): Promise<void> {
-  return stayConnected({
-    ...{ addresses: new Addresses(urls), nowMs: Date.now, random: () => 0, pingMs: 60_000 },
-    identity: { headers: async () => ({}) },
-    engine: 'fake',
-    begin: () => {
-      const receiver = {
-        spreadMs: undefined as number | undefined,
-        receive: () => {
-          receiver.spreadMs = 0;
-        },
-        closed: () => {},
-      };
-      return receiver;
-    },
-    log: (event, fields) => {
-      if (event === 'connection.closed') closed.push(fields as unknown as (typeof closed)[number]);
-    },
-    signal: stop.signal,
-  });
+function connect(urls: readonly URL[]) {
+  const begin = () => {
+    const receiver = {
+      spreadMs: undefined as number | undefined,
+      receive: () => {
+        receiver.spreadMs = 0;
+      },
+      closed: () => {},
+    };
+    return receiver;
+  };
+  const log: Logger = (event, fields) => {
+    if (event === 'connection.closed') closed.push(fields as unknown as (typeof closed)[number]);
+  };
+  return dial(urls, { begin, log });
 }
 
 test('P191, P192: a standby makes the agent try the next address without a pause, and that one stays the first to try', async () => {
-  const connected = connect([standby, peer.url]);
+  connect([standby, peer.url]);
   const first = await peer.connection();
   const reason = 'the control plane answered 503: This is a standby.';
   expect(closed).toEqual([{ url: standby.origin, code: 1006, reason, waitMs: 0 }]);
@@ -83,26 +76,20 @@ test('P191, P192: a standby makes the agent try the next address without a pause
   first.close(closeCodes.resync.code);
   await peer.connection(2);
   expect(refused).toBe(1);
-  stop.abort();
-  await connected;
 });
 
 test('P191: a control plane that accepts the connection, but sends no welcome, is left for the next one', async () => {
   const other = await ControlPlanePeer.open();
-  const connected = connect([peer.url, other.url]);
+  connect([peer.url, other.url]);
   (await peer.connection()).close(closeCodes.unavailable.code);
   await other.connection();
   expect(closed).toMatchObject([{ url: peer.url.origin, waitMs: 0 }]);
-  stop.abort();
-  await connected;
 });
 
 test('P191: the agent pauses after each round, and not after each address', async () => {
-  const connected = connect([standby, standby]);
+  connect([standby, standby]);
   await eventually(() => closed.length >= 4);
   expect(closed.slice(0, 4).map(({ waitMs }) => waitMs)).toEqual([0, 125, 0, 250]);
-  stop.abort();
-  await connected;
 });
 
 const body = {

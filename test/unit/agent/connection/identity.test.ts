@@ -1,20 +1,20 @@
 import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import { type AddressInfo, connect as dial } from 'node:net';
+import { type AddressInfo, connect as connectTo } from 'node:net';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { joinCluster } from '../../../../agent/agent-process.ts';
 import { ConfigError, readConfig } from '../../../../agent/config.ts';
-import { Addresses } from '../../../../agent/connection/addresses.ts';
 import { HostIdentity } from '../../../../agent/connection/identity.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
-import { stayConnected } from '../../../../agent/connection/socket.ts';
+import type { Logger } from '../../../../agent/logger.ts';
 import { bearerOf } from '../../../../control-plane/http/request.ts';
 import { refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
 import { HostKeys, readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
 import { machine } from '../../../support/agents/agent-rig.ts';
+import { dial } from '../../../support/agents/dial.ts';
 import { agentServer } from '../../../support/rigs/agent-server.ts';
 import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -27,13 +27,11 @@ let server: Server;
 let url: string;
 /** True if the answers to registrations are lost. */
 let lossy = false;
-let stop: AbortController;
 const log: string[] = [];
 
 beforeEach(async () => {
   folder = await testFolder();
   rig = await CoordinatorRig.open();
-  stop = new AbortController();
   log.length = 0;
   lossy = false;
   server = await agentServer(rig, deploymentName, (serving) => {
@@ -42,7 +40,6 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterEach(async () => {
-  stop.abort();
   server.close();
   server.closeAllConnections();
   await rig.memory.close();
@@ -58,21 +55,10 @@ async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Pro
   return HostIdentity.open(readConfig(given, machine), write, nowMs);
 }
 
-/** Tries to connect until the control plane refuses the agent, or `stop` aborts. */
+/** Tries to connect until the control plane refuses the agent, or the test ends. */
 function connect(identity: HostIdentity): Promise<void> {
-  const connected = stayConnected({
-    addresses: new Addresses([new URL(url)]),
-    identity,
-    engine: 'fake',
-    begin: () => ({ receive: () => {}, closed: () => {} }),
-    log: (event, fields = {}) => log.push(JSON.stringify({ event, ...fields })),
-    nowMs: Date.now,
-    random: () => 0,
-    pingMs: 60_000,
-    signal: stop.signal,
-  });
-  connected.catch(() => {});
-  return connected;
+  const write: Logger = (event, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
+  return dial([new URL(url)], { identity, log: write }).connected;
 }
 
 /** Joins as an agent with a new token does. */
@@ -256,7 +242,7 @@ async function forgetHosts(): Promise<void> {
 }
 
 test('P1, H192: a refused client occupies no connection, even if it never closes its own end', async () => {
-  const peer = dial({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
+  const peer = connectTo({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
   peer.resume();
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
   peer.write(`GET /agent/v1/connect HTTP/1.1\r\nHost: berth\r\n${upgrade}\r\n`);

@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Addresses } from '../../../../agent/connection/addresses.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
-import { type ConnectionOptions, stayConnected } from '../../../../agent/connection/socket.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
+import { dial } from '../../../support/agents/dial.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -15,17 +14,6 @@ let machine: AgentMachine;
 beforeEach(() => {
   machine = new AgentMachine();
 });
-
-/** An agent's connection alone. */
-function dial(peer: ControlPlanePeer, changes: Partial<ConnectionOptions> = {}) {
-  const stop = new AbortController();
-  const connected = stayConnected({
-    ...{ addresses: new Addresses([peer.url]), identity: { headers: async () => ({}) }, engine: 'fake' },
-    begin: () => ({ receive: () => {}, closed: () => {} }),
-    ...{ log: () => {}, nowMs: Date.now, random: () => 0, pingMs: 60_000, signal: stop.signal, ...changes },
-  });
-  return { stop, connected };
-}
 
 describe('connecting', () => {
   test('P2, P18: the agent sends the proof of its identity, and a hello with version, hash, deployment and host, and nothing else before the welcome', async () => {
@@ -51,21 +39,18 @@ describe('connecting', () => {
     const lines = machine.rig.log.filter((line) => line.includes('connection.closed'));
     expect(lines[0]).toMatch(/another protocol: curl -fsSL http:.*\/agent\/install\.sh \| sh/);
   });
-  test('P4: the agent closes with 4000 on a gap in the revisions, and sends a new hello', async () => {
-    const connection = await machine.begin();
-    connection.welcome();
+  test('P3, P4: a gap in the revisions, a second welcome and a message that cannot be parsed end the connection, and the agent dials again', async () => {
+    const connection = await machine.run();
     connection.send({ type: 'stop', revision: 2, service: 1, generation: 1 });
-    await (await machine.rig.peer.connection(2)).hello();
-    expect(connection.closeCode).toBe(closeCodes.resync.code);
-  });
-  test('the agent closes with 4400 on a message that it cannot parse', async () => {
-    const connection = await machine.begin();
-    connection.sendText('{"type":"unheard-of"}');
-    await eventually(() => connection.closeCode === closeCodes.badMessage.code);
-  });
-  test('the agent dials again after a lost connection', async () => {
-    (await machine.begin()).terminate();
-    await (await machine.rig.peer.connection(2)).hello();
+    const second = await machine.rig.peer.connection(2);
+    await second.run([assignment()]);
+    second.welcome([]);
+    const third = await machine.rig.peer.connection(3);
+    third.sendText('{"type":"unheard-of"}');
+    await (await machine.rig.peer.connection(4)).hello();
+    const codes = [connection, second, third].map(({ closeCode }) => closeCode);
+    const { resync, badMessage } = closeCodes;
+    expect(codes).toEqual([resync.code, badMessage.code, badMessage.code]);
   });
   test('P72: the agent waits a random part of the return period of the last welcome', async () => {
     const connection = await machine.begin({ random: () => 0.5 });
@@ -80,7 +65,7 @@ describe('connecting', () => {
   test('P61: a peer that disappears silently is detected even if the clock was set back', async () => {
     const peer = await ControlPlanePeer.open();
     let nowMs = 1e12;
-    const { stop, connected } = dial(peer, { nowMs: () => nowMs, pingMs: 10 });
+    const { stop, connected } = dial([peer.url], { nowMs: () => nowMs, pingMs: 10 });
     (await peer.connection()).freeze();
     nowMs -= 1e9;
     await peer.connection(2);
@@ -102,7 +87,7 @@ describe('connecting', () => {
       begun += 1;
       return { receive: () => {}, closed };
     };
-    const { stop, connected } = dial(peer, { begin });
+    const { stop, connected } = dial([peer.url], { begin });
     const connection = await peer.connection();
     await eventually(() => begun === 1);
     stop.abort();
@@ -117,20 +102,11 @@ describe('connecting', () => {
   test('P18: an agent that is stopped while it makes its proof does not connect', async () => {
     const proof = Promise.withResolvers<Record<string, string>>();
     const peer = await ControlPlanePeer.open();
-    const { stop, connected } = dial(peer, { identity: { headers: () => proof.promise } });
+    const { stop, connected } = dial([peer.url], { identity: { headers: () => proof.promise } });
     stop.abort();
     proof.resolve({});
     await connected;
     expect(peer.connections).toEqual([]);
-  });
-});
-
-describe('a sync', () => {
-  test('P3: a second welcome ends the connection', async () => {
-    const connection = await machine.run();
-    connection.welcome([]);
-    await eventually(() => connection.closeCode !== undefined);
-    expect(connection.closeCode).toBe(closeCodes.badMessage.code);
   });
 });
 
@@ -147,15 +123,7 @@ describe('reports', () => {
     await eventually(() => connection.reports().length >= 2);
     expect(connection.reports()[0]).toMatchObject({ observations: [], forgotten: [] });
   });
-  test('P14: forgotten logs are removed and listed', async () => {
-    const connection = await machine.run();
-    connection.stop(assignment());
-    await connection.reported(1, 'gone');
-    connection.send({ type: 'forget', services: [1] });
-    await eventually(() => connection.reports().some(({ forgotten }) => forgotten.includes(1)));
-    expect(await machine.rig.output.open(assignment())).toBeUndefined();
-  });
-  test('P14: a forgotten log of an existing container is removed after the container', async () => {
+  test('P14: forgotten logs are removed and listed, that of an existing container after the container', async () => {
     await machine.run();
     await machine.rig.close();
     const mayStop = Promise.withResolvers<void>();

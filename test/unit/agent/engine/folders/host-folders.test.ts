@@ -1,6 +1,6 @@
 /** Which folders a container may mount, on real folders and links. */
 import { mkdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   type AllowedFolder,
   allowedFolders,
@@ -10,16 +10,16 @@ import {
 } from '../../../../../agent/engine/folders/allowed-folders.ts';
 import { openFolder } from '../../../../../agent/engine/folders/open-folder.ts';
 import { assignment } from '../../../../support/fixtures/assignments.ts';
-import { scratchFolder } from '../../../../support/tools/folder.ts';
+import { failure } from '../../../../support/fixtures/failures.ts';
+import { testFolder } from '../../../../support/tools/test-folder.ts';
 
 let base: string;
 
 beforeEach(async () => {
-  base = await realpath(await scratchFolder('berth-folders-'));
+  base = await testFolder();
   await mkdir(`${base}/volumes/data/deep`, { recursive: true });
   await mkdir(`${base}/outside/alice`, { recursive: true });
 });
-afterEach(() => rm(base, { recursive: true }));
 
 describe('openFolder', () => {
   const pathTo = async (path: string): Promise<string | undefined> => {
@@ -69,17 +69,14 @@ describe('allowedFolders', () => {
     const all = { volumeRoots: [], workspaceRoot: null, ...rules };
     const found = await allowedFolders(assignment({ volumes, owner }), all, (path) => openFolder('/', path));
     await closeFolders(found);
-    return found.map(({ target, isRoot, folder }) => ({
-      target,
-      isRoot,
-      path: folder.path.slice(base.length),
-    }));
+    return found.map(({ target, isRoot, folder: { path } }) => {
+      return { target, isRoot, path: path.slice(base.length) };
+    });
   };
 
   test('P111: a volume root and what lies beneath it may be mounted', async () => {
-    expect(
-      await allowed({ volumeRoots: [`${base}/volumes`] }, [`${base}/volumes`, `${base}/volumes/data`]),
-    ).toEqual([
+    const paths = [`${base}/volumes`, `${base}/volumes/data`];
+    expect(await allowed({ volumeRoots: [`${base}/volumes`] }, paths)).toEqual([
       { target: '/mnt/v0', path: '/volumes', isRoot: true },
       { target: '/mnt/v1', path: '/volumes/data', isRoot: false },
     ]);
@@ -87,16 +84,11 @@ describe('allowedFolders', () => {
   test('P111: a link out of the roots, a neighbour of a root and a missing folder are refused alike', async () => {
     await symlink(`${base}/outside`, `${base}/volumes/link`);
     await mkdir(`${base}/volumes2`);
-    for (const path of [
-      `${base}/volumes/link`,
-      `${base}/volumes2`,
-      `${base}/volumes/none`,
-      `${base}/volumes/../outside`,
-    ])
-      await expect(allowed({ volumeRoots: [`${base}/volumes`] }, [path])).rejects.toMatchObject({
-        kind: 'permanent',
-        message: expect.stringContaining(`volume v0: path not allowed: ${path} (it must exist beneath`),
-      });
+    for (const one of ['volumes/link', 'volumes2', 'volumes/none', 'volumes/../outside']) {
+      const path = `${base}/${one}`;
+      const refused = failure('permanent', `volume v0: path not allowed: ${path} (it must exist beneath`);
+      await expect(allowed({ volumeRoots: [`${base}/volumes`] }, [path])).rejects.toMatchObject(refused);
+    }
   });
   test('P111: a root that lies in another root is ignored once it is a link', async () => {
     const rules = {
