@@ -1,5 +1,5 @@
 import type { MountSettings } from 'dockerode';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   containerOptions,
   nanoCpus,
@@ -59,111 +59,105 @@ test('P121: an engine whose files the agent cannot read keeps no more output tha
   expect(hostConfigOf().LogConfig?.Config).toMatchObject({ 'max-file': '1' });
 });
 
-describe('the process', () => {
-  test('a command is passed word by word, and the entry point stays; without one the image runs its own', () => {
-    const options = optionsOf({ command: ['echo', 'a b'], workDir: '/srv' });
-    expect(options).toMatchObject({ Cmd: ['echo', 'a b'], WorkingDir: '/srv' });
-    expect(options).not.toHaveProperty('Entrypoint');
-    expect(optionsOf({ command: null })).not.toHaveProperty('Cmd');
-    expect(optionsOf()).not.toHaveProperty('WorkingDir');
-  });
-  test('H738: a later environment variable of the same name wins, and the workspace is named only where this host has it', () => {
-    const environment: [string, string][] = [
-      ['A', '1'],
-      ['B', ''],
-      ['A', '2'],
-    ];
-    expect(optionsOf({ environment }).Env).toEqual(['A=2', 'B=']);
-    for (const workspace of ['/workspace', '/mnt/workspace']) {
-      const mount: MountSettings = { Type: 'bind', Source: '/data/alice', Target: workspace };
-      const changes = workspace === '/workspace' ? { environment } : { environment, workspace };
-      const variables = [`BERTH_WORKSPACE=${workspace}`, `ZOE_WORKSPACE=${workspace}`];
-      expect(optionsOf(changes, { mounts: [mount] }).Env).toEqual(['A=2', 'B=', ...variables]);
-    }
-  });
-  test('H738: no label of an assignment hides one of Berth', () => {
-    const labels = { zoe_type: 'app_service', [label.owner]: 'mallory' };
-    const expected = { zoe_type: 'app_service', [label.owner]: 'alice' };
-    expect(optionsOf({ labels, owner: 'alice' }).Labels).toMatchObject(expected);
-  });
+test('a command is passed word by word, and the entry point stays; without one the image runs its own', () => {
+  const options = optionsOf({ command: ['echo', 'a b'], workDir: '/srv' });
+  expect(options).toMatchObject({ Cmd: ['echo', 'a b'], WorkingDir: '/srv' });
+  expect(options).not.toHaveProperty('Entrypoint');
+  expect(optionsOf({ command: null })).not.toHaveProperty('Cmd');
+  expect(optionsOf()).not.toHaveProperty('WorkingDir');
+});
+test('H738: a later environment variable of the same name wins, and the workspace is named only where this host has it', () => {
+  const environment: [string, string][] = [
+    ['A', '1'],
+    ['B', ''],
+    ['A', '2'],
+  ];
+  expect(optionsOf({ environment }).Env).toEqual(['A=2', 'B=']);
+  for (const workspace of ['/workspace', '/mnt/workspace']) {
+    const mount: MountSettings = { Type: 'bind', Source: '/data/alice', Target: workspace };
+    const changes = workspace === '/workspace' ? { environment } : { environment, workspace };
+    const variables = [`BERTH_WORKSPACE=${workspace}`, `ZOE_WORKSPACE=${workspace}`];
+    expect(optionsOf(changes, { mounts: [mount] }).Env).toEqual(['A=2', 'B=', ...variables]);
+  }
+});
+test('H738: no label of an assignment hides one of Berth', () => {
+  const labels = { zoe_type: 'app_service', [label.owner]: 'mallory' };
+  const expected = { zoe_type: 'app_service', [label.owner]: 'alice' };
+  expect(optionsOf({ labels, owner: 'alice' }).Labels).toMatchObject(expected);
 });
 
-describe('limits', () => {
-  test('memory has a soft limit from min and a hard limit from max, without swap beyond it', () => {
-    expect(hostConfigOf({ memoryMinBytes: 64e6, memoryMaxBytes: 128e6 })).toMatchObject({
-      MemoryReservation: 64e6,
-      Memory: 128e6,
-      MemorySwap: 128e6,
-    });
-  });
-  test.each<[string, number | null, number]>([
-    ['of the assignment', 64e6, 64e6],
-    ['of all that the host offers, if the assignment has none', null, 8 * 2 ** 30],
-    ['of all that the host offers, for 0, which means no limit to the engine', 0, 8 * 2 ** 30],
-    ['of all that the host offers, if the assignment has a higher one', 2 ** 40, 8 * 2 ** 30],
-  ])('C199: a container has the memory limit %s', (_, memoryMaxBytes, limit) => {
-    expect(hostConfigOf({ memoryMaxBytes })).toMatchObject({ Memory: limit, MemorySwap: limit });
-  });
-  test('C199: a container has at least the memory that it reserves, if the host offers less by now', () => {
-    const reserved = { memoryMinBytes: 9 * 2 ** 30, memoryMaxBytes: 10 * 2 ** 30 };
-    expect(hostConfigOf(reserved).Memory).toBe(9 * 2 ** 30);
-  });
-  test('a soft limit below the minimum of the engine is omitted, and shared memory is set only if it is wanted', () => {
-    expect(hostConfigOf({ memoryMinBytes: 1e6 })).not.toHaveProperty('MemoryReservation');
-    expect(hostConfigOf({ shmBytes: 1e6 }).ShmSize).toBe(1e6);
-    expect(hostConfigOf()).not.toHaveProperty('ShmSize');
-  });
-  test('C80: cores become 1024 shares per core of min, within the bounds of the kernel, and the given limit', () => {
-    expect(hostConfigOf({ coresMin: 1.5, coresMax: 2 })).toMatchObject({ CpuShares: 1536, NanoCpus: 1.5e9 });
-    const shares = [0, 256, 1000].map((coresMin) => hostConfigOf({ coresMin }).CpuShares);
-    expect(shares).toEqual([2, 262_144, 262_144]);
-  });
-  test('C162: cores are limited to those of the engine, and none to one that cannot limit CPU, which would refuse it', () => {
-    expect(nanoCpus(64, { NCPU: 4, CpuCfsPeriod: true, CpuCfsQuota: true })).toBe(4e9);
-    const none = nanoCpus(1, { NCPU: 4, CpuCfsPeriod: true, CpuCfsQuota: false });
-    const config = hostConfigOf({ coresMin: 1 }, { nanoCpus: none });
-    expect(config).toMatchObject({ CpuShares: 1024 });
-    expect(config).not.toHaveProperty('NanoCpus');
+test('memory has a soft limit from min and a hard limit from max, without swap beyond it', () => {
+  expect(hostConfigOf({ memoryMinBytes: 64e6, memoryMaxBytes: 128e6 })).toMatchObject({
+    MemoryReservation: 64e6,
+    Memory: 128e6,
+    MemorySwap: 128e6,
   });
 });
+test.each<[string, number | null, number]>([
+  ['of the assignment', 64e6, 64e6],
+  ['of all that the host offers, if the assignment has none', null, 8 * 2 ** 30],
+  ['of all that the host offers, for 0, which means no limit to the engine', 0, 8 * 2 ** 30],
+  ['of all that the host offers, if the assignment has a higher one', 2 ** 40, 8 * 2 ** 30],
+])('C199: a container has the memory limit %s', (_, memoryMaxBytes, limit) => {
+  expect(hostConfigOf({ memoryMaxBytes })).toMatchObject({ Memory: limit, MemorySwap: limit });
+});
+test('C199: a container has at least the memory that it reserves, if the host offers less by now', () => {
+  const reserved = { memoryMinBytes: 9 * 2 ** 30, memoryMaxBytes: 10 * 2 ** 30 };
+  expect(hostConfigOf(reserved).Memory).toBe(9 * 2 ** 30);
+});
+test('a soft limit below the minimum of the engine is omitted, and shared memory is set only if it is wanted', () => {
+  expect(hostConfigOf({ memoryMinBytes: 1e6 })).not.toHaveProperty('MemoryReservation');
+  expect(hostConfigOf({ shmBytes: 1e6 }).ShmSize).toBe(1e6);
+  expect(hostConfigOf()).not.toHaveProperty('ShmSize');
+});
+test('C80: cores become 1024 shares per core of min, within the bounds of the kernel, and the given limit', () => {
+  expect(hostConfigOf({ coresMin: 1.5, coresMax: 2 })).toMatchObject({ CpuShares: 1536, NanoCpus: 1.5e9 });
+  const shares = [0, 256, 1000].map((coresMin) => hostConfigOf({ coresMin }).CpuShares);
+  expect(shares).toEqual([2, 262_144, 262_144]);
+});
+test('C162: cores are limited to those of the engine, and none to one that cannot limit CPU, which would refuse it', () => {
+  expect(nanoCpus(64, { NCPU: 4, CpuCfsPeriod: true, CpuCfsQuota: true })).toBe(4e9);
+  const none = nanoCpus(1, { NCPU: 4, CpuCfsPeriod: true, CpuCfsQuota: false });
+  const config = hostConfigOf({ coresMin: 1 }, { nanoCpus: none });
+  expect(config).toMatchObject({ CpuShares: 1024 });
+  expect(config).not.toHaveProperty('NanoCpus');
+});
 
-describe('isolation', () => {
-  test('P107: a container is never privileged, gains no privileges, has a limit on processes, and is not restarted by the engine', () => {
-    expect(hostConfigOf()).toMatchObject({
-      Privileged: false,
-      SecurityOpt: ['no-new-privileges'],
-      PidsLimit: 4096,
-      RestartPolicy: { Name: 'no' },
-    });
+test('P107: a container is never privileged, gains no privileges, has a limit on processes, and is not restarted by the engine', () => {
+  expect(hostConfigOf()).toMatchObject({
+    Privileged: false,
+    SecurityOpt: ['no-new-privileges'],
+    PidsLimit: 4096,
+    RestartPolicy: { Name: 'no' },
   });
-  test('P107: a container has only the usual capabilities, and those that the settings add', () => {
-    const { CapDrop, CapAdd } = hostConfigOf();
-    expect(CapDrop).toEqual(['ALL']);
-    const usual = 'CHOWN DAC_OVERRIDE FOWNER FSETID KILL NET_BIND_SERVICE SETGID SETPCAP SETUID'.split(' ');
-    expect(CapAdd).toEqual(usual);
-    expect(hostConfigOf({}, { capabilities: ['NET_RAW'] }).CapAdd).toEqual([...usual, 'NET_RAW']);
-  });
-  test('P155: the files that the engine makes for /etc are read-only, unless the settings allow writing', () => {
-    const files = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'];
-    expect(hostConfigOf().ReadonlyPaths).toEqual(expect.arrayContaining(files));
-    expect(hostConfigOf({}, { etcFiles: 'writable' })).not.toHaveProperty('ReadonlyPaths');
-  });
-  test('P151: the engine runs no health check, and an init process if it has one', () => {
-    expect(optionsOf().Healthcheck).toEqual({ Test: ['NONE'] });
-    expect([hostConfigOf().Init, hostConfigOf({}, { init: false }).Init]).toEqual([true, false]);
-  });
-  test('P106, P290: ports are published on the address of the settings, where the engine picks, or exposed to other containers only', () => {
-    const ports: Assignment['ports'] = [
-      { port: 80, protocol: 'tcp', publish: false },
-      { port: 81, protocol: 'tcp' },
-      { port: 53, protocol: 'udp' },
-    ];
-    for (const bind of [null, '10.0.0.5']) {
-      const { ExposedPorts, HostConfig } = optionsOf({ ports }, { bind });
-      expect(ExposedPorts).toEqual({ '80/tcp': {}, '81/tcp': {}, '53/udp': {} });
-      const published = [{ HostIp: bind ?? '', HostPort: '' }];
-      expect(HostConfig?.PortBindings).toEqual({ '81/tcp': published, '53/udp': published });
-      expect(HostConfig).not.toHaveProperty('PublishAllPorts');
-    }
-  });
+});
+test('P107: a container has only the usual capabilities, and those that the settings add', () => {
+  const { CapDrop, CapAdd } = hostConfigOf();
+  expect(CapDrop).toEqual(['ALL']);
+  const usual = 'CHOWN DAC_OVERRIDE FOWNER FSETID KILL NET_BIND_SERVICE SETGID SETPCAP SETUID'.split(' ');
+  expect(CapAdd).toEqual(usual);
+  expect(hostConfigOf({}, { capabilities: ['NET_RAW'] }).CapAdd).toEqual([...usual, 'NET_RAW']);
+});
+test('P155: the files that the engine makes for /etc are read-only, unless the settings allow writing', () => {
+  const files = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'];
+  expect(hostConfigOf().ReadonlyPaths).toEqual(expect.arrayContaining(files));
+  expect(hostConfigOf({}, { etcFiles: 'writable' })).not.toHaveProperty('ReadonlyPaths');
+});
+test('P151: the engine runs no health check, and an init process if it has one', () => {
+  expect(optionsOf().Healthcheck).toEqual({ Test: ['NONE'] });
+  expect([hostConfigOf().Init, hostConfigOf({}, { init: false }).Init]).toEqual([true, false]);
+});
+test('P106, P290: ports are published on the address of the settings, where the engine picks, or exposed to other containers only', () => {
+  const ports: Assignment['ports'] = [
+    { port: 80, protocol: 'tcp', publish: false },
+    { port: 81, protocol: 'tcp' },
+    { port: 53, protocol: 'udp' },
+  ];
+  for (const bind of [null, '10.0.0.5']) {
+    const { ExposedPorts, HostConfig } = optionsOf({ ports }, { bind });
+    expect(ExposedPorts).toEqual({ '80/tcp': {}, '81/tcp': {}, '53/udp': {} });
+    const published = [{ HostIp: bind ?? '', HostPort: '' }];
+    expect(HostConfig?.PortBindings).toEqual({ '81/tcp': published, '53/udp': published });
+    expect(HostConfig).not.toHaveProperty('PublishAllPorts');
+  }
 });

@@ -58,11 +58,15 @@ async function begin(...mebibytes: number[]): Promise<void> {
 const hold = (id: string, size: number) =>
   engine.diskUses.set(id, { bytes: size * MIB, outputBytes: 0, files: 1, isComplete: true });
 const killed = () => engine.calls.filter((call) => call.startsWith('kill'));
+/** All that were killed by the end of another look. */
+const checked = async () => {
+  await guard.check();
+  return killed();
+};
 
 test('P145: the largest service is killed, removed and reported as failed for good, with the reason', async () => {
   await begin(100, 300, 200);
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
   expect(await connection.reported(2, 'failed')).toMatchObject({
     temporary: false,
     message:
@@ -116,11 +120,9 @@ test('P146: the next service ends only when the space of the first one counts, o
   await eventually(() => !rig.agent.hasContainer('c2'));
   await guard.check();
   nowMs += 4999;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
   nowMs += 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2', 'kill c3']);
+  expect(await checked()).toEqual(['kill c2', 'kill c3']);
 });
 
 test('P146: while others fill the space that is left, the next service ends without waiting', async () => {
@@ -128,11 +130,9 @@ test('P146: while others fill the space that is left, the next service ends with
   refusing('remove c2');
   await guard.check();
   freeBytes *= 0.75;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
   freeBytes -= 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2', 'kill c3']);
+  expect(await checked()).toEqual(['kill c2', 'kill c3']);
 });
 
 const refusing = (refused: string) => {
@@ -146,8 +146,7 @@ test('P146: a service that could not be killed may be the one that writes, so no
   refusing('kill c1');
   await guard.check();
   freeBytes = 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
 });
 
 test('P146: a container that is not removed delays the next end for half a minute only', async () => {
@@ -155,23 +154,19 @@ test('P146: a container that is not removed delays the next end for half a minut
   refusing('remove c1');
   await guard.check();
   nowMs += 29_999;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
   nowMs += 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1', 'kill c2']);
+  expect(await checked()).toEqual(['kill c1', 'kill c2']);
 });
 
 test('P146: services that hold little stay, and are measured again after 10 s or when more is written', async () => {
   await begin(10, 63);
   await guard.check();
   hold('c1', 500);
-  await guard.check();
-  expect(killed()).toEqual([]);
+  expect(await checked()).toEqual([]);
   expect(lines).toEqual(['disk.nothing-to-end']);
   freeBytes -= 64 * MIB;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
 });
 
 test('P146: services that the control plane does not know are left alone, as is everything before the sync', async () => {
@@ -180,8 +175,7 @@ test('P146: services that the control plane does not know are left alone, as is 
   nowMs += 10_000;
   await begin(300, 200);
   rig.agent.sync([assignment({ service: 2 })], [{ first: 1, last: 1 }]);
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
 });
 
 test('P147: a container that the engine does not measure does not keep others from being ended', async () => {
@@ -189,8 +183,7 @@ test('P147: a container that the engine does not measure does not keep others fr
   const measure = engine.diskUse.bind(engine);
   engine.diskUse = (id) =>
     id === 'c2' ? Promise.reject(new EngineError('unreachable', 'timeout')) : measure(id);
-  await guard.check();
-  expect(killed()).toEqual(['kill c3']);
+  expect(await checked()).toEqual(['kill c3']);
   expect(lines).toEqual(['disk.measure-failed', 'service.ended-for-disk']);
 });
 
@@ -229,11 +222,9 @@ test('P146: the next service ends as soon as half of what the first one held is 
   await eventually(() => !rig.agent.hasContainer('c1'));
   hold('c2', 400);
   freeBytes = 262 * MIB - 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
   freeBytes += 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1', 'kill c2']);
+  expect(await checked()).toEqual(['kill c1', 'kill c2']);
 });
 
 test('P146: once the space was enough, a new shortage is measured, reported and ended like the first', async () => {

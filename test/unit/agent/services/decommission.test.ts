@@ -108,10 +108,12 @@ test('C97: an agent that is stopped meanwhile ends as usual, and continues at it
 });
 
 test.each(['superseded', 'wrongDeployment'] as const)(
-  'C97: an agent that is refused for another reason (%s) leaves its containers running',
+  'C97, P11: an agent that is refused for another reason (%s) does not reconnect, and leaves its containers running',
   async (reason) => {
     (await peer.connection()).close(closeCodes[reason].code);
-    expect(await served).toMatchObject({ revoked: false });
+    const error = await served;
+    expect(error).toBeInstanceOf(RefusedError);
+    expect(error).toMatchObject({ revoked: false });
     expect(engine.containers.size).toBe(2);
   },
 );
