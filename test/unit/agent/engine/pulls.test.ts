@@ -1,5 +1,5 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { engineError, isNetworkMissing, tolerate } from '../../../../agent/engine/docker-error.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { PullProgress } from '../../../../agent/engine/images/pull-progress.ts';
@@ -54,59 +54,57 @@ test.each([
   expect(loginOf({ id: '1.1', password: 's', ofAll: false, registry, username }).auth).toEqual(auth);
 });
 
-describe('the Docker config', () => {
-  /** A folder with this config, as DOCKER_CONFIG, and with its own programs. */
-  async function home(config: string, helper = ''): Promise<NodeJS.ProcessEnv & { folder: string }> {
-    const folder = await testFolder();
-    await writeFile(`${folder}/config.json`, config);
-    await writeFile(`${folder}/docker-credential-test`, `#!/bin/sh\n${helper}\n`);
-    await chmod(`${folder}/docker-credential-test`, 0o700);
-    return { ...process.env, DOCKER_CONFIG: folder, PATH: `${folder}:${process.env.PATH}`, folder };
-  }
+/** A folder with this config, as DOCKER_CONFIG, and with its own programs. */
+async function home(config: string, helper = ''): Promise<NodeJS.ProcessEnv & { folder: string }> {
+  const folder = await testFolder();
+  await writeFile(`${folder}/config.json`, config);
+  await writeFile(`${folder}/docker-credential-test`, `#!/bin/sh\n${helper}\n`);
+  await chmod(`${folder}/docker-credential-test`, 0o700);
+  return { ...process.env, DOCKER_CONFIG: folder, PATH: `${folder}:${process.env.PATH}`, folder };
+}
 
-  test('P43: a config that is none is reported, its invalid fields are ignored, and the pull is anonymous', async () => {
-    for (const config of ['null', '[]', '"text"', '7']) {
-      const env = await home(config);
-      const problem = `${env.folder}/config.json is not a Docker config file`;
-      expect(await findLogin(env, 'nginx')).toEqual({ problem });
-    }
-    for (const config of [
-      '{"auths":null,"credHelpers":7,"credsStore":[]}',
-      '{"auths":{"reg.example":null}}',
-      '{"auths":{"reg.example":{"auth":7}}}',
-    ])
-      expect(await findLogin(await home(config), 'reg.example/app')).toEqual({ auth: undefined });
-    const invalid = { problem: 'the name of the credential helper is invalid' };
-    expect(await findLogin(await home('{"credsStore":"../x"}'), 'nginx')).toMatchObject(invalid);
+test('P43: a config that is none is reported, its invalid fields are ignored, and the pull is anonymous', async () => {
+  for (const config of ['null', '[]', '"text"', '7']) {
+    const env = await home(config);
+    const problem = `${env.folder}/config.json is not a Docker config file`;
+    expect(await findLogin(env, 'nginx')).toEqual({ problem });
+  }
+  for (const config of [
+    '{"auths":null,"credHelpers":7,"credsStore":[]}',
+    '{"auths":{"reg.example":null}}',
+    '{"auths":{"reg.example":{"auth":7}}}',
+  ])
+    expect(await findLogin(await home(config), 'reg.example/app')).toEqual({ auth: undefined });
+  const invalid = { problem: 'the name of the credential helper is invalid' };
+  expect(await findLogin(await home('{"credsStore":"../x"}'), 'nginx')).toMatchObject(invalid);
+});
+test.each([
+  ['{"Username":"bob","Secret":"s"}', { username: 'bob', password: 's' }],
+  ['{"Username":"<token>","Secret":"s"}', { identitytoken: 's' }],
+  ['{"Username":"","Secret":"s"}', { username: 'eve', password: 'p' }],
+  ['{"Username":"bob"}', { username: 'eve', password: 'p' }],
+])('P43: of the helper for the registry that answers %s the login is %j', async (answer, login) => {
+  const auths = { 'reg.example': { username: 'eve', password: 'p' } };
+  const config = { auths, credHelpers: { 'https://reg.example': 'test' }, credsStore: 'none' };
+  const env = await home(JSON.stringify(config), `test "$(cat)" = reg.example && echo '${answer}'`);
+  const auth = { ...login, serveraddress: 'reg.example' };
+  expect(await findLogin(env, 'reg.example/app')).toEqual({ auth });
+});
+test('P45, P73: a helper receives none of the settings of Berth, and HOME even if the agent was started without it', async () => {
+  const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
+  expect(await findLogin({ ...env, BERTH_JOIN_TOKEN: 'secret', HOME: undefined }, 'nginx')).toMatchObject({
+    problem: 'docker-credential-test failed: exit code 1',
   });
-  test.each([
-    ['{"Username":"bob","Secret":"s"}', { username: 'bob', password: 's' }],
-    ['{"Username":"<token>","Secret":"s"}', { identitytoken: 's' }],
-    ['{"Username":"","Secret":"s"}', { username: 'eve', password: 'p' }],
-    ['{"Username":"bob"}', { username: 'eve', password: 'p' }],
-  ])('P43: of the helper for the registry that answers %s the login is %j', async (answer, login) => {
-    const auths = { 'reg.example': { username: 'eve', password: 'p' } };
-    const config = { auths, credHelpers: { 'https://reg.example': 'test' }, credsStore: 'none' };
-    const env = await home(JSON.stringify(config), `test "$(cat)" = reg.example && echo '${answer}'`);
-    const auth = { ...login, serveraddress: 'reg.example' };
-    expect(await findLogin(env, 'reg.example/app')).toEqual({ auth });
-  });
-  test('P45, P73: a helper receives none of the settings of Berth, and HOME even if the agent was started without it', async () => {
-    const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
-    expect(await findLogin({ ...env, BERTH_JOIN_TOKEN: 'secret', HOME: undefined }, 'nginx')).toMatchObject({
-      problem: 'docker-credential-test failed: exit code 1',
-    });
-    const helperEnv = await readFile(`${env.folder}/env`, 'utf8');
-    expect(helperEnv).toContain('PATH=');
-    expect(helperEnv).toMatch(/^HOME=\/.*$/m);
-    expect(helperEnv).not.toContain('BERTH');
-  });
-  test('P73: a helper that takes too long is killed, even if it ignores SIGTERM', async () => {
-    const env = await home('{"credsStore":"test"}', "trap '' TERM; exec sleep 1000");
-    // The call returns only after the helper has ended.
-    expect(await findLogin(env, 'nginx', 300)).toMatchObject({
-      problem: 'docker-credential-test failed: it took too long',
-    });
+  const helperEnv = await readFile(`${env.folder}/env`, 'utf8');
+  expect(helperEnv).toContain('PATH=');
+  expect(helperEnv).toMatch(/^HOME=\/.*$/m);
+  expect(helperEnv).not.toContain('BERTH');
+});
+test('P73: a helper that takes too long is killed, even if it ignores SIGTERM', async () => {
+  const env = await home('{"credsStore":"test"}', "trap '' TERM; exec sleep 1000");
+  // The call returns only after the helper has ended.
+  expect(await findLogin(env, 'nginx', 300)).toMatchObject({
+    problem: 'docker-credential-test failed: it took too long',
   });
 });
 
@@ -129,66 +127,61 @@ test('P43, P305: a failed pull is temporary if the network or the registry faile
     expect([message, kindOf(message)]).toEqual([message, 'permanent']);
 });
 
-describe('errors of the engine', () => {
-  const answer = (statusCode: number, message: string) => ({
-    statusCode,
-    json: { message },
-    message: 'framed',
-  });
+const answer = (statusCode: number, message: string) => ({
+  statusCode,
+  json: { message },
+  message: 'framed',
+});
 
-  const notFound = 'executable file not found in $PATH';
-  test.each([
-    ['image-missing', [404, 'No such image: x:1']],
-    ['permanent', [400, 'invalid reference format']],
-    ['permanent', [400, `OCI runtime create failed: exec: "x": ${notFound}`]],
-    ['permanent', [500, 'OCI runtime create failed: exec: "/x": permission denied: unknown']],
-    ['temporary', [500, 'mkdir /var/lib/x: no space left on device']],
-    ['temporary', [500, 'containerd: context deadline exceeded']],
-    // The engine picks the ports and the address range of a network: no description could do better.
-    [
-      'temporary',
-      [500, 'Error starting userland proxy: listen tcp4 0.0.0.0:9: bind: address already in use'],
-    ],
-    ['temporary', [500, 'Bind for 0.0.0.0:32768 failed: port is already allocated']],
-    ['temporary', [404, 'could not find an available, non-overlapping IPv4 address pool among the defaults']],
-    ['temporary', [503, 'starting up']],
-    ['permanent', [500, 'invalid reference format']],
-    ['permanent', [409, 'of some other sort']],
-    ['temporary', [500, 'No such image: x:1']],
-    // What users have named does not classify an error.
-    ['permanent', [400, `OCI runtime create failed: exec: "timeout": ${notFound}`]],
-    ['permanent', [400, `exec: "address already in use": ${notFound}`]],
-    ['temporary', [500, 'failed to create task: "not a directory": i/o problem']],
-  ] as const)('an error is %s if the engine answers %j', (kind, [status, message]) => {
-    expect(engineError(answer(status, message)).kind).toBe(kind);
+const notFound = 'executable file not found in $PATH';
+test.each([
+  ['image-missing', [404, 'No such image: x:1']],
+  ['permanent', [400, 'invalid reference format']],
+  ['permanent', [400, `OCI runtime create failed: exec: "x": ${notFound}`]],
+  ['permanent', [500, 'OCI runtime create failed: exec: "/x": permission denied: unknown']],
+  ['temporary', [500, 'mkdir /var/lib/x: no space left on device']],
+  ['temporary', [500, 'containerd: context deadline exceeded']],
+  // The engine picks the ports and the address range of a network: no description could do better.
+  ['temporary', [500, 'Error starting userland proxy: listen tcp4 0.0.0.0:9: bind: address already in use']],
+  ['temporary', [500, 'Bind for 0.0.0.0:32768 failed: port is already allocated']],
+  ['temporary', [404, 'could not find an available, non-overlapping IPv4 address pool among the defaults']],
+  ['temporary', [503, 'starting up']],
+  ['permanent', [500, 'invalid reference format']],
+  ['permanent', [409, 'of some other sort']],
+  ['temporary', [500, 'No such image: x:1']],
+  // What users have named does not classify an error.
+  ['permanent', [400, `OCI runtime create failed: exec: "timeout": ${notFound}`]],
+  ['permanent', [400, `exec: "address already in use": ${notFound}`]],
+  ['temporary', [500, 'failed to create task: "not a directory": i/o problem']],
+] as const)('an error is %s if the engine answers %j', (kind, [status, message]) => {
+  expect(engineError(answer(status, message)).kind).toBe(kind);
+});
+test('an error that is no answer of the engine is unreachable, unless the agent has classified it', () => {
+  expect(engineError(new EngineError('permanent', 'no')).kind).toBe('permanent');
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const aborted = Object.assign(new Error('aborted'), { name: 'AbortError' });
+  for (const error of [refused, aborted, null]) expect(engineError(error).kind).toBe('unreachable');
+});
+test.each([
+  ['Could not attach to network net: rpc error: code = NotFound', 'does not exist in the swarm'],
+  ['Could not attach to network net: rpc error: code = PermissionDenied', 'is not attachable'],
+  ['failed to mount local volume: mount /proc/7/fd/8', 'may have been removed meanwhile'],
+  ['listen tcp 10.0.0.5:80: cannot assign requested address', 'correct BERTH_AGENT_BIND'],
+])('the error %j is temporary, and its message is %s', (text, message) => {
+  const error = { kind: 'temporary', message: expect.stringContaining(message) };
+  expect(engineError(answer(500, text))).toMatchObject(error);
+});
+test('only the network of a container is missing in an answer of 404', async () => {
+  const words = 'network net not found';
+  expect([answer(404, words), answer(500, words), answer(404, 'no')].map(isNetworkMissing)).toEqual([
+    ...[true, false, false],
+  ]);
+  await tolerate(Promise.reject(answer(404, 'gone')), [304, 404]);
+  await expect(tolerate(Promise.reject(new Error('away')), [404])).rejects.toThrow(EngineError);
+});
+test('the message of an error is only that of the engine', () => {
+  const error = Object.assign(new Error('(HTTP code 500) server error - dial tcp: no such host '), {
+    statusCode: 500,
   });
-  test('an error that is no answer of the engine is unreachable, unless the agent has classified it', () => {
-    expect(engineError(new EngineError('permanent', 'no')).kind).toBe('permanent');
-    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-    const aborted = Object.assign(new Error('aborted'), { name: 'AbortError' });
-    for (const error of [refused, aborted, null]) expect(engineError(error).kind).toBe('unreachable');
-  });
-  test.each([
-    ['Could not attach to network net: rpc error: code = NotFound', 'does not exist in the swarm'],
-    ['Could not attach to network net: rpc error: code = PermissionDenied', 'is not attachable'],
-    ['failed to mount local volume: mount /proc/7/fd/8', 'may have been removed meanwhile'],
-    ['listen tcp 10.0.0.5:80: cannot assign requested address', 'correct BERTH_AGENT_BIND'],
-  ])('the error %j is temporary, and its message is %s', (text, message) => {
-    const error = { kind: 'temporary', message: expect.stringContaining(message) };
-    expect(engineError(answer(500, text))).toMatchObject(error);
-  });
-  test('only the network of a container is missing in an answer of 404', async () => {
-    const words = 'network net not found';
-    expect([answer(404, words), answer(500, words), answer(404, 'no')].map(isNetworkMissing)).toEqual([
-      ...[true, false, false],
-    ]);
-    await tolerate(Promise.reject(answer(404, 'gone')), [304, 404]);
-    await expect(tolerate(Promise.reject(new Error('away')), [404])).rejects.toThrow(EngineError);
-  });
-  test('the message of an error is only that of the engine', () => {
-    const error = Object.assign(new Error('(HTTP code 500) server error - dial tcp: no such host '), {
-      statusCode: 500,
-    });
-    expect(engineError(error).message).toBe('dial tcp: no such host');
-  });
+  expect(engineError(error).message).toBe('dial tcp: no such host');
 });

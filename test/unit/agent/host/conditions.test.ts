@@ -30,60 +30,58 @@ test('P41: the condition begins beyond a difference of 5 s and ends within 4 s',
   expect(at(4_500, true)).toContain('ahead');
 });
 
-describe('P42: a folder', () => {
-  const space = (freeBytes: number, freeInodesShare: number | null = null): DiskSpace => {
-    return { freeBytes, freeInodesShare };
-  };
-  test('P42: a folder is low below the limit, until a quarter more is free, and with less than 1 % of its inodes free', () => {
-    const low = (of: DiskSpace, wasLow = false) => lowText('/data', of, GIB, wasLow);
-    expect(low(space(GIB))).toBeUndefined();
-    expect(low(space(0.4 * GIB))).toBe('0.4 GiB free at /data');
-    expect(low(space(1.2 * GIB), true)).toBe('1.2 GiB free at /data');
-    expect(low(space(1.25 * GIB), true)).toBeUndefined();
-    expect(low(space(9 * GIB, 0.01))).toBeUndefined();
-    expect(low(space(9 * GIB, 0.004))).toBe('0.4 % of the inodes free at /data');
-    expect(low(space(9 * GIB, 0.012), true)).toContain('inodes');
-  });
-  test('P42: the probe returns the free space of an existing folder, and no folder is checked with a limit of 0', async () => {
-    expect(await probeDisk('/')).toMatchObject({ freeBytes: expect.any(Number) });
-    expect(await probeDisk('/no/such/folder')).toBeUndefined();
-    const probe = () => expect.unreachable();
-    (await watchDisk({ folders: ['/'], minBytes: 0, probe, found: probe, everyMs: 1 }))();
-  });
+const space = (freeBytes: number, freeInodesShare: number | null = null): DiskSpace => {
+  return { freeBytes, freeInodesShare };
+};
+test('P42: a folder is low below the limit, until a quarter more is free, and with less than 1 % of its inodes free', () => {
+  const low = (of: DiskSpace, wasLow = false) => lowText('/data', of, GIB, wasLow);
+  expect(low(space(GIB))).toBeUndefined();
+  expect(low(space(0.4 * GIB))).toBe('0.4 GiB free at /data');
+  expect(low(space(1.2 * GIB), true)).toBe('1.2 GiB free at /data');
+  expect(low(space(1.25 * GIB), true)).toBeUndefined();
+  expect(low(space(9 * GIB, 0.01))).toBeUndefined();
+  expect(low(space(9 * GIB, 0.004))).toBe('0.4 % of the inodes free at /data');
+  expect(low(space(9 * GIB, 0.012), true)).toContain('inodes');
+});
+test('P42: the probe returns the free space of an existing folder, and no folder is checked with a limit of 0', async () => {
+  expect(await probeDisk('/')).toMatchObject({ freeBytes: expect.any(Number) });
+  expect(await probeDisk('/no/such/folder')).toBeUndefined();
+  const probe = () => expect.unreachable();
+  (await watchDisk({ folders: ['/'], minBytes: 0, probe, found: probe, everyMs: 1 }))();
+});
 
-  test('P42: the folders are checked repeatedly, and the one that is low is reported', async () => {
-    const spaces: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': space(GIB) };
-    const found: (string | undefined)[] = [];
-    const end = await watchDisk({
-      folders: ['/one', '/two'],
-      minBytes: GIB,
-      probe: async (folder) => spaces[folder],
-      found: (one) => found.push(one),
-      everyMs: 1,
-    });
-    onTestFinished(end);
-    expect(found).toEqual([undefined]);
-    spaces['/two'] = space(0);
-    await eventually(() => found.at(-1) === '0.0 GiB free at /two');
-    spaces['/two'] = space(1.1 * GIB);
-    await eventually(() => found.at(-1) === '1.1 GiB free at /two');
-    spaces['/two'] = space(2 * GIB);
-    await eventually(() => found.at(-1) === undefined);
+test('P42: the folders are checked repeatedly, and the one that is low is reported', async () => {
+  const spaces: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': space(GIB) };
+  const found: (string | undefined)[] = [];
+  const end = await watchDisk({
+    folders: ['/one', '/two'],
+    minBytes: GIB,
+    probe: async (folder) => spaces[folder],
+    found: (one) => found.push(one),
+    everyMs: 1,
   });
-  test('P42: a folder that hangs is not checked again while it hangs', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const answers: ((space: undefined) => void)[] = [];
-    const probe = () => new Promise<undefined>((done) => answers.push(done));
-    const began = watchDisk({ folders: ['/one'], minBytes: GIB, probe, found: () => {}, everyMs: 10 });
-    answers[0]?.(undefined);
-    onTestFinished(await began);
-    await vi.advanceTimersByTimeAsync(100);
-    expect(answers).toHaveLength(2);
-    answers[1]?.(undefined);
-    await vi.advanceTimersByTimeAsync(10);
-    expect(answers).toHaveLength(3);
-  });
+  onTestFinished(end);
+  expect(found).toEqual([undefined]);
+  spaces['/two'] = space(0);
+  await eventually(() => found.at(-1) === '0.0 GiB free at /two');
+  spaces['/two'] = space(1.1 * GIB);
+  await eventually(() => found.at(-1) === '1.1 GiB free at /two');
+  spaces['/two'] = space(2 * GIB);
+  await eventually(() => found.at(-1) === undefined);
+});
+test('P42: a folder that hangs is not checked again while it hangs', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const answers: ((space: undefined) => void)[] = [];
+  const probe = () => new Promise<undefined>((done) => answers.push(done));
+  const began = watchDisk({ folders: ['/one'], minBytes: GIB, probe, found: () => {}, everyMs: 10 });
+  answers[0]?.(undefined);
+  onTestFinished(await began);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(answers).toHaveLength(2);
+  answers[1]?.(undefined);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(answers).toHaveLength(3);
 });
 
 test('P40: the log has each begin and end once, and the reports each change of a text, cut to what a message may have', () => {

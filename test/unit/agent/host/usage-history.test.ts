@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { UsageHistory } from '../../../../agent/host/usage-history.ts';
 import { startUsageRounds } from '../../../../agent/host/usage-meter.ts';
 import { UsageSeries } from '../../../../agent/host/usage-series.ts';
@@ -26,84 +26,80 @@ function seriesOf(count: number, everyS: number, coresAt: (nth: number) => numbe
   return series;
 }
 
-describe('P229: the series of a start', () => {
-  test('P229: at first there is a point for each 30 s, and the last one is up to date', () => {
-    const timesOf = ({ usage }: UsageSeries) => usage.points.map(({ timeMs }) => timeMs);
-    expect(timesOf(seriesOf(7, 10))).toEqual([30_000, 60_000, 70_000]);
-    expect(timesOf(seriesOf(2, 30))).toEqual([30_000, 60_000]);
-  });
-  test('P229: a point has the highest memory and the average of the cores over its time', () => {
-    const series = new UsageSeries(0);
-    series.note(point(10, 3, 50));
-    series.note(point(30, 0, 20));
-    series.note(point(40, 3, 5));
-    series.note(point(60, 0, 9));
-    expect(series.usage).toEqual({ startedAtMs: 0, points: [point(30, 1, 50), point(60, 1, 9)] });
-  });
-  test('P229: a life of any length takes at most 120 points, evenly spread, whose average is that of all samples', () => {
-    for (const count of [119, 120, 121, 2_881, 86_400]) {
-      const { points } = seriesOf(count, 30, (nth) => nth % 3).usage;
-      expect(points.length).toBeLessThanOrEqual(MAX_USAGE_POINTS);
-      expect(points.length).toBeGreaterThanOrEqual(Math.min(count, MAX_USAGE_POINTS / 2));
-      const spans = points.map(({ timeMs }, at) => timeMs - (points[at - 1]?.timeMs ?? 0));
-      expect(new Set(spans.slice(0, -1)).size).toBe(1);
-      const coreMs = points.reduce((sum, { cores }, at) => sum + cores * (spans[at] ?? 0), 0);
-      const whole = Array.from({ length: count }, (_, at) => (at + 1) % 3).reduce((a, b) => a + b, 0);
-      expect(coreMs / 30_000).toBeCloseTo(whole, 3);
-      expect(points.at(-1)).toMatchObject({ timeMs: count * 30_000, memoryBytes: count });
-    }
-  });
-  test('P229: a sample that is there already changes nothing, and a clock that was set back leaves no future', () => {
-    const series = seriesOf(4, 30);
-    series.note(point(120, 5, 5));
-    expect(series.usage).toEqual(seriesOf(4, 30).usage);
-    series.note(point(75, 2, 9));
-    expect(series.usage.points).toEqual([point(30, 1, 1), point(60, 1, 2), point(75, 2, 9)]);
-    series.note(point(0));
-    expect(series.usage.points.at(-1)).toEqual(point(75, 2, 9));
-  });
+test('P229: at first there is a point for each 30 s, and the last one is up to date', () => {
+  const timesOf = ({ usage }: UsageSeries) => usage.points.map(({ timeMs }) => timeMs);
+  expect(timesOf(seriesOf(7, 10))).toEqual([30_000, 60_000, 70_000]);
+  expect(timesOf(seriesOf(2, 30))).toEqual([30_000, 60_000]);
+});
+test('P229: a point has the highest memory and the average of the cores over its time', () => {
+  const series = new UsageSeries(0);
+  series.note(point(10, 3, 50));
+  series.note(point(30, 0, 20));
+  series.note(point(40, 3, 5));
+  series.note(point(60, 0, 9));
+  expect(series.usage).toEqual({ startedAtMs: 0, points: [point(30, 1, 50), point(60, 1, 9)] });
+});
+test('P229: a life of any length takes at most 120 points, evenly spread, whose average is that of all samples', () => {
+  for (const count of [119, 120, 121, 2_881, 86_400]) {
+    const { points } = seriesOf(count, 30, (nth) => nth % 3).usage;
+    expect(points.length).toBeLessThanOrEqual(MAX_USAGE_POINTS);
+    expect(points.length).toBeGreaterThanOrEqual(Math.min(count, MAX_USAGE_POINTS / 2));
+    const spans = points.map(({ timeMs }, at) => timeMs - (points[at - 1]?.timeMs ?? 0));
+    expect(new Set(spans.slice(0, -1)).size).toBe(1);
+    const coreMs = points.reduce((sum, { cores }, at) => sum + cores * (spans[at] ?? 0), 0);
+    const whole = Array.from({ length: count }, (_, at) => (at + 1) % 3).reduce((a, b) => a + b, 0);
+    expect(coreMs / 30_000).toBeCloseTo(whole, 3);
+    expect(points.at(-1)).toMatchObject({ timeMs: count * 30_000, memoryBytes: count });
+  }
+});
+test('P229: a sample that is there already changes nothing, and a clock that was set back leaves no future', () => {
+  const series = seriesOf(4, 30);
+  series.note(point(120, 5, 5));
+  expect(series.usage).toEqual(seriesOf(4, 30).usage);
+  series.note(point(75, 2, 9));
+  expect(series.usage.points).toEqual([point(30, 1, 1), point(60, 1, 2), point(75, 2, 9)]);
+  series.note(point(0));
+  expect(series.usage.points.at(-1)).toEqual(point(75, 2, 9));
 });
 
-describe('P230: the services whose usage an agent keeps', () => {
-  const HOUR_MS = 3_600_000;
-  const container = (service: number, generation = 1) => ({
-    ...{ id: `c${service}.${generation}`, service, generation },
-    startedAtMs: 0,
-  });
-  const round = (history: UsageHistory, running: ReturnType<typeof container>[], nowMs: number) => {
-    const reading = { timeMs: nowMs + 1, cpuMs: 1, memoryBytes: 1, cores: 1 };
-    history.note(running, new Map(running.map(({ id }) => [id, reading])), nowMs);
-  };
-  const isKept = (history: UsageHistory, service: number, generation = 1) =>
-    history.linesOf({ service, generation }) !== undefined;
+const HOUR_MS = 3_600_000;
+const container = (service: number, generation = 1) => ({
+  ...{ id: `c${service}.${generation}`, service, generation },
+  startedAtMs: 0,
+});
+const round = (history: UsageHistory, running: ReturnType<typeof container>[], nowMs: number) => {
+  const reading = { timeMs: nowMs + 1, cpuMs: 1, memoryBytes: 1, cores: 1 };
+  history.note(running, new Map(running.map(({ id }) => [id, reading])), nowMs);
+};
+const isKept = (history: UsageHistory, service: number, generation = 1) =>
+  history.linesOf({ service, generation }) !== undefined;
 
-  test('P230: the usage of a service is kept for six hours after its end', () => {
-    const history = new UsageHistory();
-    round(history, [container(1), container(2)], 0);
-    round(history, [container(2)], HOUR_MS);
-    round(history, [container(2)], 7 * HOUR_MS - 1);
-    expect(isKept(history, 1)).toBe(true);
-    round(history, [container(2)], 7 * HOUR_MS);
-    expect([isKept(history, 1), isKept(history, 2)]).toEqual([false, true]);
-  });
-  test('P230: at most 500 services that have ended are kept, and every one that runs', () => {
-    const history = new UsageHistory();
-    const all = Array.from({ length: 1_200 }, (_, at) => container(at + 1));
-    round(history, all, 0);
-    round(history, all.slice(1), 1_000);
-    round(history, all.slice(600), 2_000);
-    const kept = all.filter(({ service }) => isKept(history, service)).map(({ service }) => service);
-    expect(kept).toHaveLength(1_100);
-    expect(kept[0]).toBe(101);
-  });
-  test('P230: a later start takes the place of an earlier one', () => {
-    const history = new UsageHistory();
-    round(history, [container(1)], 0);
-    round(history, [container(1, 2)], 1_000);
-    // Its container may be listed once more.
-    round(history, [container(1)], 2_000);
-    expect([isKept(history, 1, 1), isKept(history, 1, 2)]).toEqual([false, true]);
-  });
+test('P230: the usage of a service is kept for six hours after its end', () => {
+  const history = new UsageHistory();
+  round(history, [container(1), container(2)], 0);
+  round(history, [container(2)], HOUR_MS);
+  round(history, [container(2)], 7 * HOUR_MS - 1);
+  expect(isKept(history, 1)).toBe(true);
+  round(history, [container(2)], 7 * HOUR_MS);
+  expect([isKept(history, 1), isKept(history, 2)]).toEqual([false, true]);
+});
+test('P230: at most 500 services that have ended are kept, and every one that runs', () => {
+  const history = new UsageHistory();
+  const all = Array.from({ length: 1_200 }, (_, at) => container(at + 1));
+  round(history, all, 0);
+  round(history, all.slice(1), 1_000);
+  round(history, all.slice(600), 2_000);
+  const kept = all.filter(({ service }) => isKept(history, service)).map(({ service }) => service);
+  expect(kept).toHaveLength(1_100);
+  expect(kept[0]).toBe(101);
+});
+test('P230: a later start takes the place of an earlier one', () => {
+  const history = new UsageHistory();
+  round(history, [container(1)], 0);
+  round(history, [container(1, 2)], 1_000);
+  // Its container may be listed once more.
+  round(history, [container(1)], 2_000);
+  expect([isKept(history, 1, 1), isKept(history, 1, 2)]).toEqual([false, true]);
 });
 
 test('P231: the agent measures by itself, at whatever time the control plane wants a report', () => {

@@ -19,23 +19,21 @@ const one = [{ id: 'a', service: 1, generation: 1, startedAtMs: 1_000 }];
 const next = (before: Readings, a?: UsageSample, running = one) =>
   nextReadings(running, before, new Map(a ? [['a', a]] : []));
 
-describe('P50: the cores that a container uses', () => {
-  const first = next(none, sample(11_000, 5_000));
-  const coresOf = (readings: Readings) => readings.get('a')?.cores;
+const first = next(none, sample(11_000, 5_000));
+const coresOf = (readings: Readings) => readings.get('a')?.cores;
 
-  test('P50: the first sample gives the CPU time since the start of the container, and later ones that between two', () => {
-    expect(coresOf(first)).toBe(0.5);
-    expect(coresOf(next(first, sample(21_000, 20_000)))).toBe(1.5);
-    expect(coresOf(next(next(first), sample(31_000, 25_000)))).toBe(1);
-    // A counter that was reset counts from zero.
-    expect(coresOf(next(first, sample(21_000, 2_000)))).toBe(0.2);
-  });
-  test('P50: the cores stay as they were if a clock was set back or no sample arrived', () => {
-    expect(coresOf(next(first, sample(9_000, 6_000)))).toBe(0.5);
-    expect(coresOf(next(first, sample(11_000, 6_000)))).toBe(0.5);
-    expect(coresOf(next(none, sample(500, 100)))).toBe(0);
-    expect(next(first)).toEqual(first);
-  });
+test('P50: the first sample gives the CPU time since the start of the container, and later ones that between two', () => {
+  expect(coresOf(first)).toBe(0.5);
+  expect(coresOf(next(first, sample(21_000, 20_000)))).toBe(1.5);
+  expect(coresOf(next(next(first), sample(31_000, 25_000)))).toBe(1);
+  // A counter that was reset counts from zero.
+  expect(coresOf(next(first, sample(21_000, 2_000)))).toBe(0.2);
+});
+test('P50: the cores stay as they were if a clock was set back or no sample arrived', () => {
+  expect(coresOf(next(first, sample(9_000, 6_000)))).toBe(0.5);
+  expect(coresOf(next(first, sample(11_000, 6_000)))).toBe(0.5);
+  expect(coresOf(next(none, sample(500, 100)))).toBe(0);
+  expect(next(first)).toEqual(first);
 });
 
 test('P50: the sum has new containers, leaves out ended ones, and never exceeds the cores of the host', () => {
@@ -66,66 +64,64 @@ test('P50: a sample has the time of the engine, the CPU time, and the memory wit
   expect(sampled({ usage: 1, stats: {} }, '0001-01-01T00:00:00Z')).toBeUndefined();
 });
 
-describe('P51: a round', () => {
-  const meterOf = (usage: Engine['usage'], timeoutMs = 60_000, ids = ['a']) => {
-    const found: unknown[] = [];
-    const log: string[] = [];
-    const meter = new UsageMeter({
-      engine: { usage },
-      running: () => ids.map((id, at) => ({ id, service: at, generation: 1, startedAtMs: 1_000 })),
-      cores: 2,
-      found: (usage) => found.push(usage),
-      history: new UsageHistory(),
-      uptimeMs: () => 0,
-      timeoutMs,
-      log: (event) => log.push(event),
-    });
-    return { meter, found, log };
-  };
+const meterOf = (usage: Engine['usage'], timeoutMs = 60_000, ids = ['a']) => {
+  const found: unknown[] = [];
+  const log: string[] = [];
+  const meter = new UsageMeter({
+    engine: { usage },
+    running: () => ids.map((id, at) => ({ id, service: at, generation: 1, startedAtMs: 1_000 })),
+    cores: 2,
+    found: (usage) => found.push(usage),
+    history: new UsageHistory(),
+    uptimeMs: () => 0,
+    timeoutMs,
+    log: (event) => log.push(event),
+  });
+  return { meter, found, log };
+};
 
-  test('P51: only one round is in progress, however often one is due', async () => {
-    const answer = Promise.withResolvers<Map<string, UsageSample>>();
-    let calls = 0;
-    const { meter, found } = meterOf(() => {
-      calls += 1;
-      return answer.promise;
-    });
-    const rounds = [meter.measure(), meter.measure(), meter.measure()];
-    answer.resolve(new Map([['a', sample(2_000, 500)]]));
-    await Promise.all(rounds);
-    expect([calls, found]).toEqual([1, [{ memoryBytes: MIB, cores: 0.5 }]]);
+test('P51: only one round is in progress, however often one is due', async () => {
+  const answer = Promise.withResolvers<Map<string, UsageSample>>();
+  let calls = 0;
+  const { meter, found } = meterOf(() => {
+    calls += 1;
+    return answer.promise;
   });
-  test('P51: a round begins with the containers whose samples were missing', async () => {
-    const requested: string[][] = [];
-    const usage: Engine['usage'] = async (ids) => {
-      requested.push([...ids]);
-      return new Map(ids.slice(0, 1).map((id) => [id, sample(2_000 + requested.length, 500)]));
-    };
-    const { meter, log } = meterOf(usage, 60_000, ['a', 'b', 'c']);
-    for (let round = 0; round < 4; round++) await meter.measure();
-    expect(requested.map(([first]) => first)).toEqual(['a', 'b', 'c', 'a']);
-    expect(log).toEqual([]);
+  const rounds = [meter.measure(), meter.measure(), meter.measure()];
+  answer.resolve(new Map([['a', sample(2_000, 500)]]));
+  await Promise.all(rounds);
+  expect([calls, found]).toEqual([1, [{ memoryBytes: MIB, cores: 0.5 }]]);
+});
+test('P51: a round begins with the containers whose samples were missing', async () => {
+  const requested: string[][] = [];
+  const usage: Engine['usage'] = async (ids) => {
+    requested.push([...ids]);
+    return new Map(ids.slice(0, 1).map((id) => [id, sample(2_000 + requested.length, 500)]));
+  };
+  const { meter, log } = meterOf(usage, 60_000, ['a', 'b', 'c']);
+  for (let round = 0; round < 4; round++) await meter.measure();
+  expect(requested.map(([first]) => first)).toEqual(['a', 'b', 'c', 'a']);
+  expect(log).toEqual([]);
+});
+test('P51: a round is aborted at its time limit', async () => {
+  const hangs: Engine['usage'] = (_, signal) =>
+    new Promise((_done, fail) => signal.addEventListener('abort', () => fail(signal.reason)));
+  const { meter, found } = meterOf(hangs, 1);
+  await meter.measure();
+  expect(found).toEqual([undefined]);
+});
+test('P51: the first failed round is logged, and the next one only after a success', async () => {
+  let fails = true;
+  const { meter, found, log } = meterOf(async () => {
+    if (fails) throw new EngineError('unreachable', 'no answer');
+    return new Map();
   });
-  test('P51: a round is aborted at its time limit', async () => {
-    const hangs: Engine['usage'] = (_, signal) =>
-      new Promise((_done, fail) => signal.addEventListener('abort', () => fail(signal.reason)));
-    const { meter, found } = meterOf(hangs, 1);
-    await meter.measure();
-    expect(found).toEqual([undefined]);
-  });
-  test('P51: the first failed round is logged, and the next one only after a success', async () => {
-    let fails = true;
-    const { meter, found, log } = meterOf(async () => {
-      if (fails) throw new EngineError('unreachable', 'no answer');
-      return new Map();
-    });
-    await meter.measure();
-    await meter.measure();
-    fails = false;
-    await meter.measure();
-    expect(log).toEqual(['usage.unavailable']);
-    expect(found).toEqual([undefined, undefined, { memoryBytes: 0, cores: 0 }]);
-  });
+  await meter.measure();
+  await meter.measure();
+  fails = false;
+  await meter.measure();
+  expect(log).toEqual(['usage.unavailable']);
+  expect(found).toEqual([undefined, undefined, { memoryBytes: 0, cores: 0 }]);
 });
 
 test('P50: only running containers are measured', () => {
