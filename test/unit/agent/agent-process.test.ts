@@ -1,42 +1,9 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../agent/config.ts';
 import { lockFolder } from '../../../agent/host/data-folder-lock.ts';
-import { serveAgent } from '../../../agent/serving.ts';
 import { machine } from '../../support/agents/agent-rig.ts';
-import { FakeEngine } from '../../support/engines/fake-engine.ts';
-import { noCredentials, noSecrets } from '../../support/fixtures/assignments.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { testFolder } from '../../support/tools/test-folder.ts';
-
-test('an agent that is stopped while the engine has not answered yet ends', async () => {
-  const folder = await testFolder();
-  const stop = new AbortController();
-  const engine = new FakeEngine(`${folder}/engine`);
-  const facts = await engine.facts();
-  const requested = Promise.withResolvers<void>();
-  const answer = Promise.withResolvers<typeof facts>();
-  engine.facts = () => {
-    requested.resolve();
-    return answer.promise;
-  };
-  const config = readConfig({ BERTH_AGENT_DATA_DIR: `${folder}/data` }, machine);
-  const events: string[] = [];
-  const ended = serveAgent(config, {
-    engine,
-    identity: { headers: async () => ({}) },
-    log: (event) => events.push(event),
-    probeDisk: async () => undefined,
-    punchHole: async () => {},
-    fetchSecrets: noSecrets,
-    fetchCredentials: noCredentials,
-    stopSignal: stop.signal,
-  });
-  await requested.promise;
-  stop.abort();
-  answer.resolve(facts);
-  await ended;
-  expect(events.at(-1)).toBe('agent.stopped');
-});
 
 test('H266: an agent whose settings only a person can repair ends with the exit code after which systemd does not restart it', async () => {
   const agent = startProgram(['agent/main.ts'], { env: { BERTH_URL: 'nowhere' } });

@@ -34,13 +34,11 @@ afterEach(async () => {
 function begin(): void {
   stop = new AbortController();
   const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: folder }, machine);
-  const identity = { headers: async () => ({ authorization: 'Bearer proof' }) };
-  const probeDisk = async () => ({ freeBytes: 2 ** 40, freeInodesShare: null });
   served = serveAgent(config, {
     engine,
-    identity,
+    identity: { headers: async () => ({ authorization: 'Bearer proof' }) },
     log: () => {},
-    probeDisk,
+    probeDisk: async () => ({ freeBytes: 2 ** 40, freeInodesShare: null }),
     punchHole: async () => {},
     fetchSecrets: noSecrets,
     fetchCredentials: noCredentials,
@@ -117,3 +115,20 @@ test.each(['superseded', 'wrongDeployment'] as const)(
     expect(engine.containers.size).toBe(2);
   },
 );
+
+test('an agent that is stopped while the engine has not answered yet ends', async () => {
+  stop.abort();
+  await served;
+  const facts = await engine.facts();
+  const requested = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<typeof facts>();
+  engine.facts = () => {
+    requested.resolve();
+    return answer.promise;
+  };
+  begin();
+  await requested.promise;
+  stop.abort();
+  answer.resolve(facts);
+  expect(await served).toBeUndefined();
+});
