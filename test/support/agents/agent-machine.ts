@@ -1,4 +1,4 @@
-/** A machine with a fake engine and a data folder, for agents that run one after the other until a test ends. */
+/** A machine with a fake engine and a data folder, for agents one after the other, until a test ends. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
