@@ -1,33 +1,28 @@
-/** A machine with a fake engine and a data folder, on which agents run one after the other. */
+/** A machine with a fake engine and a data folder, for agents one after the other, until a test ends. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { FakeEngine } from '../engines/fake-engine.ts';
-import { type AgentRig, agentRig, type RigOptions, scratchDir } from './agent-rig.ts';
-import type { PeerConnection } from './control-plane-peer.ts';
+import { assignment } from '../fixtures/assignments.ts';
+import { type AgentRig, agentRig, type RigOptions } from './agent-rig.ts';
+import type { PeerConnection, WelcomeOptions } from './control-plane-peer.ts';
 
 export class AgentMachine {
-  readonly engine: FakeEngine;
-  readonly #scratch: Awaited<ReturnType<typeof scratchDir>>;
+  /** Where the engine and the agents store their files. */
+  readonly folder = mkdtempSync(join(tmpdir(), 'berth-agent-'));
+  readonly engine = new FakeEngine(`${this.folder}/engine`);
+  readonly #options: Partial<RigOptions>;
   #rig: AgentRig | undefined;
 
-  private constructor(scratch: Awaited<ReturnType<typeof scratchDir>>) {
-    this.#scratch = scratch;
-    this.engine = new FakeEngine(`${scratch.path}/engine`);
-  }
-
-  /** A machine without an agent. */
-  static async make(): Promise<AgentMachine> {
-    return new AgentMachine(await scratchDir());
-  }
-
-  /** A machine on which a first agent runs. */
-  static async open(): Promise<AgentMachine> {
-    const machine = await AgentMachine.make();
-    await machine.begin();
-    return machine;
-  }
-
-  /** Where the engine and the agents store their files. */
-  get folder(): string {
-    return this.#scratch.path;
+  /** `options`: of all its agents. */
+  constructor(options: Partial<RigOptions> = {}) {
+    this.#options = options;
+    onTestFinished(async () => {
+      await this.#rig?.close();
+      rmSync(this.folder, { recursive: true, force: true });
+    });
   }
 
   /** The latest agent. */
@@ -38,18 +33,20 @@ export class AgentMachine {
 
   /** Starts an agent with the same data folder. */
   async begin(options: Partial<RigOptions> = {}): Promise<PeerConnection> {
-    this.#rig = await agentRig(this.engine, { dataDir: `${this.#scratch.path}/data`, ...options });
+    this.#rig = await agentRig(this.engine, { dataDir: `${this.folder}/data`, ...this.#options, ...options });
     return this.#rig.peer.connection();
+  }
+
+  /** Starts an agent that runs these services. */
+  async run(assignments: Assignment[] = [assignment()], welcome?: WelcomeOptions): Promise<PeerConnection> {
+    const connection = await this.begin();
+    await connection.run(assignments, welcome);
+    return connection;
   }
 
   /** Ends the agent and starts another one, as after a crash. */
   async restart(options: Partial<RigOptions> = {}): Promise<PeerConnection> {
     await this.rig.close();
     return this.begin(options);
-  }
-
-  async close(): Promise<void> {
-    await this.#rig?.close();
-    await this.#scratch.remove();
   }
 }

@@ -43,14 +43,12 @@ const someone: Identity = { headers: async () => ({ Authorization: 'Bearer secre
 export interface RigOptions {
   /** A successor with the same folder finds its data. */
   dataDir: string;
-  pingMs?: number;
   nowMs?: () => number;
   refreshMs?: number;
   /** Randomness of the pauses before the agent dials again. */
   random?: () => number;
   /** Clock of the lease, which the test checks itself. */
   now?: () => Moment;
-  identity?: Identity;
   logMaxBytes?: number;
   hangsMs?: number;
   openTarget?: OpenTarget;
@@ -64,12 +62,10 @@ export async function agentRig(
   engine: Engine,
   {
     dataDir,
-    pingMs = 60_000,
     nowMs = Date.now,
     now = realNow,
     refreshMs = 60_000,
     random = () => 0,
-    identity = someone,
     logMaxBytes = 2 ** 30,
     hangsMs = 60_000,
     openTarget = noTarget,
@@ -136,7 +132,7 @@ export async function agentRig(
   };
   const connected = stayConnected({
     addresses: new Addresses([peer.url]),
-    identity,
+    identity: someone,
     engine: 'fake',
     begin: (socket) =>
       new ControlPlaneSession(socket, {
@@ -160,7 +156,7 @@ export async function agentRig(
     log,
     nowMs: Date.now,
     random,
-    pingMs,
+    pingMs: 60_000,
     signal: stop.signal,
   });
   connected.catch(() => {});

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Assignment, IdRange } from '../../../shared/protocol/assignment.ts';
 import { decodeChunk, decodeUp, encode, encodeChunk, type LogChunk } from '../../../shared/protocol/codec.ts';
@@ -13,7 +14,7 @@ import type { Observation, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { eventually } from '../tools/eventually.ts';
 
-interface WelcomeOptions {
+export interface WelcomeOptions {
   reportPeriodMs?: number;
   leaseMs?: number;
   pulseMs?: number;
@@ -71,21 +72,17 @@ export class PeerConnection {
     this.#socket.terminate();
   }
 
-  welcome(
-    assignments: Assignment[] = [],
-    { reportPeriodMs = 60_000, leaseMs, spreadMs, pulseMs, ...rest }: WelcomeOptions = {},
-  ): void {
-    this.send({
-      type: 'welcome',
-      version: PROTOCOL_VERSION,
-      session: 's',
-      reportPeriodMs,
-      timeMs: Date.now(),
-      ...(leaseMs === undefined ? {} : { leaseMs }),
-      ...(spreadMs === undefined ? {} : { spreadMs }),
-      ...(pulseMs === undefined ? {} : { pulseMs }),
-    });
-    this.send({ type: 'sync', revision: this.#revision, assignments, more: false, ...rest });
+  welcome(assignments: Assignment[] = [], { unknown, ...options }: WelcomeOptions = {}): void {
+    const welcome = { type: 'welcome', version: PROTOCOL_VERSION, session: 's' } as const;
+    this.send({ ...welcome, reportPeriodMs: 60_000, timeMs: Date.now(), ...options });
+    const sync = { type: 'sync', revision: this.#revision, assignments, more: false } as const;
+    this.send(unknown ? { ...sync, unknown } : sync);
+  }
+
+  /** Welcomes the agent with these services, and waits until all of them run. */
+  async run(assignments: Assignment[], options?: WelcomeOptions): Promise<void> {
+    this.welcome(assignments, options);
+    for (const { service } of assignments) await this.reported(service, 'running');
   }
 
   start(assignment: Assignment): void {
@@ -147,7 +144,9 @@ export class ControlPlanePeer {
   static async open(): Promise<ControlPlanePeer> {
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await once(server, 'listening');
-    return new ControlPlanePeer(server);
+    const peer = new ControlPlanePeer(server);
+    onTestFinished(() => peer.close());
+    return peer;
   }
 
   /** Waits for the `n`th connection, counted from 1. */

@@ -9,8 +9,8 @@ import type { DockerEngineOptions } from '../../../agent/engine/docker/docker-en
 import type { Container, Engine, EngineError } from '../../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { scratchDir } from '../agents/agent-rig.ts';
 import { assignment as plain } from '../fixtures/assignments.ts';
+import { testFolder } from '../tools/test-folder.ts';
 
 /** `streams`: the client for streams, which may be silent for long; `registries`: besides the public ones. */
 type Changes = Partial<
@@ -62,7 +62,7 @@ export function dockerRig(name: string): DockerRig {
   const docker = connectEngine(host);
   const deployment = `${name}${process.pid}`;
   let engine: DockerEngine;
-  let scratch: Awaited<ReturnType<typeof scratchDir>>;
+  let scratch: string;
 
   const makeEngine = ({
     docker: own = docker,
@@ -82,29 +82,28 @@ export function dockerRig(name: string): DockerRig {
         progressEveryMs: 0,
         retryMs: 1,
       },
-      images: { file: `${scratch.path}/images.json`, log: () => {}, nowMs: Date.now },
-      intentsFile: `${scratch.path}/pulls.json`,
+      images: { file: `${scratch}/images.json`, log: () => {}, nowMs: Date.now },
+      intentsFile: `${scratch}/pulls.json`,
       ...changes,
     });
   const assignment = (changes: Partial<Assignment> = {}) =>
     plain({ name: `web${changes.service ?? 1}-${deployment}`, ...changes });
 
   beforeEach(async () => {
-    scratch = await scratchDir();
+    scratch = await testFolder();
     engine = makeEngine();
     await engine.facts();
   });
   afterEach(async () => {
     for (const { id } of await engine.list()) await engine.remove(id);
     await engine.removeUnused(0);
-    await scratch.remove();
   });
 
   return {
     docker,
     deployment,
     engine: () => engine,
-    scratch: () => scratch.path,
+    scratch: () => scratch,
     makeEngine,
     assignment,
     async run(changes = {}, on = engine) {

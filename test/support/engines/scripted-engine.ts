@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { onTestFinished } from 'vitest';
 import { connectEngine, unixHost } from '../../../agent/engine/engine-address.ts';
-import { scratchDir } from '../agents/agent-rig.ts';
+import { testFolder } from '../tools/test-folder.ts';
 
 export interface ScriptedImage {
   Id: string;
@@ -101,6 +101,13 @@ export class ScriptedEngine {
   event(Action: string, ID: string, rest: object = {}): void {
     for (const stream of this.events)
       stream.write(`${JSON.stringify({ Action, Actor: { ID, ...rest }, timeNano: Date.now() * 1e6 })}\n`);
+  }
+
+  /** Refuses all requests that contain this. */
+  refuse(wanted: string, status: number, message: string): void {
+    this.before = ({ call }) => {
+      if (call.includes(wanted)) throw new Refusal(status, message);
+    };
   }
 
   /** Changes a container's state. */
@@ -303,12 +310,11 @@ async function listen(answers: RequestListener, upgraded?: (socket: Duplex) => v
       if (head.length > 0) upgraded(socket);
       else socket.once('data', () => upgraded(socket));
     });
-  const { path, remove } = await scratchDir();
+  const path = await testFolder();
   await new Promise<void>((resolve) => server.listen(`${path}/engine.sock`, resolve));
-  onTestFinished(async () => {
+  onTestFinished(() => {
     server.closeAllConnections();
     server.close();
-    await remove();
   });
   return path;
 }

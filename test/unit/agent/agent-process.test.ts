@@ -1,42 +1,9 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../agent/config.ts';
 import { lockFolder } from '../../../agent/host/data-folder-lock.ts';
-import { serveAgent } from '../../../agent/serving.ts';
-import { machine, scratchDir } from '../../support/agents/agent-rig.ts';
-import { FakeEngine } from '../../support/engines/fake-engine.ts';
-import { noCredentials, noSecrets } from '../../support/fixtures/assignments.ts';
+import { machine } from '../../support/agents/agent-rig.ts';
 import { startProgram } from '../../support/hosts/process.ts';
-
-test('an agent that is stopped while the engine has not answered yet ends', async () => {
-  const scratch = await scratchDir();
-  const stop = new AbortController();
-  const engine = new FakeEngine(`${scratch.path}/engine`);
-  const facts = await engine.facts();
-  const requested = Promise.withResolvers<void>();
-  const answer = Promise.withResolvers<typeof facts>();
-  engine.facts = () => {
-    requested.resolve();
-    return answer.promise;
-  };
-  const config = readConfig({ BERTH_AGENT_DATA_DIR: `${scratch.path}/data` }, machine);
-  const events: string[] = [];
-  const ended = serveAgent(config, {
-    engine,
-    identity: { headers: async () => ({}) },
-    log: (event) => events.push(event),
-    probeDisk: async () => undefined,
-    punchHole: async () => {},
-    fetchSecrets: noSecrets,
-    fetchCredentials: noCredentials,
-    stopSignal: stop.signal,
-  });
-  await requested.promise;
-  stop.abort();
-  answer.resolve(facts);
-  await ended;
-  expect(events.at(-1)).toBe('agent.stopped');
-  await scratch.remove();
-});
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 test('H266: an agent whose settings only a person can repair ends with the exit code after which systemd does not restart it', async () => {
   const agent = startProgram(['agent/main.ts'], { env: { BERTH_URL: 'nowhere' } });
@@ -61,31 +28,18 @@ test('P141: an agent connects to another machine by http only if its settings al
 });
 
 test('P90: a second agent on the same data folder ends with a message that names the holder, and the folder is free after the holder is killed', async () => {
-  const scratch = await scratchDir();
-  const agent = () =>
-    startProgram(['agent/main.ts'], {
-      env: {
-        BERTH_AGENT_DATA_DIR: scratch.path,
-        BERTH_JOIN_TOKEN: 'unused',
-        DOCKER_HOST: 'unix:///nowhere.sock',
-      },
-    });
+  const folder = await testFolder();
+  const env = { BERTH_AGENT_DATA_DIR: folder, BERTH_JOIN_TOKEN: 'unused', DOCKER_HOST: 'unix:///nowhere' };
+  const agent = () => startProgram(['agent/main.ts'], { env });
   const first = agent();
   await first.waitFor(/engine\.unreachable/);
   const second = agent();
   expect(await second.waitForEnd()).toBe(2);
   expect(second.output).toMatch(
-    new RegExp(`${scratch.path}/local.*process ${first.pid} on .* since .*BERTH_AGENT_DATA_DIR`),
+    new RegExp(`${folder}/local.*process ${first.pid} on .* since .*BERTH_AGENT_DATA_DIR`),
   );
   expect(second.output).not.toContain('engine.unreachable');
   await first.kill();
   const { signal } = new AbortController();
-  const unlock = await lockFolder(`${scratch.path}/local`, {
-    log: () => {},
-    nowMs: () => 0,
-    waitMs: 0,
-    signal,
-  });
-  unlock();
-  await scratch.remove();
+  (await lockFolder(`${folder}/local`, { log: () => {}, nowMs: () => 0, waitMs: 0, signal }))();
 });

@@ -1,11 +1,10 @@
 /** The agent's requests for secrets: which answers are final, and how long it waits after too many. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Addresses } from '../../../../agent/connection/addresses.ts';
 import { secretsFrom } from '../../../../agent/connection/secrets.ts';
 import type { FetchSecrets } from '../../../../agent/engine/folders/start-secrets.ts';
+import { serving } from '../../../support/tools/serving.ts';
 
 const KEY = { service: 1, generation: 1 };
 interface Answer {
@@ -17,7 +16,6 @@ interface Answer {
 let answer: Answer;
 let requests: number;
 let nowMs: number;
-let close: () => void;
 let fetchSecrets: FetchSecrets;
 
 beforeEach(async () => {
@@ -26,13 +24,10 @@ beforeEach(async () => {
     requests += 1;
     response.writeHead(answer.status, answer.headers).end(answer.body);
   });
-  close = () => server.close();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const addresses = new Addresses([new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)]);
+  const addresses = new Addresses([new URL(`http://127.0.0.1:${await serving(server)}`)]);
   const identity = { headers: async () => ({}) };
   fetchSecrets = secretsFrom({ addresses, identity }, 'test', () => nowMs);
 });
-afterEach(() => close());
 
 const fetched = () => fetchSecrets(KEY, new AbortController().signal);
 

@@ -1,49 +1,28 @@
 /** Streams of a connection that its agent closes. */
-import { expect, onTestFinished, test } from 'vitest';
-import type { Target } from '../../../../agent/engine/streams/target.ts';
+import { expect, test } from 'vitest';
 import { STREAM_NUMBERS } from '../../../../shared/streams/targets.ts';
-import { agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { found } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { outputOf, target } from '../../../support/fixtures/targets.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const LEASE_MS = 90_000;
 const STREAM = STREAM_NUMBERS;
 
-/** A target that never sends, and what it was given until it was disconnected. */
-function silentTarget() {
+test('P310, C302: an agent that closes its connection for an expired lease gives no bytes of it to a stream any more', async () => {
+  let uptimeMs = 1_000_000;
   const events: string[] = [];
   const over = Promise.withResolvers<void>();
-  const target: Target = {
-    // biome-ignore lint/correctness/useYield: it sends nothing
-    output: (async function* () {
-      await over.promise;
-    })(),
+  const silent = target({
+    output: outputOf([], over.promise),
     write: async (bytes) => void events.push(new TextDecoder().decode(bytes)),
-    end: () => {},
-    exitCode: async () => undefined,
-    resize: () => {},
-    signal: () => {},
     destroy: () => {
       events.push('disconnected');
       over.resolve();
     },
-  };
-  return { target, events };
-}
-
-test('P310, C302: an agent that closes its connection for an expired lease gives no bytes of it to a stream any more', async () => {
-  const scratch = await scratchDir();
-  onTestFinished(scratch.remove);
-  let uptimeMs = 1_000_000;
-  const { target, events } = silentTarget();
-  const rig = await agentRig(new FakeEngine(`${scratch.path}/engine`), {
-    dataDir: `${scratch.path}/data`,
-    now: () => ({ uptimeMs, wallMs: uptimeMs }),
-    openTarget: async () => target,
   });
-  onTestFinished(rig.close);
-  const connection = await rig.peer.connection();
+  const now = () => ({ uptimeMs, wallMs: uptimeMs });
+  const connection = await new AgentMachine({ now, openTarget: async () => silent }).begin();
   connection.welcome([], { leaseMs: LEASE_MS });
   connection.send({
     ...{ type: 'stream.open', stream: STREAM, service: 1, generation: 1, credit: 1024 },

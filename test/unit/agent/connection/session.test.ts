@@ -1,249 +1,151 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Addresses } from '../../../../agent/connection/addresses.ts';
-import { RefusedError } from '../../../../agent/connection/refused-error.ts';
-import { type ConnectionOptions, stayConnected } from '../../../../agent/connection/socket.ts';
-import { EngineError } from '../../../../agent/engine/engine.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
+import { dial } from '../../../support/agents/dial.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 let machine: AgentMachine;
 
-beforeEach(async () => {
-  machine = await AgentMachine.open();
-});
-afterEach(() => machine.close());
-
-/** An agent's connection alone. */
-function dial(peer: ControlPlanePeer, changes: Partial<ConnectionOptions> = {}) {
-  const stop = new AbortController();
-  const connected = stayConnected({
-    ...{ addresses: new Addresses([peer.url]), identity: { headers: async () => ({}) }, engine: 'fake' },
-    begin: () => ({ receive: () => {}, closed: () => {} }),
-    ...{ log: () => {}, nowMs: Date.now, random: () => 0, pingMs: 60_000, signal: stop.signal, ...changes },
-  });
-  return { stop, connected };
-}
-
-describe('connecting', () => {
-  test('P18: the agent sends the proof of its identity', async () => {
-    const connection = await machine.rig.peer.connection();
-    expect(connection).toMatchObject({ path: '/agent/v1/connect', authorization: 'Bearer secret' });
-  });
-  test('P2: hello is the first message, with version, hash, deployment and host', async () => {
-    const connection = await machine.rig.peer.connection();
-    expect(await connection.hello()).toMatchObject({
-      version: PROTOCOL_VERSION,
-      hash: PROTOCOL_HASH,
-      deployment: 'test',
-      host: { name: 'node1' },
-      inventory: [],
-    });
-  });
-  test('P2: an agent of another protocol is told how to install that of the control plane, and tries again while its containers run', async () => {
-    const first = await machine.rig.peer.connection();
-    first.welcome([assignment()]);
-    await first.reported(1, 'running');
-    first.close(closeCodes.version.code, 'another protocol');
-    const second = await machine.rig.peer.connection(2);
-    second.close(closeCodes.version.code, 'another protocol');
-    const third = await machine.rig.peer.connection(3);
-    expect((await third.hello()).inventory).toMatchObject([{ service: 1, state: 'running' }]);
-    const lines = machine.rig.log.filter((line) => line.includes('connection.closed'));
-    expect(lines[0]).toMatch(/another protocol: curl -fsSL http:.*\/agent\/install\.sh \| sh/);
-  });
-  test('P2: hello lists every container of the deployment', async () => {
-    const first = await machine.rig.peer.connection();
-    first.welcome([assignment()]);
-    const running = await first.reported(1, 'running');
-    const second = await machine.restart();
-    expect((await second.hello()).inventory).toEqual([running]);
-  });
-  test('P2: hello lists a failed start whose container is already gone', async () => {
-    machine.engine.before = (call) => {
-      if (call.startsWith('start')) throw new EngineError('permanent', 'port is taken');
-    };
-    const first = await machine.rig.peer.connection();
-    first.welcome([assignment()]);
-    const failed = await first.reported(1, 'failed');
-    await eventually(() => machine.engine.containers.size === 0);
-    first.terminate();
-    const second = await machine.rig.peer.connection(2);
-    expect((await second.hello()).inventory).toEqual([failed]);
-  });
-  test('the agent sends nothing but hello before the welcome', async () => {
-    const connection = await machine.rig.peer.connection();
-    await connection.hello();
-    await machine.rig.agent.forget([1]);
-    expect(connection.reports()).toEqual([]);
-  });
-  test('P4: the agent closes with 4000 on a gap in the revisions, and sends a new hello', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome();
-    connection.send({ type: 'stop', revision: 2, service: 1, generation: 1 });
-    await (await machine.rig.peer.connection(2)).hello();
-    expect(connection.closeCode).toBe(closeCodes.resync.code);
-  });
-  test('the agent closes with 4400 on a message that it cannot parse', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.sendText('{"type":"unheard-of"}');
-    await eventually(() => connection.closeCode === closeCodes.badMessage.code);
-  });
-  test('the agent dials again after a lost connection', async () => {
-    (await machine.rig.peer.connection()).terminate();
-    await (await machine.rig.peer.connection(2)).hello();
-  });
-  test('P72: the agent waits a random part of the return period of the last welcome', async () => {
-    const connection = await machine.restart({ random: () => 0.5 });
-    connection.welcome([], { spreadMs: 600 });
-    await eventually(() => machine.rig.log.some((line) => line.includes('session.synced')));
-    connection.close(closeCodes.resync.code);
-    (await machine.rig.peer.connection(2)).terminate();
-    await machine.rig.peer.connection(3);
-    const closed = machine.rig.log.filter((line) => line.includes('connection.closed'));
-    expect(closed.map((line) => JSON.parse(line).waitMs)).toEqual([300, 250 + 300]);
-  });
-  test('P61: a peer that disappears silently is detected even if the clock was set back', async () => {
-    const peer = await ControlPlanePeer.open();
-    let nowMs = 1e12;
-    const { stop, connected } = dial(peer, { nowMs: () => nowMs, pingMs: 10 });
-    (await peer.connection()).freeze();
-    nowMs -= 1e9;
-    await peer.connection(2);
-    stop.abort();
-    await connected;
-    peer.close();
-  });
-  test('P319: an agent whose engine is not that of the host does not reconnect, and states the remedy', async () => {
-    const close = [closeCodes.otherEngine.code, 'the services of host one are on the engine X'] as const;
-    (await machine.rig.peer.connection()).close(...close);
-    await expect(machine.rig.connected).rejects.toThrow(
-      /on the engine X\. This is the engine fake\. .*BERTH_AGENT_ENGINE=fake/,
-    );
-  });
-  test('an agent that is stopped closes its connection as one that goes away', async () => {
-    const peer = await ControlPlanePeer.open();
-    let [begun, ends] = [0, 0];
-    const closed = () => void ends++;
-    const begin = () => {
-      begun += 1;
-      return { receive: () => {}, closed };
-    };
-    const { stop, connected } = dial(peer, { begin });
-    const connection = await peer.connection();
-    await eventually(() => begun === 1);
-    stop.abort();
-    await connected;
-    await eventually(() => connection.closeCode !== undefined);
-    expect([connection.closeCode, ends]).toEqual([1001, 1]);
-    peer.close();
-  });
-  test('P11: a superseded agent does not reconnect', async () => {
-    (await machine.rig.peer.connection()).close(closeCodes.superseded.code);
-    await expect(machine.rig.connected).rejects.toThrow(RefusedError);
-  });
-  test('P18: an agent that is stopped while it makes its proof does not connect', async () => {
-    const proof = Promise.withResolvers<Record<string, string>>();
-    const peer = await ControlPlanePeer.open();
-    const { stop, connected } = dial(peer, { identity: { headers: () => proof.promise } });
-    stop.abort();
-    proof.resolve({});
-    await connected;
-    expect(peer.connections).toEqual([]);
-    peer.close();
-  });
+beforeEach(() => {
+  machine = new AgentMachine();
 });
 
-describe('a sync', () => {
-  test('P3: the assignments of all parts of a sync are started', async () => {
-    const connection = await machine.rig.peer.connection();
-    const welcome = { type: 'welcome', version: PROTOCOL_VERSION, session: 's' } as const;
-    connection.send({ ...welcome, reportPeriodMs: 60_000, timeMs: Date.now() });
-    const first = [assignment(), assignment({ service: 2 })];
-    connection.send({ type: 'sync', revision: 1, assignments: first, more: true });
-    connection.send({ type: 'sync', revision: 1, assignments: [assignment({ service: 3 })], more: false });
-    for (const service of [1, 2, 3]) await connection.reported(service, 'running');
+test('P2, P18: the agent sends the proof of its identity, and a hello with version, hash, deployment and host, and nothing else before the welcome', async () => {
+  const connection = await machine.begin();
+  expect(connection).toMatchObject({ path: '/agent/v1/connect', authorization: 'Bearer secret' });
+  expect(await connection.hello()).toMatchObject({
+    version: PROTOCOL_VERSION,
+    hash: PROTOCOL_HASH,
+    deployment: 'test',
+    host: { name: 'node1' },
+    inventory: [],
   });
-  test('P3: a second welcome ends the connection', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome([assignment()]);
-    await connection.reported(1, 'running');
-    connection.welcome([]);
-    await eventually(() => connection.closeCode !== undefined);
-    expect(connection.closeCode).toBe(closeCodes.badMessage.code);
-  });
+  await machine.rig.agent.forget([1]);
+  expect(connection.reports()).toEqual([]);
+});
+test('P2: an agent of another protocol is told how to install that of the control plane, and tries again while its containers run', async () => {
+  const first = await machine.run();
+  first.close(closeCodes.version.code, 'another protocol');
+  const second = await machine.rig.peer.connection(2);
+  second.close(closeCodes.version.code, 'another protocol');
+  const third = await machine.rig.peer.connection(3);
+  expect((await third.hello()).inventory).toMatchObject([{ service: 1, state: 'running' }]);
+  const lines = machine.rig.log.filter((line) => line.includes('connection.closed'));
+  expect(lines[0]).toMatch(/another protocol: curl -fsSL http:.*\/agent\/install\.sh \| sh/);
+});
+test('P3, P4: a gap in the revisions, a second welcome and a message that cannot be parsed end the connection, and the agent dials again', async () => {
+  const connection = await machine.run();
+  connection.send({ type: 'stop', revision: 2, service: 1, generation: 1 });
+  const second = await machine.rig.peer.connection(2);
+  await second.run([assignment()]);
+  second.welcome([]);
+  const third = await machine.rig.peer.connection(3);
+  third.sendText('{"type":"unheard-of"}');
+  await (await machine.rig.peer.connection(4)).hello();
+  const codes = [connection, second, third].map(({ closeCode }) => closeCode);
+  const { resync, badMessage } = closeCodes;
+  expect(codes).toEqual([resync.code, badMessage.code, badMessage.code]);
+});
+test('P72: the agent waits a random part of the return period of the last welcome', async () => {
+  const connection = await machine.begin({ random: () => 0.5 });
+  connection.welcome([], { spreadMs: 600 });
+  await eventually(() => machine.rig.log.some((line) => line.includes('session.synced')));
+  connection.close(closeCodes.resync.code);
+  (await machine.rig.peer.connection(2)).terminate();
+  await machine.rig.peer.connection(3);
+  const closed = machine.rig.log.filter((line) => line.includes('connection.closed'));
+  expect(closed.map((line) => JSON.parse(line).waitMs)).toEqual([300, 250 + 300]);
+});
+test('P61: a peer that disappears silently is detected even if the clock was set back', async () => {
+  const peer = await ControlPlanePeer.open();
+  let nowMs = 1e12;
+  const { stop, connected } = dial([peer.url], { nowMs: () => nowMs, pingMs: 10 });
+  (await peer.connection()).freeze();
+  nowMs -= 1e9;
+  await peer.connection(2);
+  stop.abort();
+  await connected;
+});
+test('P319: an agent whose engine is not that of the host does not reconnect, and states the remedy', async () => {
+  const close = [closeCodes.otherEngine.code, 'the services of host one are on the engine X'] as const;
+  (await machine.begin()).close(...close);
+  await expect(machine.rig.connected).rejects.toThrow(
+    /on the engine X\. This is the engine fake\. .*BERTH_AGENT_ENGINE=fake/,
+  );
+});
+test('an agent that is stopped closes its connection as one that goes away', async () => {
+  const peer = await ControlPlanePeer.open();
+  let [begun, ends] = [0, 0];
+  const closed = () => void ends++;
+  const begin = () => {
+    begun += 1;
+    return { receive: () => {}, closed };
+  };
+  const { stop, connected } = dial([peer.url], { begin });
+  const connection = await peer.connection();
+  await eventually(() => begun === 1);
+  stop.abort();
+  await connected;
+  await eventually(() => connection.closeCode !== undefined);
+  expect([connection.closeCode, ends]).toEqual([1001, 1]);
+});
+test('P18: an agent that is stopped while it makes its proof does not connect', async () => {
+  const proof = Promise.withResolvers<Record<string, string>>();
+  const peer = await ControlPlanePeer.open();
+  const { stop, connected } = dial([peer.url], { identity: { headers: () => proof.promise } });
+  stop.abort();
+  proof.resolve({});
+  await connected;
+  expect(peer.connections).toEqual([]);
 });
 
-describe('reports', () => {
-  test('P7: an unacknowledged observation is reported again on the next connection', async () => {
-    const first = await machine.rig.peer.connection();
-    first.welcome([assignment()]);
-    await first.reported(1, 'running');
-    first.terminate();
-    const second = await machine.rig.peer.connection(2);
-    second.welcome([assignment()]);
-    await second.reported(1, 'running');
-  });
-  test('P13: an empty report is the sign of life', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome([], { reportPeriodMs: 30 });
-    await eventually(() => connection.reports().length >= 2);
-    expect(connection.reports()[0]).toMatchObject({ observations: [], forgotten: [] });
-  });
-  test('P14: forgotten logs are removed and listed', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome([assignment()]);
-    await connection.reported(1, 'running');
-    connection.stop(assignment());
-    await connection.reported(1, 'gone');
-    connection.send({ type: 'forget', services: [1] });
-    await eventually(() => connection.reports().some(({ forgotten }) => forgotten.includes(1)));
-    expect(await machine.rig.output.open(assignment())).toBeUndefined();
-  });
-  test('P14: a forgotten log of an existing container is removed after the container', async () => {
-    const first = await machine.rig.peer.connection();
-    first.welcome([assignment()]);
-    await first.reported(1, 'running');
-    await machine.rig.close();
-    const mayStop = Promise.withResolvers<void>();
-    machine.engine.before = (call) => (call.startsWith('stop') ? mayStop.promise : undefined);
-    const connection = await machine.begin();
-    connection.welcome();
-    await eventually(() => machine.engine.calls.includes('stop c1'));
-    connection.send({ type: 'forget', services: [1] });
-    connection.send({ type: 'forget', services: [2] });
-    const forgotten = () => connection.reports().flatMap((report) => report.forgotten);
-    await eventually(() => forgotten().includes(2));
-    expect(forgotten()).not.toContain(1);
-    mayStop.resolve();
-    await eventually(() => forgotten().includes(1));
-    expect(machine.engine.containers.size).toBe(0);
-    expect(await machine.rig.output.open(assignment())).toBeUndefined();
-  });
+test('P7: an unacknowledged observation is reported again on the next connection', async () => {
+  const first = await machine.run();
+  first.terminate();
+  const second = await machine.rig.peer.connection(2);
+  await second.run([assignment()]);
+});
+test('P13: an empty report is the sign of life', async () => {
+  const connection = await machine.begin();
+  connection.welcome([], { reportPeriodMs: 30 });
+  await eventually(() => connection.reports().length >= 2);
+  expect(connection.reports()[0]).toMatchObject({ observations: [], forgotten: [] });
+});
+test('P14: forgotten logs are removed and listed, that of an existing container after the container', async () => {
+  await machine.run();
+  await machine.rig.close();
+  const mayStop = Promise.withResolvers<void>();
+  machine.engine.before = (call) => (call.startsWith('stop') ? mayStop.promise : undefined);
+  const connection = await machine.begin();
+  connection.welcome();
+  await eventually(() => machine.engine.calls.includes('stop c1'));
+  connection.send({ type: 'forget', services: [1] });
+  connection.send({ type: 'forget', services: [2] });
+  const forgotten = () => connection.reports().flatMap((report) => report.forgotten);
+  await eventually(() => forgotten().includes(2));
+  expect(forgotten()).not.toContain(1);
+  mayStop.resolve();
+  await eventually(() => forgotten().includes(1));
+  expect(machine.engine.containers.size).toBe(0);
+  expect(await machine.rig.output.open(assignment())).toBeUndefined();
 });
 
-describe('pulses', () => {
-  test('P179: an agent that is asked for pulses sends them instead of empty reports, and is not disturbed by the answers', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome([assignment()], { pulseMs: 20, reportPeriodMs: 20 });
-    await connection.reported(1, 'running');
-    const reports = connection.reports().length;
-    const { pulses } = connection;
-    for (let n = 0; n < 3; n++) connection.sendText(PULSE);
-    await eventually(() => connection.pulses >= pulses + 5);
-    expect(connection.reports().length).toBe(reports);
-    expect(connection.closeCode).toBeUndefined();
-  });
-  test('P179: an agent that is asked for a report measures the usage first, and sends it with what was not acknowledged', async () => {
-    const connection = await machine.rig.peer.connection();
-    connection.welcome([assignment()], { pulseMs: 60_000 });
-    await connection.reported(1, 'running');
-    connection.send({ type: 'report.request' });
-    const last = await eventually(() => connection.reports().find(({ usage }) => usage !== undefined));
-    expect(last?.observations).toMatchObject([{ service: 1, state: 'running' }]);
-  });
+test('P179: an agent that is asked for pulses sends them instead of empty reports, and is not disturbed by the answers', async () => {
+  const connection = await machine.run([assignment()], { pulseMs: 20, reportPeriodMs: 20 });
+  const reports = connection.reports().length;
+  const { pulses } = connection;
+  for (let n = 0; n < 3; n++) connection.sendText(PULSE);
+  await eventually(() => connection.pulses >= pulses + 5);
+  expect(connection.reports().length).toBe(reports);
+  expect(connection.closeCode).toBeUndefined();
+});
+test('P179: an agent that is asked for a report measures the usage first, and sends it with what was not acknowledged', async () => {
+  const connection = await machine.run([assignment()], { pulseMs: 60_000 });
+  connection.send({ type: 'report.request' });
+  const last = await eventually(() => connection.reports().find(({ usage }) => usage !== undefined));
+  expect(last?.observations).toMatchObject([{ service: 1, state: 'running' }]);
 });

@@ -2,24 +2,16 @@
 import { expect, test } from 'vitest';
 import { memoryKills, OomEvents } from '../../../../agent/engine/docker/container-events.ts';
 
-test('C10: an event from before the end is reported at once', async () => {
-  const events = new OomEvents();
-  events.add('one');
-  expect(await events.arrived('one', 0)).toBe(true);
-});
-
-test('C10: an event after the end is awaited by every caller', async () => {
+test('C10: an event is reported at once if it came before the end, else awaited by every caller, and by none of another container', async () => {
   const events = new OomEvents();
   const answers = Promise.all([events.arrived('one', 0), events.arrived('one', 0)]);
+  const missing = events.arrived('other', 900);
   events.add('one');
   expect(await answers).toEqual([true, true]);
-});
-
-test('C10: an event of another container is ignored, and a missing event is awaited no longer than it can take', async () => {
-  const events = new OomEvents();
-  const answer = events.arrived('one', 900);
-  events.add('other');
-  expect(await answer).toBe(false);
+  expect(await events.arrived('one', 0)).toBe(true);
+  expect(await missing).toBe(false);
+  events.forget('one');
+  expect(await events.arrived('one', 10_000)).toBe(false);
 });
 
 test('C10: the answer for a container that ended long ago comes at once, even with a wrong clock', async () => {
@@ -30,99 +22,36 @@ test('C10: the answer for a container that ended long ago comes at once, even wi
   expect(await answer).toBe(true);
 });
 
-test('C10: the event of a removed container is discarded', async () => {
-  const events = new OomEvents();
-  events.add('one');
-  events.forget('one');
-  expect(await events.arrived('one', 10_000)).toBe(false);
-});
-
-const ended = (exitCode: number, outOfMemory = false) => ({
-  ...{ service: 1, generation: 1, id: 'one', state: 'exited' as const },
-  ...{ exitCode, outOfMemory, finishedAtMs: 100_000 },
-});
-type Ended = ReturnType<typeof ended>;
-
-const causes: [string, Ended, (events: OomEvents) => void, number | undefined, object][] = [
-  [
-    'the last process was killed for lack of memory',
-    ended(137),
-    (events) => events.add('one', 99_900),
-    3,
-    { outOfMemory: true },
-  ],
-  [
-    'the event came after the end',
-    ended(137, true),
-    (events) => events.add('one', 100_400),
-    undefined,
-    { outOfMemory: true },
-  ],
-  [
-    'another process was killed for lack of memory long before SIGKILL',
-    ended(137, true),
-    (events) => events.add('one', 92_000),
-    3,
-    { outOfMemory: false, memoryKill: 'other-process' },
-  ],
-  [
-    'another process was killed for lack of memory before another exit code',
-    ended(1, true),
-    (events) => events.add('one', 99_900),
-    3,
-    { outOfMemory: false, memoryKill: 'other-process' },
-  ],
-  [
-    'the engine was requested to kill the container',
-    ended(137),
-    (events) => events.signalled('one', '9'),
-    3,
-    { outOfMemory: false, memoryKill: 'none' },
-  ],
-  [
-    'the kernel has killed nothing for lack of memory',
-    ended(137),
-    () => {},
-    2,
-    { outOfMemory: false, memoryKill: 'none' },
-  ],
-  [
-    'the engine was requested to kill it after another process was killed for lack of memory',
-    ended(137),
-    (events) => {
-      events.add('one', 99_900);
-      events.signalled('one', 'SIGKILL');
-    },
-    3,
-    { outOfMemory: false, memoryKill: 'other-process' },
-  ],
-  [
-    'there was an event, and the kernel has killed nothing since',
-    ended(137),
-    (events) => events.add('one', 99_900),
-    2,
-    { outOfMemory: false, memoryKill: 'other-process' },
-  ],
-  ['the kernel has killed something', ended(137), () => {}, 3, { outOfMemory: false }],
-  [
-    'the engine sent a signal that does not kill',
-    ended(137),
-    (events) => events.signalled('one', '15'),
-    undefined,
-    { outOfMemory: false },
-  ],
-  ['only the flag is left of the event', ended(137, true), () => {}, 3, { outOfMemory: false }],
+const END_MS = 100_000;
+const [itself, none, other] = [
+  { outOfMemory: true },
+  { outOfMemory: false, memoryKill: 'none' },
+  { outOfMemory: false, memoryKill: 'other-process' },
 ];
+/** What the engine told of the container, in order: the time of an event, or a signal. */
+type Told = (number | string)[];
 
-test.each(causes)('P326: what is reported if %s', async (_cause, container, happens, kills, reported) => {
+test.each<[string, [exitCode: number, flag?: true], Told, kernelCount: number | undefined, object]>([
+  ['the last process was killed for lack of memory', [137], [99_900], 3, itself],
+  ['the event came after the end', [137, true], [100_400], undefined, itself],
+  ['another process was killed for lack of memory long before SIGKILL', [137, true], [92_000], 3, other],
+  ['another process was killed for lack of memory before another exit code', [1, true], [99_900], 3, other],
+  ['the engine was requested to kill the container', [137], ['9'], 3, none],
+  ['the kernel has killed nothing for lack of memory', [137], [], 2, none],
+  ['the engine was requested to kill it after another process was', [137], [99_900, 'SIGKILL'], 3, other],
+  ['there was an event, and the kernel has killed nothing since', [137], [99_900], 2, other],
+  ['the kernel has killed something', [137], [], 3, { outOfMemory: false }],
+  ['the engine sent a signal that does not kill', [137], ['15'], undefined, { outOfMemory: false }],
+  ['only the flag is left of the event', [137, true], [], 3, { outOfMemory: false }],
+])('P326: what is reported if %s', async (_, [exitCode, outOfMemory = false], told, kills, reported) => {
   const events = new OomEvents();
   events.ran('one', 2);
-  happens(events);
-  const { service, generation, id, state, exitCode, finishedAtMs } = container;
-  expect(await events.explain(container, kills)).toEqual({
-    ...{ service, generation, id, state, exitCode, finishedAtMs },
-    ...reported,
-  });
+  for (const one of told)
+    if (typeof one === 'number') events.add('one', one);
+    else events.signalled('one', one);
+  const of = { service: 1, generation: 1, id: 'one', state: 'exited' as const };
+  const container = { ...of, exitCode, outOfMemory, finishedAtMs: END_MS };
+  expect(await events.explain(container, kills)).toEqual({ ...container, ...reported });
 });
 
 test('P326: nothing is held of containers that are gone', async () => {

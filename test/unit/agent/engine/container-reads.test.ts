@@ -11,6 +11,7 @@ import { startErrorOf } from '../../../../agent/engine/docker/start-error.ts';
 import { requirePlatform } from '../../../../agent/engine/pulls/platform.ts';
 import { errorOf } from '../../../support/engines/docker-rig.ts';
 import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
+import { frame } from '../../../support/fixtures/engine-frames.ts';
 
 let engine: ScriptedEngine;
 let docker: Docker;
@@ -25,12 +26,7 @@ describe('its state', () => {
   const labels = (more: object = {}) => ({ 'berth.service': '1', 'berth.generation': '1', ...more });
   const summaryOf = (State: string, Labels: object = labels(), health?: 'healthy') =>
     readSummary({ Id: 'a', Labels, State } as never, health);
-  const containerOf = (
-    State: object,
-    more: object = {},
-    Labels: object = labels(),
-    HostConfig: object = {},
-  ) =>
+  const containerOf = (State: object, more = {}, Labels: object = labels(), HostConfig = {}) =>
     readContainer({
       ...{ Id: 'a', Config: { Labels }, HostConfig, NetworkSettings: { Networks: {}, ...more } },
       State: { StartedAt: '2026-01-01T00:00:00Z', FinishedAt: '0001-01-01T00:00:00Z', ...State },
@@ -49,16 +45,12 @@ describe('its state', () => {
     expect(containerOf({ Status: 'paused' })).toMatchObject({ state: 'running', paused: true });
     expect(containerOf({ Status: 'running' })).not.toHaveProperty('paused');
   });
-  test.each([{ 'berth.service': '0' }, { 'berth.generation': '0' }, { 'berth.service': 'x' }])(
-    'P6: a container with the labels %j is not of Berth',
-    (wrong) => {
-      expect([
-        summaryOf('running', labels(wrong)),
-        containerOf({ Status: 'created' }, {}, labels(wrong)),
-      ]).toEqual([...[undefined, undefined]]);
-      expect(summaryOf('running', undefined)).toBeDefined();
-    },
-  );
+  test('P6: a container whose labels have no ids is not of Berth', () => {
+    for (const wrong of [{ 'berth.service': '0' }, { 'berth.generation': '0' }, { 'berth.service': 'x' }]) {
+      expect(summaryOf('running', labels(wrong))).toBeUndefined();
+      expect(containerOf({ Status: 'created' }, {}, labels(wrong))).toBeUndefined();
+    }
+  });
   test('P143, C81: labels have the execution, the proof and the cores, unless another version made it', () => {
     const all = { 'berth.execution': '7', 'berth.id-proof': 'p'.repeat(43), 'berth.cores.min': '0.5' };
     const limit = { NanoCpus: 1.5e9 };
@@ -75,9 +67,8 @@ describe('its state', () => {
       ...{ '80/tcp': at('1000', '1000'), '53/udp': at('2000'), '81/tcp': at('3000', '3001') },
       ...{ '82/tcp': at('4000', '4001', '4002'), '83/sctp': at('5000'), '84/tcp': null },
     };
-    expect(
-      containerOf({ Status: 'running' }, { Networks: { n: { IPAddress: '10.0.0.2' } }, Ports }),
-    ).toMatchObject({
+    const Networks = { n: { IPAddress: '10.0.0.2' } };
+    expect(containerOf({ Status: 'running' }, { Networks, Ports })).toMatchObject({
       ipAddress: '10.0.0.2',
       startedAtMs: Date.parse('2026-01-01T00:00:00Z'),
       ports: [
@@ -93,40 +84,25 @@ describe('its state', () => {
 
 describe('P307: a command that could not be run', () => {
   const START = Date.parse('2026-01-01T00:00:00Z');
-  const infoOf = (
-    Path: string,
-    { ranMs = 1_000, code = 127, Init = true, ...Config }: Record<string, unknown>,
-  ) =>
-    ({
-      ...{ Id: 'c1', Path, HostConfig: { Init }, Config },
-      State: {
-        ...{ ExitCode: code, StartedAt: new Date(START).toISOString() },
-        FinishedAt: new Date(START + Number(ranMs)).toISOString(),
-      },
-    }) as never;
-  /** A file's mode in Go's form, or a link. */
-  const stat = (found: number | string) => ({
-    status: 200,
-    headers: {
-      'x-docker-container-path-stat': Buffer.from(
-        JSON.stringify(
-          typeof found === 'number' ? { mode: found, linkTarget: '' } : { mode: 0o777, linkTarget: found },
-        ),
-      ).toString('base64'),
-    },
-  });
-  const frame = (channel: number, text: string) => {
-    const head = Buffer.from([channel, 0, 0, 0, 0, 0, 0, 0]);
-    head.writeUInt32BE(text.length, 4);
-    return Buffer.concat([head, Buffer.from(text)]);
+  const infoOf = (Path: string, info: Record<string, unknown>) => {
+    const { ranMs = 1_000, code = 127, Init = true, ...Config } = info;
+    const [StartedAt, FinishedAt] = [START, START + Number(ranMs)].map((ms) => new Date(ms).toISOString());
+    const State = { ExitCode: code, StartedAt, FinishedAt };
+    return { Id: 'c1', Path, HostConfig: { Init }, Config, State } as never;
   };
+  /** A file's mode in Go's form, or a link. */
+  const stat = (found: number | string) => {
+    const file =
+      typeof found === 'number' ? { mode: found, linkTarget: '' } : { mode: 0o777, linkTarget: found };
+    const coded = Buffer.from(JSON.stringify(file)).toString('base64');
+    return { status: 200, headers: { 'x-docker-container-path-stat': coded } };
+  };
+  const words = (program: string, channel = 2) =>
+    frame(`[FATAL tini (7)] exec ${program} failed: No such file\n`, channel);
   const found = async (
     Path: string,
     files: Record<string, number | string> = {},
-    {
-      out = frame(2, `[FATAL tini (7)] exec ${Path} failed: No such file\n`),
-      ...info
-    }: Record<string, unknown> = {},
+    { out = words(Path), ...info }: Record<string, unknown> = {},
   ) => {
     engine.instead = (request) => {
       if (request.includes('/logs')) return { status: 200, body: out as Buffer };
@@ -137,6 +113,7 @@ describe('P307: a command that could not be run', () => {
   };
   const REASON = 'No such file';
   const FOLDER = 0x8000_0000;
+  const inW = { WorkingDir: '/w' };
 
   test.each<[string, Parameters<typeof found>, string | undefined]>([
     ['no such program', ['sh'], REASON],
@@ -144,40 +121,20 @@ describe('P307: a command that could not be run', () => {
     ['another exit code', ['sh', {}, { code: 1 }], undefined],
     ['no init process', ['sh', {}, { Init: false }], undefined],
     ['a command that ran for long', ['sh', {}, { ranMs: 5_001 }], undefined],
-    ['the words on stdout', ['sh', {}, { out: frame(1, '[FATAL tini (7)] exec sh failed: x\n') }], undefined],
-    [
-      'more output',
-      [
-        'sh',
-        {},
-        { out: Buffer.concat([frame(2, '[FATAL tini (7)] exec sh failed: x\n'), frame(2, 'more\n')]) },
-      ],
-      undefined,
-    ],
-    [
-      'the words about another program',
-      ['sh', {}, { out: frame(2, '[FATAL tini (7)] exec other failed: x\n') }],
-      undefined,
-    ],
+    ['the words on stdout', ['sh', {}, { out: words('sh', 1) }], undefined],
+    ['more output', ['sh', {}, { out: Buffer.concat([words('sh'), frame('more\n', 2)]) }], undefined],
+    ['the words about another program', ['sh', {}, { out: words('other') }], undefined],
     ['a program on the usual path', ['sh', { '/bin/sh': 0o755 }], undefined],
     ['a file that may not be executed', ['sh', { '/bin/sh': 0o644 }], REASON],
     ['a folder', ['sh', { '/bin/sh': FOLDER + 0o755 }], REASON],
     ['a link to a program', ['sh', { '/bin/sh': '/x', '/x': 0o100 }], undefined],
     ['a link to nothing', ['sh', { '/bin/sh': '/x' }], REASON],
-    [
-      'a program outside its path',
-      ['sh', { '/bin/sh': 0o755 }, { Env: ['PATH=/bin', 'PATH=/a:/b'] }],
-      REASON,
-    ],
+    ['a program outside its path', ['sh', { '/bin/sh': 0o755 }, { Env: ['PATH=/bin', 'PATH=/a'] }], REASON],
     ['a program on its path', ['sh', { '/b/sh': 0o755 }, { Env: ['PATH=/a:/b', 'X=/c'] }], undefined],
-    [
-      'a program in the working folder of its path',
-      ['sh', { '/w/sh': 0o755 }, { WorkingDir: '/w', Env: ['PATH=/a:'] }],
-      undefined,
-    ],
-    ['an absolute command', ['/x/sh', { '/x/sh': 0o755 }, { WorkingDir: '/w' }], undefined],
+    ['one in its working folder', ['sh', { '/w/sh': 0o755 }, { ...inW, Env: ['PATH=/a:'] }], undefined],
+    ['an absolute command', ['/x/sh', { '/x/sh': 0o755 }, inW], undefined],
     ['an absolute command that is elsewhere', ['/x/sh', { '/bin//x/sh': 0o755 }], REASON],
-    ['a relative command', ['./sh', { '/w/./sh': 0o755 }, { WorkingDir: '/w' }], undefined],
+    ['a relative command', ['./sh', { '/w/./sh': 0o755 }, inW], undefined],
     ['a relative command that is elsewhere', ['./sh', { '/bin/./sh': 0o755 }], REASON],
   ])('is told from one that was: %s', async (_, wanted, reason) => {
     expect(await found(...wanted)).toBe(reason);
@@ -185,8 +142,7 @@ describe('P307: a command that could not be run', () => {
       expect(request).toMatch(/stdout=true&stderr=true&tail=2/);
   });
   test('is not reported while the engine is away', async () => {
-    const out = frame(2, '[FATAL tini (7)] exec sh failed: x\n');
-    engine.instead = (request) => (request.includes('logs') ? { status: 200, body: out } : 'loss');
+    engine.instead = (request) => (request.includes('logs') ? { status: 200, body: words('sh') } : 'loss');
     await expect(startErrorOf(docker, infoOf('sh', {}))).rejects.toThrow();
   });
 });
@@ -218,16 +174,8 @@ describe('what it holds on the disk', () => {
 
   test('P147: its layer, its anonymous volumes and its files in /etc count, a file with two links once', async () => {
     const mount = (Name?: string, Type = 'volume') => ({ Type, Name, Source: `${at}/${Name ?? 'own'}` });
-    described({
-      Mounts: [
-        mount('own'),
-        mount('null'),
-        mount('named'),
-        mount(),
-        mount('named', 'bind'),
-        { ...mount('own'), Source: '/proc' },
-      ],
-    });
+    const named = [mount('own'), mount('null'), mount('named'), mount('named', 'bind')];
+    described({ Mounts: [...named, mount(), { ...mount('own'), Source: '/proc' }] });
     const counted = ['layer', 'layer/a', 'layer/sub', 'layer/sub/b', 'own', 'own/c', 'null', 'null/e'];
     expect(await readDiskUse(docker, 'c1', `${at}/output`, 5_000)).toEqual({
       bytes: used(...[...counted, 'etc', 'etc'].map((one) => `${at}/${one}`)),
@@ -259,15 +207,10 @@ describe('what it holds on the disk', () => {
       return countFiles([at], 300).finally(() => vi.unstubAllEnvs());
     };
     expect(await find('echo 8 1; echo "find: x: Permission denied" >&2')).toBeUndefined();
-    expect(await find('echo 8 1; echo "find: x: No such file" >&2')).toMatchObject({
-      files: 1,
-      isComplete: true,
-    });
-    expect(await find('printf "8 "; sleep 0.01; echo 1; exec sleep 9')).toEqual({
-      bytes: 4096,
-      files: 1,
-      isComplete: false,
-    });
+    const one = { bytes: 4096, files: 1, isComplete: true };
+    expect(await find('echo 8 1; echo "find: x: No such file" >&2')).toEqual(one);
+    const cut = await find('printf "8 "; sleep 0.01; echo 1; exec sleep 9');
+    expect(cut).toEqual({ ...one, isComplete: false });
   });
 });
 
@@ -300,11 +243,7 @@ test('P10: its output is requested with times, from the wanted one on, until the
     for await (const { line } of followOutput(docker, 'c1', 1_000_000_005n, signal)) return line.toString();
     return undefined;
   };
-  const words = Buffer.from('2026-01-01T00:00:00Z hello\n');
-  engine.instead = () => ({
-    status: 200,
-    body: Buffer.concat([Buffer.from([1, 0, 0, 0, 0, 0, 0, words.length]), words]),
-  });
+  engine.instead = () => ({ status: 200, body: frame('2026-01-01T00:00:00Z hello\n') });
   expect(await records()).toBe('hello');
   expect(engine.requests).toEqual([
     'GET /containers/c1/logs?follow=true&stdout=true&stderr=true&timestamps=true&since=1.000000005',

@@ -11,6 +11,7 @@ import { engineOptions, errorOf } from '../../../support/engines/docker-rig.ts';
 import { ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 import { assignment as plain } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+import { serving } from '../../../support/tools/serving.ts';
 
 const MISSING = { status: 404, body: { message: 'No such container: scripted1' } };
 const TROUBLE = { status: 500, body: { message: 'the daemon is in trouble' } };
@@ -46,14 +47,8 @@ const answerTo = (wanted: RegExp, ...answers: (object | undefined)[]) => {
     wanted.test(request) ? ((answers.length > 1 ? answers.shift() : answers[0]) as never) : undefined;
 };
 const endedAt = (agoMs: number) => new Date(Date.now() - agoMs).toISOString();
-const exit = (id: string, ExitCode: number, rest: object = {}) =>
-  engine.set(id, {
-    Status: 'exited',
-    ExitCode,
-    StartedAt: endedAt(61_000),
-    FinishedAt: endedAt(60_000),
-    ...rest,
-  });
+const exit = (id: string, ExitCode: number) =>
+  engine.set(id, { Status: 'exited', ExitCode, StartedAt: endedAt(61_000), FinishedAt: endedAt(60_000) });
 /** A caller's mark, and what became of it and of containers, in order. */
 function markAt(): StartMark & { calls: string[] } {
   const calls: string[] = [];
@@ -126,9 +121,8 @@ describe('a container', () => {
       ['scripted1', 'running'],
       ['scripted4', 'exited'],
     ]);
-    const found = await Promise.all(
-      ['scripted1', 'scripted2', 'scripted3', 'scripted9'].map((id) => agent.inspect(id)),
-    );
+    const ids = ['scripted1', 'scripted2', 'scripted3', 'scripted9'];
+    const found = await Promise.all(ids.map((id) => agent.inspect(id)));
     expect(found.map((one) => one?.state)).toEqual(['running', undefined, undefined, undefined]);
     answerTo(/./, TROUBLE);
     expect(await errorOf(agent.inspect('scripted1'))).toMatchObject({ kind: 'temporary' });
@@ -159,10 +153,7 @@ describe('a container', () => {
   });
 
   test('P210: its health is found while it runs, reported, and forgotten when it has ended or gone', async () => {
-    const server = createServer((_, response) => void response.end()).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await new Promise((done) => server.on('listening', done));
-    const { port } = server.address() as { port: number };
+    const port = await serving(createServer((_, response) => void response.end()));
     const local = agentEngine({ local: true });
     const times = { intervalMs: 60_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
     const health = { kind: 'tcp' as const, port, ...times };
@@ -241,9 +232,8 @@ describe('a container', () => {
       await create({ health }, agentEngine({ local: true }));
       engine.containers.clear();
     }
-    expect(await errorOf(create({ health: { kind: 'image', ...times } }))).toMatchObject({
-      kind: 'permanent',
-    });
+    const ofImage = create({ health: { kind: 'image', ...times } });
+    expect(await errorOf(ofImage)).toMatchObject({ kind: 'permanent' });
     expect(engine.containers.size).toBe(0);
     await create({ health: { kind: 'command', words: ['true'], ...times } });
     expect(engine.containers.size).toBe(1);
@@ -292,9 +282,7 @@ describe('a start', () => {
     expect(mark.calls.join()).toBe('clear,set,clear,set,clear,set,clear,set');
     answerTo(/start$/, TAKEN);
     engine.requests.length = 0;
-    expect(await errorOf(start('scripted5'))).toMatchObject({
-      message: expect.stringContaining('allocated'),
-    });
+    expect((await errorOf(start('scripted5'))).message).toContain('allocated');
     expect(engine.count(/start$/)).toBe(5);
   });
 

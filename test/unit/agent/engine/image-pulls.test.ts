@@ -1,9 +1,8 @@
 /** Pulls at an engine in memory: who shares one, what ends it, and what users read of a refused one. */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type Docker from 'dockerode';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { OwnImages } from '../../../../agent/engine/pulls/own-images.ts';
 import { PrivateImages } from '../../../../agent/engine/pulls/private-images.ts';
 import { digestOf } from '../../../../agent/engine/pulls/private-marks.ts';
@@ -13,7 +12,9 @@ import { withResolvers } from '../../../../agent/with-resolvers.ts';
 import { errorOf } from '../../../support/engines/docker-rig.ts';
 import { type Answer, ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
+import { failure } from '../../../support/fixtures/failures.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+import { serving } from '../../../support/tools/serving.ts';
 
 const APP = 'reg.example/app:1';
 const DAY_MS = 86_400_000;
@@ -35,19 +36,14 @@ beforeEach(async () => {
 function agent(changes: Partial<PullOptions> = {}): Pulls {
   const options = { log: () => {}, nowMs: () => nowMs };
   const folder = engine.folder;
-  const privateImages = new PrivateImages(
-    docker,
-    { ...options, file: `${folder}/pulls.json`, deployment: 'blue' },
-    async () => 'E1',
-  );
-  own = new OwnImages(docker, { ...options, file: `${folder}/images.json` }, async () => 'E1', privateImages);
-  const usual = {
-    registries: ['reg.example', 'docker.io', 'localhost:1'],
-    stallMs: 60_000,
-    progressEveryMs: 1,
-    retryMs: 1,
-  };
-  return new Pulls(docker, own, privateImages, { env: { DOCKER_CONFIG: '/nowhere' }, ...usual, ...changes });
+  const engineId = async () => 'E1';
+  const marks = { ...options, file: `${folder}/pulls.json`, deployment: 'blue' };
+  const privateImages = new PrivateImages(docker, marks, engineId);
+  own = new OwnImages(docker, { ...options, file: `${folder}/images.json` }, engineId, privateImages);
+  const registries = ['reg.example', 'docker.io', 'localhost:1'];
+  const times = { stallMs: 60_000, progressEveryMs: 1, retryMs: 1 };
+  const env = { DOCKER_CONFIG: '/nowhere' };
+  return new Pulls(docker, own, privateImages, { env, registries, ...times, ...changes });
 }
 /** The engine answers pulls one after the other with these events, and the last one again. */
 function answers(...all: (readonly object[] | Answer | Promise<void>)[]): void {
@@ -69,20 +65,15 @@ const arrives = (name: string, Id = `sha256:${name}`, rest: object = {}) => {
 };
 const created = () =>
   engine.requests.filter((one) => one.startsWith('POST /images/create')).map((one) => one.slice(20));
-const pull = (
-  image = APP,
-  {
-    by,
-    signal = new AbortController().signal,
-    on = pulls,
-    progress = () => {},
-  }: {
-    by?: typeof ALICE;
-    signal?: AbortSignal;
-    on?: Pulls;
-    progress?: (detail: string) => void;
-  } = {},
-) => on.pull(image, progress, signal, by);
+interface By {
+  by?: typeof ALICE;
+  signal?: AbortSignal;
+  on?: Pulls;
+  progress?: (detail: string) => void;
+}
+const { signal: never } = new AbortController();
+const pull = (image = APP, { by, signal = never, on = pulls, progress = () => {} }: By = {}) =>
+  on.pull(image, progress, signal, by);
 const refused = async (message: string, image = APP, by?: typeof ALICE) => {
   answers([{ errorDetail: { message }, error: 'short' }]);
   return errorOf(pull(image, { ...(by && { by }), on: agent() }));
@@ -105,7 +96,7 @@ test('P44: all who want an image share its pull, which ends when none waits any 
   const waiting = [pull(APP, { signal: first.signal }), pull(APP, { signal: second.signal }), pull(APP)];
   await eventually(async () => created().length === 1);
   first.abort();
-  const cancelled = { kind: 'temporary', message: expect.stringContaining('no service waits for the image') };
+  const cancelled = failure('temporary', 'no service waits for the image');
   expect(await errorOf(waiting[0] ?? answer.promise)).toMatchObject(cancelled);
   answer.resolve();
   await Promise.all(waiting.slice(1));
@@ -137,11 +128,9 @@ test('P44: a pull without progress is ended, however it began', async () => {
 });
 
 test('P43: progress is reported at once, then once for each period, and at the end', async () => {
-  const layer = (current: number) => ({
-    id: 'a',
-    status: 'Downloading',
-    progressDetail: { current, total: 100e6 },
-  });
+  const layer = (current: number) => {
+    return { id: 'a', status: 'Downloading', progressDetail: { current, total: 100e6 } };
+  };
   const details = async (progressEveryMs: number) => {
     const seen: string[] = [];
     answers([layer(10e6), layer(20e6), layer(30e6)]);
@@ -160,23 +149,22 @@ test('P305: a registry that cannot be reached is tried a second time, and any ot
   answers(unreachable, []);
   await pull();
   expect(created()).toHaveLength(2);
-  expect(await refused('dial tcp 1.2.3.4: no such host')).toMatchObject({
-    kind: 'temporary',
-    message: expect.stringContaining(`registry reg.example can't be reached`),
-  });
+  expect(await refused('dial tcp 1.2.3.4: no such host')).toMatchObject(
+    failure('temporary', `registry reg.example can't be reached`),
+  );
   expect(created()).toHaveLength(4);
-  expect(await refused('received unexpected HTTP status: 503 Service Unavailable')).toMatchObject({
-    kind: 'temporary',
-  });
+  expect(await refused('received unexpected HTTP status: 503 Service Unavailable')).toMatchObject(
+    failure('temporary'),
+  );
   expect(await refused('manifest unknown')).toMatchObject({
     kind: 'permanent',
     message: `pulling ${APP}: manifest unknown`,
   });
   expect(created()).toHaveLength(6);
   answers('loss');
-  expect(await errorOf(pull())).toMatchObject({ kind: 'unreachable' });
+  expect(await errorOf(pull())).toMatchObject(failure('unreachable'));
   answers({ status: 404, body: { message: 'pull access denied' } });
-  expect(await errorOf(pull())).toMatchObject({ kind: 'permanent' });
+  expect(await errorOf(pull())).toMatchObject(failure('permanent'));
 });
 
 test('P44: a wait for a second attempt ends with its pull', async () => {
@@ -185,7 +173,7 @@ test('P44: a wait for a second attempt ends with its pull', async () => {
   const waiting = errorOf(pull(APP, { signal: abort.signal, on: agent({ retryMs: 3_600_000 }) }));
   await eventually(async () => created().length === 1);
   abort.abort();
-  expect(await waiting).toMatchObject({ kind: 'temporary' });
+  expect(await waiting).toMatchObject(failure('temporary'));
 });
 
 test('P45, P234: what users read of a refusal has the remedy, and not their password', async () => {
@@ -204,10 +192,7 @@ test('P45, P234: what users read of a refusal has the remedy, and not their pass
 
 test('P232, P233: credentials for another registry are not used, nor is a registry that the settings forbid', async () => {
   answers([]);
-  expect(await errorOf(pull('web', { by: ALICE }))).toMatchObject({
-    kind: 'permanent',
-    message: expect.stringContaining('another registry'),
-  });
+  expect(await errorOf(pull('web', { by: ALICE }))).toMatchObject(failure('permanent', 'another registry'));
   expect(await errorOf(pull('other.example/x:1'))).toMatchObject({
     message: expect.stringContaining('pulls only from'),
   });
@@ -227,10 +212,7 @@ test('P235: by its digest a private image is requested with the same login, and 
     return answer;
   };
   engine.images[0]?.RepoTags?.push(`private.berth.invalid/a/b/${digestOf('reg.example')}:8.1`);
-  expect(await errorOf(pull(image, { by: ALICE }))).toMatchObject({
-    kind: 'permanent',
-    message: expect.stringContaining('were refused'),
-  });
+  expect(await errorOf(pull(image, { by: ALICE }))).toMatchObject(failure('permanent', 'were refused'));
   answer = { status: 200, body: {} };
   await pull(image, { by: ALICE });
   expect(asked).toEqual(['alice', 'alice']);
@@ -242,10 +224,8 @@ describe('P304: a pull rate limit', () => {
     const registry = createServer((request, response) => {
       asked.push(`${request.method} ${request.url}`);
       response.writeHead(429, { 'retry-after': '300' }).end();
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => void registry.close());
-    await new Promise((done) => registry.on('listening', done));
-    const host = `127.0.0.1:${(registry.address() as AddressInfo).port}`;
+    });
+    const host = `127.0.0.1:${await serving(registry)}`;
     const on = agent({ registries: [host, 'reg.example'] });
     answers([{ error: 'toomanyrequests: too many requests' }]);
     expect((await errorOf(pull(`${host}/a/b:1`, { on }))).message).toMatch(/again in (300|299) s/);
@@ -332,13 +312,10 @@ describe('images that this deployment pulled', () => {
     const usual = engine.instead;
     let isAway = false;
     engine.instead = (...request) => {
-      const isFirst = request[0].startsWith('GET /images/b') && !isAway;
-      isAway ||= isFirst;
-      return isFirst || !isAway
-        ? usual(...request)
-        : request[0].startsWith('GET /images/b')
-          ? 'loss'
-          : usual(...request);
+      const isLook = request[0].startsWith('GET /images/b');
+      if (isLook && isAway) return 'loss';
+      isAway ||= isLook;
+      return usual(...request);
     };
     await errorOf(pull('b:1'));
     engine.instead = () => undefined;
@@ -356,17 +333,15 @@ describe('images that this deployment pulled', () => {
     const wanted = () => (++looks > 1 ? ['c:1'] : []);
     const statuses: Record<string, number> = { a: 409, b: 404 };
     engine.instead = (request) => {
-      const status = /^DELETE .images.(\w):1/.exec(request)?.[1];
-      return statuses[status ?? '']
-        ? { status: statuses[status ?? ''] ?? 0, body: { message: 'no' } }
-        : undefined;
+      const status = statuses[/^DELETE .images.(\w):1/.exec(request)?.[1] ?? ''];
+      return status === undefined ? undefined : { status, body: { message: 'no' } };
     };
     expect(await own.removeUnused({ wanted, unusedMs: DAY_MS })).toMatchObject({ image: 'd:1' });
     expect(await removeUnused()).toMatchObject({ image: 'c:1' });
     statuses.a = 500;
     expect(await removeUnused()).toBeUndefined();
     later();
-    expect(await errorOf(removeUnused())).toMatchObject({ kind: 'temporary' });
+    expect(await errorOf(removeUnused())).toMatchObject(failure('temporary'));
     expect(engine.count(/DELETE .images.b/)).toBe(1);
   });
 
@@ -404,11 +379,9 @@ describe('images that this deployment pulled', () => {
   });
 
   test('P185: with more than 900 images the least recently used goes, whatever its age', async () => {
-    const images = Array.from({ length: 902 }, (_, at) => ({
-      image: `web:${at}`,
-      id: `i${at}`,
-      usedMs: nowMs - at,
-    }));
+    const images = Array.from({ length: 902 }, (_, at) => {
+      return { image: `web:${at}`, id: `i${at}`, usedMs: nowMs - at };
+    });
     writeFileSync(`${engine.folder}/images.json`, JSON.stringify({ engine: 'E1', images }));
     for (const { image, id } of images) arrives(image, id);
     for (const image of ['web:901', 'web:900']) expect(await removeUnused()).toMatchObject({ image });

@@ -1,19 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { mkdir } from 'node:fs/promises';
+import { beforeEach, expect, test } from 'vitest';
 import { ImageRecord, MAX_RECORDED } from '../../../../agent/engine/images/image-record.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const HOUR_MS = 3_600_000;
 let folder: string;
 let nowMs: number;
 const lines: string[] = [];
 beforeEach(async () => {
-  folder = await scratchFolder('berth-images-');
+  folder = await testFolder();
   nowMs = 1e12;
   lines.length = 0;
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const file = () => `${folder}/local/images.json`;
 const open = (engine = 'one') =>
@@ -29,10 +28,7 @@ test('P181: the record survives the process, with an image whose pull had not en
     { image: 'web:1', id: 'sha256:aaa', usedMs: nowMs },
     { image: 'db:1', id: null, usedMs: nowMs },
   ]);
-});
-
-test('P181: the record of another engine does not count', () => {
-  open().put('web:1', 'sha256:aaa');
+  // That of another engine does not count.
   expect(open('two').all()).toEqual([]);
 });
 

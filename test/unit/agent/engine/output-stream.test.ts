@@ -2,19 +2,16 @@ import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { outputRecords } from '../../../../agent/engine/docker/output-stream.ts';
 import type { OutputRecord } from '../../../../agent/engine/engine.ts';
+import { frame as frameOf } from '../../../support/fixtures/engine-frames.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
 const TIME = '2026-11-21T02:31:41.123456789Z';
 const TIME_NS = 1_795_228_301_123_456_789n;
 const LATER = '2026-11-21T02:31:41.5Z';
 
-/** A frame as the engine sends it: source, three zeros, size, then the time and a piece of a line. */
-function frame(source: 'stdout' | 'stderr', piece: string, time = TIME): Buffer {
-  const payload = Buffer.from(`${time} ${piece}`, 'latin1');
-  const header = Buffer.from([source === 'stderr' ? 2 : 1, 0, 0, 0, 0, 0, 0, 0]);
-  header.writeUInt32BE(payload.length, 4);
-  return Buffer.concat([header, payload]);
-}
+/** A frame with the time and a piece of a line. */
+const frame = (source: 'stdout' | 'stderr', piece: string, time = TIME): Buffer =>
+  frameOf(Buffer.from(`${time} ${piece}`, 'latin1'), source === 'stderr' ? 2 : 1);
 
 async function recordsOf(...chunks: Buffer[]): Promise<OutputRecord[]> {
   const found: OutputRecord[] = [];

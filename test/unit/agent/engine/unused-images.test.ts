@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { canonicalName } from '../../../../agent/engine/images/image-name.ts';
 import {
   type EngineImage,
@@ -35,45 +35,31 @@ test.each([
   expect(canonicalName(image)).toBe(canonical);
 });
 
-describe('P181: an image counts as pulled by this deployment', () => {
-  test('while its name belongs to the image that was pulled', () => {
-    expect(standing()).toBe('unused');
-    expect(standing({ images: [] })).toBe('absent');
-    expect(standing({ images: [{ ...seen, id: 'sha256:bbb' }] })).toBe('foreign');
-  });
-  test('if the agent was killed during the pull, and finds the image within an hour', () => {
-    const begun = (agoMs: number) => ({ ...own, id: null, usedMs: NOW_MS - agoMs });
-    expect(standing({}, begun(3_599_999))).toBe('new');
-    expect(standing({}, begun(3_600_000))).toBe('foreign');
-    expect(standing({ images: [] }, begun(0))).toBe('absent');
-    expect(standing({ images: [], pulling: new Set(['web:1']) }, begun(0))).toBe('used');
-  });
+test('P181: an image counts as pulled by this deployment while its name belongs to the image that was pulled', () => {
+  expect(standing()).toBe('unused');
+  expect(standing({ images: [] })).toBe('absent');
+  expect(standing({ images: [{ ...seen, id: 'sha256:bbb' }] })).toBe('foreign');
+  // The agent was killed during the pull, and finds the image within an hour.
+  const begun = (agoMs: number) => ({ ...own, id: null, usedMs: NOW_MS - agoMs });
+  expect(standing({}, begun(3_599_999))).toBe('new');
+  expect(standing({}, begun(3_600_000))).toBe('foreign');
+  expect(standing({ images: [] }, begun(0))).toBe('absent');
+  expect(standing({ images: [], pulling: new Set(['web:1']) }, begun(0))).toBe('used');
 });
 
-describe('P183: an image counts as used', () => {
-  test('while a container has it, whoever made the container', () => {
-    expect(standing({ ofContainers: new Set(['sha256:aaa']) })).toBe('used');
-  });
-  test.each(['web:1', `web@${DIGEST}`, 'sha256:aaa', 'aaa:latest'])(
-    'while a start wants it as %s',
-    (name) => {
-      expect(standing({ wanted: new Set([name]) })).toBe('used');
-    },
-  );
-  test('while it is pulled again', () => {
-    expect(standing({ pulling: new Set(['web:1']) })).toBe('used');
-  });
-  test('while it has a name that this deployment did not pull', () => {
-    expect(standing({ images: [{ ...seen, names: [...seen.names, 'mine:1'] }] })).toBe('used');
-    expect(standing({ images: [{ ...seen, names: [...seen.names, `mine@${DIGEST}`] }] })).toBe('used');
-  });
-  test('while another image was built from it', () => {
-    const built = { id: 'sha256:ccc', parentId: 'sha256:aaa', names: [] };
-    expect(standing({ images: [seen, built] })).toBe('used');
-  });
-  test('but not for a second name that this deployment pulled, too', () => {
-    const second = { ...own, image: 'web:latest' };
-    const images = [{ ...seen, names: [...seen.names, 'web:latest'] }];
-    expect(standing({ images }, own, [own, second])).toBe('unused');
-  });
+test('P183: an image is used while a container or a start has it, or it is pulled, has another name or was built on', () => {
+  const named = (name: string) => ({ images: [{ ...seen, names: [...seen.names, name] }] });
+  const built = { id: 'sha256:ccc', parentId: 'sha256:aaa', names: [] };
+  for (const changes of [
+    { ofContainers: new Set(['sha256:aaa']) },
+    ...['web:1', `web@${DIGEST}`, 'sha256:aaa', 'aaa:latest'].map((name) => ({ wanted: new Set([name]) })),
+    { pulling: new Set(['web:1']) },
+    named('mine:1'),
+    named(`mine@${DIGEST}`),
+    { images: [seen, built] },
+  ])
+    expect([changes, standing(changes)]).toEqual([changes, 'used']);
+  // A second name that this deployment pulled, too, does not count.
+  const second = { ...own, image: 'web:latest' };
+  expect(standing(named('web:latest'), own, [own, second])).toBe('unused');
 });

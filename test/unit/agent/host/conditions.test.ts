@@ -1,164 +1,135 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clockAheadMs, clockText } from '../../../../agent/host/clock-check.ts';
 import { Conditions } from '../../../../agent/host/conditions.ts';
 import { type DiskSpace, lowText, probeDisk, watchDisk } from '../../../../agent/host/disk.ts';
-import { Reporter } from '../../../../agent/services/reporter.ts';
 import { type Condition, conditionSchema } from '../../../../shared/protocol/up.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { AgentRig } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const GIB = 2 ** 30;
 const lowDisk = { kind: 'low-disk', text: '0.4 GiB free at /data' };
 
-describe('P41: the clocks', () => {
-  test.each([
-    ['agree if the answer may have been written at any moment of the exchange', 0, 30_000, 12_000, 0],
-    ['differ by what the way to the control plane cannot explain', 20_000, 21_000, 12_000, 8_000],
-    ['differ by what the way back cannot explain', 1_000, 2_000, 12_000, -10_000],
-  ])('P41: the clocks %s', (_, sentMs, receivedMs, theirMs, expected) => {
-    expect(clockAheadMs({ sentMs, receivedMs, theirMs })).toBe(expected);
-  });
+test('P41: the clocks differ by what the ways to and from the control plane cannot explain', () => {
+  for (const [sentMs, receivedMs, expected] of [
+    [0, 30_000, 0],
+    [20_000, 21_000, 8_000],
+    [1_000, 2_000, -10_000],
+  ] as const)
+    expect(clockAheadMs({ sentMs, receivedMs, theirMs: 12_000 })).toBe(expected);
+});
 
+test('P41: the condition begins beyond a difference of 5 s and ends within 4 s', () => {
   const at = (aheadMs: number, wasSet = false) =>
     clockText({ sentMs: aheadMs, receivedMs: aheadMs, theirMs: 0 }, wasSet);
-  test('P41: the condition begins beyond a difference of 5 s and ends within 4 s', () => {
-    expect([at(5_000), at(-5_000), at(4_000, true), at(-4_000, true)]).toEqual(Array(4).fill(undefined));
-    expect(at(5_600)).toBe("the host's clock is 6 s ahead of the control plane's: set it by NTP");
-    expect(at(-70_000)).toBe("the host's clock is 70 s behind the control plane's: set it by NTP");
-    expect(at(4_500, true)).toContain('ahead');
-  });
+  expect([at(5_000), at(-5_000), at(4_000, true), at(-4_000, true)]).toEqual(Array(4).fill(undefined));
+  expect(at(5_600)).toBe("the host's clock is 6 s ahead of the control plane's: set it by NTP");
+  expect(at(-70_000)).toBe("the host's clock is 70 s behind the control plane's: set it by NTP");
+  expect(at(4_500, true)).toContain('ahead');
 });
 
-describe('P42: a folder', () => {
-  const space = (freeBytes: number, freeInodesShare: number | null = null): DiskSpace => ({
-    freeBytes,
-    freeInodesShare,
-  });
+const space = (freeBytes: number, freeInodesShare: number | null = null): DiskSpace => {
+  return { freeBytes, freeInodesShare };
+};
+test('P42: a folder is low below the limit, until a quarter more is free, and with less than 1 % of its inodes free', () => {
   const low = (of: DiskSpace, wasLow = false) => lowText('/data', of, GIB, wasLow);
-  test('P42: a folder is low below the limit, until a quarter more is free', () => {
-    expect(low(space(GIB))).toBeUndefined();
-    expect(low(space(0.4 * GIB))).toBe('0.4 GiB free at /data');
-    expect(low(space(1.2 * GIB), true)).toBe('1.2 GiB free at /data');
-    expect(low(space(1.25 * GIB), true)).toBeUndefined();
-  });
-  test('P42: a folder is low with less than 1 % of its inodes free', () => {
-    expect(low(space(9 * GIB, 0.01))).toBeUndefined();
-    expect(low(space(9 * GIB, 0.004))).toBe('0.4 % of the inodes free at /data');
-    expect(low(space(9 * GIB, 0.012), true)).toContain('inodes');
-  });
-  test('P42: the probe returns the free space of an existing folder, and nothing for a missing one', async () => {
-    expect(await probeDisk('/')).toMatchObject({ freeBytes: expect.any(Number) });
-    expect(await probeDisk('/no/such/folder')).toBeUndefined();
-  });
-
-  test('P42: the folders are checked repeatedly, and the one that is low is reported', async () => {
-    const spaces: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': space(GIB) };
-    const found: (string | undefined)[] = [];
-    const end = await watchDisk({
-      folders: ['/one', '/two'],
-      minBytes: GIB,
-      probe: async (folder) => spaces[folder],
-      found: (one) => found.push(one),
-      everyMs: 1,
-    });
-    onTestFinished(end);
-    expect(found).toEqual([undefined]);
-    spaces['/two'] = space(0);
-    await eventually(() => found.at(-1) === '0.0 GiB free at /two');
-    spaces['/two'] = space(1.1 * GIB);
-    await eventually(() => found.at(-1) === '1.1 GiB free at /two');
-    spaces['/two'] = space(2 * GIB);
-    await eventually(() => found.at(-1) === undefined);
-  });
-  test('P42: a folder that hangs is not checked again while it hangs', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const answers: ((space: undefined) => void)[] = [];
-    const probe = () => new Promise<undefined>((done) => answers.push(done));
-    const began = watchDisk({ folders: ['/one'], minBytes: GIB, probe, found: () => {}, everyMs: 10 });
-    answers[0]?.(undefined);
-    onTestFinished(await began);
-    await vi.advanceTimersByTimeAsync(100);
-    expect(answers).toHaveLength(2);
-    answers[1]?.(undefined);
-    await vi.advanceTimersByTimeAsync(10);
-    expect(answers).toHaveLength(3);
-  });
-  test('P42: no folder is checked with a limit of 0', async () => {
-    const probe = () => expect.unreachable();
-    (await watchDisk({ folders: ['/'], minBytes: 0, probe, found: probe, everyMs: 1 }))();
-  });
+  expect(low(space(GIB))).toBeUndefined();
+  expect(low(space(0.4 * GIB))).toBe('0.4 GiB free at /data');
+  expect(low(space(1.2 * GIB), true)).toBe('1.2 GiB free at /data');
+  expect(low(space(1.25 * GIB), true)).toBeUndefined();
+  expect(low(space(9 * GIB, 0.01))).toBeUndefined();
+  expect(low(space(9 * GIB, 0.004))).toBe('0.4 % of the inodes free at /data');
+  expect(low(space(9 * GIB, 0.012), true)).toContain('inodes');
+});
+test('P42: the probe returns the free space of an existing folder, and no folder is checked with a limit of 0', async () => {
+  expect(await probeDisk('/')).toMatchObject({ freeBytes: expect.any(Number) });
+  expect(await probeDisk('/no/such/folder')).toBeUndefined();
+  const probe = () => expect.unreachable();
+  (await watchDisk({ folders: ['/'], minBytes: 0, probe, found: probe, everyMs: 1 }))();
 });
 
-test('P40: the log has each begin and end once, and the reports each change of a text', () => {
+test('P42: the folders are checked repeatedly, and the one that is low is reported', async () => {
+  const spaces: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': space(GIB) };
+  const found: (string | undefined)[] = [];
+  const end = await watchDisk({
+    folders: ['/one', '/two'],
+    minBytes: GIB,
+    probe: async (folder) => spaces[folder],
+    found: (one) => found.push(one),
+    everyMs: 1,
+  });
+  onTestFinished(end);
+  expect(found).toEqual([undefined]);
+  spaces['/two'] = space(0);
+  await eventually(() => found.at(-1) === '0.0 GiB free at /two');
+  spaces['/two'] = space(1.1 * GIB);
+  await eventually(() => found.at(-1) === '1.1 GiB free at /two');
+  spaces['/two'] = space(2 * GIB);
+  await eventually(() => found.at(-1) === undefined);
+});
+test('P42: a folder that hangs is not checked again while it hangs', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const answers: ((space: undefined) => void)[] = [];
+  const probe = () => new Promise<undefined>((done) => answers.push(done));
+  const began = watchDisk({ folders: ['/one'], minBytes: GIB, probe, found: () => {}, everyMs: 10 });
+  answers[0]?.(undefined);
+  onTestFinished(await began);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(answers).toHaveLength(2);
+  answers[1]?.(undefined);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(answers).toHaveLength(3);
+});
+
+test('P40: the log has each begin and end once, and the reports each change of a text, cut to what a message may have', () => {
   const log: string[] = [];
-  const changes: object[] = [];
+  const changes: Condition[][] = [];
   const conditions = new Conditions({
     log: (event) => log.push(event),
-    changed: (all) => changes.push(all),
+    changed: (all) => changes.push([...all]),
   });
   for (const text of [undefined, 'one', 'one', 'two', undefined]) conditions.set('low-disk', text);
   expect(log).toEqual(['condition.began', 'condition.ended']);
   expect(changes).toEqual([[{ kind: 'low-disk', text: 'one' }], [{ kind: 'low-disk', text: 'two' }], []]);
-});
-
-test('P40: a text of any length is cut to what a message may have', () => {
-  const changes: Condition[][] = [];
-  const conditions = new Conditions({ log: () => {}, changed: (all) => changes.push([...all]) });
   conditions.set('no-engine', '\u{1f40b}'.repeat(300));
-  expect(changes.flat()[0]?.text).toMatch(/^(\u{1f40b}){240,} \.\.\. \(cut\)$/u);
-  expect(conditionSchema.safeParse(changes.flat()[0]).success).toBe(true);
-});
-
-test('P40: reports carry all conditions after a change, and with every sign of life', () => {
-  const reporter = new Reporter();
-  expect(reporter.changes()).toBeUndefined();
-  expect(reporter.everything().conditions).toEqual([]);
-  reporter.setConditions([lowDisk]);
-  expect(reporter.changes()?.conditions).toEqual([lowDisk]);
-  reporter.observe({ service: 1, generation: 1, state: 'gone' });
-  expect(reporter.changes()).not.toHaveProperty('conditions');
-  expect(reporter.everything().conditions).toEqual([lowDisk]);
-  reporter.setConditions([]);
-  expect(reporter.changes()?.conditions).toEqual([]);
+  const [cut] = changes.at(-1) ?? [];
+  expect(cut?.text).toMatch(/^(\u{1f40b}){240,} \.\.\. \(cut\)$/u);
+  expect(conditionSchema.safeParse(cut).success).toBe(true);
 });
 
 describe('an agent', () => {
   let machine: AgentMachine;
   let rig: AgentRig;
+  let connection: PeerConnection;
   let offsetMs = 0;
   beforeEach(async () => {
     offsetMs = 0;
-    machine = await AgentMachine.make();
-    await machine.begin({ nowMs: () => Date.now() + offsetMs });
+    machine = new AgentMachine({ nowMs: () => Date.now() + offsetMs });
+    connection = await machine.begin();
     rig = machine.rig;
   });
-  afterEach(() => machine.close());
 
   test('P40: the agent sends its conditions in each hello', async () => {
-    const first = await rig.peer.connection();
-    expect((await first.hello()).conditions).toEqual([]);
-    first.welcome();
+    expect((await connection.hello()).conditions).toEqual([]);
+    connection.welcome();
     rig.conditions.set('low-disk', lowDisk.text);
-    await eventually(() => first.reports().some(({ conditions }) => conditions?.length === 1));
-    first.terminate();
+    await eventually(() => connection.reports().some(({ conditions }) => conditions?.length === 1));
+    connection.terminate();
     expect((await (await rig.peer.connection(2)).hello()).conditions).toEqual([lowDisk]);
   });
 
   test('P41: the agent compares the clocks at the welcome, and again at each answer that carries the time', async () => {
-    const connection = await rig.peer.connection();
     await connection.hello();
     connection.welcome([], { reportPeriodMs: 20 });
     await eventually(() => connection.reports().length > 1);
     expect(rig.conditions.textOf('clock-skew')).toBeUndefined();
-    const answer = () =>
-      connection.send({
-        type: 'ack',
-        sequence: connection.reports().at(-1)?.sequence ?? 1,
-        timeMs: Date.now(),
-      });
+    const answer = () => {
+      const sequence = connection.reports().at(-1)?.sequence ?? 1;
+      connection.send({ type: 'ack', sequence, timeMs: Date.now() });
+    };
     offsetMs = 60_000;
     await eventually(() => {
       answer();
@@ -176,7 +147,6 @@ describe('an agent', () => {
   });
 
   test('P42: an agent that is low on disk pulls no image, but starts services that need no pull', async () => {
-    const connection = await rig.peer.connection();
     rig.conditions.set('low-disk', lowDisk.text);
     connection.welcome([assignment(), assignment({ service: 2, image: 'berth/none:1' })]);
     await connection.reported(1, 'running');

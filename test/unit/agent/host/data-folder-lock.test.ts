@@ -1,15 +1,14 @@
-import { readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { FolderTakenError, lockFolder } from '../../../../agent/host/data-folder-lock.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 let folder: string;
 let events: string[];
 
 beforeEach(async () => {
-  folder = await scratchFolder('berth-lock-');
+  folder = await testFolder();
   events = [];
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
 });
 
 const lock = (at = `${folder}/local`, waitMs = 0, signal = new AbortController().signal) =>

@@ -1,19 +1,19 @@
 /** The disk guard with a complete agent, on an engine in memory whose free space the test sets. */
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { DiskGuard, type DiskGuardOptions, startDiskGuard } from '../../../../agent/host/disk-guard.ts';
 import { ImageRemoval } from '../../../../agent/host/image-removal.ts';
 import { endForDisk } from '../../../../agent/services/output-limit.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
+import type { AgentRig } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const MIB = 2 ** 20;
 const LIMIT = 512 * MIB;
 
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;
 let rig: AgentRig;
 let guard: DiskGuard;
@@ -27,18 +27,13 @@ beforeEach(async () => {
   lines.length = 0;
   nowMs = 0;
   freeBytes = LIMIT - 1;
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  const machine = new AgentMachine();
+  connection = await machine.begin();
+  ({ engine, rig } = machine);
   const { agent, output } = rig;
   const log = (event: string) => lines.push(event);
-  const images = new ImageRemoval({
-    engine,
-    wanted: () => agent.images(),
-    keepDays: 14,
-    isLow: async () => true,
-    log,
-  });
+  const wanted = () => agent.images();
+  const images = new ImageRemoval({ engine, wanted, keepDays: 14, isLow: async () => true, log });
   options = {
     folder: '/engine',
     minBytes: LIMIT,
@@ -52,30 +47,26 @@ beforeEach(async () => {
     nowMs: () => nowMs,
   };
   guard = new DiskGuard(options);
-  connection = await rig.peer.connection();
-});
-
-afterEach(async () => {
-  await rig.close();
-  await scratch.remove();
 });
 
 /** Services 1, 2 ... with containers c1, c2 ... that hold as much. */
 async function begin(...mebibytes: number[]): Promise<void> {
-  const services = mebibytes.map((_, index) => index + 1);
-  connection.welcome(services.map((service) => assignment({ service })));
-  for (const service of services) await connection.reported(service, 'running');
+  await connection.run(mebibytes.map((_, index) => assignment({ service: index + 1 })));
   for (const [index, size] of mebibytes.entries()) hold(`c${index + 1}`, size);
 }
 
 const hold = (id: string, size: number) =>
   engine.diskUses.set(id, { bytes: size * MIB, outputBytes: 0, files: 1, isComplete: true });
 const killed = () => engine.calls.filter((call) => call.startsWith('kill'));
+/** All that were killed by the end of another look. */
+const checked = async () => {
+  await guard.check();
+  return killed();
+};
 
 test('P145: the largest service is killed, removed and reported as failed for good, with the reason', async () => {
   await begin(100, 300, 200);
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
   expect(await connection.reported(2, 'failed')).toMatchObject({
     temporary: false,
     message:
@@ -101,22 +92,17 @@ test('P184: unused images go before any service ends, until enough is free', asy
   expect(killed()).toEqual([]);
 });
 
-test('P184: if the images are not enough, services end', async () => {
-  await begin(300);
-  engine.unusedImages = [unused('a:1'), unused('b:1')];
-  await guard.check();
-  expect(lines).toEqual(['image.removed', 'image.removed', 'service.ended-for-disk']);
-  expect(killed()).toEqual(['kill c1']);
-});
-
-test('P184: if services fill the disk while images go, services end', async () => {
+test.each([
+  ['the images are not enough', 1, ['image.removed', 'image.removed', 'service.ended-for-disk']],
+  ['services fill the disk while images go', 0.5, ['image.removed', 'service.ended-for-disk']],
+])('P184: if %s, services end', async (_, left, expected) => {
   await begin(300);
   engine.unusedImages = [unused('a:1'), unused('b:1')];
   engine.before = (call) => {
-    if (call.startsWith('remove image')) freeBytes /= 2;
+    if (call.startsWith('remove image')) freeBytes *= left;
   };
   await guard.check();
-  expect(lines).toEqual(['image.removed', 'service.ended-for-disk']);
+  expect(lines).toEqual(expected);
   expect(killed()).toEqual(['kill c1']);
 });
 
@@ -134,62 +120,53 @@ test('P146: the next service ends only when the space of the first one counts, o
   await eventually(() => !rig.agent.hasContainer('c2'));
   await guard.check();
   nowMs += 4999;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
   nowMs += 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2', 'kill c3']);
+  expect(await checked()).toEqual(['kill c2', 'kill c3']);
 });
 
 test('P146: while others fill the space that is left, the next service ends without waiting', async () => {
   await begin(100, 300, 200);
-  engine.before = (call) => {
-    if (call.startsWith('remove')) throw new EngineError('temporary', 'busy');
-  };
+  refusing('remove c2');
   await guard.check();
   freeBytes *= 0.75;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
   freeBytes -= 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c2', 'kill c3']);
+  expect(await checked()).toEqual(['kill c2', 'kill c3']);
 });
+
+const refusing = (refused: string) => {
+  engine.before = (call) => {
+    if (call === refused) throw new EngineError('temporary', 'busy');
+  };
+};
 
 test('P146: a service that could not be killed may be the one that writes, so no other one ends', async () => {
   await begin(300, 200);
-  engine.before = (call) => {
-    if (call === 'kill c1') throw new EngineError('unreachable', 'timeout');
-  };
+  refusing('kill c1');
   await guard.check();
   freeBytes = 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
 });
 
 test('P146: a container that is not removed delays the next end for half a minute only', async () => {
   await begin(300, 200);
-  engine.before = (call) => {
-    if (call === 'remove c1') throw new EngineError('temporary', 'busy');
-  };
+  refusing('remove c1');
   await guard.check();
   nowMs += 29_999;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
   nowMs += 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1', 'kill c2']);
+  expect(await checked()).toEqual(['kill c1', 'kill c2']);
 });
 
 test('P146: services that hold little stay, and are measured again after 10 s or when more is written', async () => {
   await begin(10, 63);
   await guard.check();
   hold('c1', 500);
-  await guard.check();
-  expect(killed()).toEqual([]);
+  expect(await checked()).toEqual([]);
   expect(lines).toEqual(['disk.nothing-to-end']);
   freeBytes -= 64 * MIB;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
 });
 
 test('P146: services that the control plane does not know are left alone, as is everything before the sync', async () => {
@@ -198,8 +175,7 @@ test('P146: services that the control plane does not know are left alone, as is 
   nowMs += 10_000;
   await begin(300, 200);
   rig.agent.sync([assignment({ service: 2 })], [{ first: 1, last: 1 }]);
-  await guard.check();
-  expect(killed()).toEqual(['kill c2']);
+  expect(await checked()).toEqual(['kill c2']);
 });
 
 test('P147: a container that the engine does not measure does not keep others from being ended', async () => {
@@ -207,8 +183,7 @@ test('P147: a container that the engine does not measure does not keep others fr
   const measure = engine.diskUse.bind(engine);
   engine.diskUse = (id) =>
     id === 'c2' ? Promise.reject(new EngineError('unreachable', 'timeout')) : measure(id);
-  await guard.check();
-  expect(killed()).toEqual(['kill c3']);
+  expect(await checked()).toEqual(['kill c3']);
   expect(lines).toEqual(['disk.measure-failed', 'service.ended-for-disk']);
 });
 
@@ -247,11 +222,9 @@ test('P146: the next service ends as soon as half of what the first one held is 
   await eventually(() => !rig.agent.hasContainer('c1'));
   hold('c2', 400);
   freeBytes = 262 * MIB - 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1']);
+  expect(await checked()).toEqual(['kill c1']);
   freeBytes += 1;
-  await guard.check();
-  expect(killed()).toEqual(['kill c1', 'kill c2']);
+  expect(await checked()).toEqual(['kill c1', 'kill c2']);
 });
 
 test('P146: once the space was enough, a new shortage is measured, reported and ended like the first', async () => {

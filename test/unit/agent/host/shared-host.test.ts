@@ -33,14 +33,12 @@ describe('P317: the condition shared-host', () => {
     const berth = 'http://berth.example.org:5001';
     expect(textOf('http://127.0.0.1:5001', 'berth.example.org', null, berth)).toContain(berth);
     expect(textOf('http://127.0.0.1:5001', '127.0.0.1', null, 'https://berth.example.org')).toBeUndefined();
-    expect(
-      textOf('http://127.0.0.1:5001', '127.0.0.1', null, 'http://berth.example.org:99999'),
-    ).toBeDefined();
+    const wrong = 'http://berth.example.org:99999';
+    expect(textOf('http://127.0.0.1:5001', '127.0.0.1', null, wrong)).toBeDefined();
   });
 
   test('fits into a message', () => {
-    expect(
-      textOf(`http://${'a'.repeat(63)}.example.org`, `${'a'.repeat(63)}.example.org`, null)?.length,
-    ).toBeLessThan(500);
+    const long = `${'a'.repeat(63)}.example.org`;
+    expect(textOf(`http://${long}`, long, null)?.length).toBeLessThan(500);
   });
 });

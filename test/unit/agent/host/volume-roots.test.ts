@@ -17,8 +17,7 @@ test('P108: a volume root is at fault if its mount lacks nosuid or nodev', () =>
   expect(mountProblem(['/srv'], mounts)).toContain('/ without nosuid and nodev');
   expect(mountProblem(['/safe/volumes', '/twice'], mounts)).toBeUndefined();
   expect(mountProblem(['/safety'], mounts)).toContain('/ without');
-});
-test('P108: a mount beneath a volume root is at fault as well', () => {
+  // A mount beneath a volume root is at fault as well.
   expect(mountProblem(['/safe'], mounts)).toContain('/safe/with blank without nosuid:');
 });
 test('P108: the mounts of this machine are checked, unless there is no volume root', async () => {

@@ -1,17 +1,17 @@
 /** Finding and starting an engine, with a program in the place of dockerd. */
 import { spawn } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { readFile, writeFile } from 'node:fs/promises';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { type DaemonPlace, startDockerd } from '../../../../agent/local/dockerd.ts';
 import { ensureEngine } from '../../../../agent/local/local-engine.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 let folder: string;
 let place: DaemonPlace;
 let said: string[];
 
 beforeEach(async () => {
-  folder = await scratchFolder('berth-dockerd-');
+  folder = await testFolder();
   place = {
     ...{ socketPath: `${folder}/engine.sock`, pidFile: `${folder}/docker.pid`, args: [] },
     containerdPidFile: `${folder}/containerd.pid`,
@@ -34,7 +34,6 @@ require('node:http').createServer((_, response) => response.end('OK')).listen('$
     { mode: 0o755 },
   );
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const logFile = () => `${folder}/logs/dockerd.log`;
 const start = (args: string[] = []) =>
@@ -59,6 +58,8 @@ test('a dockerd is started without settings of Berth, although files name proces
   expect(await readFile(logFile(), 'utf8')).toBe('with usual undefined undefined\n');
   await expect(readFile(place.containerdPidFile)).rejects.toThrow('ENOENT');
   const pid = await pidIn();
+  // It is the leader of a session of its own, which no Ctrl-C reaches.
+  expect((await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ')[3]).toBe(String(pid));
   await dockerd?.stop();
   expect(await isRunning(pid)).toBe(false);
 });

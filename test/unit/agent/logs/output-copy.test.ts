@@ -1,10 +1,10 @@
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { OutputRecord } from '../../../../agent/engine/engine.ts';
 import { copyOutput } from '../../../../agent/logs/output-copy.ts';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const T0 = 1_795_228_301_123_456_789n;
 /** Longer than the part in which a copy looks for what it has; two lines of each time are equal. */
@@ -17,9 +17,8 @@ const records: OutputRecord[] = Array.from({ length: 12 }, (_, n) => ({
 const whole = Buffer.concat(records.map(encodeRecord));
 let folder: string;
 beforeEach(async () => {
-  folder = await scratchFolder('berth-copy-');
+  folder = await testFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const follow = (asked: bigint[] = []) =>
   async function* (sinceNs: bigint) {

@@ -1,28 +1,23 @@
-import { type FileHandle, open, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { encodeRecord } from '../../../../agent/logs/record.ts';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { MAX_TAIL_BYTES, tailOf } from '../../../../agent/logs/record-tail.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { record } from '../../../support/fixtures/records.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 let folder: string;
-let files: FileHandle[];
 beforeEach(async () => {
-  folder = await scratchFolder('berth-tail-');
-  files = [];
-});
-afterEach(async () => {
-  for (const file of files) await file.close();
-  await rm(folder, { recursive: true, force: true });
+  folder = await testFolder();
 });
 
-const record = (text: string, partial = false, source: 'stdout' | 'stderr' = 'stdout') =>
-  encodeRecord({ source, timeNs: 0n, line: Buffer.from(text), partial });
+async function opened(flags: string): Promise<FileHandle> {
+  const file = await open(join(folder, 'log'), flags);
+  onTestFinished(() => file.close());
+  return file;
+}
 const stored = async (...records: Buffer[]): Promise<FileHandle> => {
   await writeFile(join(folder, 'log'), Buffer.concat(records));
-  const file = await open(join(folder, 'log'), 'r');
-  files.push(file);
-  return file;
+  return opened('r');
 };
 const sizeOf = (records: readonly Buffer[]) => records.reduce((sum, { length }) => sum + length, 0);
 const never = new AbortController().signal;
@@ -65,8 +60,7 @@ test('P193: at most 32 MiB are searched, however long a line is, and the tail be
 test('P193: a record that is not whole yet is read again, and a damaged one is an error', async () => {
   const [whole, late] = [record('whole'), record('late')];
   const file = await stored(whole, late.subarray(0, 9));
-  const writer = await open(join(folder, 'log'), 'a');
-  files.push(writer);
+  const writer = await opened('a');
   let attempts = 0;
   const first = () => {
     attempts += 1;

@@ -1,20 +1,16 @@
-import { type FileHandle, open, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, writeFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { encodeRecord } from '../../../../agent/logs/record.ts';
 import { endOfRecords, firstRecordFrom } from '../../../../agent/logs/record-walk.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { record as recordOf } from '../../../support/fixtures/records.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
-const record = (bytes: number, partial = false) =>
-  encodeRecord({ source: 'stdout', timeNs: 0n, line: Buffer.alloc(bytes, 'x'), partial });
+const record = (bytes: number, partial = false) => recordOf('x'.repeat(bytes), partial);
 
 async function stored(...records: Buffer[]): Promise<FileHandle> {
-  const folder = await scratchFolder('berth-walk-');
+  const folder = await testFolder();
   await writeFile(`${folder}/log`, Buffer.concat(records));
   const file = await open(`${folder}/log`, 'r');
-  onTestFinished(async () => {
-    await file.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  onTestFinished(() => file.close());
   return file;
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { OutputRecord } from '../../../../agent/engine/engine.ts';
 import { encodeRecord, NO_SOURCE, RecordDecoder, RecordError } from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
@@ -40,145 +40,102 @@ function decodeGrowing(
 
 const decode = (file: Buffer, format: LogFormat = 'raw') => decodeGrowing(file, [], 65536, format).toString();
 
-describe('the raw format', () => {
-  test('a line gets its newline back', () => {
-    expect(decode(stored(record('one'), record(''), record('two')))).toBe('one\n\ntwo\n');
-  });
-  test('the pieces of a long line are joined', () => {
-    expect(decode(stored(record('lo', { partial: true }), record('ng')))).toBe('long\n');
-  });
-  test('bytes that are not UTF-8 stay as they are', () => {
-    const line = Uint8Array.from([0xff, 0, 0x80, 0xc3]);
-    expect(decodeGrowing(stored(record(line)), [], 100)).toEqual(Buffer.from([...line, 10]));
-  });
-  test('the output of a process that ends without a newline gets none', () => {
-    // From Docker 20.10: `printf last`, partial with metadata but not marked as the last of its line.
-    const id = '0c908ea9c4f468a31dc5d8350a876efb96bf6efeb71ea83de48382b616bb3618';
-    const message = Buffer.concat([
-      Buffer.from('0a067374646f757410c09690caa9fbf4181a046c61737420012a441240', 'hex'),
-      Buffer.from(id),
-      Buffer.from('1801', 'hex'),
-    ]);
-    expect(decode(framed(message))).toBe('last');
-  });
-  test('a piece that Docker marks as the last of its line gets the newline', () => {
-    const message = Buffer.from('0a067374646f757410c09690caa9fbf4181a03656e6420012a020801', 'hex');
-    expect(decode(framed(message))).toBe('end\n');
-  });
-  test('the fields of a later Docker version are skipped', () => {
-    expect(decode(framed(Buffer.concat([Buffer.from('1a016132037879', 'hex'), Buffer.from('z')])))).toBe(
-      'a\n',
-    );
-  });
+const later = T0 + 60_000_000_000n;
+const atOnce = '2026-11-21 02:31:41';
+test.each<[string, OutputRecord[], raw: string, timestamps: string]>([
+  [
+    'a line gets its newline back, and begins with its time in UTC',
+    [record('one'), record(''), record('two', { timeNs: later, source: 'stderr' })],
+    'one\n\ntwo\n',
+    `${atOnce} one\n${atOnce} \n2026-11-21 02:32:41 two\n`,
+  ],
+  [
+    'the pieces of one line are joined, and share one time',
+    [record('lo', { partial: true }), record('ng', { timeNs: later })],
+    'long\n',
+    `${atOnce} long\n`,
+  ],
+  [
+    'a line that output of the other stream interrupts is split, and its rest has its own time',
+    [record('lo', { partial: true }), record('error', { source: 'stderr' }), record('ng', { timeNs: later })],
+    'loerror\nng\n',
+    `${atOnce} lo\n${atOnce} error\n2026-11-21 02:32:41 ng\n`,
+  ],
+])('P10: %s', (_, records, raw, timestamps) => {
+  expect(decode(stored(...records))).toBe(raw);
+  expect(decode(stored(...records), 'timestamps')).toBe(timestamps);
+});
+test('bytes that are not UTF-8 stay as they are', () => {
+  const line = Uint8Array.from([0xff, 0, 0x80, 0xc3]);
+  expect(decodeGrowing(stored(record(line)), [], 100)).toEqual(Buffer.from([...line, 10]));
+});
+// From Docker 20.10: `printf last`, partial with metadata but not marked as the last of its line.
+const unended =
+  `0a067374646f757410c09690caa9fbf4181a046c61737420012a441240` +
+  `${Buffer.from('0c908ea9c4f468a31dc5d8350a876efb96bf6efeb71ea83de48382b616bb3618').toString('hex')}1801`;
+test.each([
+  ['the output of a process that ends without a newline gets none', unended, 'last'],
+  [
+    'a piece that Docker marks as the last of its line gets the newline',
+    '0a067374646f757410c09690caa9fbf4181a03656e6420012a020801',
+    'end\n',
+  ],
+  ['the fields of a later Docker version are skipped', '1a0161320378797a', 'a\n'],
+])('P10: %s', (_, message, text) => {
+  expect(decode(framed(Buffer.from(message, 'hex')))).toBe(text);
 });
 
-describe('the timestamps format', () => {
-  test('each line begins with its time in UTC', () => {
-    const later = T0 + 60_000_000_000n;
-    const file = stored(record('one'), record('two', { timeNs: later, source: 'stderr' }));
-    expect(decode(file, 'timestamps')).toBe('2026-11-21 02:31:41 one\n2026-11-21 02:32:41 two\n');
-  });
-  test('the pieces of one line share one time', () => {
-    const file = stored(record('lo', { partial: true }), record('ng', { timeNs: T0 + 5_000_000_000n }));
-    expect(decode(file, 'timestamps')).toBe('2026-11-21 02:31:41 long\n');
-  });
-  test('a line that output of the other stream interrupts is split, and its rest has its own time', () => {
-    const rest = record('ng', { timeNs: T0 + 60_000_000_000n });
-    const file = stored(record('lo', { partial: true }), record('error', { source: 'stderr' }), rest);
-    expect(decode(file, 'timestamps')).toBe(
-      '2026-11-21 02:31:41 lo\n2026-11-21 02:31:41 error\n2026-11-21 02:32:41 ng\n',
-    );
-    expect(decode(file)).toBe('loerror\nng\n');
-  });
+const decoded = (one: OutputRecord, bytes: number, format: LogFormat) => {
+  return new RecordDecoder(format, NO_SOURCE).decode(stored(one), Buffer.alloc(bytes));
+};
+test.each<[string, OutputRecord, LogFormat, number]>([
+  ['a line and its newline', record('abc'), 'raw', 4],
+  ['a piece of a line', record('abc', { partial: true }), 'raw', 3],
+  ['a line with its time', record('abc'), 'timestamps', 24],
+])('P10: %s is decoded if it just fits, and nothing of it with one byte less', (_, one, format, bytes) => {
+  expect(decoded(one, bytes, format)).toEqual({ read: stored(one).length, written: bytes, full: false });
+  expect(decoded(one, bytes - 1, format)).toEqual({ read: 0, written: 0, full: true });
 });
 
-describe('the room in an output', () => {
-  const decoded = (one: OutputRecord, bytes: number, format: LogFormat) => {
-    const { written, full } = new RecordDecoder(format, NO_SOURCE).decode(stored(one), Buffer.alloc(bytes));
-    return { written, full };
-  };
-  test.each<[string, OutputRecord, LogFormat, number]>([
-    ['a line and its newline', record('abc'), 'raw', 4],
-    ['a piece of a line', record('abc', { partial: true }), 'raw', 3],
-    ['a line with its time', record('abc'), 'timestamps', 24],
-  ])('P10: %s is decoded if it just fits, and nothing of it with one byte less', (_, one, format, bytes) => {
-    expect(decoded(one, bytes, format)).toEqual({ written: bytes, full: false });
-    expect(decoded(one, bytes - 1, format)).toEqual({ written: 0, full: true });
-  });
-});
+const source = fc.constantFrom('stdout' as const, 'stderr' as const);
+const ofAny = {
+  source,
+  timeNs: fc.bigInt(0n, 2n ** 62n),
+  line: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  partial: fc.boolean(),
+};
+const records = fc.array(fc.record(ofAny), { maxLength: 30 });
+const steps = fc.array(fc.nat(200));
 
-describe('a file that grows', () => {
-  const records = fc.array(
-    fc.record({
-      source: fc.constantFrom('stdout' as const, 'stderr' as const),
-      timeNs: fc.bigInt(0n, 2n ** 62n),
-      line: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
-      partial: fc.boolean(),
+test('P10: the decoded bytes are the written ones, however the file grows and whatever the size of the output', () => {
+  fc.assert(
+    fc.property(records, steps, fc.integer({ min: 400, max: 2000 }), (written, by, outputBytes) => {
+      const all = written.flatMap(({ line, partial }) => [line, Buffer.from(partial ? '' : '\n')]);
+      expect(decodeGrowing(stored(...written), by, outputBytes)).toEqual(Buffer.concat(all));
     }),
-    { maxLength: 30 },
   );
-
-  test('P10: the decoded bytes are the written ones, however the file grows and whatever the size of the output', () => {
-    fc.assert(
-      fc.property(
-        records,
-        fc.array(fc.nat(200)),
-        fc.integer({ min: 400, max: 2000 }),
-        (written, steps, outputBytes) => {
-          const expected = Buffer.concat(
-            written.flatMap(({ line, partial }) => [line, Buffer.from(partial ? '' : '\n')]),
-          );
-          expect(decodeGrowing(stored(...written), steps, outputBytes)).toEqual(expected);
-        },
-      ),
-    );
-  });
-  test('each line of the timestamps format begins with a time, whatever the pieces and the streams', () => {
-    const pieces = fc.array(
-      fc.record({
-        source: fc.constantFrom('stdout' as const, 'stderr' as const),
-        timeNs: fc.constant(T0),
-        line: fc.stringMatching(/^[a-z ]{0,40}$/).map((text) => Buffer.from(text)),
-        partial: fc.boolean(),
-      }),
-      { maxLength: 20 },
-    );
-    fc.assert(
-      fc.property(
-        pieces,
-        fc.array(fc.nat(200)),
-        fc.integer({ min: 100, max: 500 }),
-        (written, steps, outputBytes) => {
-          const text = decodeGrowing(stored(...written), steps, outputBytes, 'timestamps').toString();
-          for (const line of text.replace(/\n$/, '').split('\n'))
-            if (written.length > 0) expect(line).toMatch(/^2026-11-21 02:31:41 [a-z ]*$/);
-          const letters = (all: string) => all.replaceAll(/[^a-z]/g, '');
-          expect(letters(text)).toBe(letters(written.map(({ line }) => line.toString()).join('')));
-        },
-      ),
-    );
-  });
-  test('an output that is too small for the next record is reported as full and takes nothing', () => {
-    const decoded = new RecordDecoder('raw', NO_SOURCE).decode(stored(record('0123456789')), Buffer.alloc(5));
-    expect(decoded).toEqual({ read: 0, written: 0, full: true });
-  });
+});
+test('each line of the timestamps format begins with a time, whatever the pieces and the streams', () => {
+  const line = fc.stringMatching(/^[a-z ]{0,40}$/).map((text) => Buffer.from(text));
+  const piece = fc.record({ ...ofAny, timeNs: fc.constant(T0), line });
+  const pieces = fc.array(piece, { maxLength: 20 });
+  fc.assert(
+    fc.property(pieces, steps, fc.integer({ min: 100, max: 500 }), (written, by, outputBytes) => {
+      const text = decodeGrowing(stored(...written), by, outputBytes, 'timestamps').toString();
+      for (const one of text.replace(/\n$/, '').split('\n'))
+        if (written.length > 0) expect(one).toMatch(/^2026-11-21 02:31:41 [a-z ]*$/);
+      const letters = (all: string) => all.replaceAll(/[^a-z]/g, '');
+      expect(letters(text)).toBe(letters(written.map((one) => one.line.toString()).join('')));
+    }),
+  );
 });
 
-describe('a damaged file', () => {
-  test('lengths that differ are an error', () => {
-    const file = stored(record('one'));
-    file.writeUInt32BE(1, file.length - 4);
-    expect(() => decode(file)).toThrow(RecordError);
-  });
-  test('an impossible length is an error', () => {
-    expect(() => decode(Buffer.from('7fffffff', 'hex'))).toThrow(RecordError);
-  });
-  test.each([
-    ['of an unknown type', '0901'],
-    ['that extends beyond its record', '1a0561'],
-  ])('a field %s is an error', (_, message) => {
-    expect(() => decode(framed(Buffer.from(message, 'hex')))).toThrow(RecordError);
-  });
+test('P10: lengths that differ or are impossible, and a field of an unknown type or beyond its record, are damage', () => {
+  const file = stored(record('one'));
+  file.writeUInt32BE(1, file.length - 4);
+  const fields = ['0901', '1a0561'].map((message) => framed(Buffer.from(message, 'hex')));
+  for (const damaged of [file, Buffer.from('7fffffff', 'hex'), ...fields])
+    expect(() => decode(damaged)).toThrow(RecordError);
 });
 
 function framed(message: Buffer): Buffer {

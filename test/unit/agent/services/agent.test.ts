@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { pauseMs } from '../../../../agent/services/agent.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
@@ -11,30 +11,16 @@ const key = { service: 1, generation: 1 };
 let machine: AgentMachine;
 let engine: FakeEngine;
 
-beforeEach(async () => {
-  machine = await AgentMachine.make();
+beforeEach(() => {
+  machine = new AgentMachine();
   engine = machine.engine;
 });
-
-afterEach(() => machine.close());
-
-const begin = (): Promise<PeerConnection> => machine.begin();
-
-/** A pull lasts until it is aborted. */
-function pullUntilAborted(): void {
-  engine.images.clear();
-  engine.pull = (_image, _progress, signal) =>
-    new Promise((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(new EngineError('temporary', 'no longer wanted')));
-    });
-}
 
 const callsOf = (call: string) => engine.calls.filter((one) => one === call);
 const statesOf = (connection: PeerConnection) => connection.observations(1).map(({ state }) => state);
 
 test('P5: a container that was started while a refresh listed the containers does not count as gone', async () => {
-  const connection = await begin();
-  connection.welcome([]);
+  const connection = await machine.run([]);
   const listed = Promise.withResolvers<void>();
   engine.list = async () => {
     await listed.promise;
@@ -51,7 +37,7 @@ test('P5: a container that was started while a refresh listed the containers doe
 test('P5: a start that fails after its key was replaced is no failure of the new key', async () => {
   const failure = Promise.withResolvers<void>();
   engine.before = (call) => (call === 'create 1.1' ? failure.promise : undefined);
-  const connection = await begin();
+  const connection = await machine.begin();
   connection.welcome([assignment()]);
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.start(assignment({ generation: 2 }));
@@ -62,23 +48,16 @@ test('P5: a start that fails after its key was replaced is no failure of the new
 });
 
 test('P5: a stop ends the pull of an image that nothing else waits for', async () => {
-  pullUntilAborted();
-  const connection = await begin();
+  engine.images.clear();
+  engine.pull = (_image, _progress, signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new EngineError('temporary', 'no longer wanted')));
+    });
+  const connection = await machine.begin();
   connection.welcome([assignment()]);
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.stop(key);
   await connection.reported(1, 'gone');
-});
-
-test('P5: a container that a person removes is gone at once and not started again, and its output is released', async () => {
-  const connection = await begin();
-  connection.welcome([assignment()]);
-  await connection.reported(1, 'running');
-  await eventually(() => machine.rig.output.stateOf('c1') !== 'unknown');
-  engine.vanish('c1');
-  await connection.reported(1, 'gone');
-  expect(machine.rig.output.stateOf('c1')).toBe('unknown');
-  expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
 });
 
 test('P5: a stop that failed is retried without waiting for the periodic refresh', async () => {
@@ -86,9 +65,7 @@ test('P5: a stop that failed is retried without waiting for the periodic refresh
   engine.before = (call) => {
     if (call.startsWith('stop') && failures++ === 0) throw new EngineError('temporary', 'busy');
   };
-  const connection = await begin();
-  connection.welcome([assignment()]);
-  await connection.reported(1, 'running');
+  const connection = await machine.run();
   connection.stop(key);
   await connection.reported(1, 'gone');
 });
@@ -97,9 +74,7 @@ test('P33: a key that was given up is gone only when its container is, even if a
   engine.before = (call) => {
     if (call.startsWith('stop')) throw new EngineError('temporary', 'busy');
   };
-  const connection = await begin();
-  connection.welcome([assignment()]);
-  await connection.reported(1, 'running');
+  const connection = await machine.run();
   machine.rig.agent.lapse([]);
   await eventually(() => machine.rig.log.some((line) => line.includes('step.failed')));
   machine.rig.agent.sync([assignment(), assignment({ service: 2 })]);
@@ -108,11 +83,8 @@ test('P33: a key that was given up is gone only when its container is, even if a
 });
 
 test('P30, P33: a lease that expires before the first sync leaves the services alone that were unknown', async () => {
-  const first = await begin();
-  first.welcome([assignment(), assignment({ service: 7 })]);
-  for (const service of [1, 7]) await first.reported(service, 'running');
-  await machine.rig.close();
-  await begin();
+  await machine.run([assignment(), assignment({ service: 7 })]);
+  await machine.restart();
   machine.rig.agent.lapse([{ first: 7, last: 7 }]);
   await eventually(() => engine.containers.size === 1);
   expect([...engine.containers.values()][0]?.service).toBe(7);
@@ -120,17 +92,14 @@ test('P30, P33: a lease that expires before the first sync leaves the services a
 });
 
 test('P10: before the first sync any log may still grow, and after it only that of an assigned service', async () => {
-  const connection = await begin();
+  const connection = await machine.begin();
   expect(machine.rig.agent.mayWrite(key)).toBe(true);
-  connection.welcome([assignment({ service: 2 })]);
-  await connection.reported(2, 'running');
+  await connection.run([assignment({ service: 2 })]);
   expect(machine.rig.agent.mayWrite(key)).toBe(false);
 });
 
 test('P315: a container that the engine refuses to remove is named at its service and its host, until it is gone', async () => {
-  const connection = await begin();
-  connection.welcome([assignment()]);
-  await connection.reported(1, 'running');
+  const connection = await machine.run();
   let isBusy = true;
   engine.before = (call) => {
     if (isBusy && call.startsWith('remove')) throw new EngineError('temporary', 'its volume is busy');
@@ -153,8 +122,7 @@ test('P315: a container that the engine refuses to remove is named at its servic
 
 test('P328: a removal that hangs is named at its service and its host, until it ends', async () => {
   const connection = await machine.begin({ hangsMs: 20 });
-  connection.welcome([assignment()]);
-  await connection.reported(1, 'running');
+  await connection.run([assignment()]);
   const removal = Promise.withResolvers<void>();
   engine.before = (call) => (call.startsWith('remove') ? removal.promise : undefined);
   connection.stop(key);
@@ -178,21 +146,15 @@ test('P315: the pauses between attempts double, up to a minute', () => {
 });
 
 test('P30, P182: before the first sync no container counts as running and no image as known', async () => {
-  const first = await begin();
-  first.welcome([assignment()]);
-  await first.reported(1, 'running');
+  await machine.run();
   expect(machine.rig.agent.running()).toMatchObject([key]);
   expect(machine.rig.agent.images()).toEqual([assignment().image]);
   await (await machine.restart()).hello();
   const { agent } = machine.rig;
   expect([agent.running(), agent.images(), agent.isIdle]).toEqual([[], undefined, false]);
   expect([agent.hasContainer('c1'), agent.hasContainer('c2')]).toEqual([true, false]);
-  expect([agent.isKnown(1), agent.isKnown(1, 1), agent.isKnown(1, 2), agent.isKnown(2)]).toEqual([
-    true,
-    true,
-    false,
-    false,
-  ]);
+  const known = [agent.isKnown(1), agent.isKnown(1, 1), agent.isKnown(1, 2), agent.isKnown(2)];
+  expect(known).toEqual([true, true, false, false]);
 });
 
 test('P5: an agent that closes ends its pulls and begins no further step', async () => {
@@ -202,7 +164,7 @@ test('P5: an agent that closes ends its pulls and begins no further step', async
     pull = signal;
     return new Promise(() => {});
   };
-  const connection = await begin();
+  const connection = await machine.begin();
   connection.welcome([assignment()]);
   await eventually(() => pull !== undefined);
   const { agent } = machine.rig;

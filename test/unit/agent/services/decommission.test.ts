@@ -4,46 +4,41 @@ import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { decommission } from '../../../../agent/services/decommission.ts';
 import { serveAgent } from '../../../../agent/serving.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
-import { machine, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { machine } from '../../../support/agents/agent-rig.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine, summaryOf } from '../../../support/engines/fake-engine.ts';
 import { assignment, noCredentials, noSecrets } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let folder: string;
 let engine: FakeEngine;
 let peer: ControlPlanePeer;
 let stop: AbortController;
 let served: Promise<unknown>;
 
 beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
+  folder = await testFolder();
+  engine = new FakeEngine(`${folder}/engine`);
   peer = await ControlPlanePeer.open();
   begin();
-  const connection = await peer.connection();
-  connection.welcome([assignment(), assignment({ service: 2 })]);
-  for (const service of [1, 2]) await connection.reported(service, 'running');
+  await (await peer.connection()).run([assignment(), assignment({ service: 2 })]);
 });
 
 afterEach(async () => {
   stop.abort();
   await served;
-  peer.close();
-  await scratch.remove();
 });
 
 /** Starts a whole agent. `served` resolves to the error that the agent ends with, if any. */
 function begin(): void {
   stop = new AbortController();
-  const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: scratch.path }, machine);
-  const identity = { headers: async () => ({ authorization: 'Bearer proof' }) };
-  const probeDisk = async () => ({ freeBytes: 2 ** 40, freeInodesShare: null });
+  const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: folder }, machine);
   served = serveAgent(config, {
     engine,
-    identity,
+    identity: { headers: async () => ({ authorization: 'Bearer proof' }) },
     log: () => {},
-    probeDisk,
+    probeDisk: async () => ({ freeBytes: 2 ** 40, freeInodesShare: null }),
     punchHole: async () => {},
     fetchSecrets: noSecrets,
     fetchCredentials: noCredentials,
@@ -63,18 +58,6 @@ test('C97: the agent of a removed host stops and removes its containers, and end
   expect(peer.connections).toHaveLength(1);
 });
 
-test('C97: the agent of a removed host waits until its engine answers', async () => {
-  let busy = true;
-  engine.before = (call) => {
-    if (busy && call.startsWith('stop')) throw new Error('the engine is busy');
-  };
-  (await peer.connection()).close(closeCodes.revoked.code);
-  await eventually(() => engine.calls.some((call) => call.startsWith('stop')) || !busy);
-  busy = false;
-  expect(await served).toMatchObject({ revoked: true });
-  expect(engine.containers.size).toBe(0);
-});
-
 test('C97: the agent of a removed host ends only after all work in progress, such as a container being created', async () => {
   const looks = [false, false, true];
   const agent = {
@@ -89,22 +72,23 @@ test('C97: the agent of a removed host ends only after all work in progress, suc
   expect(looks).toEqual([]);
 });
 
-test('C97: the agent finds a container that the engine created although it answered with an error', async () => {
+test('C97: the agent of a removed host waits until its engine answers, and finds a container of a start that had failed', async () => {
   // The answer was an error, and no event reported the container.
   await engine.create(assignment({ service: 3 }), 1);
-  (await peer.connection()).close(closeCodes.revoked.code);
-  expect(await served).toMatchObject({ revoked: true });
-  expect(engine.containers.size).toBe(0);
-});
-
-test('C97: the agent retries if the engine does not list its containers', async () => {
+  let busy = true;
+  engine.before = (call) => {
+    if (busy && call.startsWith('stop')) throw new Error('the engine is busy');
+  };
   let failures = 1;
   engine.list = async () => {
     if (failures-- > 0) throw new Error('the engine is busy');
     return [...engine.containers.values()].map(summaryOf);
   };
   (await peer.connection()).close(closeCodes.revoked.code);
+  await eventually(() => engine.calls.some((call) => call.startsWith('stop')));
+  busy = false;
   expect(await served).toMatchObject({ revoked: true });
+  expect(engine.containers.size).toBe(0);
   expect(failures).toBeLessThan(0);
 });
 
@@ -122,10 +106,29 @@ test('C97: an agent that is stopped meanwhile ends as usual, and continues at it
 });
 
 test.each(['superseded', 'wrongDeployment'] as const)(
-  'C97: an agent that is refused for another reason (%s) leaves its containers running',
+  'C97, P11: an agent that is refused for another reason (%s) does not reconnect, and leaves its containers running',
   async (reason) => {
     (await peer.connection()).close(closeCodes[reason].code);
-    expect(await served).toMatchObject({ revoked: false });
+    const error = await served;
+    expect(error).toBeInstanceOf(RefusedError);
+    expect(error).toMatchObject({ revoked: false });
     expect(engine.containers.size).toBe(2);
   },
 );
+
+test('an agent that is stopped while the engine has not answered yet ends', async () => {
+  stop.abort();
+  await served;
+  const facts = await engine.facts();
+  const requested = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<typeof facts>();
+  engine.facts = () => {
+    requested.resolve();
+    return answer.promise;
+  };
+  begin();
+  await requested.promise;
+  stop.abort();
+  answer.resolve(facts);
+  expect(await served).toBeUndefined();
+});

@@ -1,26 +1,26 @@
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
 import { expireLogs, startHousekeeping } from '../../../../agent/services/housekeeping.ts';
-import { agentRig, limits, scratchDir } from '../../../support/agents/agent-rig.ts';
-import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { AgentMachine } from '../../../support/agents/agent-machine.ts';
+import { limits } from '../../../support/agents/agent-rig.ts';
+import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const DAY_S = 86_400;
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let machine: AgentMachine;
 let engine: FakeEngine;
 let log: string[];
-beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
+beforeEach(() => {
+  machine = new AgentMachine();
+  engine = machine.engine;
   log = [];
 });
-afterEach(() => scratch.remove());
 
 /** A folder with a service's output, last written so many days ago. */
 function stored(service: number | string, daysAgo: number, ...files: string[]): string {
-  const folder = `${scratch.path}/logs/${service}`;
+  const folder = `${machine.folder}/logs/${service}`;
   mkdirSync(folder, { recursive: true });
   const timeS = Date.now() / 1000 - daysAgo * DAY_S;
   for (const file of files) {
@@ -31,7 +31,7 @@ function stored(service: number | string, daysAgo: number, ...files: string[]): 
 }
 
 function options({ removeUnused = async (_: number) => {}, inUse = 0 } = {}) {
-  const output = new OutputStore(`${scratch.path}/logs`, engine, () => {}, limits);
+  const output = new OutputStore(`${machine.folder}/logs`, engine, () => {}, limits);
   return {
     engine: { removeUnused },
     output,
@@ -54,7 +54,7 @@ test('P46: output beyond its age is removed, including marks of unknown services
   const used = stored(4, 40, '1.log');
   const foreign = stored('lost+found', 40, 'x');
   stored('0x2', 40, 'x');
-  writeFileSync(`${scratch.path}/logs/5`, 'no folder');
+  writeFileSync(`${machine.folder}/logs/5`, 'no folder');
   await expireLogs(options({ inUse: 4 }));
   expect([old, fresh, written, used, foreign].map(existsSync)).toEqual([false, true, true, true, true]);
   expect(log).toEqual([]);
@@ -78,9 +78,8 @@ test('P46: a container that a crash left behind without an assignment is removed
   const ended = { exitCode: 0, outOfMemory: false, finishedAtMs: 1 };
   engine.containers.set('b', { ...key, id: 'b', service: 2, state: 'exited', ...ended });
   writeFileSync(engine.outputFile('b'), '');
-  const rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
-  onTestFinished(rig.close);
+  const connection = await machine.begin();
   expect(engine.containers.size).toBe(2);
-  (await rig.peer.connection()).welcome();
+  connection.welcome();
   await eventually(() => engine.containers.size === 0);
 });

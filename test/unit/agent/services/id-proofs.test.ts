@@ -1,65 +1,55 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
 import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
 import { seenIds } from '../../../../agent/services/seen-ids.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
-import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 let machine: AgentMachine;
-
-beforeEach(async () => {
-  machine = await AgentMachine.make();
+beforeEach(() => {
+  machine = new AgentMachine();
 });
-afterEach(() => machine.close());
-
-const begin = (): Promise<PeerConnection> => machine.begin();
 
 const ids = (service: number, execution: number, idProof: string) => ({ service, execution, idProof });
 const proven = (service: number, execution: number, proof: string) => ({ service, execution, proof });
+const nothing = { highest: { execution: 0, service: 0 }, idProofs: [] };
 
-test('P144: hello carries the proofs of the highest execution and of the highest service', async () => {
-  const first = await begin();
-  expect((await first.hello()).idProofs).toEqual([]);
-  first.welcome([
+test('P31, P144: hello carries the highest ids of containers and stored logs, with the proofs of each', async () => {
+  const first = await machine.begin();
+  expect(await first.hello()).toMatchObject(nothing);
+  await first.run([
     assignment(ids(7, 5, 'seven')),
     assignment(ids(9, 3, 'nine')),
     assignment(ids(8, 4, 'eight')),
   ]);
-  for (const service of [7, 8, 9]) await first.reported(service, 'running');
   const second = await machine.restart();
   const { highest, idProofs } = await second.hello();
   expect(highest).toEqual({ execution: 5, service: 9 });
   expect(idProofs).toEqual([proven(7, 5, 'seven'), proven(9, 3, 'nine')]);
 });
-test('P144: a proof outlives its container, with the stored log', async () => {
-  const first = await begin();
-  first.welcome([assignment(ids(9, 5, 'nine'))]);
-  await first.reported(9, 'running');
+test('P31, P144: a proof outlives its container, with the stored log', async () => {
+  const highest = { execution: 5, service: 9 };
+  const kept = { highest, idProofs: [proven(9, 5, 'nine')] };
+  const first = await machine.run([assignment(ids(9, 5, 'nine')), assignment(ids(7, 3, 'seven'))]);
   first.stop({ service: 9, generation: 1 });
   await first.reported(9, 'gone');
+  first.terminate();
+  expect(await (await machine.rig.peer.connection(2)).hello()).toMatchObject(kept);
   const second = await machine.restart();
-  expect(await second.hello()).toMatchObject({
-    highest: { execution: 5, service: 9 },
-    idProofs: [proven(9, 5, 'nine')],
-  });
+  expect(await second.hello()).toMatchObject(kept);
   second.welcome([]);
-  second.send({ type: 'forget', services: [9] });
+  await second.reported(7, 'gone');
+  second.send({ type: 'forget', services: [9, 7] });
   await eventually(() => second.reports().some(({ forgotten }) => forgotten.includes(9)));
-  expect(await (await machine.restart()).hello()).toMatchObject({
-    highest: { execution: 0, service: 0 },
-    idProofs: [],
-  });
+  expect(await (await machine.restart()).hello()).toMatchObject(nothing);
 });
 test('P144: a proof is read from the label if the data folder was lost', async () => {
-  const first = await begin();
-  first.welcome([assignment(ids(9, 5, 'nine'))]);
-  await first.reported(9, 'running');
+  await machine.run([assignment(ids(9, 5, 'nine'))]);
   await machine.rig.close();
   rmSync(`${machine.folder}/data`, { recursive: true });
-  expect((await (await begin()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
+  expect((await (await machine.begin()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
 });
 test('P144: a container without a proof counts as seen, and has none in hello', () => {
   const containers = [
@@ -72,19 +62,11 @@ test('P144: a container without a proof counts as seen, and has none in hello', 
   });
 });
 test('P143: a label with anything but a proof counts as none', () => {
+  const ofKey = { 'berth.service': '1', 'berth.generation': '1', 'berth.execution': '2' };
   const labelled = (idProof: string) =>
     readContainer({
-      Id: 'c1',
-      Config: {
-        Labels: {
-          'berth.service': '1',
-          'berth.generation': '1',
-          'berth.execution': '2',
-          'berth.id-proof': idProof,
-        },
-      },
-      HostConfig: {},
-      State: { Status: 'created' },
+      ...{ Id: 'c1', HostConfig: {}, State: { Status: 'created' } },
+      Config: { Labels: { ...ofKey, 'berth.id-proof': idProof } },
     } as never)?.idProof;
   expect(labelled('a-proof_1')).toBe('a-proof_1');
   for (const text of ['', '../../x', 'a b', 'x'.repeat(65), 'x'.repeat(1_000_000)])

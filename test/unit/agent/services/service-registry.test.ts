@@ -1,25 +1,36 @@
 import { expect, test } from 'vitest';
+import type { Container } from '../../../../agent/engine/engine.ts';
 import type { OutputState } from '../../../../agent/logs/output-store.ts';
+import type { StartState } from '../../../../agent/services/plan.ts';
 import { ServiceRegistry, TrackedService } from '../../../../agent/services/service-registry.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const key = { service: 1, generation: 1 };
-const ended = { state: 'exited', exitCode: 0, outOfMemory: false, finishedAtMs: 2 } as const;
-const running = { state: 'running' as const, ipAddress: '10.0.0.1', ports: [], startedAtMs: 1 };
+const ended = {
+  ...key,
+  id: 'c1',
+  state: 'exited',
+  exitCode: 0,
+  outOfMemory: false,
+  finishedAtMs: 2,
+} as const;
+const running: Container = { ...key, id: 'c1', state: 'running', ipAddress: '', ports: [], startedAtMs: 1 };
 
-test('P10: the log of an ended container ends only after the store has all its output', () => {
+function assigned(kind: Exclude<StartState['kind'], 'failed'>): TrackedService {
   const tracked = new TrackedService(1);
-  tracked.assign(assignment(), { kind: 'started' });
-  tracked.update({ ...key, id: 'c1', ...ended });
+  tracked.assign(assignment(), { kind });
+  return tracked;
+}
+const mayWrite = (tracked: TrackedService, of = key, state: OutputState = 'unknown') =>
+  tracked.mayWrite(of, () => state);
+
+test('P10: a log ends once the store has all output of the ended container, and not while its image is pulled', () => {
+  const tracked = assigned('started');
+  tracked.update(ended);
   const states: readonly OutputState[] = ['unknown', 'preserved', 'complete'];
-  expect(states.map((state) => tracked.mayWrite(key, () => state))).toEqual([true, true, false]);
-});
-
-test('P10: the log of a service whose image is being pulled does not end', () => {
-  const tracked = new TrackedService(1);
-  tracked.assign(assignment(), { kind: 'image-missing' });
-  expect(tracked.mayWrite(key, () => 'unknown')).toBe(true);
-  expect(tracked.mayWrite({ ...key, generation: 2 }, () => 'unknown')).toBe(false);
+  expect(states.map((state) => mayWrite(tracked, key, state))).toEqual([true, true, false]);
+  const missing = assigned('image-missing');
+  expect([mayWrite(missing), mayWrite(missing, { ...key, generation: 2 })]).toEqual([true, false]);
 });
 
 test('P5: a container found before its assignment does not depart once it is assigned', () => {
@@ -31,36 +42,31 @@ test('P5: a container found before its assignment does not depart once it is ass
 });
 
 test('P12: a key that is replaced before it has a container departs, and a late stop of it stops only it', () => {
-  const tracked = new TrackedService(1);
-  tracked.assign(assignment(), { kind: 'fresh' });
+  const tracked = assigned('fresh');
   tracked.assign(assignment({ generation: 2 }), { kind: 'fresh' });
   expect(tracked.departed()).toEqual([1]);
   tracked.unassign(key);
   expect(tracked.assignment?.generation).toBe(2);
 });
 
-test('P145: a start that was made a failure stays one when its container ends', () => {
-  const tracked = new TrackedService(1);
-  tracked.assign(assignment(), { kind: 'started' });
-  tracked.update({ ...key, id: 'c1', ...running });
+test('P10, P145: a start that was made a failure stays one when its container ends, and its output is not awaited', () => {
+  const tracked = assigned('fresh');
+  tracked.update(running);
+  expect(mayWrite(tracked)).toBe(true);
   expect(tracked.fail(key, 'the disk is full')).toBe(true);
-  tracked.update({ ...key, id: 'c1', ...ended });
+  expect(mayWrite(tracked)).toBe(false);
+  tracked.update(ended);
   expect(tracked.start).toMatchObject({ kind: 'failed', message: 'the disk is full' });
 });
 
-test('P33: a start that is pending is given up, too', () => {
+test('P33: a start that is pending is given up, too, and a container that has ended is not', () => {
   for (const kind of ['fresh', 'image-missing'] as const) {
-    const tracked = new TrackedService(1);
-    tracked.assign(assignment(), { kind });
+    const tracked = assigned(kind);
     expect(tracked.lapse()).toEqual([key]);
     expect(tracked.assignment).toBeUndefined();
   }
-});
-
-test('P33: a container that has ended is not given up', () => {
-  const tracked = new TrackedService(1);
-  tracked.assign(assignment(), { kind: 'started' });
-  tracked.update({ ...key, id: 'c1', ...ended });
+  const tracked = assigned('started');
+  tracked.update(ended);
   expect(tracked.lapse()).toEqual([]);
   expect(tracked.assignment).toBeDefined();
 });
@@ -68,7 +74,7 @@ test('P33: a container that has ended is not given up', () => {
 test('P30: services of an unknown range are left alone, from its first to its last', () => {
   const registry = new ServiceRegistry();
   for (const service of [1, 2, 3, 4])
-    registry.getOrCreate(service).update({ service, generation: 1, id: `c${service}`, ...running });
+    registry.getOrCreate(service).update({ ...running, service, id: `c${service}` });
   registry.getOrCreate(5).assign(assignment({ service: 5 }), { kind: 'fresh' });
   registry.unknown = [
     { first: 2, last: 3 },
@@ -81,13 +87,4 @@ test('P30: services of an unknown range are left alone, from its first to its la
   expect(registry.images()).toEqual([assignment().image]);
   expect(registry.lapse()).toEqual([1, 4].map((service) => ({ service, generation: 1 })));
   expect(registry.all().map(({ lapsed }) => lapsed)).toEqual([true, false, false, true, false]);
-});
-
-test('P10: output of a failed start that still has a container is not awaited', () => {
-  const tracked = new TrackedService(1);
-  tracked.assign(assignment(), { kind: 'fresh' });
-  tracked.update({ ...key, id: 'c1', ...running });
-  expect(tracked.mayWrite(key, () => 'unknown')).toBe(true);
-  tracked.fail(key, 'the disk is full');
-  expect(tracked.mayWrite(key, () => 'unknown')).toBe(false);
 });

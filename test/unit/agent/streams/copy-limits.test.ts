@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Piece, Target } from '../../../../agent/engine/streams/target.ts';
 import { CopyLimits } from '../../../../agent/streams/copy-limits.ts';
+import { outputOf, target } from '../../../support/fixtures/targets.ts';
 
 const MIB = 2 ** 20;
 const into = { kind: 'files-in' } as const;
@@ -11,19 +12,13 @@ const out = { kind: 'files-out' } as const;
 function copy(pieces: Piece[] = []) {
   const over = Promise.withResolvers<void>();
   const taken: number[] = [];
-  const target: Target = {
-    output: (async function* () {
-      yield* pieces;
-      await over.promise;
-    })(),
+  const one = target({
+    output: outputOf(pieces, over.promise),
     write: async ({ length }) => void taken.push(length),
     end: () => over.resolve(),
-    exitCode: async () => 0,
-    resize: () => {},
-    signal: () => {},
     destroy: () => over.resolve(),
-  };
-  return { target, taken, connect: async () => target };
+  });
+  return { taken, connect: async () => one };
 }
 
 function limits({ maxCopies = 2, maxBytes = 100 * MIB } = {}) {
@@ -65,11 +60,11 @@ test('P311: a copy that can not begin counts no longer', async () => {
 test('P312: a copy ends with the reason at the byte that exceeds the maximum, which the container never gets', async () => {
   const { copies } = limits({ maxBytes: MIB });
   const { connect, taken } = copy();
-  const target = await copies.open(into, connect);
-  const end = outcome(target);
-  await target.write(new Uint8Array(MIB));
-  await target.write(new Uint8Array(1));
-  await target.write(new Uint8Array(1));
+  const opened = await copies.open(into, connect);
+  const end = outcome(opened);
+  await opened.write(new Uint8Array(MIB));
+  await opened.write(new Uint8Array(1));
+  await opened.write(new Uint8Array(1));
   await expect(end).rejects.toThrow('more than 1.0 MiB, the maximum of its host (BERTH_AGENT_COPY_MAX)');
   expect(taken).toEqual([MIB]);
   const large = copy([{ bytes: new Uint8Array(MIB) }, { bytes: new Uint8Array(1) }]);
@@ -78,20 +73,20 @@ test('P312: a copy ends with the reason at the byte that exceeds the maximum, wh
 
 test('P312: a copy of exactly the maximum passes', async () => {
   const { copies } = limits({ maxBytes: MIB });
-  const target = await copies.open(out, copy([{ bytes: new Uint8Array(MIB) }]).connect);
-  target.end();
-  expect(await outcome(target)).toBe(MIB);
+  const whole = await copies.open(out, copy([{ bytes: new Uint8Array(MIB) }]).connect);
+  whole.end();
+  expect(await outcome(whole)).toBe(MIB);
 });
 
 test('P313: a copy into a service ends once the disk is low, within 8 MiB', async () => {
   const { copies, disk } = limits();
   const { connect, taken } = copy();
-  const target = await copies.open(into, connect);
-  const end = outcome(target);
-  for (let n = 0; n < 20; n += 1) await target.write(new Uint8Array(MIB));
+  const opened = await copies.open(into, connect);
+  const end = outcome(opened);
+  for (let n = 0; n < 20; n += 1) await opened.write(new Uint8Array(MIB));
   expect(taken).toHaveLength(20);
   disk.low = '1.0 GiB free at /disk';
-  for (let n = 0; n < 20; n += 1) await target.write(new Uint8Array(MIB));
+  for (let n = 0; n < 20; n += 1) await opened.write(new Uint8Array(MIB));
   await expect(end).rejects.toThrow('the disk of the host is nearly full (1.0 GiB free at /disk)');
   expect(taken.length).toBeLessThan(28);
 });

@@ -10,11 +10,14 @@ import {
   STREAM_NUMBERS,
   STREAM_WINDOW_BYTES,
 } from '../../../../shared/streams/targets.ts';
+import { target } from '../../../support/fixtures/targets.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const FIRST = STREAM_NUMBERS;
 let sent: StreamUp[];
 let received: number[];
+/** Sizes and signals that the target got. */
+let orders: unknown[];
 let written: number;
 let destroyed: number;
 let pieces: Piece[];
@@ -25,33 +28,33 @@ let exitCode: number | undefined;
 let outputMayEnd: Promise<void>;
 let streams: Streams;
 
-const target = (): Target => ({
-  output: (async function* () {
-    yield* pieces;
-    await outputMayEnd;
-    if (outputError) throw outputError;
-  })(),
-  write: async (bytes) => {
-    await mayWrite;
-    written += bytes.length;
-  },
-  end: () => {},
-  exitCode: async () => exitCode,
-  resize: () => {},
-  signal: () => {},
-  destroy: () => {
-    destroyed += 1;
-  },
-});
+const scripted = (): Target =>
+  target({
+    output: (async function* () {
+      yield* pieces;
+      await outputMayEnd;
+      if (outputError) throw outputError;
+    })(),
+    write: async (bytes) => {
+      await mayWrite;
+      written += bytes.length;
+    },
+    exitCode: async () => exitCode,
+    resize: ({ columns, rows }) => orders.push({ columns, rows }),
+    signal: (signal) => orders.push(signal),
+    destroy: () => {
+      destroyed += 1;
+    },
+  });
 
 beforeEach(() => {
-  [sent, received, pieces, outputError] = [[], [], [], undefined];
+  [sent, received, pieces, orders, outputError] = [[], [], [], [], undefined];
   [written, destroyed, openError, mayWrite] = [0, 0, undefined, Promise.resolve()];
   [exitCode, outputMayEnd] = [3, Promise.resolve()];
   streams = new Streams({
     open: async () => {
       if (openError) throw openError;
-      return target();
+      return scripted();
     },
     send: (message) => sent.push(message),
     sendBytes: async (frame) => void received.push(decodeChunk(frame).payload.length),
@@ -65,6 +68,11 @@ const open = (stream = FIRST, credit = STREAM_WINDOW_BYTES) =>
   });
 const chunk = (length: number) =>
   streams.chunk({ stream: FIRST, next: length, payload: new Uint8Array(length) });
+/** Opens a stream whose target has twice as much output as there is credit. */
+const openedFull = () => {
+  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
+  return opened();
+};
 const opened = async () => {
   open();
   await eventually(() => sent.some(({ type }) => type === 'stream.opened'));
@@ -79,8 +87,7 @@ test('P250: beyond the maximum of open streams a further one is refused, until a
   expect(sent.filter(({ type }) => type === 'stream.reset')).toHaveLength(1);
 });
 test('P251: output stands still without credit, goes on with it, and comes in chunks of 64 KiB', async () => {
-  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
-  await opened();
+  await openedFull();
   const total = () => received.reduce((sum, length) => sum + length, 0);
   await eventually(() => expect(total()).toBe(STREAM_WINDOW_BYTES));
   streams.receive({ type: 'stream.credit', stream: FIRST, bytes: STREAM_WINDOW_BYTES });
@@ -90,23 +97,25 @@ test('P251: output stands still without credit, goes on with it, and comes in ch
 });
 test('P251: input beyond the credit is a violation, and credit returns as the target takes bytes', async () => {
   mayWrite = new Promise(() => {});
-  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
-  await opened();
+  await openedFull();
   expect(chunk(STREAM_WINDOW_BYTES)).toBe(true);
   expect(chunk(1)).toBe(false);
 });
 test('P251: each quarter of the window that the target has taken is granted again', async () => {
-  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
-  await opened();
+  await openedFull();
   expect(chunk(STREAM_WINDOW_BYTES / 4)).toBe(true);
-  await eventually(() =>
-    expect(sent).toContainEqual({ type: 'stream.credit', stream: FIRST, bytes: STREAM_WINDOW_BYTES / 4 }),
-  );
+  const credit = { type: 'stream.credit', stream: FIRST, bytes: STREAM_WINDOW_BYTES / 4 };
+  await eventually(() => expect(sent).toContainEqual(credit));
   expect(written).toBe(STREAM_WINDOW_BYTES / 4);
 });
+test('P255, P256: sizes of the terminal and signals reach the target', async () => {
+  await openedFull();
+  streams.receive({ type: 'stream.resize', stream: FIRST, columns: 80, rows: 24 });
+  streams.receive({ type: 'stream.signal', stream: FIRST, signal: 'INT' });
+  expect(orders).toEqual([{ columns: 80, rows: 24 }, 'INT']);
+});
 test('P252: the end of the connection disconnects all targets, and late messages have no effect', async () => {
-  pieces = [{ bytes: new Uint8Array(2 * STREAM_WINDOW_BYTES) }];
-  await opened();
+  await openedFull();
   streams.closeAll();
   expect(destroyed).toBe(1);
   expect(chunk(10)).toBe(true);
@@ -147,11 +156,8 @@ test('P254: each chunk of a channel begins with its number, within the credit', 
 test('P259: a target that cannot be opened is refused, with the reason', async () => {
   openError = new Error('the service is not running');
   open();
-  await eventually(() =>
-    expect(sent).toEqual([
-      { type: 'stream.reset', stream: FIRST, refused: true, message: 'the service is not running' },
-    ]),
-  );
+  const reset = { type: 'stream.reset', stream: FIRST, refused: true, message: openError.message };
+  await eventually(() => expect(sent).toEqual([reset]));
 });
 test('P257: a target whose output fails resets the stream, with the reason, and is disconnected', async () => {
   outputError = new Error('the connection was reset');

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest';
 import { tryOut } from '../../../../agent/update/trial.ts';
 import { startCommand } from '../../../support/hosts/process.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const TRIAL = JSON.stringify(resolve(import.meta.dirname, '../../../../agent/update/trial.ts'));
 
 /** Runs this as the new agent; resolves to the reason why it is not to be used. */
 async function trialOf(code: string, options: { waitMs?: number; signal?: AbortSignal } = {}) {
-  const candidate = join(await scratchFolder('berth-trial-'), 'candidate.mjs');
+  const candidate = join(await testFolder(), 'candidate.mjs');
   await writeFile(candidate, `import { endWithParent, passTrial } from ${TRIAL};\n${code}`);
   const { waitMs = 15_000, signal = new AbortController().signal } = options;
   return tryOut({ candidate, env: process.env, waitMs, signal });
@@ -18,20 +18,12 @@ async function trialOf(code: string, options: { waitMs?: number; signal?: AbortS
 
 const STAYS = 'setInterval(() => {}, 1_000);';
 
-test('P202: a new agent that connects is good, and has ended then', async () => {
+test('P202: a new agent that connects is good, and one that ends before or does not connect in time is not used', async () => {
   expect(await trialOf(`${STAYS} passTrial();`)).toBeUndefined();
-});
-
-test('P202: a new agent that ends before it has connected is not used, and its last words are the reason', async () => {
-  expect(await trialOf('console.error("no such thing"); process.exit(3);')).toBe(
-    'it ended (3) before it connected: no such thing',
-  );
-});
-
-test('P202: a new agent that does not connect in time is not used', async () => {
-  expect(await trialOf(STAYS, { waitMs: 400 })).toBe(
-    'it did not connect within 0.4 s: it has printed nothing',
-  );
+  const ended = await trialOf('console.error("no such thing"); process.exit(3);');
+  expect(ended).toBe('it ended (3) before it connected: no such thing');
+  const late = await trialOf(STAYS, { waitMs: 400 });
+  expect(late).toBe('it did not connect within 0.4 s: it has printed nothing');
 });
 
 test('P202: a trial ends when the agent that tries it is stopped', async () => {
@@ -48,7 +40,7 @@ test('P202: a new agent on trial ends too if the agent that tries it has ended b
 });
 
 test('P202: a new agent on trial ends with the agent that tries it', async () => {
-  const folder = await scratchFolder('berth-trial-');
+  const folder = await testFolder();
   const [candidate, parent] = [join(folder, 'candidate.mjs'), join(folder, 'parent.mjs')];
   await writeFile(
     candidate,

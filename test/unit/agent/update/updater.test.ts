@@ -5,26 +5,28 @@ import { beforeEach, expect, test } from 'vitest';
 import { type Candidate, Updater } from '../../../../agent/update/updater.ts';
 import { signRelease } from '../../../../release/sign-agent.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const { privateKey } = generateKeyPairSync('ed25519');
 const release = signRelease(Buffer.from('the new one'), '2.0.0', privateKey);
 let folder: string;
+let program: string;
 let served: Uint8Array;
 let downloads: number;
 let failures: (string | undefined)[];
 
 beforeEach(async () => {
-  folder = await scratchFolder('berth-updater-');
-  await writeFile(join(folder, 'berth-agent.mjs'), 'the old one');
+  folder = await testFolder();
+  program = join(folder, 'berth-agent.mjs');
+  await writeFile(program, 'the old one');
   served = Buffer.from('the new one');
   downloads = 0;
   failures = [];
 });
 
-function updaterIn(program = join(folder, 'berth-agent.mjs')): Updater {
+function updaterIn(at = program): Updater {
   const updater = new Updater({
-    terms: { isAllowed: true, releaseKey: release.key, program, version: '1.0.0' },
+    terms: { isAllowed: true, releaseKey: release.key, program: at, version: '1.0.0' },
     download: async () => {
       downloads += 1;
       return served;
@@ -35,11 +37,7 @@ function updaterIn(program = join(folder, 'berth-agent.mjs')): Updater {
   return updater;
 }
 
-async function candidateOf(updater: Updater): Promise<Candidate> {
-  const candidate = await eventually(() => updater.candidate);
-  if (!candidate) throw new Error('there is no candidate');
-  return candidate;
-}
+const candidateOf = (updater: Updater) => eventually(() => updater.candidate) as Promise<Candidate>;
 
 test('P202: the bundle lies beside the program, and takes its place only when it is installed', async () => {
   const updater = updaterIn();
@@ -47,9 +45,9 @@ test('P202: the bundle lies beside the program, and takes its place only when it
   updater.request(release);
   const candidate = await candidateOf(updater);
   expect([updater.signal.aborted, downloads]).toEqual([true, 1]);
-  expect(await readFile(join(folder, 'berth-agent.mjs'), 'utf8')).toBe('the old one');
+  expect(await readFile(program, 'utf8')).toBe('the old one');
   await updater.install(candidate);
-  expect(await readFile(join(folder, 'berth-agent.mjs'), 'utf8')).toBe('the new one');
+  expect(await readFile(program, 'utf8')).toBe('the new one');
   expect(await readdir(folder)).toEqual(['berth-agent.mjs']);
 });
 
@@ -80,18 +78,16 @@ test('P202: a file that an agent has left when it was killed is removed at the s
   updater.request(release);
   await updater.install(await candidateOf(updater));
   expect(await readFile(other, 'utf8')).toBe('of somebody else');
-  expect(await readFile(join(folder, 'berth-agent.mjs'), 'utf8')).toBe('the new one');
-  expect((await lstat(join(folder, 'berth-agent.mjs'))).isFile()).toBe(true);
+  expect(await readFile(program, 'utf8')).toBe('the new one');
+  expect((await lstat(program)).isFile()).toBe(true);
 });
 
 test.each([
-  ['a file other than the one that was signed', 'something else', 'is not the one that was signed'],
-  ['a folder that is not there', 'the new one', 'ENOENT'],
-])('P203: the agent goes on with %s, and states it', async (what, text, reason) => {
+  ['a file other than the one that was signed', 'something else', '.', 'is not the one that was signed'],
+  ['a folder that is not there', 'the new one', 'gone', 'ENOENT'],
+])('P203: the agent goes on with %s, and states it', async (_, text, place, reason) => {
   served = Buffer.from(text);
-  const updater = what.startsWith('a folder')
-    ? updaterIn(join(folder, 'gone', 'berth-agent.mjs'))
-    : updaterIn();
+  const updater = updaterIn(join(folder, place, 'berth-agent.mjs'));
   updater.request(release);
   expect(await eventually(() => failures.at(-1))).toContain(reason);
   expect([updater.candidate, updater.signal.aborted]).toEqual([undefined, false]);

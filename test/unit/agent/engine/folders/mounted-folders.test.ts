@@ -1,6 +1,6 @@
 /** Host folders of containers on an engine of the test's own, with real folders: pinned, held and refused. */
-import { mkdir, readdir, realpath, rename, rm, symlink } from 'node:fs/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { mkdir, readdir, realpath, rename, symlink } from 'node:fs/promises';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { isBeneath } from '../../../../../agent/engine/folders/allowed-folders.ts';
 import { containerUser } from '../../../../../agent/engine/folders/container-user.ts';
 import { HostFolders } from '../../../../../agent/engine/folders/host-folders.ts';
@@ -8,14 +8,14 @@ import { SecretFiles } from '../../../../../agent/engine/folders/secret-files.ts
 import { withSecrets } from '../../../../../agent/engine/folders/start-secrets.ts';
 import { Refusal, scriptedEngine } from '../../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../../support/fixtures/assignments.ts';
-import { scratchFolder } from '../../../../support/tools/folder.ts';
+import { failure } from '../../../../support/fixtures/failures.ts';
+import { testFolder } from '../../../../support/tools/test-folder.ts';
 
 let base: string;
 beforeEach(async () => {
-  base = await scratchFolder('berth-mounted-');
+  base = await testFolder();
   await mkdir(`${base}/volumes/data`, { recursive: true });
 });
-afterEach(() => rm(base, { recursive: true }));
 
 const volume = { name: 'v', readOnly: true };
 const data = () => assignment({ volumes: [{ ...volume, path: `${base}/volumes/data` }] });
@@ -75,12 +75,10 @@ test('P112: a folder that can be pinned is mounted as the one that the agent hol
   folders.hold('c1', opened);
   expect([folders.holds('c1'), folders.holds('c2')]).toEqual([true, false]);
   await rename(`${base}/volumes`, `${base}/moved`);
-  let starts = 0;
-  await folders.whileSafe('c1', async () => {
-    starts += 1;
-  });
+  const run = vi.fn(async () => {});
+  await folders.whileSafe('c1', run);
   await folders.release('c1');
-  expect([starts, handle?.fd, folders.holds('c1')]).toEqual([1, -1, false]);
+  expect([run.mock.calls.length, handle?.fd, folders.holds('c1')]).toEqual([1, -1, false]);
   await folders.release('c1');
   await rename(`${base}/moved`, `${base}/volumes`);
   const looks = calls.length;
@@ -113,13 +111,9 @@ test('P113: a folder that is not pinned is mounted unless another container can 
   ]);
   const start = async (of: typeof opened) => {
     folders.hold('c1', of);
-    let started = false;
-    const problem = await folders
-      .whileSafe('c1', async () => {
-        started = true;
-      })
-      .catch(({ kind, message }) => `${kind} ${message}`);
-    return [started, problem];
+    const run = vi.fn(async () => {});
+    const problem = await folders.whileSafe('c1', run).catch(({ kind, message }) => `${kind} ${message}`);
+    return [run.mock.calls.length === 1, problem];
   };
   const mounted = (Id: string, Source: string, RW: boolean) => ({ Id, Mounts: [{ Source, RW }] });
   const fine = [true, undefined];
@@ -202,23 +196,17 @@ test('P220, P222: a start has the values of its secrets, or the reason why it ha
   const { signal } = new AbortController();
   const wanted = assignment({ secrets: true });
   const progress: string[] = [];
+  const at = { secretFiles, signal, progress: (detail: string) => progress.push(detail) };
   const start = (answer: unknown, of = wanted) =>
-    withSecrets(of, {
-      secretFiles,
-      signal,
-      fetchSecrets: async () => answer as never,
-      progress: (detail) => progress.push(detail),
-    });
+    withSecrets(of, { ...at, fetchSecrets: async () => answer as never });
   const plain = assignment();
   expect(await start(undefined, plain)).toBe(plain);
   const values = { environment: [['A', 'b']], files: [] };
   expect(await start({ kind: 'values', values })).toEqual({ ...wanted, ...values });
-  await expect(start({ kind: 'refused', message: 'no' })).rejects.toMatchObject({
-    kind: 'permanent',
-    message: 'no',
-  });
+  const refused = { kind: 'permanent', message: 'no' };
+  await expect(start({ kind: 'refused', message: 'no' })).rejects.toMatchObject(refused);
   expect(progress).toEqual([]);
-  const later = { kind: 'unreachable', message: expect.stringContaining('away') };
+  const later = failure('unreachable', 'away');
   await expect(start({ kind: 'unreachable', message: 'away' })).rejects.toMatchObject(later);
   expect(progress).toEqual(['waiting for its secrets: away']);
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SecretFiles } from '../../../../../agent/engine/folders/secret-files.ts';
 import { keyOf } from '../../../../../shared/protocol/assignment.ts';
+import { failure } from '../../../../support/fixtures/failures.ts';
 
 const [FIRST, SECOND] = [
   { service: 5, generation: 1 },
@@ -77,7 +78,7 @@ test('P224: a folder on a disk is a condition of the host from the start on, unt
 });
 
 test('P224: a disk, a link and a folder of somebody else are refused, with the remedy', async () => {
-  const refusal = { kind: 'temporary', message: expect.stringContaining('BERTH_AGENT_SECRETS_DIR') };
+  const refusal = failure('temporary', 'BERTH_AGENT_SECRETS_DIR');
   const onDisk = join(import.meta.dirname, 'never-made');
   await expect(new SecretFiles(onDisk).write(FIRST, contents)).rejects.toMatchObject(refusal);
   await rm(onDisk, { recursive: true, force: true });
@@ -88,6 +89,6 @@ test('P224: a disk, a link and a folder of somebody else are refused, with the r
   expect(await readdir(join(base, 'elsewhere'))).toEqual([]);
   const problems: (string | undefined)[] = [];
   const elsewhere = new SecretFiles(undefined, (problem) => problems.push(problem));
-  await expect(elsewhere.write(FIRST, contents)).rejects.toMatchObject({ kind: 'temporary' });
+  await expect(elsewhere.write(FIRST, contents)).rejects.toMatchObject(failure('temporary'));
   expect(problems).toEqual([expect.stringContaining('engine is on another machine')]);
 });

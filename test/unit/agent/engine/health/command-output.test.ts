@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest';
 import { CommandOutput } from '../../../../../agent/engine/health/command-output.ts';
-
-const frame = (text: string, source = 1): Buffer => {
-  const header = Buffer.from([source, 0, 0, 0, 0, 0, 0, 0]);
-  header.writeUInt32BE(Buffer.byteLength(text), 4);
-  return Buffer.concat([header, Buffer.from(text)]);
-};
+import { frame } from '../../../../support/fixtures/engine-frames.ts';
 
 test('P212: the beginning of the output is kept as one line, wherever chunks divide its frames', () => {
   const bytes = Buffer.concat([

@@ -8,16 +8,10 @@ import {
 import { HostAddresses } from '../../../../../agent/engine/health/host-addresses.ts';
 import type { Target } from '../../../../../agent/engine/health/target.ts';
 import { engineWith, scriptedEngine } from '../../../../support/engines/scripted-engine.ts';
+import { frame } from '../../../../support/fixtures/engine-frames.ts';
 
-const target: Target = {
-  id: 'c1',
-  pid: 1,
-  owner: 'alice',
-  address: '',
-  network: '',
-  image: 'i1',
-  commands: [],
-};
+const at = { pid: 1, owner: 'alice', address: '', network: '' };
+const target: Target = { ...at, id: 'c1', image: 'i1', commands: [] };
 
 /** A probe at an engine that never answers these requests. */
 async function probeAt(isSilent: (url: string) => boolean) {
@@ -51,22 +45,23 @@ test('P212: a command whose output has ended is awaited until its time is over, 
 });
 
 test.each([
-  [{ Healthcheck: { Test: ['CMD', 'check', '--all'] } }, ['check', '--all']],
-  [{ Healthcheck: { Test: ['CMD-SHELL', 'check | grep ok'] } }, ['/bin/sh', '-c', 'check | grep ok']],
-  [
-    { Healthcheck: { Test: ['CMD-SHELL', 'check'] }, Shell: ['/bin/bash', '-ec'] },
-    ['/bin/bash', '-ec', 'check'],
-  ],
-  [{ Healthcheck: { Test: ['NONE'] } }, undefined],
-  [{ Healthcheck: { Test: ['CMD'] } }, undefined],
-  [{ Healthcheck: {} }, undefined],
-  [{}, undefined],
-])('P212: of an image with %j the check runs %j', async (Config, words) => {
-  const docker = await engineWith((_, answer) => {
-    answer.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ Config }));
-  });
-  expect(await imageCommand(docker, 'i1')).toEqual(words);
-});
+  [{ Test: ['CMD', 'check', '--all'] }, undefined, ['check', '--all']],
+  [{ Test: ['CMD-SHELL', 'check | grep ok'] }, undefined, ['/bin/sh', '-c', 'check | grep ok']],
+  [{ Test: ['CMD-SHELL', 'check'] }, ['/bin/bash', '-ec'], ['/bin/bash', '-ec', 'check']],
+  [{ Test: ['NONE'] }, undefined, undefined],
+  [{ Test: ['CMD'] }, undefined, undefined],
+  [{}, undefined, undefined],
+  [undefined, undefined, undefined],
+])(
+  'P212: of an image with the check %j and the shell %j the check runs %j',
+  async (Healthcheck, Shell, words) => {
+    const docker = await engineWith((_, answer) => {
+      answer.writeHead(200, { 'Content-Type': 'application/json' });
+      answer.end(JSON.stringify({ Config: { Healthcheck, Shell } }));
+    });
+    expect(await imageCommand(docker, 'i1')).toEqual(words);
+  },
+);
 
 interface Command {
   Running: boolean;
@@ -78,12 +73,8 @@ interface Command {
 /** A probe at an engine whose commands the test has, by their ids. The check's own is `e1`. */
 async function rig() {
   const commands: Record<string, Command> = {};
-  const state = {
-    output: '',
-    status: 200,
-    canEnd: true,
-    image: { Healthcheck: { Test: ['CMD', 'check'] } } as object,
-  };
+  const image: object = { Healthcheck: { Test: ['CMD', 'check'] } };
+  const state = { output: '', status: 200, canEnd: true, image };
   const [ended, bodies, calls]: [unknown[], { Env: string[] }[], string[]] = [[], [], []];
   const docker = await engineWith(async (request, answer) => {
     const url = request.url ?? '';
@@ -91,11 +82,7 @@ async function rig() {
     if (state.status === 0) return request.destroy();
     const write = (status: number, value: unknown) =>
       answer.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
-    if (url.endsWith('/start')) {
-      const head = Buffer.from([1, 0, 0, 0, 0, 0, 0, 0]);
-      head.writeUInt32BE(state.output.length, 4);
-      return answer.writeHead(200).end(Buffer.concat([head, Buffer.from(state.output)]));
-    }
+    if (url.endsWith('/start')) return answer.writeHead(200).end(frame(state.output));
     if (state.status !== 200) return write(state.status, { message: 'refused' });
     if (url.endsWith('/exec')) bodies.push((await json(request)) as { Env: string[] });
     if (url.endsWith('/exec')) return write(201, { Id: 'e1' });
@@ -108,15 +95,8 @@ async function rig() {
     ended.push(of.slice(1));
     return state.canEnd;
   };
-  return {
-    docker,
-    state,
-    commands,
-    ended,
-    bodies,
-    calls,
-    probe: new CommandProbe({ docker, streams: docker, end }),
-  };
+  const probe = new CommandProbe({ docker, streams: docker, end });
+  return { docker, state, commands, ended, bodies, calls, probe };
 }
 const ran = (ExitCode: number | null, Running = false): Command => ({
   ...{ Running, ExitCode, Pid: 7, ProcessConfig: { entrypoint: 'a', arguments: ['b'] } },

@@ -1,7 +1,8 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { probeNetwork } from '../../../../../agent/engine/health/network-probe.ts';
 import type { HealthCheck } from '../../../../../shared/protocol/health.ts';
+import { serving } from '../../../../support/tools/serving.ts';
 
 const frame = { intervalMs: 1_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
 
@@ -16,9 +17,7 @@ async function probe(serve: (socket: Socket) => void, changes: Partial<HealthChe
     socket.on('close', () => sockets.delete(socket));
     serve(socket);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as { port: number };
+  const port = await serving(server);
   const check = { ...frame, kind: 'http', port, path: '/', ...changes } as HealthCheck & { kind: 'http' };
   const finding = await probeNetwork(check, '127.0.0.1');
   await new Promise(setImmediate);
@@ -42,15 +41,10 @@ test('P211: interim answers are skipped, and a status line needs neither a reaso
 });
 
 test('P211: an answer of interim ones without end, of endless headers, or of no HTTP has failed, after 1 KiB', async () => {
-  for (const text of [
-    INTERIM.repeat(40_000),
-    `HTTP/1.1 100 Go\r\n${'A: b\r\n'.repeat(200_000)}`,
-    'x'.repeat(1e6),
-  ])
-    expect(await probe(says(text))).toMatchObject({
-      result: 'failed',
-      detail: expect.stringMatching(/: the answer is not HTTP\/1$/),
-    });
+  const endless = `HTTP/1.1 100 Go\r\n${'A: b\r\n'.repeat(200_000)}`;
+  const detail = expect.stringMatching(/: the answer is not HTTP\/1$/);
+  for (const text of [INTERIM.repeat(40_000), endless, 'x'.repeat(1e6)])
+    expect(await probe(says(text))).toMatchObject({ result: 'failed', detail });
 });
 
 test('P211: a redirect passes and is not followed, headers and body of any length are not read, and the connection ends', async () => {
@@ -76,11 +70,6 @@ test('P211: bytes that come slowly do not prolong a check beyond its timeout', a
 });
 
 test('P211: an agent that was stopped itself for the time of a check has found nothing', async () => {
-  const { result } = await probe(
-    () => {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
-    },
-    { timeoutMs: 100 },
-  );
-  expect(result).toBe('unknown');
+  const stop = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+  expect((await probe(stop, { timeoutMs: 100 })).result).toBe('unknown');
 });

@@ -1,14 +1,11 @@
 /** The networks of containers on an engine whose networks, containers and failures the test has. */
 import { afterEach, expect, test, vi } from 'vitest';
-import {
-  ContainerNetworks,
-  type NetworkOptions,
-} from '../../../../../agent/engine/networks/container-networks.ts';
 import { networkName } from '../../../../../agent/engine/networks/scope.ts';
-import { parseSubnet } from '../../../../../agent/engine/networks/subnets.ts';
 import { type Devices, UnusedNetworks } from '../../../../../agent/engine/networks/unused-networks.ts';
-import { type EngineRequest, Refusal, ScriptedEngine } from '../../../../support/engines/scripted-engine.ts';
+import { Refusal } from '../../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../../support/fixtures/assignments.ts';
+import { failure } from '../../../../support/fixtures/failures.ts';
+import { networkRig, refusals, subnet } from '../../../../support/rigs/network-rig.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -24,51 +21,23 @@ const bob = assignment({ owner: 'bob', execution: 2 });
 const nobody = assignment({ isolation: 'none', execution: 3 });
 const labels = (more: Record<string, string> = {}) => ({ 'berth.deployment': deployment, ...more });
 const own = labels({ 'berth.owner': 'alice' });
-const subnet = (text: string) => {
-  const found = parseSubnet(text);
-  if (!found) throw new Error(text);
-  return found;
-};
 const full = new Error("no available IPv4 addresses on this network's address pools: x");
 const missing = Object.assign(new Error('network n1 not found'), { statusCode: 404 });
 
-/** `restart`: another agent at the same engine. */
-async function rig(changes: Partial<NetworkOptions> = {}) {
-  const { engine, docker } = await ScriptedEngine.open();
-  const clock = { ms: 0 };
-  const options: NetworkOptions = {
-    ...{ deployment, local: false, network: null, networks: ['lan'], overlay: false },
-    subnets: [subnet('198.18.0.0/16')],
-    uptimeMs: () => clock.ms,
-    ...changes,
-  };
-  const restart = () => new ContainerNetworks(docker, options, async () => 'engine');
-  const { calls, networks: known, created, connected, containers, addNetwork, addContainer } = engine;
-  const seen = { calls, known, created, connected, containers, addNetwork, addContainer };
-  return { engine, docker, clock, restart, networks: restart(), ...seen };
-}
-
 test('P91, P92: each user has a small network with a sub-network of its own, made once and before anybody joins it', async () => {
   const bridgeMade = vi.fn(async () => {});
-  const { networks, created } = await rig({ bridgeMade });
+  const { networks, created } = await networkRig({ bridgeMade });
   const [first, same] = await Promise.all([networks.join(alice), networks.join(alice)]);
-  expect([first, same, await networks.join(bob), await networks.join(nobody)]).toEqual([
-    'n1',
-    'n1',
-    'n2',
-    'n3',
-  ]);
+  const others = [await networks.join(bob), await networks.join(nobody)];
+  expect([first, same, ...others]).toEqual(['n1', 'n1', 'n2', 'n3']);
   expect(bridgeMade).toHaveBeenCalledTimes(3);
   const bridge = { Driver: 'bridge', EnableIPv6: false, CheckDuplicate: true };
   const device = (Name: RegExp) => ({ 'com.docker.network.bridge.name': expect.stringMatching(Name) });
   const ranges = (Subnet: string) => ({ Driver: 'default', Config: [{ Subnet }] });
   expect(created).toEqual([
     {
-      ...bridge,
-      Name: small,
-      Labels: own,
-      IPAM: ranges('198.18.0.0/26'),
-      Options: device(/^berth.{5}84800$/),
+      ...{ ...bridge, Name: small, Labels: own },
+      ...{ IPAM: ranges('198.18.0.0/26'), Options: device(/^berth.{5}84800$/) },
     },
     {
       ...{ ...bridge, Name: bobs, Labels: labels({ 'berth.owner': 'bob' }) },
@@ -86,7 +55,7 @@ test('P92: a sub-network overlaps none of other networks, and on its own machine
   ];
   const found = [];
   for (const local of [true, false]) {
-    const { networks, addNetwork, created } = await rig({ routes, local });
+    const { networks, addNetwork, created } = await networkRig({ routes, local });
     addNetwork({ IPAM: { Config: [{ Subnet: '198.18.0.0/26' }] } });
     await networks.join(alice);
     found.push(JSON.stringify(created[0]?.IPAM));
@@ -95,19 +64,18 @@ test('P92: a sub-network overlaps none of other networks, and on its own machine
     expect.stringContaining('198.18.0.192/26'),
     expect.stringContaining('198.18.0.64/26'),
   ]);
-  const { networks } = await rig({ subnets: [subnet('198.18.0.0/26')] });
+  const { networks } = await networkRig({ subnets: [subnet('198.18.0.0/26')] });
   await networks.join(alice);
-  await expect(networks.join(bob)).rejects.toMatchObject({
-    kind: 'temporary',
-    message: expect.stringContaining('no sub-network /26 is free in BERTH_AGENT_SUBNETS=198.18.0.0/26'),
-  });
+  await expect(networks.join(bob)).rejects.toMatchObject(
+    failure('temporary', 'no sub-network /26 is free in BERTH_AGENT_SUBNETS=198.18.0.0/26'),
+  );
 });
 
 test('P92: the routes of bridges of the same engine take nothing', async () => {
-  const { networks, created } = await rig();
+  const { networks, created } = await networkRig();
   await networks.join(alice);
   const [name = ''] = Object.values(created[0]?.Options ?? {}) as string[];
-  const again = await rig({
+  const again = await networkRig({
     local: true,
     routes: async () => [{ ...subnet('198.18.0.0/26'), device: name }],
   });
@@ -120,7 +88,7 @@ test('P91: the oldest network of the name counts, and one without the label of t
     [small, alice, own],
     [all, nobody, labels()],
   ] as const) {
-    const { networks, addNetwork, created, restart, known } = await rig();
+    const { networks, addNetwork, created, restart, known } = await networkRig();
     addNetwork({ Id: 'part', Name: `${Name}-x`, Labels, Created: '0' });
     addNetwork({ Id: 'young', Name, Labels, Created: '2' });
     addNetwork({ Id: 'b', Name, Labels, Created: '1' });
@@ -143,7 +111,7 @@ test('P92: a sub-network that the engine refuses is left to another agent, and o
     new Refusal(500, 'the bridge does not match requested configuration'),
   ];
   for (const conflict of conflicts) {
-    const { engine, networks, created, addNetwork } = await rig();
+    const { engine, networks, created, addNetwork } = await networkRig();
     let looks = 0;
     engine.before = ({ call, filters, body }) => {
       if (filters.name && looks++ === 20)
@@ -156,24 +124,16 @@ test('P92: a sub-network that the engine refuses is left to another agent, and o
     expect(created).toMatchObject([{ IPAM: { Config: [{ Subnet: '198.18.0.64/26' }] } }]);
     expect(await networks.join(bob)).toBe('others');
   }
-  const { engine, networks, calls } = await rig();
+  const { engine, networks, calls } = await networkRig();
   const creations = () => calls.filter((call) => call === 'POST /networks/create').length;
-  const failing =
-    (status: number, message: string) =>
-    ({ call }: EngineRequest) => {
-      if (call === 'POST /networks/create') throw new Refusal(status, message);
-    };
-  engine.before = failing(500, 'no');
+  engine.refuse('POST /networks/create', 500, 'no');
   await expect(networks.join(alice)).rejects.toThrow('no');
   expect(creations()).toBe(1);
-  engine.before = failing(409, 'exists');
-  await expect(networks.join(alice)).rejects.toMatchObject({
-    kind: 'temporary',
-    message: expect.stringContaining('refused 20'),
-  });
+  engine.refuse('POST /networks/create', 409, 'exists');
+  await expect(networks.join(alice)).rejects.toMatchObject(failure('temporary', 'refused 20'));
   expect(creations()).toBe(21);
-  const late = await rig();
-  late.engine.before = failing(409, 'exists');
+  const late = await networkRig();
+  late.engine.refuse('POST /networks/create', 409, 'exists');
   const joined = late.networks.join(alice);
   await vi.waitUntil(() => late.calls.includes('POST /networks/create'));
   late.addNetwork({ Id: 'others', Name: small, Labels: own });
@@ -187,7 +147,7 @@ test('P91: agents that race for the network of all find the one that was first, 
     [new Refusal(500, 'networks have same bridge name'), true],
     [new Refusal(500, 'the bridge exists'), false],
   ] as const) {
-    const { engine, networks, created, addNetwork } = await rig();
+    const { engine, networks, created, addNetwork } = await networkRig();
     let looks = 0;
     engine.before = ({ call, filters, body }) => {
       if (filters.name) looks += 1;
@@ -197,29 +157,23 @@ test('P91: agents that race for the network of all find the one that was first, 
     expect(await networks.join(nobody)).toBe(isOthers ? 'others' : 'n1');
     expect(created).toHaveLength(isOthers ? 0 : 1);
   }
-  const { engine, networks, calls } = await rig();
-  engine.before = ({ call }) => {
-    if (call === 'POST /networks/create') throw new Refusal(409, 'exists');
-  };
-  await expect(networks.join(nobody)).rejects.toMatchObject({
-    kind: 'temporary',
-    message: expect.stringContaining('vanished'),
-  });
+  const { engine, networks, calls } = await networkRig();
+  engine.refuse('POST /networks/create', 409, 'exists');
+  await expect(networks.join(nobody)).rejects.toMatchObject(failure('temporary', 'vanished'));
   expect(calls.filter((call) => call === 'GET /networks')).toHaveLength(22);
   engine.before = undefined;
   expect(await networks.join(nobody)).toBe('n1');
 });
 
 test('P93: the start that finds no address makes one large network, which the running containers join by their names', async () => {
-  const { networks, addContainer, connected, created, restart, engine } = await rig();
+  const { networks, addContainer, connected, created, restart, engine } = await networkRig();
   const id = await networks.join(alice);
   for (const name of ['c1', 'c2']) addContainer(name, id, { Labels: own });
   addContainer('foreign', id);
   await networks.started(alice, 'c1');
   expect(connected).toEqual([]);
-  expect(
-    await Promise.all([networks.recover(alice, 'c1', full), networks.recover(alice, 'c2', full)]),
-  ).toEqual([true, true]);
+  const recovered = ['c1', 'c2'].map((id) => networks.recover(alice, id, full));
+  expect(await Promise.all(recovered)).toEqual([true, true]);
   expect(created.slice(1)).toMatchObject([{ Name: large, IPAM: { Config: [{ Subnet: '198.18.4.0/22' }] } }]);
   const joined = [`c1 as c1-name to ${large}`, `c2 as c2-name to ${large}`];
   expect(connected.sort()).toEqual(joined);
@@ -236,10 +190,7 @@ test('P93: the start that finds no address makes one large network, which the ru
   expect(connected.slice(3)).toEqual([`c4 as c4-name to ${large}`]);
   addContainer('c5', 'n2', { Labels: own });
   await expect(networks.recover(alice, 'c5', full)).rejects.toMatchObject({
-    ...{
-      kind: 'temporary',
-      message: expect.stringContaining('of user alice on this host is full: it has 1021 addresses'),
-    },
+    ...failure('temporary', 'of user alice on this host is full: it has 1021 addresses'),
   });
   // A network that an earlier agent has made large is found.
   const later = restart();
@@ -247,25 +198,12 @@ test('P93: the start that finds no address makes one large network, which the ru
   await small;
   await later.started(alice, 'c1');
   expect(connected.at(-1)).toBe(`c1 as ${alice.name} to ${large}`);
-  for (const [status, outcome] of [
-    [403, undefined],
-    [404, undefined],
-    [409, undefined],
-    [500, 'refused'],
-  ] as const) {
-    engine.before = ({ call }) => {
-      if (call.endsWith('/connect')) throw new Refusal(status, 'refused');
-    };
-    const done = await networks.started(alice, 'c1').then(
-      () => undefined,
-      ({ message }) => message,
-    );
-    expect([status, done]).toEqual([status, outcome]);
-  }
+  const tolerated = ['403 done', '404 done', '409 done', '500 refused'];
+  expect(await refusals(engine, '/connect', () => networks.started(alice, 'c1'))).toEqual(tolerated);
 });
 
 test('P93, P95: a start is tried again on another network only if its own has vanished or is full', async () => {
-  const { networks, calls, known } = await rig();
+  const { networks, calls, known } = await networkRig();
   expect(await networks.join(alice)).toBe('n1');
   expect(await networks.join(nobody)).toBe('n2');
   const looks = calls.length;
@@ -279,7 +217,7 @@ test('P93, P95: a start is tried again on another network only if its own has va
   known.splice(0);
   for (const one of [alice, nobody]) expect(await networks.recover(one, 'c1', missing)).toBe(true);
   expect([await networks.join(alice), await networks.join(nobody)]).toEqual(['n3', 'n4']);
-  const shared = await rig({ network: 'lan' });
+  const shared = await networkRig({ network: 'lan' });
   expect(await shared.networks.recover(alice, 'c1', missing)).toBe(true);
   expect(await shared.networks.recover(alice, 'c1', full)).toBe(false);
   await shared.networks.started(alice, 'c1');
@@ -287,15 +225,13 @@ test('P93, P95: a start is tried again on another network only if its own has va
 });
 
 test('P94: an execution stays on the network of its containers, until it has none', async () => {
-  const { engine, networks, addNetwork, addContainer, containers, clock } = await rig();
+  const { engine, networks, addNetwork, addContainer, containers, clock } = await networkRig();
   const name = networkName({ kind: 'execution', of: '1' }, deployment, 0);
   addNetwork({ Id: 'early', Name: name, Labels: labels({ 'berth.execution': '1' }) });
   addNetwork({ Id: 'foreign' });
   addContainer('c1', 'early', { Labels: labels({ 'berth.execution': '1' }) });
   addContainer('c2', 'foreign', { Labels: labels({ 'berth.execution': '4' }) });
-  engine.before = ({ call }) => {
-    if (call === 'GET /containers/json') throw new Refusal(500, 'later');
-  };
+  engine.refuse('GET /containers/json', 500, 'later');
   await expect(networks.join(alice)).rejects.toThrow('later');
   engine.before = undefined;
   expect(await networks.join(alice)).toBe('early');
@@ -309,7 +245,7 @@ test('P94: an execution stays on the network of its containers, until it has non
 });
 
 test('P47, P95: a network goes once nothing has used it for so long, and those of others and of the swarm stay', async () => {
-  const { networks, known, addNetwork, addContainer, clock, connected, engine } = await rig();
+  const { networks, known, addNetwork, addContainer, clock, connected, engine } = await networkRig();
   const ids = () => known.map(({ Id }) => Id);
   await networks.join(alice);
   await networks.join(nobody);
@@ -340,22 +276,8 @@ test('P47, P95: a network goes once nothing has used it for so long, and those o
   await networks.removeUnused(100);
   expect(ids()).toEqual(['n1', 'other', 'swarm', 'byName', 'byId']);
   clock.ms = 199;
-  for (const [status, outcome] of [
-    [403, undefined],
-    [404, undefined],
-    [409, undefined],
-    [500, 'in use'],
-  ] as const) {
-    engine.before = ({ call }) => {
-      if (call.startsWith('DELETE')) throw new Refusal(status, 'in use');
-    };
-    const done = await networks.removeUnused(100).then(
-      () => undefined,
-      ({ message }) => message,
-    );
-    expect([status, done]).toEqual([status, outcome]);
-  }
-  engine.before = undefined;
+  const tolerated = ['403 done', '404 done', '409 done', '500 refused'];
+  expect(await refusals(engine, 'DELETE', () => networks.removeUnused(100))).toEqual(tolerated);
   await networks.removeUnused(100);
   expect([await networks.join(alice), await networks.join(nobody)]).toEqual(['n3', 'n4']);
   addNetwork({ Id: 'more', Name: large, Labels: own });
@@ -365,7 +287,7 @@ test('P47, P95: a network goes once nothing has used it for so long, and those o
 });
 
 test("P95: a bridge of this engine that has had no network for 30 s goes, and nobody else's", async () => {
-  const { docker, addNetwork, created, networks } = await rig();
+  const { docker, addNetwork, created, networks } = await networkRig();
   await networks.join(alice);
   const prefix = String(Object.values(created[0]?.Options ?? {})[0]).slice(0, 10);
   const removed: string[] = [];
@@ -388,19 +310,19 @@ test("P95: a bridge of this engine that has had no network for 30 s goes, and no
 });
 
 test('P91, P98: a description names only networks that the settings allow, and a shared network must be there for containers', async () => {
-  const { networks } = await rig();
+  const { networks } = await networkRig();
   expect(await networks.join(assignment({ network: 'lan' }))).toBe('lan');
   await expect(networks.join(assignment({ network: 'host' }))).rejects.toMatchObject({ kind: 'permanent' });
   expect(await networks.problem()).toBeUndefined();
-  const shared = await rig({ network: 'lan', overlay: true });
+  const shared = await networkRig({ network: 'lan', overlay: true });
   const { engine, addNetwork, known } = shared;
   expect(await shared.networks.swarm()).toBeNull();
   for (const [swarm, network, problem] of [
-    [undefined, undefined, /not in a swarm/],
-    [{ LocalNodeState: 'inactive', ControlAvailable: true }, undefined, /not in a swarm/],
-    [{ LocalNodeState: 'active', ControlAvailable: true }, undefined, /does not exist in the swarm/],
+    [undefined, undefined, 'not in a swarm'],
+    [{ LocalNodeState: 'inactive', ControlAvailable: true }, undefined, 'not in a swarm'],
+    [{ LocalNodeState: 'active', ControlAvailable: true }, undefined, 'does not exist in the swarm'],
     [{ LocalNodeState: 'active', ControlAvailable: false }, undefined, undefined],
-    [{}, { Scope: 'swarm', Attachable: false }, /not attachable/],
+    [{}, { Scope: 'swarm', Attachable: false }, 'not attachable'],
     [{}, { Scope: 'swarm', Attachable: true }, undefined],
     [{}, { Scope: 'local', Attachable: false }, undefined],
   ] as const) {
@@ -409,11 +331,7 @@ test('P91, P98: a description names only networks that the settings allow, and a
     if (network) addNetwork({ Name: 'lan', ...network });
     const joined = shared.networks.join(alice);
     if (problem === undefined) expect(await joined).toBe('lan');
-    else
-      await expect(joined).rejects.toMatchObject({
-        kind: 'temporary',
-        message: expect.stringMatching(problem),
-      });
+    else await expect(joined).rejects.toMatchObject(failure('temporary', problem));
   }
   engine.before = () => {
     throw new Refusal(500, 'no');

@@ -1,13 +1,10 @@
 /** Overlay networks of a swarm, whose networks, containers and failures the test has. */
 import { afterEach, expect, test, vi } from 'vitest';
-import {
-  ContainerNetworks,
-  type NetworkOptions,
-} from '../../../../../agent/engine/networks/container-networks.ts';
+import type { NetworkOptions } from '../../../../../agent/engine/networks/container-networks.ts';
 import { overlayName } from '../../../../../agent/engine/networks/scope.ts';
-import { parseSubnet } from '../../../../../agent/engine/networks/subnets.ts';
-import { Refusal, ScriptedEngine } from '../../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../../support/fixtures/assignments.ts';
+import { failure } from '../../../../support/fixtures/failures.ts';
+import { networkRig, refusals, subnet } from '../../../../support/rigs/network-rig.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -20,28 +17,16 @@ const [name, second] = ['alice', 'bob'].map((of) => overlayName({ kind: 'user', 
 ];
 const ofUser = (of: string) => ({ isolation: 'user', of }) as const;
 const onOverlay = assignment({ overlay: 'now' });
-const subnet = (text: string) => parseSubnet(text) as NonNullable<ReturnType<typeof parseSubnet>>;
 
 /** A manager of a swarm with a pool, whose waits take no time. */
 async function rig(changes: Partial<NetworkOptions> = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout'] }).setTimerTickMode('nextTimerAsync');
-  const { engine, docker } = await ScriptedEngine.open();
+  const made = await networkRig({ networks: [], overlay: true, ...changes });
   const Cluster = { DefaultAddrPool: ['10.0.0.0/8'], SubnetSize: 24 };
-  engine.swarm = {
-    NodeID: 'node',
-    LocalNodeState: 'active',
-    ControlAvailable: true,
-    RemoteManagers: null,
-    Cluster,
-  };
-  const clock = { ms: 1_000_000 };
-  const options: NetworkOptions = {
-    ...{ deployment, local: false, network: null, networks: [], overlay: true },
-    ...{ subnets: [subnet('198.18.0.0/16')], uptimeMs: () => clock.ms, ...changes },
-  };
-  const networks = new ContainerNetworks(docker, options, async () => 'engine');
-  const { calls, networks: known, created, connected, addNetwork, addContainer } = engine;
-  return { engine, clock, networks, calls, known, created, connected, addNetwork, addContainer };
+  const member = { NodeID: 'node', LocalNodeState: 'active', RemoteManagers: null };
+  made.engine.swarm = { ...member, ControlAvailable: true, Cluster };
+  made.clock.ms = 1_000_000;
+  return made;
 }
 
 test('P98: an engine reports its swarm with at most 32 managers, and none while it is not in one', async () => {
@@ -72,27 +57,15 @@ test('P99: an overlay network is internal and attachable, and overlaps no networ
     addNetwork({ IPAM: { Config: [{ Subnet: '10.0.0.0/24' }] } });
     await networks.makeOverlay(ofUser('alice'));
     made.push(...created);
-    engine.before = ({ call }) => {
-      if (call === 'POST /networks/create') throw new Refusal(409, 'exists');
-    };
+    engine.refuse('POST /networks/create', 409, 'exists');
     await networks.makeOverlay(ofUser('alice'));
     expect(known).toHaveLength(2);
-    engine.before = ({ call }) => {
-      if (call === 'POST /networks/create') throw new Refusal(500, 'no');
-    };
+    engine.refuse('POST /networks/create', 500, 'no');
     await expect(networks.makeOverlay(ofUser('alice'))).rejects.toThrow('no');
   }
-  const kind = {
-    Driver: 'overlay',
-    EnableIPv6: false,
-    Attachable: true,
-    Internal: true,
-    CheckDuplicate: true,
-  };
+  const kind = { Driver: 'overlay', EnableIPv6: false, Attachable: true, Internal: true };
   const at = (Subnet: string) => ({
-    Name: name,
-    ...kind,
-    Labels: own,
+    ...{ ...kind, Name: name, Labels: own, CheckDuplicate: true },
     IPAM: { Driver: 'default', Config: [{ Subnet }] },
   });
   expect(made).toEqual([at('10.0.32.0/20'), at('10.0.16.0/20')]);
@@ -118,8 +91,8 @@ test('P99: a network without addresses is made again with others, and given up a
   const lost = await rig();
   lost.engine.swarm = { LocalNodeState: 'active' };
   lost.engine.before = ({ call }) => (call === 'POST /networks/create' ? { Id: 'lost' } : undefined);
-  const failure = { kind: 'temporary', message: expect.stringContaining('no addresses') };
-  await expect(lost.networks.makeOverlay(ofUser('alice'))).rejects.toMatchObject(failure);
+  const failed = failure('temporary', 'no addresses');
+  await expect(lost.networks.makeOverlay(ofUser('alice'))).rejects.toMatchObject(failed);
   expect(lost.calls.filter((call) => call === 'POST /networks/create')).toHaveLength(10);
   expect(lost.calls.filter((call) => call.startsWith('DELETE'))).toEqual([]);
   const chosen = await rig();
@@ -136,9 +109,8 @@ test('P101: a container joins its overlay network only if its assignment and the
   expect(await networks.overlay(onOverlay)).toBe(name);
   expect(await networks.overlay(assignment())).toBeUndefined();
   expect(await networks.overlay(assignment({ overlay: 'now', network: 'lan' }))).toBeUndefined();
-  expect(
-    await networks.overlay(assignment({ overlay: 'now', isolation: 'none', execution: 9 })),
-  ).toBeUndefined();
+  const alone = assignment({ overlay: 'now', isolation: 'none', execution: 9 });
+  expect(await networks.overlay(alone)).toBeUndefined();
   for (const changes of [{ overlay: false }, { network: 'lan' }])
     expect(await (await rig(changes)).networks.overlay(onOverlay)).toBeUndefined();
 });
@@ -175,16 +147,12 @@ test('P101: a start waits 5 s for its overlay network, and later ones not for a 
   clock.ms += 1;
   expect(await tries(onOverlay, 0, '')).toEqual([1, 'started']);
   expect(connected).toHaveLength(missed + 1);
-  for (const [status, outcome] of [
-    [403, 'started'],
-    [409, 'started'],
-    [500, expect.stringContaining('refused')],
-  ] as const) {
-    engine.before = ({ call }) => {
-      if (call.endsWith('/connect')) throw new Refusal(status, 'refused');
-    };
-    expect((await tries(onOverlay, 0, ''))[1]).toEqual(outcome);
-  }
+  const start = async () => {
+    const [, outcome] = await tries(onOverlay, 0, '');
+    if (outcome !== 'started') throw new Error(String(outcome));
+  };
+  const outcomes = await refusals(engine, '/connect', start, [403, 409, 500]);
+  expect(outcomes).toEqual(['403 done', '409 done', expect.stringContaining('refused')]);
 });
 
 test('P101: running containers that started without their overlay network join it once it is there', async () => {
@@ -216,13 +184,9 @@ test('P101: running containers that started without their overlay network join i
   await networks.start(onOverlay, 'c0', async () => {});
   expect(tried.at(-1)).toBe('c0');
   addContainer('c3', 'bridge', { Labels });
-  engine.before = ({ call }) => {
-    if (call.endsWith('connect')) throw new Refusal(500, 'attaching to network failed');
-  };
+  engine.refuse('connect', 500, 'attaching to network failed');
   await networks.removeUnused(1e9);
-  engine.before = ({ call }) => {
-    if (call.endsWith('connect')) throw new Refusal(500, 'no');
-  };
+  engine.refuse('connect', 500, 'no');
   await expect(networks.removeUnused(1e9)).rejects.toThrow('no');
 });
 
@@ -243,11 +207,7 @@ test('P100: a manager removes an overlay network that nobody has requested for s
   await networks.removeUnused(100);
   expect(ids()).toEqual(['n1', 'found', 'foreign']);
   engine.swarm = { LocalNodeState: 'active', ControlAvailable: true };
-  const refusing = (status: number) => {
-    engine.before = ({ call }) => {
-      if (call.startsWith('DELETE')) throw new Refusal(status, 'in use');
-    };
-  };
+  const refusing = (status: number) => engine.refuse('DELETE', status, 'in use');
   for (const status of [400, 403, 404, 409]) {
     refusing(status);
     await networks.removeUnused(100);

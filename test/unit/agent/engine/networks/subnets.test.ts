@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { networkDevices, parseRoutes } from '../../../../../agent/engine/networks/host-routes.ts';
+import { overlayPool } from '../../../../../agent/engine/networks/overlay-pool.ts';
 import {
   capacityOf,
   freeSubnet,
@@ -7,13 +8,9 @@ import {
   type Subnet,
   subnetText,
 } from '../../../../../agent/engine/networks/subnets.ts';
+import { subnet } from '../../../../support/rigs/network-rig.ts';
 import { fc } from '../../../../support/tools/random-cases.ts';
 
-const subnet = (text: string): Subnet => {
-  const parsed = parseSubnet(text);
-  if (!parsed) throw new Error(`not a sub-network: ${text}`);
-  return parsed;
-};
 const range = [subnet('198.18.0.0/24')];
 const free = (bits: number, ...taken: string[]) => {
   const found = freeSubnet(range, bits, taken.map(subnet));
@@ -61,14 +58,9 @@ describe('P92: a free sub-network', () => {
 test('P93: a network has addresses for all but its own, its gateway and the broadcast', () => {
   expect([26, 22].map(capacityOf)).toEqual([61, 1021]);
   expect(parseSubnet('255.255.255.255/32')).toEqual({ first: 2 ** 32 - 1, bits: 32 });
+  for (const text of ['198.18.0.1/15', '198.18.0.0', '256.0.0.0/8', '10.0.0.0/33', 'fd00::/64', ''])
+    expect([text, parseSubnet(text)]).toEqual([text, undefined]);
 });
-
-test.each(['198.18.0.1/15', '198.18.0.0', '256.0.0.0/8', '10.0.0.0/33', 'fd00::/64', ''])(
-  'the text %j is not a sub-network',
-  (text) => {
-    expect(parseSubnet(text)).toBeUndefined();
-  },
-);
 
 test('P92: routes are read, except default routes', async () => {
   const routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
@@ -83,3 +75,22 @@ eth1	0000000A	00000000	0001	0	0	0	000000FF	0	0	0
   expect(await networkDevices()).toContain('lo');
   expect(parseRoutes('')).toEqual([]);
 });
+
+test.each([
+  ['the pool of a new swarm', ['10.0.0.0/8'], 24, '10.0.0.0/8 in /20'],
+  ['two ranges', ['10.0.0.0/8', '172.20.0.0/14'], 24, '10.0.0.0/8,172.20.0.0/14 in /20'],
+  ['ranges that have room', ['10.0.0.0/9', '11.0.0.0/9'], 24, '10.0.0.0/9,11.0.0.0/9 in /21'],
+  ['a small pool', ['10.64.0.0/16'], 24, undefined],
+  ['a pool whose own networks are as large', ['10.0.0.0/8'], 20, undefined],
+  ['a pool whose own networks are large', ['10.0.0.0/8'], 18, undefined],
+  ['small networks of its own in a small pool', ['10.64.0.0/16'], 29, '10.64.0.0/16 in /28'],
+  ['no pool', null, 0, undefined],
+  ['a pool of IPv6', ['fd00::/8'], 64, undefined],
+])(
+  'P99: of %s, overlay networks take sub-networks for 4,096 networks at least',
+  (_, ranges, size, expected) => {
+    const pool = overlayPool({ DefaultAddrPool: ranges, SubnetSize: size });
+    expect(overlayPool(undefined)).toBeUndefined();
+    expect(pool && `${pool.ranges.map(subnetText).join(',')} in /${pool.bits}`).toBe(expected);
+  },
+);

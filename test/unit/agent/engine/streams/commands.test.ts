@@ -1,10 +1,9 @@
 /** Commands in containers, by what the engine and the runtime report of them. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { BegunCommands } from '../../../../../agent/engine/streams/begun-commands.ts';
 import { containerTargets, mountsFolders } from '../../../../../agent/engine/streams/container-targets.ts';
 import { startExec } from '../../../../../agent/engine/streams/exec.ts';
@@ -15,17 +14,13 @@ import type { Piece } from '../../../../../agent/engine/streams/target.ts';
 import type { Logger } from '../../../../../agent/logger.ts';
 import type { Exec } from '../../../../../shared/streams/targets.ts';
 import { Refusal, scriptedEngine } from '../../../../support/engines/scripted-engine.ts';
+import { outputOf } from '../../../../support/fixtures/targets.ts';
 import { eventually } from '../../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../../support/tools/folder.ts';
+import { testFolder } from '../../../../support/tools/test-folder.ts';
 
 const ID = 'e'.repeat(64);
 const gone = spawnSync('true').pid;
 
-async function folder(): Promise<string> {
-  const path = await scratchFolder('berth-begun-');
-  onTestFinished(() => rm(path, { recursive: true, force: true }));
-  return path;
-}
 async function* chunksOf(...chunks: (string | number[])[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk as string);
 }
@@ -41,7 +36,7 @@ async function command(rest: Partial<Exec> = {}, pid = process.pid, isRefused = 
   const failing = { call: /^$/, status: 0, times: 0 };
   const bodies: unknown[] = [];
   const sizes: (string | null)[] = [];
-  const begun = await folder();
+  const begun = await testFolder();
   const peers: Duplex[] = [];
   const { docker } = await scriptedEngine(
     ({ call, body, query }) => {
@@ -53,13 +48,8 @@ async function command(rest: Partial<Exec> = {}, pid = process.pid, isRefused = 
     },
     isRefused ? undefined : (socket) => peers.push(socket.resume()),
   );
-  const start = () =>
-    startExec(
-      docker,
-      { id: 'c1', pid },
-      { kind: 'exec', words: ['sh', '-c', 'x'], ...rest },
-      new BegunCommands(begun),
-    );
+  const exec: Exec = { kind: 'exec', words: ['sh', '-c', 'x'], ...rest };
+  const start = () => startExec(docker, { id: 'c1', pid }, exec, new BegunCommands(begun));
   return { start, seen, failing, bodies, sizes, peers, recorded: () => readdirSync(begun) };
 }
 const exited = { Running: false, ExitCode: 3 };
@@ -152,7 +142,7 @@ test('P256, P260: a command that is given up before it has a process is recorded
 });
 
 test('P260: what an earlier agent has left is ended or forgotten, and kept for the next one if the engine fails', async () => {
-  const path = await folder();
+  const path = await testFolder();
   const of = (digit: string) => digit.repeat(64);
   const commands: Record<string, unknown> = {
     [of('1')]: { Running: false, Pid: 7, ContainerID: 'c1' },
@@ -240,22 +230,13 @@ test('P254: output is split by the records of the engine, wherever chunks divide
       bytes.slice(at * size, at * size + size),
     );
     const pieces = await all(splitOutput(chunksOf(...chunks)));
-    expect(
-      pieces
-        .map(({ bytes, channel }) => `${channel}${Buffer.from(bytes)}`)
-        .join('')
-        .replace(/(?<=[a-z])1/g, ''),
-    ).toBe('1abcd');
+    const shown = pieces.map((piece) => `${piece.channel}${Buffer.from(piece.bytes)}`).join('');
+    expect(shown.replace(/(?<=[a-z])1/g, '')).toBe('1abcd');
   }
   const [error] = await all(splitOutput(chunksOf([2, 0, 0, 0, 0, 0, 1, 0, ...Array<number>(256).fill(65)])));
   expect([error?.channel, error?.bytes.length]).toEqual([2, 256]);
-  for (const head of [
-    [3, 0, 0, 0],
-    [1, 1, 0, 0],
-    [1, 0, 0, 1],
-    [1, 0, 1, 0],
-  ])
-    await expect(all(splitOutput(chunksOf([...head, 0, 0, 0, 0])))).rejects.toThrow('unreadable');
+  for (const head of ['3000', '1100', '1001', '1010'])
+    await expect(all(splitOutput(chunksOf([...head, 0, 0, 0, 0].map(Number))))).rejects.toThrow('unreadable');
 });
 
 test('L232: the words of the runtime are replaced only at the beginning, and only if nothing has run', async () => {
@@ -263,16 +244,10 @@ test('L232: the words of the runtime are replaced only at the beginning, and onl
   const outcome = async (ran: boolean, channel: number | undefined, ...texts: string[]) => {
     const failures: number[] = [];
     const pieces = texts.map((text): Piece => ({ bytes: Buffer.from(text), ...(channel && { channel }) }));
-    const output = withStartFailure(
-      (async function* () {
-        yield* pieces;
-      })(),
-      'x',
-      {
-        hasRun: async () => ran,
-        failed: ({ exitCode }) => failures.push(exitCode),
-      },
-    );
+    const output = withStartFailure(outputOf(pieces), 'x', {
+      hasRun: async () => ran,
+      failed: ({ exitCode }) => failures.push(exitCode),
+    });
     const shown = (await all(output)).map((piece) => `${piece.channel ?? ''}${Buffer.from(piece.bytes)}`);
     return [...shown, ...failures];
   };

@@ -8,28 +8,24 @@ import type { Piece, Target } from '../../../../../agent/engine/streams/target.t
 import type { TarEntry } from '../../../../../shared/archives/tar-entry.ts';
 import { TarReader } from '../../../../../shared/archives/tar-reader.ts';
 import { endOfTar, headerOf, paddingOf } from '../../../../../shared/archives/tar-writer.ts';
+import { outputOf, target } from '../../../../support/fixtures/targets.ts';
 
 /** A command that ends once its input has, and what was done with it. */
 function command(code = 0, pieces: Piece[] = []) {
   const over = Promise.withResolvers<void>();
   const taken: Uint8Array[] = [];
   const done: string[] = [];
-  const target: Target = {
-    output: (async function* () {
-      yield* pieces;
-      await over.promise;
-    })(),
+  const one = target({
+    output: outputOf(pieces, over.promise),
     write: async (bytes) => void taken.push(bytes),
     end: () => {
       done.push('end');
       over.resolve();
     },
     exitCode: async () => code,
-    resize: () => {},
-    signal: () => {},
     destroy: () => done.push('destroy'),
-  };
-  return { target, taken, done };
+  });
+  return { target: one, taken, done };
 }
 async function drain({ output }: Target): Promise<string> {
   let text = '';
@@ -44,22 +40,15 @@ test.each([
   [127, '', 'the image has no shell'],
   [1, 'tar: x: file changed as we read it\ntar: y: socket ignored\n', undefined],
   [2, 'tar: x: file changed as we read it\n', 'tar: x: file changed as we read it'],
-  [
-    1,
-    'tar: x: file changed as we read it\ntar: y: gone\n',
-    'tar: x: file changed as we read it tar: y: gone',
-  ],
+  [1, 'tar: x: file changed as we read it\ntar: y: gone\n', 'file changed as we read it tar: y: gone'],
   [1, '\n', 'the copy failed in the container, with exit code 1'],
   [120, ' a\u0007b\r\n', 'a b'],
   [120, 'x'.repeat(900), 'x'.repeat(500)],
 ])('P265: a copy whose command ends with %s after %j has the outcome %j', async (code, text, problem) => {
-  const { target } = command(code, [
-    err(text),
-    err(text.length > 500 ? 'y' : ''),
-    { bytes: Buffer.from('out'), channel: 1 },
-  ]);
-  target.end();
-  const copy = new CopyCommand(target);
+  const more = err(text.length > 500 ? 'y' : '');
+  const program = command(code, [err(text), more, { bytes: Buffer.from('out'), channel: 1 }]).target;
+  program.end();
+  const copy = new CopyCommand(program);
   let output = '';
   for await (const bytes of copy.output()) output += Buffer.from(bytes);
   expect(output).toBe('out');

@@ -1,10 +1,10 @@
 /** Archives that come out of a container whose own program chose every byte of them. */
 import { expect, test } from 'vitest';
 import { copyOut } from '../../../../../agent/engine/streams/copy-out.ts';
-import type { Target } from '../../../../../agent/engine/streams/target.ts';
 import type { TarEntry } from '../../../../../shared/archives/tar-entry.ts';
 import { TarReader } from '../../../../../shared/archives/tar-reader.ts';
 import { endOfTar, headerOf, paddingOf } from '../../../../../shared/archives/tar-writer.ts';
+import { outputOf, target } from '../../../../support/fixtures/targets.ts';
 
 type Part = Pick<TarEntry, 'path' | 'kind'> & { target?: string; content?: string };
 
@@ -20,25 +20,12 @@ const archive = (...parts: Part[]): Buffer =>
 
 /** The entries of what a reader gets of the container's archive. */
 async function received(bytes: Uint8Array, links?: 'all'): Promise<string[]> {
-  const program: Target = {
-    output: (async function* () {
-      yield { bytes, channel: 1 };
-    })(),
-    write: async () => {},
-    end: () => {},
-    exitCode: async () => 0,
-    resize: () => {},
-    signal: () => {},
-    destroy: () => {},
-  };
-  const target = await copyOut(
-    async () => program,
-    { kind: 'files-out', path: '/srv/data', form: 'tar', ...(links && { links }) },
-    [],
-  );
+  const program = target({ output: outputOf([{ bytes, channel: 1 }]) });
+  const asked = { kind: 'files-out', path: '/srv/data', form: 'tar', ...(links && { links }) } as const;
+  const copy = await copyOut(async () => program, asked, []);
   const reader = new TarReader();
   const found: string[] = [];
-  for await (const piece of target.output)
+  for await (const piece of copy.output)
     for (const one of reader.push(piece.bytes))
       if (one instanceof Uint8Array) found.push(`= ${Buffer.from(one)}`);
       else found.push(one.target === '' ? one.path : `${one.path} -> ${one.target}`);

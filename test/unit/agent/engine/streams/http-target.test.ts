@@ -1,7 +1,7 @@
 /** Requests to applications as targets of streams, with a real application. */
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
 import { HeadLines } from '../../../../../agent/engine/streams/answer-socket.ts';
 import { HttpTarget } from '../../../../../agent/engine/streams/http-target.ts';
@@ -14,6 +14,7 @@ import {
 } from '../../../../../shared/streams/app-heads.ts';
 import { type AppServer, startAppServer } from '../../../../support/apps/app-server.ts';
 import { eventually } from '../../../../support/tools/eventually.ts';
+import { serving } from '../../../../support/tools/serving.ts';
 
 let app: AppServer;
 beforeEach(async () => {
@@ -26,6 +27,13 @@ const bytesOf = (head: Partial<RequestHead>): Uint8Array => {
   if (!bytes) throw new Error('the head is not valid');
   return bytes;
 };
+/** What the application gets, and then no more. */
+async function requested(port: number, head: Partial<RequestHead> = {}): Promise<HttpTarget> {
+  const target = new HttpTarget('127.0.0.1', port);
+  await target.write(bytesOf(head));
+  target.end();
+  return target;
+}
 /** The head of the answer, and the text after it. */
 async function answerOf(target: HttpTarget) {
   const reader = new HeadReader();
@@ -70,9 +78,7 @@ test('P300: an application that gives informational answers without end gets no 
     [100, { status: 200 }],
     [101, { problem: expect.stringMatching(/^port \d+: the application gives no answer but informational/) }],
   ] as const) {
-    const target = new HttpTarget('127.0.0.1', app.port);
-    await target.write(bytesOf({ path: `/processing?n=${count}` }));
-    target.end();
+    const target = await requested(app.port, { path: `/processing?n=${count}` });
     expect((await answerOf(target)).head).toMatchObject(head);
   }
 });
@@ -88,18 +94,13 @@ test('P275: a request that ends before its head, or that was given up, never rea
 });
 test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
   const headers: RequestHead['headers'] = [
-    ...([
-      ['host', 'app'],
-      ['connection', 'x-hop'],
-      ['x-hop', '1'],
-      ['te', 'trailers'],
-    ] as [string, string][]),
+    ['host', 'app'],
+    ['connection', 'x-hop'],
+    ['x-hop', '1'],
+    ['te', 'trailers'],
     ['transfer-encoding', 'chunked'],
   ];
-  const target = new HttpTarget('127.0.0.1', app.port);
-  await target.write(bytesOf({ path: '/status?n=302', headers }));
-  target.end();
-  const { head } = await answerOf(target);
+  const { head } = await answerOf(await requested(app.port, { path: '/status?n=302', headers }));
   expect(head).toMatchObject({ status: 302 });
   expect(JSON.stringify(head)).toMatch(/location.*content-encoding/);
   expect(JSON.stringify(head)).not.toMatch(/x-hop|"connection|keep-alive|proxy/);
@@ -142,10 +143,9 @@ test('P277: only a request for a WebSocket may become one', async () => {
   expect(await answer).toMatchObject({ head: { status: 101 }, text: expect.stringContaining('hi') });
 });
 test('P278: an answer that breaks off is an error, and a request that is given up ends at the application', async () => {
-  const target = new HttpTarget('127.0.0.1', app.port);
-  await target.write(bytesOf({ path: '/broken' }));
-  target.end();
-  await expect(answerOf(target)).rejects.toThrow('broke off its answer');
+  await expect(answerOf(await requested(app.port, { path: '/broken' }))).rejects.toThrow(
+    'broke off its answer',
+  );
   const other = new HttpTarget('127.0.0.1', app.port);
   await other.write(bytesOf({ path: '/holds' }));
   await eventually(() => app.held[0]);
@@ -162,10 +162,7 @@ async function answering(...pieces: string[]): Promise<number> {
       socket.end();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
+  return serving(server);
 }
 
 test('P327: lines of a head may end in a bare line feed, and the body stays as it is', async () => {
@@ -182,33 +179,22 @@ test('P327: lines of a head may end in a bare line feed, and the body stays as i
     `\nHTTP/1.1 103 Early Hints\nX-Hint: 1\n\nHTTP/1.1 200 OK\nX-A: 1\n${length}\n\n`,
   ])
     for (const pieces of [[head + body], [...(head + body)]]) {
-      const target = new HttpTarget('127.0.0.1', await answering(...pieces));
-      await target.write(bytesOf({}));
-      target.end();
-      const { head: answer, text } = await answerOf(target);
-      const sent = (answer as { headers: string[][] }).headers.map(([name = '', value]) => [
-        name.toLowerCase(),
-        value,
-      ]);
-      expect([sent, text]).toEqual([headers, body]);
+      const { head: answer, text } = await answerOf(await requested(await answering(...pieces)));
+      const sent = (answer as { headers: string[][] }).headers;
+      expect([sent.map(([name, value]) => [name?.toLowerCase(), value]), text]).toEqual([headers, body]);
     }
 });
 test('P327: a return that no line feed follows, and another character that no head has, are no end of a line', async () => {
   for (const head of ['HTTP/1.1 200 OK\nX-A: 1\rSet-Cookie: a=b\n\n', 'HTTP/1.1 200 OK\nX-A: \0\n\n']) {
-    const target = new HttpTarget('127.0.0.1', await answering(head));
-    await target.write(bytesOf({}));
-    target.end();
-    expect((await answerOf(target)).head).toMatchObject({
-      problem: expect.stringContaining('does not speak HTTP'),
-    });
+    const answer = await answerOf(await requested(await answering(head)));
+    const problem = expect.stringContaining('does not speak HTTP');
+    expect(answer.head).toMatchObject({ problem });
   }
 });
 test('P327: an upgraded connection carries each byte as it is', async () => {
   const frames = '\x81\x03a\nb\n\n';
   const head = 'HTTP/1.1 101 Switching Protocols\nConnection: Upgrade\nUpgrade: websocket\n\n';
-  const target = new HttpTarget('127.0.0.1', await answering(head + frames, '\n'));
-  await target.write(bytesOf({ upgrade: true }));
-  target.end();
+  const target = await requested(await answering(head + frames, '\n'), { upgrade: true });
   const reader = new HeadReader();
   const got: Buffer[] = [];
   for await (const { bytes } of target.output) got.push(Buffer.from(bytes));

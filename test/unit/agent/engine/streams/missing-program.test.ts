@@ -3,17 +3,11 @@ import { startFailure } from '../../../../../agent/engine/streams/missing-progra
 
 const BEGINNING = 'OCI runtime exec failed: exec failed: unable to start container process: ';
 
+const MISSING = 'x: there is no such program in the container';
+
 test.each([
-  [
-    'exec: "x": executable file not found in $PATH: unknown',
-    127,
-    'x: there is no such program in the container',
-  ],
-  [
-    'exec: "x": stat x: no such file or directory: unknown',
-    127,
-    'x: there is no such program in the container',
-  ],
+  ['exec: "x": executable file not found in $PATH: unknown', 127, MISSING],
+  ['exec: "x": stat x: no such file or directory: unknown', 127, MISSING],
   ['exec: "x": permission denied: unknown', 126, 'x: this may not be run as a program'],
   [
     'chdir to cwd ("/gone") set in config.json failed: no such file or directory: unknown\r\n',
