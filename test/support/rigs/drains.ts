@@ -36,8 +36,7 @@ export function rigWith(...cores: number[]): { rig: CoreRig; hosts: Host[] } {
 
 /** Submits an execution, and reports everything that is placed of it as running. */
 export function run(rig: CoreRig, description = mixed()): Execution {
-  const execution = rig.submit(description);
-  rig.turn();
+  const execution = rig.submitInTurn(description);
   for (let round = 0; round < 2; round++) {
     for (const one of execution.services) if (one.status === 'starting') rig.see(one, running);
   }

@@ -92,7 +92,7 @@ describe('C53: capacity under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['terminated', 'starting']);
   });
 
-  test('C53: capacity under a raised quota is offered to the oldest executions first', () => {
+  test('C53: capacity under a raised quota, or that of another quota, is offered to the oldest executions first, and to one that alone exceeded it', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 4 }, () => rig.submit());
     rig.turn();
@@ -102,15 +102,18 @@ describe('C53: capacity under a quota is offered at once', () => {
     rig.cluster.setQuota(quota(1));
     rig.turn();
     expect(executions[3]?.status).toBe('starting');
-  });
-
-  test('C53: capacity is offered when the user gets another quota', () => {
-    const rig = rigWith({ concurrentExecutions: 1 });
-    const executions = [rig.submit(), rig.submit()];
-    rig.turn();
-    rig.cluster.setUser(user(1, 2));
-    rig.turn();
-    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting']);
+    const other = rigWith({ concurrentExecutions: 1 });
+    const both = [other.submit(), other.submit()];
+    other.turn();
+    other.cluster.setUser(user(1, 2));
+    other.turn();
+    expect(both.map(({ status }) => status)).toEqual(['starting', 'starting']);
+    const small = rigWith({ memoryBytes: 100 });
+    const execution = small.submitInTurn(needing(101, null));
+    expect(execution.status).toBe('queued');
+    small.cluster.setQuota(quota(1, { memoryBytes: 101 }));
+    small.turn();
+    expect(execution.status).toBe('starting');
   });
 
   test('C53: an execution that returns to the queue leaves its capacity to the next one, and starts after that', () => {
@@ -134,15 +137,6 @@ describe('C53: capacity under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['running', 'queued']);
     rig.terminate(first);
     expect([first.status, second.status]).toEqual(['terminated', 'running']);
-  });
-
-  test('C53: an execution that alone exceeds the quota waits until the quota is raised', () => {
-    const rig = rigWith({ memoryBytes: 100 });
-    const execution = rig.submitInTurn(needing(101, null));
-    expect(execution.status).toBe('queued');
-    rig.cluster.setQuota(quota(1, { memoryBytes: 101 }));
-    rig.turn();
-    expect(execution.status).toBe('starting');
   });
 });
 

@@ -162,16 +162,14 @@ async function startedAt(agent: ModelAgent): Promise<Assignment> {
 test('P12: a report about the last start is only late while the service waits for its next start', () => {
   const core = new CoreRig();
   core.hello(hostFacts('one'));
-  const execution = core.submit(application(service(), service({ name: 'side', monitor: false })));
-  core.turn();
+  const execution = core.submitInTurn(application(service(), service({ name: 'side', monitor: false })));
   for (const each of execution.services) core.see(each, running);
   const [side, second] = [named(execution, 'side0'), core.hello(hostFacts('two'))];
   const key = { service: side.id, generation: 1 };
   const report = { observations: [{ ...running, ...key } as Observation], forgotten: [] };
   const refused = () => unauthorisedServices(core.cluster, second, report, new Set());
   expect(refused()).toEqual([side.id]);
-  core.see(side, exited(1));
-  core.see(side, gone);
+  core.see(side, exited(1), gone);
   expect(refused()).toEqual([]);
   core.advance(1_000);
   expect(side.generation).toBe(2);
