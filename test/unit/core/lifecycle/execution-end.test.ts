@@ -196,21 +196,19 @@ describe('services that do not monitor', () => {
 });
 
 describe('C14: terminate', () => {
-  test('C14: terminate ends a queued execution at once', () => {
+  test('C14: terminate ends a queued execution at once, and leaves no deadline of one that waits for its next attempt', () => {
     const rig = new CoreRig();
     const execution = rig.submitInTurn();
     expect(decisionTexts(rig.terminate(execution))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
     expect(queuedIds(rig.cluster)).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
-  });
-  test('C14: terminate leaves no deadline of an execution that waits for its next attempt', () => {
-    const { rig, execution } = startingRig(application());
-    rig.see(named(execution, 'web0'), failed(true), gone);
-    expect(execution.status).toBe('queued');
-    rig.terminate(execution);
-    expect(execution.status).toBe('terminated');
-    expect(rig.cluster.deadlines.next()).toBeNull();
+    const failing = startingRig(application());
+    failing.rig.see(named(failing.execution, 'web0'), failed(true), gone);
+    expect(failing.execution.status).toBe('queued');
+    failing.rig.terminate(failing.execution);
+    expect(failing.execution.status).toBe('terminated');
+    expect(failing.rig.cluster.deadlines.next()).toBeNull();
   });
   test('C14: terminate stops the started services of an execution that is starting, and no more are started', () => {
     const { rig, execution } = startingRig(

@@ -88,19 +88,7 @@ test('C289: an unhealthy monitor ends the execution as error, unless its restart
   expect(decisionTexts(again.rig.advance(1_000))).toEqual(['start web0.2']);
 });
 
-test('C289: what a host reports of the health of a service that was stopped, or is not checked, changes nothing', () => {
-  const { rig, execution } = startingRig(pair);
-  const one = named(execution, 'side0');
-  rig.see(one, seen('healthy'));
-  const web = named(execution, 'web0');
-  rig.see(web, seen('unhealthy', 'of no interest'));
-  expect(web).toMatchObject({ status: 'active', deathsMs: [] });
-  rig.terminate(execution);
-  rig.see(one, seen('unhealthy', 'late'));
-  expect(one).toMatchObject({ status: 'terminating', exit: null, errorMessage: null, deathsMs: [] });
-});
-
-test('C289: a repeated report of the same health is no change', () => {
+test('C289: a repeated report of the same health is no change, nor what a host reports of the health of a service that was stopped or is not checked', () => {
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');
   rig.see(one, seen('healthy'));
@@ -108,6 +96,12 @@ test('C289: a repeated report of the same health is no change', () => {
   const again = { ...seen('healthy'), ...keyOfService(one) } as const;
   observe(rig.cluster, rig.hostOf(one), again, rig.nowMs);
   expect(rig.cluster.changes.services.size).toBe(0);
+  const web = named(execution, 'web0');
+  rig.see(web, seen('unhealthy', 'of no interest'));
+  expect(web).toMatchObject({ status: 'active', deathsMs: [] });
+  rig.terminate(execution);
+  rig.see(one, seen('unhealthy', 'late'));
+  expect(one).toMatchObject({ status: 'terminating', exit: null, errorMessage: null, deathsMs: [] });
 });
 
 test('C291: an explanation has what the last check found, and why a service is restarted', () => {
