@@ -12,13 +12,7 @@ describe('H216: executions that are not queued', () => {
     service({ name: 'base', monitor: false, total_count: 3, essential_count: 3 }),
   );
 
-  test('H214, H216: the summary of a single service is a correct sentence', () => {
-    const rig = rigOf('one');
-    const execution = rig.submitInTurn(application(service()));
-    expect(explained(rig, execution).summary).toBe('0 of 1 essential service is active.');
-  });
-
-  test('H216: each service of a start has its next step', () => {
+  test('H214, H216: each service of a start has its next step, and the summary of a single one is a correct sentence', () => {
     const rig = rigOf('one');
     const execution = rig.submitInTurn(pair);
     rig.see(named(execution, 'base0'), { state: 'preparing', detail: 'pulling nginx:1, 42 %' });
@@ -44,6 +38,8 @@ describe('H216: executions that are not queued', () => {
       waitingFor: [],
       position: null,
     });
+    const single = rig.submitInTurn(application(service()));
+    expect(explained(rig, single).summary).toBe('0 of 1 essential service is active.');
   });
 
   test('H216: the progress of an earlier start is dropped', () => {
@@ -55,7 +51,7 @@ describe('H216: executions that are not queued', () => {
     expect(explained(rig, execution).waitingFor).toEqual(['web0: being prepared on host one.']);
   });
 
-  test('H216: a disconnected host, a restart and waiting services are explained', () => {
+  test('H216: a disconnected host, a restart, also of an elastic service, and waiting services are explained', () => {
     const rig = rigOf('one');
     const execution = rig.submitInTurn(pair);
     const base = ['base0', 'base1', 'base2'].map((name) => named(execution, name));
@@ -69,6 +65,16 @@ describe('H216: executions that are not queued', () => {
       'web0, base0 and base2: on host one, which is not connected; waiting for its agent to reconnect.',
       'base1: restarting in 1 s.',
     ]);
+    const other = rigOf('one');
+    const dying = other.submitInTurn(
+      application(service(), service({ name: 'side', monitor: false, essential_count: 0 })),
+    );
+    for (const name of ['web0', 'side0']) other.see(named(dying, name), running);
+    other.see(named(dying, 'side0'), exited(1), gone);
+    expect(explained(other, dying)).toMatchObject({
+      waitingFor: ['side0: restarting in 1 s.'],
+      reasons: [],
+    });
   });
 
   test('H216: waiting elastic services are explained', () => {
@@ -85,19 +91,6 @@ describe('H216: executions that are not queued', () => {
     });
     rig.cluster.setQuota(quota(1, { memoryBytes: 9 * GIB }));
     expect(explained(rig, execution).quota).toMatchObject([{ dimension: 'memory', over: GIB }]);
-  });
-
-  test('H216: the restart of an elastic service that died is explained', () => {
-    const rig = rigOf('one');
-    const execution = rig.submitInTurn(
-      application(service(), service({ name: 'side', monitor: false, essential_count: 0 })),
-    );
-    for (const name of ['web0', 'side0']) rig.see(named(execution, name), running);
-    rig.see(named(execution, 'side0'), exited(1), gone);
-    expect(explained(rig, execution)).toMatchObject({
-      waitingFor: ['side0: restarting in 1 s.'],
-      reasons: [],
-    });
   });
 
   test('H216: preempted elastic services, and the execution that waits for them, are explained', () => {
