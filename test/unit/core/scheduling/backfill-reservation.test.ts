@@ -110,17 +110,9 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
   test('C70: the reservation covers capacity of elastic services, which are not placed in it again', () => {
     const rig = new CoreRig();
     for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
+    const work = { name: 'work', monitor: false, total_count: 9, essential_count: 0 };
     const elastic = rig.submit(
-      application(
-        service({ resources: needs(null, 2) }),
-        service({
-          name: 'work',
-          monitor: false,
-          total_count: 9,
-          essential_count: 0,
-          resources: needs(null, 1),
-        }),
-      ),
+      application(service({ resources: needs(null, 2) }), service({ ...work, resources: needs(null, 1) })),
     );
     const blocker = rig.submitInTurn(requesting(2));
     for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
@@ -215,7 +207,7 @@ describe('C71: no backfill reservation', () => {
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation).toBeNull();
   });
-  test('C71: none is made for an execution that waits for its next attempt after a failed start', () => {
+  test('C71: none is made for an execution that waits for its next attempt after a failed start, and none stays with one behind another of a higher priority', () => {
     const { rig, small, end } = fullRig(1);
     const next = rig.submitInTurn(requesting(1));
     end(small[0]);
@@ -223,15 +215,13 @@ describe('C71: no backfill reservation', () => {
     rig.see(named(next, 'web0'), failed(true), gone);
     expect(next.status).toBe('queued');
     expect(rig.cluster.reservation).toBeNull();
-  });
-  test('C71: none stays with an execution behind one of a higher priority', () => {
-    const { rig } = fullRig(2);
-    rig.submitInTurn(requesting(2));
-    rig.advance(RESERVE_AFTER_MS);
-    rig.cluster.setUser({ ...user(2, 2), priority: 5 });
-    const urgent = rig.submitInTurn(requesting(2), 2);
-    expect(rig.cluster.reservation?.execution.id).toBe(urgent.id);
-    expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
+    const { rig: full } = fullRig(2);
+    full.submitInTurn(requesting(2));
+    full.advance(RESERVE_AFTER_MS);
+    full.cluster.setUser({ ...user(2, 2), priority: 5 });
+    const urgent = full.submitInTurn(requesting(2), 2);
+    expect(full.cluster.reservation?.execution.id).toBe(urgent.id);
+    expect(full.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });
 });
 
