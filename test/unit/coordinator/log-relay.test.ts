@@ -167,12 +167,20 @@ test('C45: a log that the host cannot read is an error for the subscriber, with 
   expect(rig.done).toBe(1);
 });
 
-test('C96: the removal of the host aborts a log of which the subscriber has read a part', async () => {
+test('C96, C123: the removal of the host aborts a log of which the subscriber has read a part, or that its output is no longer available elsewhere', async () => {
   const rig = new RelayRig().attach();
   rig.send(4, text('half'));
   rig.connection?.close(4403, 'revoked');
   rig.know({ removed: true });
   await expect(all(rig.relay)).rejects.toThrow('removed');
+  const moved = new RelayRig().attach();
+  moved.send(4, text('half'));
+  moved.connection?.close(4000, 'resync');
+  // Its host was lost. The service is now on another one, which does not have that start.
+  moved.know({ generation: 2 });
+  moved.attach();
+  moved.end('missing');
+  await expect(all(moved.relay)).rejects.toThrow('no longer available');
 });
 
 test('C96: a subscriber that has read nothing of a lost log continues with the next start elsewhere, or ends', async () => {
@@ -186,17 +194,6 @@ test('C96: a subscriber that has read nothing of a lost log continues with the n
   rig.connection?.close(4403, 'revoked');
   rig.know({ removed: true, final: true });
   expect(await all(rig.relay)).toBe('');
-});
-
-test('C123: a log is aborted amid a start if the output of that start is no longer available', async () => {
-  const rig = new RelayRig().attach();
-  rig.send(4, text('half'));
-  rig.connection?.close(4000, 'resync');
-  // Its host was lost. The service is now on another one, which does not have that start.
-  rig.know({ generation: 2 });
-  rig.attach();
-  rig.end('missing');
-  await expect(all(rig.relay)).rejects.toThrow('no longer available');
 });
 
 test('C45: a subscriber that leaves closes the stream at the agent', async () => {

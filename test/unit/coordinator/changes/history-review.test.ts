@@ -73,24 +73,20 @@ describe('C240: an ended execution', () => {
     expect(record).toEqual([{ keep_ended_days: 90 }]);
   });
 
-  test('C240: loses its logs on the host before its rows', async () => {
+  test('C240, C242: loses its logs on the host before its rows, and stays until its host is connected', async () => {
     await open(SECOND);
     const agent = await rig.agent().join();
     const { service } = await startAndEnd(agent);
-    await passUntil(async () => agent.socket.all('forget').length > 0, 1_000);
-    expect(agent.socket.all('forget')).toEqual([{ type: 'forget', services: [service] }]);
+    agent.drop();
+    await passReviews();
+    expect(await rig.statusOf(1)).toBe('terminated');
+    const back = await rig.agent().join();
+    await passUntil(async () => back.socket.all('forget').length > 0, 1_000);
+    expect(back.socket.all('forget')).toEqual([{ type: 'forget', services: [service] }]);
     expect(await ids()).toHaveLength(1);
-    agent.report([], [service]);
+    back.report([], [service]);
     await eventually(async () => (await ids()).length === 0);
     expect(await rig.memory.query('SELECT id FROM services')).toEqual([]);
-  });
-
-  test('C240: stays for ever if the setting is 0', async () => {
-    await open(0);
-    await end(await rig.submit());
-    rig.clock.pass(1_000 * DAY_MS);
-    await passReviews();
-    expect(await ids()).toHaveLength(1);
   });
 });
 
@@ -120,25 +116,15 @@ test('C241: a restart does not begin a review anew', async () => {
 const reviewedMs = async () =>
   Number((await rig.memory.query('SELECT reviewed_ms FROM coordinator'))[0]?.reviewed_ms);
 
-test('C241: the alarm is set to the next review, even if nothing else is due', async () => {
+test('C240, C241: with 0 days all ends stay, and the alarm is set to the next review, even if nothing else is due', async () => {
   await open(0);
+  await end(await rig.submit());
   // By then, the host has been silent for so long that nothing of it is due.
   rig.clock.pass(HOUR_MS);
   await passUntil(async () => (await reviewedMs()) > 0, 1_000);
   await eventually(() => (rig.clock.alarmMs ?? 0) > rig.clock.nowMs() + HOUR_MS / 2);
   expect(rig.clock.alarmMs).toBeLessThanOrEqual(rig.clock.nowMs() + HOUR_MS);
-});
-
-test('C242: an execution whose host is not connected stays until it is', async () => {
-  await open(SECOND);
-  const agent = await rig.agent().join();
-  const { service } = await startAndEnd(agent);
-  agent.drop();
-  await passReviews();
-  expect(await rig.statusOf(1)).toBe('terminated');
-  const returned = await rig.agent().join();
-  await passUntil(async () => returned.socket.all('forget').length > 0, 1_000);
-  expect(returned.socket.all('forget')).toEqual([{ type: 'forget', services: [service] }]);
+  expect(await ids()).toHaveLength(1);
 });
 
 test('C243: a new database keeps ended executions for 90 days, without a setting', async () => {

@@ -56,13 +56,18 @@ test.each(['low-disk', 'no-engine', 'no-network'])(
   },
 );
 
-test('C83: services that run on a host that is low on disk stay, and are restarted there', () => {
+test('C83, P5: services on a host that is low on disk stay and are restarted there, and an earlier start of one in a hello does not hide that this one is gone', () => {
   const { rig, execution } = runningRig();
   const side = named(execution, 'side0');
   observeConditions(rig.hostOf(side), [lowDisk]);
   expect(decisionTexts(rig.turn())).toEqual([]);
   rig.see(side, exited(1), { state: 'gone' });
   expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+  rig.see(side, running);
+  expect(side.generation).toBe(2);
+  const web = { ...running, service: named(execution, 'web0').id, generation: 1 } as Observation;
+  rig.hello(hostFacts('one'), [web, { ...running, service: side.id, generation: 1 } as Observation]);
+  expect(side).toMatchObject({ status: 'inactive', exit: { code: null } });
 });
 
 test('C83: other conditions are only reported', () => {
@@ -107,16 +112,4 @@ test('C10, P33: a service that had ended before its host gave it up has ended, a
   rig.turn();
   expect(execution.ending?.status).toBe('error');
   expect(web).toMatchObject({ exit: { code: 3 }, generation: 1 });
-});
-
-test('P5: a container of an earlier start in a hello does not hide that the one of this start is gone', () => {
-  const { rig, execution } = runningRig();
-  const side = named(execution, 'side0');
-  rig.see(side, exited(1), { state: 'gone' });
-  rig.advance(1_000);
-  rig.see(side, running);
-  expect(side.generation).toBe(2);
-  const web = { ...running, service: named(execution, 'web0').id, generation: 1 } as Observation;
-  rig.hello(hostFacts('one'), [web, { ...running, service: side.id, generation: 1 } as Observation]);
-  expect(side).toMatchObject({ status: 'inactive', exit: { code: null } });
 });

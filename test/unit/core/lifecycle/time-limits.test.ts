@@ -26,10 +26,13 @@ function placed(timeLimitS?: number) {
 }
 
 describe('C270: the time limit', () => {
-  test('C270: an execution ends as error when its time limit is over, once its containers are gone', () => {
+  test('C270: an execution ends as error when its time limit is over, once its containers are gone, and the explanation states when', () => {
     const { rig, execution } = placed(60);
     rig.advance(10_000);
     rig.see(named(execution, 'web0'), running);
+    expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
+      'All its essential services have started. Its time limit of 60 s, counted from its placement, is over in 50 s.',
+    );
     expect(rig.cluster.deadlines.next()).toBe((execution.timePlaceMs ?? 0) + 60_000);
     expect(decisionTexts(rig.advance(49_999))).toEqual([]);
     expect(decisionTexts(rig.advance(1))).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
@@ -76,15 +79,6 @@ describe('C270: the time limit', () => {
     expect(decisionTexts(rig.advance(59_999))).toEqual([]);
     expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
     expect(execution.status).toBe('cleaning up');
-  });
-
-  test('C270: the explanation states when the time is over', () => {
-    const { rig, execution } = placed(60);
-    rig.see(named(execution, 'web0'), running);
-    rig.advance(20_000);
-    expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
-      'All its essential services have started. Its time limit of 60 s, counted from its placement, is over in 40 s.',
-    );
   });
 });
 
