@@ -30,7 +30,9 @@ const registered = async () => {
 
 const release = { version: '9.0.0', sha256: '0'.repeat(64), signature: 'x'.repeat(86) };
 
-test('H511: the agent of a connected host gets the release, and what was wrong with an earlier update ends', async () => {
+test('H511: only the agent of a connected host gets the release, and what was wrong with an earlier update ends', async () => {
+  expect(await codeOf(rig.coordinator.updateAgent(99, release))).toBe('not-found');
+  expect(await codeOf(rig.coordinator.updateAgent(1, release))).toBe('conflict');
   const agent = await rig.agent().join();
   await agent.reportAndWait();
   const failure = { kind: 'update-failed', text: 'The update to 8.0.0 failed: it ended' };
@@ -43,17 +45,15 @@ test('H511: the agent of a connected host gets the release, and what was wrong w
   expect((await rig.coordinator.host(1)).conditions).toEqual([]);
 });
 
-test('H511: no update is requested of a host that is unknown or not connected', async () => {
-  expect(await codeOf(rig.coordinator.updateAgent(99, release))).toBe('not-found');
-  expect(await codeOf(rig.coordinator.updateAgent(1, release))).toBe('conflict');
-});
-
-test('P17: a refused commit leaves neither a host nor a used token', async () => {
+test('P17: a refused commit leaves neither a host nor a used token, and an expired one registers no host', async () => {
   rig.db.failing = 'refused';
   expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('unavailable');
   expect(await registered()).toEqual([[], []]);
   rig.db.failing = 'no';
   expect(await rig.coordinator.registerHost(registration())).toBe(2);
+  rig.clock.pass(1_000);
+  const late = registration({ tokenHash: 't2', name: 'three', publicKey: 'k2' });
+  expect(await codeOf(rig.coordinator.registerHost(late))).toBe('bad-token');
   expect(await registered()).toEqual([[2], [2]]);
 });
 
@@ -94,11 +94,6 @@ test('P16: a key registers only one host per turn, and none if its host is remov
   ]);
   expect(later).toEqual(['fulfilled', 'revoked']);
   expect(await registered()).toEqual([[1], [1]]);
-});
-
-test('P17: an expired token registers no host', async () => {
-  rig.clock.pass(1_000);
-  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('bad-token');
 });
 
 test('P16: a host of an earlier release gets its key when it registers under its name', async () => {

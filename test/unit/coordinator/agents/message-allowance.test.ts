@@ -108,24 +108,15 @@ function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: nu
 
 const report = encode({ type: 'report', sequence: 1, observations: [], forgotten: [] });
 
-test('P152: beyond the allowance nothing is read for a time where a sender can be delayed', () => {
-  const { connection, events, pauses } = excessive(true);
-  connection.receive(report);
-  expect({ events, pauses }).toEqual({ events: ['report'], pauses: [3_000] });
-});
-
-test('P152: beyond the allowance the connection closes with 4503 where a sender cannot be delayed, and the message does not count', () => {
-  const { socket, connection, events } = excessive(false);
-  connection.receive(report);
-  expect(events).toEqual(['closed']);
-  expect(socket).toMatchObject({ closeCode: 4503, closeReason: 'too many messages: try again in 3 s' });
-});
-
-test('P152: for a host with another allowance in excess the connection closes, also where a sender can be delayed', () => {
-  const { socket, connection, events, pauses } = excessive(true, 32_001);
-  connection.receive(report);
-  expect({ events, pauses }).toEqual({ events: ['closed'], pauses: [] });
-  expect(socket.closeCode).toBe(4503);
+test.each([
+  ['nothing is read for a time where a sender can be delayed', true, 3_000, ['report'], undefined],
+  ['the connection closes with 4503 where a sender cannot be delayed', false, 3_000, ['closed'], 4503],
+  ['the connection closes with 4503 if another allowance is in excess', true, 32_001, ['closed'], 4503],
+])('P152: beyond the allowance %s', (_, canPause, waitMs, events, closeCode) => {
+  const one = excessive(canPause, waitMs);
+  one.connection.receive(report);
+  expect(one).toMatchObject({ events, pauses: closeCode ? [] : [waitMs], socket: { closeCode } });
+  if (!canPause) expect(one.socket.closeReason).toBe('too many messages: try again in 3 s');
 });
 
 const sessionOf = (connection: AgentConnection, hostId: number) =>

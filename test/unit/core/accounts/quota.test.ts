@@ -180,23 +180,17 @@ describe('C54: elastic services and lowered quotas', () => {
   });
 });
 
-describe('C55: reasons for waiting', () => {
-  test('C55: the reasons are all caps that a start would exceed, each with its excess, in the units of the quota', () => {
-    const caps = quota(1, { concurrentExecutions: 2, memoryBytes: 1_000, cores: 3 });
-    const used = { executions: 2, memoryBytes: 900, microCores: 2_900_000 };
-    expect(exceededLimits(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
-      { dimension: 'executions', limit: 2, used: 2, wanted: 1, over: 1 },
-      { dimension: 'memory', limit: 1_000, used: 900, wanted: 200, over: 100 },
-      { dimension: 'cores', limit: 3, used: 2.9, wanted: 0.15, over: 0.05 },
-    ]);
-  });
-  test('C55: a dimension without demand or without a cap is not a reason', () => {
-    const used = { executions: 9, memoryBytes: 900, microCores: 9e6 };
-    expect(exceededLimits(quota(1, { memoryBytes: 1 }), used, { ...noUsage(), executions: 1 })).toEqual([]);
-    expect(exceededLimits(quota(1), used, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual(
-      [],
-    );
-  });
+test('C55: the reasons are all caps that a start would exceed, each with its excess, in the units of the quota, and no dimension without demand or without a cap', () => {
+  const caps = quota(1, { concurrentExecutions: 2, memoryBytes: 1_000, cores: 3 });
+  const used = { executions: 2, memoryBytes: 900, microCores: 2_900_000 };
+  expect(exceededLimits(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
+    { dimension: 'executions', limit: 2, used: 2, wanted: 1, over: 1 },
+    { dimension: 'memory', limit: 1_000, used: 900, wanted: 200, over: 100 },
+    { dimension: 'cores', limit: 3, used: 2.9, wanted: 0.15, over: 0.05 },
+  ]);
+  const other = { executions: 9, memoryBytes: 900, microCores: 9e6 };
+  expect(exceededLimits(quota(1, { memoryBytes: 1 }), other, { ...noUsage(), executions: 1 })).toEqual([]);
+  expect(exceededLimits(quota(1), other, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual([]);
 });
 
 describe('C57: the cost of waiting executions', () => {

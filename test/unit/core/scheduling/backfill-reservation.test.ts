@@ -225,60 +225,58 @@ describe('C71: no backfill reservation', () => {
   });
 });
 
-describe('C72: no starvation', () => {
-  const MINUTE_MS = 60_000;
-  const LONGEST = 5;
-  const arrivals = fc.array(
-    fc.record({
-      minute: fc.nat({ max: 40 }),
-      cores: fc.constantFrom(1, 1, 1, 2, 3, 4),
-      count: fc.constantFrom(1, 1, 2),
-      minutes: fc.integer({ min: 1, max: LONGEST }),
-      userId: fc.constantFrom(1, 2),
-    }),
-    { minLength: 20, maxLength: 80, size: 'max' },
-  );
-  test.each(queuePolicies)(
-    'C72: with %s each execution waits at most 10 minutes and one run for each one before it and for itself',
-    (queuePolicy) => {
-      let longest = 0;
-      fc.assert(
-        fc.property(arrivals, (all) => {
-          const rig = new CoreRig({ queuePolicy });
-          for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
-          const runs: { execution: Execution; minutes: number; submitted: number; started: number | null }[] =
-            [];
-          for (let minute = 0; minute <= 40 || runs.some(({ started }) => started === null); minute++) {
-            for (const { cores, count, minutes, userId } of all.filter((one) => one.minute === minute)) {
-              const execution = rig.submit(
-                requesting(cores, { total_count: count, essential_count: count }),
-                userId,
-              );
-              runs.push({ execution, minutes, submitted: minute, started: null });
-            }
-            rig.turn();
-            for (const run of runs) {
-              const { execution, minutes } = run;
-              if (execution.status === 'starting') {
-                run.started = minute;
-                for (const one of execution.services) rig.see(one, running);
-              } else if (execution.status === 'running' && minute - (run.started ?? 0) >= minutes) {
-                rig.see(named(execution, 'web0'), exited(0));
-                for (const one of execution.services) rig.see(one, gone);
-              }
-            }
-            rig.advance(MINUTE_MS);
-            if (minute > 10_000) throw new Error('something waits for ever');
+const MINUTE_MS = 60_000;
+const LONGEST = 5;
+const arrivals = fc.array(
+  fc.record({
+    minute: fc.nat({ max: 40 }),
+    cores: fc.constantFrom(1, 1, 1, 2, 3, 4),
+    count: fc.constantFrom(1, 1, 2),
+    minutes: fc.integer({ min: 1, max: LONGEST }),
+    userId: fc.constantFrom(1, 2),
+  }),
+  { minLength: 20, maxLength: 80, size: 'max' },
+);
+test.each(queuePolicies)(
+  'C72: with %s each execution waits at most 10 minutes and one run for each one before it and for itself',
+  (queuePolicy) => {
+    let longest = 0;
+    fc.assert(
+      fc.property(arrivals, (all) => {
+        const rig = new CoreRig({ queuePolicy });
+        for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
+        const runs: { execution: Execution; minutes: number; submitted: number; started: number | null }[] =
+          [];
+        for (let minute = 0; minute <= 40 || runs.some(({ started }) => started === null); minute++) {
+          for (const { cores, count, minutes, userId } of all.filter((one) => one.minute === minute)) {
+            const execution = rig.submit(
+              requesting(cores, { total_count: count, essential_count: count }),
+              userId,
+            );
+            runs.push({ execution, minutes, submitted: minute, started: null });
           }
-          for (const [at, { submitted, started }] of runs.entries()) {
-            const waited = (started ?? 0) - submitted;
-            longest = Math.max(longest, waited);
-            expect(waited).toBeLessThanOrEqual((at + 1) * (RESERVE_AFTER_MS / MINUTE_MS + LONGEST + 2));
+          rig.turn();
+          for (const run of runs) {
+            const { execution, minutes } = run;
+            if (execution.status === 'starting') {
+              run.started = minute;
+              for (const one of execution.services) rig.see(one, running);
+            } else if (execution.status === 'running' && minute - (run.started ?? 0) >= minutes) {
+              rig.see(named(execution, 'web0'), exited(0));
+              for (const one of execution.services) rig.see(one, gone);
+            }
           }
-        }),
-        cases(5),
-      );
-      expect(longest).toBeGreaterThan(10);
-    },
-  );
-});
+          rig.advance(MINUTE_MS);
+          if (minute > 10_000) throw new Error('something waits for ever');
+        }
+        for (const [at, { submitted, started }] of runs.entries()) {
+          const waited = (started ?? 0) - submitted;
+          longest = Math.max(longest, waited);
+          expect(waited).toBeLessThanOrEqual((at + 1) * (RESERVE_AFTER_MS / MINUTE_MS + LONGEST + 2));
+        }
+      }),
+      cases(5),
+    );
+    expect(longest).toBeGreaterThan(10);
+  },
+);
