@@ -13,22 +13,25 @@ import { cases, fc } from '../../../support/tools/random-cases.ts';
 const demand = (cores: number, labels: string[] = []) =>
   gangDemandOf(application(service({ resources: needs(1_000, cores), labels })));
 
-test('C176: equal demands are one object until the last execution that has it is gone, and equal labels of different demands are one list', () => {
+test('C176: equal demands are one object, and equal labels of different demands are one list', () => {
   const table = new DemandTable<Execution>();
-  const [one, _other, labelled] = [demand(1), demand(2), demand(1, ['gpu'])].map((each) => table.share(each));
+  const [one, other, labelled] = [demand(1), demand(2), demand(1, ['gpu'])].map((each) => table.share(each));
   expect(table.share(demandFromText(demandText(demand(1))))).toBe(one);
   expect(table.share(demand(1, ['gpu']))).toBe(labelled);
   expect(new Set([one, other, labelled]).size).toBe(3);
   expect(table.share(demand(2, ['gpu'])).labels).toBe(labelled?.labels);
-  const another = new DemandTable<Execution>();
-  const gpu = another.share(demand(1, ['gpu']));
-  another.share(demand(1, ['gpu']));
-  another.release(gpu);
-  expect(another.share(demand(1, ['gpu']))).toBe(gpu);
-  for (let at = 0; at < 2; at++) another.release(gpu);
-  const later = another.share(demand(1, ['gpu']));
-  expect(later).not.toBe(gpu);
-  expect(later.labels).not.toBe(gpu.labels);
+});
+
+test('C176: a demand is forgotten with the last execution that has it', () => {
+  const table = new DemandTable<Execution>();
+  const one = table.share(demand(1, ['gpu']));
+  table.share(demand(1, ['gpu']));
+  table.release(one);
+  expect(table.share(demand(1, ['gpu']))).toBe(one);
+  for (let at = 0; at < 2; at++) table.release(one);
+  const later = table.share(demand(1, ['gpu']));
+  expect(later).not.toBe(one);
+  expect(later.labels).not.toBe(one.labels);
 });
 
 test('C176: a demand has the needs, the usage and the weight of its services', () => {
