@@ -32,6 +32,11 @@ export class MemorySocket implements AgentSocket {
     this.closeReason = reason;
   }
 
+  /** Waits for the close. Resolves to its code. */
+  closed(): Promise<number> {
+    return eventually(() => this.closeCode) as Promise<number>;
+  }
+
   all<Type extends Down['type']>(type: Type): Extract<Down, { type: Type }>[] {
     return this.sent.filter((message): message is Extract<Down, { type: Type }> => message.type === type);
   }

@@ -42,6 +42,20 @@ export class FaultyDb implements Db {
     this.#db = db;
   }
 
+  /** Holds commits back until `release` is called. `begun` resolves when one waits. */
+  hold(): { begun: Promise<void>; release(): void } {
+    const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    this.before = () => {
+      begun.resolve();
+      return released.promise;
+    };
+    const release = () => {
+      this.before = () => {};
+      released.resolve();
+    };
+    return { begun: begun.promise, release };
+  }
+
   async query(sql: string, args: readonly Argument[] = []): Promise<Row[]> {
     if (this.failing === 'unreachable') throw unavailable();
     const rows = await this.#db.query(sql, args);

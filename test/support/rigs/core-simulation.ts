@@ -18,65 +18,40 @@ import { fc } from '../tools/random-cases.ts';
 import { CoreRig, keyOfService, quota, user } from './core-rig.ts';
 
 const scripts: readonly ServiceScript[] = [
-  'well',
-  'well',
-  'well',
-  'exit',
-  'crash',
-  'fail',
-  'fail-for-now',
-  'vanish',
+  ...Array<'well'>(3).fill('well'),
+  ...(['exit', 'crash', 'fail', 'fail-for-now', 'vanish'] as const),
 ];
 const index = fc.nat({ max: 30 });
 /** There are two users and two quotas. */
 const oneOfTwo = (at: number) => 1 + (at % 2);
 
+const weighted = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
+const caps = fc.record({
+  concurrentExecutions: fc.constantFrom(0, 0, 1, 2),
+  memoryBytes: fc.constantFrom(0, 0, 30, 65),
+  cores: fc.constantFrom(0, 0, 1, 2),
+});
+const hostChanges = fc.record({
+  schedulable: fc.constantFrom(true, true, false),
+  force: fc.boolean(),
+  labels: fc.constantFrom(undefined, [], ['ssd']),
+});
+const script = fc.constantFrom(...scripts);
+const ms = fc.constantFrom(1, 1_000, 10_000, 100_000);
+
 export const operation = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('submit'), which: index, user: index }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('terminate'), which: index }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove'), which: index }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant('cap'),
-      quota: index,
-      caps: fc.record({
-        concurrentExecutions: fc.constantFrom(0, 0, 1, 2),
-        memoryBytes: fc.constantFrom(0, 0, 30, 65),
-        cores: fc.constantFrom(0, 0, 1, 2),
-      }),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('assign'), user: index, quota: index }) },
-  {
-    weight: 12,
-    arbitrary: fc.record({
-      do: fc.constant('step'),
-      host: index,
-      which: index,
-      script: fc.constantFrom(...scripts),
-    }),
-  },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('report'), host: index }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('connect'), host: index }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('disconnect'), host: index }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      do: fc.constant('change-host'),
-      host: index,
-      changes: fc.record({
-        schedulable: fc.constantFrom(true, true, false),
-        force: fc.boolean(),
-        labels: fc.constantFrom(undefined, [], ['ssd']),
-      }),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove-host'), host: index, force: fc.boolean() }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('wait'), ms: fc.constantFrom(1, 1_000, 10_000, 100_000) }),
-  },
+  weighted(3, fc.record({ do: fc.constant('submit'), which: index, user: index })),
+  weighted(1, fc.record({ do: fc.constant('terminate'), which: index })),
+  weighted(1, fc.record({ do: fc.constant('remove'), which: index })),
+  weighted(1, fc.record({ do: fc.constant('cap'), quota: index, caps })),
+  weighted(1, fc.record({ do: fc.constant('assign'), user: index, quota: index })),
+  weighted(12, fc.record({ do: fc.constant('step'), host: index, which: index, script })),
+  weighted(8, fc.record({ do: fc.constant('report'), host: index })),
+  weighted(3, fc.record({ do: fc.constant('connect'), host: index })),
+  weighted(1, fc.record({ do: fc.constant('disconnect'), host: index })),
+  weighted(2, fc.record({ do: fc.constant('change-host'), host: index, changes: hostChanges })),
+  weighted(1, fc.record({ do: fc.constant('remove-host'), host: index, force: fc.boolean() })),
+  weighted(3, fc.record({ do: fc.constant('wait'), ms })),
 );
 export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 

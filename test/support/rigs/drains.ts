@@ -8,22 +8,14 @@ import { CoreRig, hostFacts, running } from './core-rig.ts';
 
 export const FORCE: HostChanges = { schedulable: false, force: true };
 
+const WORK = { name: 'work', monitor: false, essential_count: 0, resources: needs(null, 1) };
+
 /** A monitor and a side service of one core each, and elastic workers of one core each. */
 export const mixed = (workers = 0): Application =>
   application(
     service({ name: 'main', resources: needs(null, 1) }),
     service({ name: 'side', monitor: false, resources: needs(null, 1) }),
-    ...(workers > 0
-      ? [
-          service({
-            name: 'work',
-            monitor: false,
-            total_count: workers,
-            essential_count: 0,
-            resources: needs(null, 1),
-          }),
-        ]
-      : []),
+    ...(workers > 0 ? [service({ ...WORK, total_count: workers })] : []),
   );
 
 /** A rig with a host for each number of cores: `host0`, `host1` and so on. */
@@ -36,8 +28,7 @@ export function rigWith(...cores: number[]): { rig: CoreRig; hosts: Host[] } {
 
 /** Submits an execution, and reports everything that is placed of it as running. */
 export function run(rig: CoreRig, description = mixed()): Execution {
-  const execution = rig.submit(description);
-  rig.turn();
+  const execution = rig.submitInTurn(description);
   for (let round = 0; round < 2; round++) {
     for (const one of execution.services) if (one.status === 'starting') rig.see(one, running);
   }

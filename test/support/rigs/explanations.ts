@@ -28,8 +28,7 @@ export const explained = (rig: CoreRig, execution: Execution): Explanation =>
 
 /** The explanation of a submitted application that is not placed. */
 export function waiting(rig: CoreRig, described: Application): Explanation {
-  const execution = rig.submit(described);
-  rig.turn();
+  const execution = rig.submitInTurn(described);
   return explained(rig, execution);
 }
 

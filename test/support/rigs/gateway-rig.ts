@@ -209,15 +209,17 @@ export class GatewayAgent {
 
   /** A report that is more than a sign of life. */
   report(observations: Observation[] = []): void {
-    const sequence = ++this.#sequence;
-    const conditions = [{ kind: 'clock-skew', text: `news ${sequence}` }];
-    this.send({ type: 'report', sequence, observations, forgotten: [], conditions });
+    this.reportWith({ observations, conditions: [{ kind: 'clock-skew', text: `news ${this.#sequence}` }] });
   }
 
   /** As real agents do, repeats the conditions of the host: none. */
   signOfLife(): void {
+    this.reportWith({});
+  }
+
+  reportWith(changes: Partial<Extract<Up, { type: 'report' }>>): void {
     const sequence = ++this.#sequence;
-    this.send({ type: 'report', sequence, observations: [], forgotten: [], conditions: [] });
+    this.send({ type: 'report', sequence, observations: [], forgotten: [], conditions: [], ...changes });
   }
 
   async join(name = 'one'): Promise<this> {

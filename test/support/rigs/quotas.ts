@@ -6,7 +6,6 @@ import { CoreRig, hostFacts, quota } from './core-rig.ts';
 export function rigWith(caps: Partial<Quota>): CoreRig {
   const rig = new CoreRig();
   rig.cluster.setQuota(quota(1, caps));
-  rig.hello(hostFacts('large', { memoryBytes: 1e6, cores: 1_000 }));
-  rig.turn();
+  rig.join(hostFacts('large', { memoryBytes: 1e6, cores: 1_000 }));
   return rig;
 }

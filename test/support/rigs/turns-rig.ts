@@ -52,21 +52,11 @@ export class TurnsRig {
     return {
       run: (cluster, nowMs) => {
         const description = application();
-        const execution = newExecution(
-          cluster.nextIds,
-          {
-            userId: 1,
-            name,
-            application: description,
-            description: JSON.stringify(description),
-          },
-          nowMs,
-        );
+        const text = JSON.stringify(description);
+        const submission = { userId: 1, name, application: description, description: text };
+        const execution = newExecution(cluster.nextIds, submission, nowMs);
         cluster.addExecution(execution);
-        cluster.changes.newExecutions.set(execution, {
-          text: JSON.stringify(description),
-          application: description,
-        });
+        cluster.changes.newExecutions.set(execution, { text, application: description });
       },
       done: () => this.events.push(`done ${name}`),
       fail: (error) =>

@@ -23,6 +23,7 @@ const bob: NewUser = {
   priority: 0,
   enabled: true,
 };
+const quota = { name: 'small', concurrentExecutions: 1, memoryBytes: 0, cores: 0 };
 const identity = { issuer: 'https://provider.example', subject: 'carl' };
 const adminRights = {
   ...{ canChangeConfig: true, canDeleteExecutions: true, canSeeStatus: true, canAccessFullAppShop: true },
@@ -43,78 +44,43 @@ const alice: KnownActor = {
 const usernames = async () =>
   (await rig.memory.query('SELECT username FROM users ORDER BY id')).map(({ username }) => username);
 
-test('C50: users and quotas get the ids that the database assigned', async () => {
+test('C50, W105: users, with their password, and quotas get the ids that the database assigned', async () => {
   const { coordinator } = rig;
-  expect(await coordinator.changeAccounts({ kind: 'create-user', user: bob })).toEqual({ done: true, id: 2 });
-  const quota = { name: 'small', concurrentExecutions: 1, memoryBytes: 0, cores: 0 };
+  expect(
+    await coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, passwordHash: 'a hash' } }),
+  ).toEqual({ done: true, id: 2 });
   expect(await coordinator.changeAccounts({ kind: 'create-quota', quota })).toEqual({ done: true, id: 2 });
   expect(await codeOf(rig.submit(application(), 'run', 2))).toBe('fulfilled');
-});
-
-test('W105: a user is created together with the password', async () => {
-  await rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, passwordHash: 'a hash' } });
   const made = await rig.memory.query('SELECT password_hash, credential_version FROM users WHERE id = 2');
   expect(made).toEqual([{ password_hash: 'a hash', credential_version: 1 }]);
-});
-
-test('C50: a change that the data refuse changes nothing, and does not affect its turn', async () => {
-  const agent = await rig.agent().join();
-  const [created, taken, submitted] = await Promise.all([
-    rig.coordinator.changeAccounts({ kind: 'create-user', user: bob }),
-    rig.coordinator.changeAccounts({ kind: 'create-user', user: bob }),
-    codeOf(rig.submit()),
-  ]);
-  expect(created).toEqual({ done: true, id: 2 });
-  expect(taken).toEqual({ done: false, why: 'taken' });
-  expect(submitted).toBe('fulfilled');
-  expect(await rig.coordinator.changeAccounts({ kind: 'delete-quota', id: 1 })).toEqual({
-    done: false,
-    why: 'refused',
-  });
-  expect(agent.socket.closeCode).toBeUndefined();
 });
 
 test('C50: each kind of change that the data refuse says why, and fails no other of its turn', async () => {
   const { coordinator } = rig;
   await coordinator.ready();
-  const quota = { name: 'small', concurrentExecutions: 1, memoryBytes: 0, cores: 0 };
   const role = { ...adminRights, name: 'operator' };
+  const made = (id: number) => ({ done: true, id });
   const taken = { done: false, why: 'taken' };
   const dangling = { done: false, why: 'refers-to-nothing' };
   const refused = { done: false, why: 'refused' };
   const commits = rig.db.batches.length;
   const changes: [AccountChange, object][] = [
-    [
-      { kind: 'create-user', user: bob },
-      { done: true, id: 2 },
-    ],
+    [{ kind: 'create-user', user: bob }, made(2)],
     [{ kind: 'create-user', user: { ...bob, username: 'carl', roleId: 99 } }, dangling],
     [{ kind: 'create-user', user: { ...bob, username: 'carl', quotaId: 99 } }, dangling],
-    [
-      { kind: 'create-user', user: { ...bob, username: 'carl', identity } },
-      { done: true, id: 3 },
-    ],
+    [{ kind: 'create-user', user: { ...bob, username: 'carl', identity } }, made(3)],
     [{ kind: 'create-user', user: { ...bob, username: 'dora', identity } }, taken],
     [{ kind: 'update-user', id: 2, changes: { username: 'alice' } }, taken],
     [{ kind: 'update-user', id: 2, changes: { identity } }, taken],
     [{ kind: 'update-user', id: 2, changes: { roleId: 99 } }, dangling],
     [{ kind: 'update-user', id: 99, changes: { email: 'x@example.org' } }, refused],
-    [
-      { kind: 'update-user', id: 2, changes: { email: 'bob@example.org' } },
-      { done: true, id: 2 },
-    ],
-    [
-      { kind: 'create-quota', quota },
-      { done: true, id: 2 },
-    ],
+    [{ kind: 'update-user', id: 2, changes: { email: 'bob@example.org' } }, made(2)],
+    [{ kind: 'create-quota', quota }, made(2)],
     [{ kind: 'create-quota', quota }, taken],
     [{ kind: 'update-quota', id: 2, changes: { name: 'default' } }, taken],
     [{ kind: 'update-quota', id: 99, changes: { cores: 1 } }, refused],
     [{ kind: 'delete-quota', id: 1 }, refused],
-    [
-      { kind: 'create-role', role },
-      { done: true, id: 4 },
-    ],
+    [{ kind: 'create-role', role }, made(4)],
     [{ kind: 'create-role', role }, taken],
     [{ kind: 'delete-role', id: 1, moves: true }, refused],
     [{ kind: 'delete-user', id: 99 }, refused],
@@ -137,14 +103,13 @@ test('C50, H440: what a change records names what it has made, beside others in 
     ...entryOfAlice,
     ...{ action, targetName },
   });
-  const quota = (name: string) => ({ name, concurrentExecutions: 1, memoryBytes: 0, cores: 0 });
   const { coordinator } = rig;
   await Promise.all([
     coordinator.changeAccounts({ kind: 'create-user', user: bob }, undefined, entry('create-user', 'bob')),
     coordinator.changeAccounts({ kind: 'create-user', user: bob }, undefined, entry('create-user', 'bob')),
     ...['a', 'b', 'a'].map((name, at) =>
       coordinator.changeAccounts(
-        { kind: 'create-quota', quota: quota(name) },
+        { kind: 'create-quota', quota: { ...quota, name } },
         { userId: 1, key: `${at}`, digest: 'd' },
         entry('create-quota', name),
       ),
@@ -257,7 +222,7 @@ test('H754: neither the number nor the workspace of a deleted user is given to a
   ]);
 });
 
-test('H754: a service has the workspace of its user, also after the user was renamed and the name was given again', async () => {
+test('H754: a service has the workspace of its user, also after a restart, or after the user was renamed and the name was given again', async () => {
   await rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { username: 'anna' } });
   await rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username: 'alice' } });
   const agent = await rig.agent().join();
@@ -265,18 +230,12 @@ test('H754: a service has the workspace of its user, also after the user was ren
   expect((await agent.started(1)).owner).toBe('alice');
   await rig.submit(application(), 'of the second alice', 2);
   expect((await agent.started(2)).owner).toMatch(/^alice\.[0-9a-f]{8}$/);
-});
-
-test('H754: the workspace of a user is the same after a restart', async () => {
-  await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
-  await rig.coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
-  await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
   rig.restart();
-  const agent = await rig.agent().join();
-  await rig.submit(application(), 'run', 3);
-  const [row] = await rig.memory.query('SELECT workspace FROM users WHERE id = 3');
-  expect((await agent.started(1)).owner).toBe(row?.workspace);
-  expect(row?.workspace).toMatch(/^bob\.[0-9a-f]{8}$/);
+  const again = await rig.agent().join();
+  await rig.submit(application(), 'run', 2);
+  const [row] = await rig.memory.query('SELECT workspace FROM users WHERE id = 2');
+  expect((await again.started(3)).owner).toBe(row?.workspace);
+  expect(row?.workspace).toMatch(/^alice\.[0-9a-f]{8}$/);
 });
 
 test('H140: what waits starts on a host that takes services again at the moment a quota is changed', async () => {
@@ -346,14 +305,12 @@ test('C51: a deleted or disabled user can submit nothing', async () => {
 
 test('C51: a deletion follows earlier submissions, and precedes later ones', async () => {
   await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
-  const commit = Promise.withResolvers<void>();
-  rig.db.before = () => commit.promise;
-  const commits = rig.db.batches.length;
+  const commit = rig.db.hold();
   const early = rig.submit(application(), 'early', 2);
-  await eventually(() => rig.db.batches.length > commits);
+  await commit.begun;
   const deleted = rig.coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
   const late = codeOf(rig.submit(application(), 'late', 2));
-  commit.resolve();
+  commit.release();
   await deleted;
   expect(await listExecutionIds(rig.memory, 2)).toEqual([await early]);
   expect(await late).toBe('unauthenticated');

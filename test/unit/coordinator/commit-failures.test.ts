@@ -61,78 +61,72 @@ describe('C43: a failed commit', () => {
   });
 });
 
-describe('C42: a takeover', () => {
-  test('C42: the earlier coordinator retires: it acknowledges nothing, commits nothing and sets no alarm', async () => {
-    rig.turns.enqueue(rig.submission('a'));
-    await rig.happened(2);
-    await takeOver(rig.memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
-    rig.events = [];
-    rig.turns.enqueue(rig.submission('b'));
-    await rig.happened(2);
-    expect(rig.events).toEqual(['fail b unavailable', 'lost']);
-    rig.turns.enqueue(rig.submission('c'));
-    await rig.happened(4);
-    expect(rig.events.slice(2)).toEqual(['fail c unavailable', 'lost']);
-    await eventually(() => rig.clock.alarmMs === null);
-    expect(await rig.stored()).toBe(1);
-  });
+test('C42: the earlier coordinator retires: it acknowledges nothing, commits nothing and sets no alarm', async () => {
+  rig.turns.enqueue(rig.submission('a'));
+  await rig.happened(2);
+  await takeOver(rig.memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
+  rig.events = [];
+  rig.turns.enqueue(rig.submission('b'));
+  await rig.happened(2);
+  expect(rig.events).toEqual(['fail b unavailable', 'lost']);
+  rig.turns.enqueue(rig.submission('c'));
+  await rig.happened(4);
+  expect(rig.events.slice(2)).toEqual(['fail c unavailable', 'lost']);
+  await eventually(() => rig.clock.alarmMs === null);
+  expect(await rig.stored()).toBe(1);
 });
 
-describe('C121: a coordinator that lost its state', () => {
-  test('C121: a coordinator that lost its state retires if another has taken over meanwhile, and the other continues', async () => {
-    rig.turns.enqueue(rig.submission('a'));
-    await rig.happened(2);
-    rig.db.failing = 'unreachable';
-    rig.turns.enqueue(rig.submission('b'));
-    await rig.happened(4);
-    const other = await takeOver(rig.memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
-    rig.db.failing = 'no';
-    rig.turns.enqueue(rig.submission('c'));
-    await rig.happened(6);
-    expect(rig.events.slice(2)).toEqual(['fail b unavailable', 'lost', 'fail c unavailable', 'lost']);
-    await eventually(() => rig.clock.alarmMs === null);
-    await commit(rig.memory, other.epoch, other.cluster.takeChanges());
-    expect((await rig.memory.query('SELECT epoch FROM coordinator'))[0]?.epoch).toBe(other.epoch);
-  });
-
-  test('C121: a coordinator continues if the last takeover was its own, even if that was reported as failed', async () => {
-    rig.turns.enqueue(rig.submission('a'));
-    await rig.happened(2);
-    const query = rig.db.query.bind(rig.db);
-    rig.db.failing = 'refused';
-    rig.turns.enqueue(rig.submission('b'));
-    await rig.happened(4);
-    rig.db.failing = 'no';
-    rig.db.query = async (sql, args) => {
-      const rows = await query(sql, args);
-      if (!sql.startsWith('UPDATE coordinator')) return rows;
-      rig.db.query = query;
-      throw new DatabaseError('unavailable', 'the answer is lost');
-    };
-    rig.turns.enqueue(rig.submission('c'));
-    await rig.happened(6);
-    rig.turns.enqueue(rig.submission('d'));
-    await rig.happened(8);
-    expect(rig.events.slice(4)).toEqual(['fail c unavailable', 'lost', 'done d', 'sent ']);
-  });
+test('C121: a coordinator that lost its state retires if another has taken over meanwhile, and the other continues', async () => {
+  rig.turns.enqueue(rig.submission('a'));
+  await rig.happened(2);
+  rig.db.failing = 'unreachable';
+  rig.turns.enqueue(rig.submission('b'));
+  await rig.happened(4);
+  const other = await takeOver(rig.memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
+  rig.db.failing = 'no';
+  rig.turns.enqueue(rig.submission('c'));
+  await rig.happened(6);
+  expect(rig.events.slice(2)).toEqual(['fail b unavailable', 'lost', 'fail c unavailable', 'lost']);
+  await eventually(() => rig.clock.alarmMs === null);
+  await commit(rig.memory, other.epoch, other.cluster.takeChanges());
+  expect((await rig.memory.query('SELECT epoch FROM coordinator'))[0]?.epoch).toBe(other.epoch);
 });
 
-describe('C120: a late takeover', () => {
-  test('C120: a takeover that the database carries out late does not affect a later coordinator', async () => {
-    const claims: (() => Promise<unknown>)[] = [];
-    const query = rig.db.query.bind(rig.db);
-    rig.db.query = async (sql, args) => {
-      if (!sql.startsWith('UPDATE coordinator') || claims.length > 0) return query(sql, args);
-      claims.push(() => query(sql, args));
-      throw new DatabaseError('unavailable', 'it does not answer in time');
-    };
-    rig.turns.enqueue(rig.submission('a'));
-    await rig.happened(2);
-    rig.turns.enqueue(rig.submission('b'));
-    await rig.happened(4);
-    await claims[0]?.();
-    rig.turns.enqueue(rig.submission('c'));
-    await rig.happened(6);
-    expect(rig.events).toEqual(['fail a unavailable', 'lost', 'done b', 'sent ', 'done c', 'sent ']);
-  });
+test('C121: a coordinator continues if the last takeover was its own, even if that was reported as failed', async () => {
+  rig.turns.enqueue(rig.submission('a'));
+  await rig.happened(2);
+  const query = rig.db.query.bind(rig.db);
+  rig.db.failing = 'refused';
+  rig.turns.enqueue(rig.submission('b'));
+  await rig.happened(4);
+  rig.db.failing = 'no';
+  rig.db.query = async (sql, args) => {
+    const rows = await query(sql, args);
+    if (!sql.startsWith('UPDATE coordinator')) return rows;
+    rig.db.query = query;
+    throw new DatabaseError('unavailable', 'the answer is lost');
+  };
+  rig.turns.enqueue(rig.submission('c'));
+  await rig.happened(6);
+  rig.turns.enqueue(rig.submission('d'));
+  await rig.happened(8);
+  expect(rig.events.slice(4)).toEqual(['fail c unavailable', 'lost', 'done d', 'sent ']);
+});
+
+test('C120: a takeover that the database carries out late does not affect a later coordinator', async () => {
+  const claims: (() => Promise<unknown>)[] = [];
+  const query = rig.db.query.bind(rig.db);
+  rig.db.query = async (sql, args) => {
+    if (!sql.startsWith('UPDATE coordinator') || claims.length > 0) return query(sql, args);
+    claims.push(() => query(sql, args));
+    throw new DatabaseError('unavailable', 'it does not answer in time');
+  };
+  rig.turns.enqueue(rig.submission('a'));
+  await rig.happened(2);
+  rig.turns.enqueue(rig.submission('b'));
+  await rig.happened(4);
+  await claims[0]?.();
+  rig.turns.enqueue(rig.submission('c'));
+  await rig.happened(6);
+  expect(rig.events).toEqual(['fail a unavailable', 'lost', 'done b', 'sent ', 'done c', 'sent ']);
 });

@@ -26,25 +26,10 @@ const MINUTE_MS = 60_000;
 const open = async (subscriber: Partial<EventSubscriber> = {}): Promise<FrameReader> =>
   new FrameReader(await rig.coordinator.openEvents({ ...everything, ...subscriber }));
 
-/** Blocks the next commit until `release` is called. */
-function blockCommit(): { begun: Promise<void>; release(): void } {
-  const begun = Promise.withResolvers<void>();
-  const blocked = Promise.withResolvers<void>();
-  rig.db.before = () => {
-    begun.resolve();
-    return blocked.promise;
-  };
-  const release = () => {
-    rig.db.before = () => {};
-    blocked.resolve();
-  };
-  return { begun: begun.promise, release };
-}
-
 test('C140: no event of a turn is sent before its commit', async () => {
   const events = await open();
   await events.until('hello');
-  const commit = blockCommit();
+  const commit = rig.db.hold();
   const submitted = rig.submit();
   await commit.begun;
   // A subscriber that opens during the turn receives hello only after the commit.
@@ -82,19 +67,14 @@ test('C140: streams end at a coordinator once another has taken over', async () 
   await eventually(() => events.ended);
 });
 
-test('C140: the conditions of a host are sent, although they are in no row', async () => {
+test('C140, C83: the conditions of a host are sent, although they are in no row, and one whose agent connects again without them takes services again', async () => {
   const agent = await rig.agent().join();
   const events = await open();
   agent.sendMessage({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
   await delivered(events, 'host 1 paused');
   agent.sendMessage({ type: 'report', sequence: 2, observations: [], forgotten: [], conditions: [] });
   await delivered(events, 'host 1 ready');
-});
-
-test('C83: a host whose agent connects again without its condition takes services again', async () => {
-  const agent = await rig.agent().join();
-  const events = await open();
-  agent.sendMessage({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
+  agent.sendMessage({ type: 'report', sequence: 3, observations: [], forgotten: [], conditions: [lowDisk] });
   await delivered(events, 'host 1 paused');
   await rig.submit();
   expect(agent.socket.all('start')).toEqual([]);
@@ -232,7 +212,7 @@ test('H297: the starting position is known before anything has happened, and not
 
 test('H297: the starting position is known during the first commit of a coordinator, and precedes it', async () => {
   rig.restart();
-  const commit = blockCommit();
+  const commit = rig.db.hold();
   const submitted = rig.submit();
   await commit.begun;
   const lastEventId = await rig.coordinator.lastEventId();

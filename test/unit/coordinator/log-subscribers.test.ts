@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { CoordinatorRig, codeOf, owner, seen } from '../../support/rigs/coordinator-rig.ts';
@@ -140,20 +141,15 @@ test('C152: an aborted log is closed at its host', async () => {
   expect(one.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream }]);
 });
 
-test('C151: a coordinator that learns of a takeover aborts its logs', async () => {
+test.each([
+  ['with its next change', (old: Coordinator) => codeOf(old.terminate(1))],
+  ['within a minute, with nothing but subscribers', async () => rig.clock.pass(MINUTE_MS)],
+])('C151: a coordinator that learns of a takeover, %s, aborts its logs', async (_, learn) => {
   const { coordinator: old } = rig;
   const log = await open();
   rig.restart();
   await rig.submit();
-  expect(await codeOf(old.terminate(1))).toBe('unavailable');
-  await until(log, takeover);
-});
-
-test('C151: a coordinator with nothing but subscribers learns of a takeover within a minute', async () => {
-  const log = await open();
-  rig.restart();
-  await rig.submit();
-  rig.clock.pass(MINUTE_MS);
+  await learn(old);
   await until(log, takeover);
 });
 

@@ -108,6 +108,11 @@ const REQUEST = {
 } as const;
 const ask = (request: object = {}, signal?: AbortSignal) =>
   relay.request({ ...REQUEST, headers: [], ...request }, { body: null, isUpgrade: false, signal });
+const failure = (asked: Promise<unknown>) =>
+  asked.then(
+    () => undefined,
+    (error) => error,
+  );
 const countOpen = (count: number) => eventually(() => opened.length === count);
 const runTimers = (delayMs: number) => {
   for (const timer of [...timers]) if (timer.delayMs === delayMs && timers.delete(timer)) timer.run();
@@ -122,10 +127,10 @@ function answer(nth: number, headers: HeaderPair[], body: string, isWhole = true
   if (isWhole) streams?.receive({ type: 'stream.end', stream });
 }
 
-test('H715: requests of one credential to one port share a permit, which ends a minute after the last', async () => {
+test('H715, H718: requests of one credential to one port share a permit, which is a line of the audit log and ends a minute after the last', async () => {
   const both = [ask(), ask({ path: '/other' })];
   await countOpen(2);
-  expect(deeds).toEqual([expect.objectContaining({ action: 'use-app', fields: ['port=8080'] })]);
+  expect(deeds).toEqual([{ ...REQUEST.doer, action: 'use-app', fields: ['port=8080'] }]);
   for (const nth of [0, 1]) answer(nth, [], 'x');
   for (const one of await Promise.all(both)) await responseOf(one, 'GET').text();
   expect(permits[0]?.isOver).toBe(false);
@@ -140,7 +145,7 @@ test('H715: requests of one credential to one port share a permit, which ends a 
 test('H762: what a session has a permit for is known from the grant of the permit to its end', async () => {
   const subscriber = { ...ADMIN_SUBSCRIBER, credential: { by: 'session', tokenHash: 'hash' } } as const;
   const grantOf = (port = 8080, hash = 'hash') => relay.grantOf(hash, { serviceId: 7, port });
-  const asked = ask({ subscriber }).then(undefined, (error) => error);
+  const asked = failure(ask({ subscriber }));
   expect(grantOf()).toBeUndefined();
   await countOpen(1);
   expect(grantOf()).toEqual({ subscriber, hostId: 1 });
@@ -149,18 +154,13 @@ test('H762: what a session has a permit for is known from the grant of the permi
   expect(await asked).toMatchObject({ message: 'The service has ended.' });
   expect(grantOf()).toBeUndefined();
 });
-test('H718: each permit is a line of the audit log with its port', async () => {
-  void ask({ port: 1234 }).catch(() => {});
-  await countOpen(1);
-  expect(deeds).toEqual([{ ...REQUEST.doer, action: 'use-app', fields: ['port=1234'] }]);
-});
 test('H715: beyond its streams requests wait, and beyond those that may wait they are refused', async () => {
   const settings = { BERTH_MAX_APP_REQUESTS: '6', BERTH_MAX_WAITING_APP_REQUESTS: '4' };
   relay = relayWith(streamRulesOf(readConfig(settings)));
   const leave = new AbortController();
   const all = Array.from({ length: 6 }, () => ask({}, leave.signal).catch(() => {}));
   await countOpen(6);
-  const waiting = Array.from({ length: 4 }, () => ask().then(undefined, (error) => error));
+  const waiting = Array.from({ length: 4 }, () => failure(ask()));
   await eventually(() => [...timers].filter(({ delayMs }) => delayMs === 5_000).length === 4);
   await expect(ask()).rejects.toMatchObject({
     ...{ code: 'unavailable', retryAfterS: 2 },
@@ -169,7 +169,7 @@ test('H715: beyond its streams requests wait, and beyond those that may wait the
   leave.abort();
   await Promise.all(all);
   await countOpen(10);
-  const more = Array.from({ length: 3 }, () => ask().then(undefined, (error) => error));
+  const more = Array.from({ length: 3 }, () => failure(ask()));
   await eventually(() => [...timers].some(({ delayMs }) => delayMs === 5_000));
   runTimers(5_000);
   permits[0]?.send({ ended: 'Your session has ended.' });
@@ -241,8 +241,8 @@ test.each([
     await expect(responseOf(await asked, 'GET').text()).rejects.toThrow();
   },
 );
-test('P279: an answer with two lengths, or to a request without a body, brings no bytes with it', async () => {
-  const asked = ask().then(undefined, (error) => error);
+test('P279: an answer with two lengths, or to a request without a body, brings no bytes with it, and a stream that ends before its answer begins is unavailable', async () => {
+  const asked = failure(ask());
   await countOpen(1);
   answer(
     0,
@@ -257,16 +257,17 @@ test('P279: an answer with two lengths, or to a request without a body, brings n
   await countOpen(2);
   answer(1, [['content-length', '4']], 'four');
   expect(await responseOf(await head, 'HEAD').text()).toBe('');
+  const third = failure(ask());
+  await countOpen(3);
+  const stream = opened[2] ?? 0;
+  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
+  streams?.receive({ type: 'stream.end', stream });
+  expect(await third).toMatchObject({ message: 'The agent has ended the stream without an answer.' });
 });
 
 const turns = async () => {
   for (let n = 0; n < 5; n++) await new Promise(setImmediate);
 };
-const failure = (asked: Promise<unknown>) =>
-  asked.then(
-    () => undefined,
-    (error) => error,
-  );
 /** The head of an answer on the nth stream, and nothing else. */
 async function answerHead(nth: number, head: Parameters<typeof encodeAnswerHead>[0]) {
   await countOpen(nth + 1);
@@ -332,14 +333,6 @@ test.each([
   await answerHead(0, head as Parameters<typeof encodeAnswerHead>[0]);
   expect(await asked).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) });
   await eventually(() => closed.length === 1);
-});
-test('P279: a stream that ends before its answer begins is unavailable', async () => {
-  const asked = failure(ask());
-  await countOpen(1);
-  const stream = opened[0] ?? 0;
-  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
-  streams?.receive({ type: 'stream.end', stream });
-  expect(await asked).toMatchObject({ message: 'The agent has ended the stream without an answer.' });
 });
 test('P277: an upgrade that is accepted carries bytes both ways, and sends no end', async () => {
   const asked = relay.request({ ...REQUEST, headers: [] }, { body: null, isUpgrade: true });

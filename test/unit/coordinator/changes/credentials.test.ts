@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Credentials } from '../../../../control-plane/coordinator/changes/credentials.ts';
 import type { Account, ExpectedActor } from '../../../../control-plane/core/accounts/account.ts';
 import { findAccountByName } from '../../../../control-plane/store/accounts/users.ts';
@@ -6,36 +6,31 @@ import type { Db } from '../../../../control-plane/store/db/db.ts';
 import { FaultyDb, memoryDatabase } from '../../../support/hosts/memory-database.ts';
 
 let memory: Db;
-afterEach(() => memory.close());
-
-test('C222: changes of one moment by one session read it from the database once', async () => {
+let credentials: Credentials;
+let caller: ExpectedActor;
+let reads: number;
+let monotonicMs: number;
+beforeEach(async () => {
   memory = await memoryDatabase();
   const db = new FaultyDb(memory);
-  let reads = 0;
+  [reads, monotonicMs] = [0, 0];
   db.afterQuery = () => {
     reads += 1;
   };
-  const credentials = new Credentials(db, { monotonicMs: () => 0 });
-  const alice = (await findAccountByName(memory, 'alice')) as Account;
+  credentials = new Credentials(db, { monotonicMs: () => monotonicMs });
+  const { user, role } = (await findAccountByName(memory, 'alice')) as Account;
   const credential = { by: 'session', tokenHash: 'of a session that has ended' } as const;
-  const caller: ExpectedActor = { kind: 'expected', credential, user: alice.user, role: alice.role };
+  caller = { kind: 'expected', credential, user, role };
+});
+afterEach(() => memory.close());
+
+test('C222: changes of one moment by one session read it from the database once', async () => {
   await Promise.all([1, 2, 3].map((nowMs) => credentials.read(caller, nowMs)));
   expect(reads).toBe(1);
   expect(() => credentials.actorOf(caller, 4)).toThrow('The session has ended');
 });
 
 test('C333: a credential is read again after a minute, wherever the wall clock was set', async () => {
-  memory = await memoryDatabase();
-  const db = new FaultyDb(memory);
-  let reads = 0;
-  db.afterQuery = () => {
-    reads += 1;
-  };
-  let monotonicMs = 0;
-  const credentials = new Credentials(db, { monotonicMs: () => monotonicMs });
-  const alice = (await findAccountByName(memory, 'alice')) as Account;
-  const credential = { by: 'session', tokenHash: 'of a session that has ended' } as const;
-  const caller: ExpectedActor = { kind: 'expected', credential, user: alice.user, role: alice.role };
   await credentials.read(caller, 3_600_000);
   monotonicMs = 59_999;
   await credentials.read(caller, 0);

@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import type { ModelAgent } from '../../../support/agents/model-agent.ts';
-import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { CoordinatorRig, codeOf, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { gone, running } from '../../../support/rigs/core-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -55,44 +55,38 @@ async function startAndEnd(agent: ModelAgent, nth = 1): Promise<{ id: number; se
 }
 
 describe('C240: an ended execution', () => {
-  test('C240: is removed when its days are over, and one that ended later stays', async () => {
+  test('C240, C243: is removed when its days are over by the setting, which does not change the record, and none that ended later or not at all', async () => {
     await open(1);
+    const unended = await rig.submit();
     const first = await end(await rig.submit());
     rig.clock.pass(DAY_MS / 2);
     const second = await end(await rig.submit());
     rig.clock.pass(DAY_MS / 2 - 60_000);
     await passReviews();
-    expect(await ids()).toEqual([first, second]);
-    await passUntil(async () => (await ids()).length === 1);
-    expect(await ids()).toEqual([second]);
-  });
-
-  test('C240: is not removed while it has not ended, however old it is', async () => {
-    await open(1);
-    const id = await rig.submit();
+    expect(await ids()).toEqual([unended, first, second]);
+    await passUntil(async () => (await ids()).length === 2);
+    expect(await ids()).toEqual([unended, second]);
     rig.clock.pass(100 * DAY_MS);
     await passReviews();
-    expect(await rig.statusOf(id)).toBe('queued');
+    expect(await rig.statusOf(unended)).toBe('queued');
+    const record = await rig.memory.query('SELECT keep_ended_days FROM coordinator');
+    expect(record).toEqual([{ keep_ended_days: 90 }]);
   });
 
-  test('C240: loses its logs on the host before its rows', async () => {
+  test('C240, C242: loses its logs on the host before its rows, and stays until its host is connected', async () => {
     await open(SECOND);
     const agent = await rig.agent().join();
     const { service } = await startAndEnd(agent);
-    await passUntil(async () => agent.socket.all('forget').length > 0, 1_000);
-    expect(agent.socket.all('forget')).toEqual([{ type: 'forget', services: [service] }]);
+    agent.drop();
+    await passReviews();
+    expect(await rig.statusOf(1)).toBe('terminated');
+    const back = await rig.agent().join();
+    await passUntil(async () => back.socket.all('forget').length > 0, 1_000);
+    expect(back.socket.all('forget')).toEqual([{ type: 'forget', services: [service] }]);
     expect(await ids()).toHaveLength(1);
-    agent.report([], [service]);
+    back.report([], [service]);
     await eventually(async () => (await ids()).length === 0);
     expect(await rig.memory.query('SELECT id FROM services')).toEqual([]);
-  });
-
-  test('C240: stays for ever if the setting is 0', async () => {
-    await open(0);
-    await end(await rig.submit());
-    rig.clock.pass(1_000 * DAY_MS);
-    await passReviews();
-    expect(await ids()).toHaveLength(1);
   });
 });
 
@@ -122,47 +116,25 @@ test('C241: a restart does not begin a review anew', async () => {
 const reviewedMs = async () =>
   Number((await rig.memory.query('SELECT reviewed_ms FROM coordinator'))[0]?.reviewed_ms);
 
-test('C241: the alarm is set to the next review, even if nothing else is due', async () => {
+test('C240, C241: with 0 days all ends stay, and the alarm is set to the next review, even if nothing else is due', async () => {
   await open(0);
+  await end(await rig.submit());
   // By then, the host has been silent for so long that nothing of it is due.
   rig.clock.pass(HOUR_MS);
   await passUntil(async () => (await reviewedMs()) > 0, 1_000);
   await eventually(() => (rig.clock.alarmMs ?? 0) > rig.clock.nowMs() + HOUR_MS / 2);
   expect(rig.clock.alarmMs).toBeLessThanOrEqual(rig.clock.nowMs() + HOUR_MS);
+  expect(await ids()).toHaveLength(1);
 });
 
-test('C242: an execution whose host is not connected stays until it is', async () => {
-  await open(SECOND);
-  const agent = await rig.agent().join();
-  const { service } = await startAndEnd(agent);
-  agent.drop();
+test('C243: a new database keeps ended executions for 90 days, without a setting', async () => {
+  await open();
+  await end(await rig.submit());
+  rig.clock.pass(89 * DAY_MS);
   await passReviews();
-  expect(await rig.statusOf(1)).toBe('terminated');
-  const returned = await rig.agent().join();
-  await passUntil(async () => returned.socket.all('forget').length > 0, 1_000);
-  expect(returned.socket.all('forget')).toEqual([{ type: 'forget', services: [service] }]);
-});
-
-describe('C243: without a setting the database decides', () => {
-  test('C243: a new one keeps ended executions for 90 days', async () => {
-    await open();
-    await end(await rig.submit());
-    rig.clock.pass(89 * DAY_MS);
-    await passReviews();
-    expect(await ids()).toHaveLength(1);
-    rig.clock.pass(DAY_MS);
-    await passUntil(async () => (await ids()).length === 0);
-  });
-
-  test('C243: the setting counts instead, and does not change the record', async () => {
-    await open(1);
-    await end(await rig.submit());
-    rig.clock.pass(DAY_MS);
-    await passUntil(async () => (await ids()).length === 0);
-    expect(await rig.memory.query('SELECT keep_ended_days FROM coordinator')).toEqual([
-      { keep_ended_days: 90 },
-    ]);
-  });
+  expect(await ids()).toHaveLength(1);
+  rig.clock.pass(DAY_MS);
+  await passUntil(async () => (await ids()).length === 0);
 });
 
 describe('C244: a review removes', () => {
@@ -209,6 +181,26 @@ describe('C244: a review removes', () => {
     await passUntil(async () => (await hosts()).length === 1);
     expect(await hosts()).toEqual([2]);
   });
+});
+
+test('C240: what a review has read before the state was lost is removed by the next one only', async () => {
+  await open(1);
+  const id = await end(await rig.submit());
+  rig.clock.pass(DAY_MS);
+  const query = rig.db.query.bind(rig.db);
+  rig.db.query = async (sql, args) => {
+    const rows = await query(sql, args);
+    if (!sql.includes('ORDER BY time_end_ms')) return rows;
+    rig.db.query = query;
+    rig.db.failing = 'refused';
+    expect(await codeOf(rig.submit())).toBe('unavailable');
+    rig.db.failing = 'no';
+    await rig.coordinator.ready();
+    return rows;
+  };
+  await passUntil(async () => (await reviewedMs()) > 0, 1_000);
+  expect(await ids()).toEqual([id]);
+  await passUntil(async () => (await ids()).length === 0);
 });
 
 test('C242: after a failure of the database the review is tried again', async () => {

@@ -4,7 +4,6 @@ import type { RequestKey } from '../../../../control-plane/core/model/idempotenc
 import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
 import { CoordinatorRig, codeOf } from '../../../support/rigs/coordinator-rig.ts';
-import { eventually } from '../../../support/tools/eventually.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_KEYS = 3;
@@ -37,32 +36,25 @@ describe('C260: of repeats with one key', () => {
     expect(await stored()).toEqual([id]);
   });
 
-  test('C260: one after a commit whose answer was lost gets what that has made', async () => {
-    rig.db.failing = 'committed';
+  test.each([
+    ['whose answer was lost', 'committed', true],
+    ['that failed', 'refused', false],
+  ] as const)('C260: one after a commit %s gets what that has made', async (_, failing, isRepeat) => {
+    rig.db.failing = failing;
     expect(await codeOf(rig.submitOnce(request('a')))).toBe('unavailable');
     rig.db.failing = 'no';
-    const [id] = await stored();
-    expect(await rig.submitOnce(request('a'))).toEqual({ id, isRepeat: true });
-    expect(await stored()).toEqual([id]);
-  });
-
-  test('C260: one after a commit that failed makes what that has not', async () => {
-    rig.db.failing = 'refused';
-    expect(await codeOf(rig.submitOnce(request('a')))).toBe('unavailable');
-    rig.db.failing = 'no';
-    expect(await rig.submitOnce(request('a'))).toMatchObject({ isRepeat: false });
+    expect(await rig.submitOnce(request('a'))).toEqual({ id: expect.any(Number), isRepeat });
     expect(await stored()).toHaveLength(1);
   });
 
   test('C260: one that is decided while another coordinator takes over makes nothing twice', async () => {
-    const commit = Promise.withResolvers<void>();
-    rig.db.before = () => commit.promise;
+    const commit = rig.db.hold();
     const late = codeOf(rig.submitOnce(request('a')));
-    await eventually(() => rig.db.batches.length === 1);
+    await commit.begun;
     rig.db.before = () => {};
     rig.restart();
     const { id } = await rig.submitOnce(request('a'));
-    commit.resolve();
+    commit.release();
     expect(await late).toBe('unavailable');
     expect(await stored()).toEqual([id]);
   });
@@ -152,7 +144,7 @@ describe('C260: a creation of an account', () => {
   const quotas = async () =>
     (await rig.memory.query('SELECT id FROM quotas ORDER BY id')).map(({ id }) => id);
 
-  test('C260: is made once, by repeats in one turn and by later ones, from another coordinator too', async () => {
+  test('C260: is made once, by repeats in one turn and by later ones, from another coordinator too, also where the answer was lost', async () => {
     const create = () => rig.coordinator.changeAccounts(quota('small'), key('a'));
     const made = await Promise.all([create(), create(), create()]);
     const repeat = { done: true, id: 2, isRepeat: true };
@@ -160,19 +152,14 @@ describe('C260: a creation of an account', () => {
     await rig.coordinator.changeAccounts({ kind: 'update-quota', id: 2, changes: { name: 'other' } });
     rig.restart();
     expect(await create()).toEqual(repeat);
-    expect(await quotas()).toEqual([1, 2]);
-  });
-
-  test('C260: and its key are committed together', async () => {
-    await rig.coordinator.ready();
-    rig.db.failing = 'committed';
-    expect(await codeOf(rig.coordinator.changeAccounts(quota('small'), key('a')))).toBe('unavailable');
+    const createLarge = () => rig.coordinator.changeAccounts(quota('large'), key('b'));
     rig.db.failing = 'refused';
-    expect(await codeOf(rig.coordinator.changeAccounts(quota('large'), key('b')))).toBe('unavailable');
+    expect(await codeOf(createLarge())).toBe('unavailable');
+    rig.db.failing = 'committed';
+    expect(await codeOf(createLarge())).toBe('unavailable');
     rig.db.failing = 'no';
-    const repeat = await rig.coordinator.changeAccounts(quota('small'), key('a'));
-    expect(repeat).toEqual({ done: true, id: 2, isRepeat: true });
-    expect(await rig.coordinator.changeAccounts(quota('large'), key('b'))).toEqual({ done: true, id: 3 });
+    expect(await createLarge()).toEqual({ done: true, id: 3, isRepeat: true });
+    expect(await quotas()).toEqual([1, 2, 3]);
   });
 
   test('C260, H440: shares its key with no other request, and a refusal does not affect its turn', async () => {
@@ -182,6 +169,9 @@ describe('C260: a creation of an account', () => {
       codeOf(rig.submit()),
     ]);
     expect(outcomes).toEqual(['fulfilled', 'other-request', 'fulfilled']);
+    const third = rig.submitOnce(request('b'));
+    const sharing = codeOf(rig.coordinator.changeAccounts(quota('large'), key('b', 'of a quota')));
+    expect([(await third).isRepeat, await sharing]).toEqual([false, 'other-request']);
     expect(await codeOf(rig.submitOnce(request('a', 'of a third')))).toBe('other-request');
     expect(await quotas()).toEqual([1, 2]);
   });
@@ -264,19 +254,4 @@ test('C260: a user with more keys than the coordinator holds gets each earlier a
   await check();
   expect(await rig.submitOnce(request('new'))).toMatchObject({ isRepeat: false });
   expect(await stored()).toHaveLength(151);
-});
-
-test('C260: an execution that shares its key with an account of the same turn is refused', async () => {
-  const quota = { name: 'small', concurrentExecutions: 1, memoryBytes: 0, cores: 0 };
-  await rig.submitOnce(request('first'));
-  const outcomes = await Promise.all([
-    codeOf(rig.submitOnce(request('a'))),
-    codeOf(
-      rig.coordinator.changeAccounts(
-        { kind: 'create-quota', quota },
-        { ...request('a', 'of a quota'), userId: 1 },
-      ),
-    ),
-  ]);
-  expect(outcomes).toEqual(['fulfilled', 'other-request']);
 });

@@ -5,8 +5,9 @@ import { defaultSchedulerConfig } from '../../../../control-plane/core/model/sch
 import { takeOver } from '../../../../control-plane/store/cluster/cluster-rows.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import { outdateCoordinator } from '../../../../control-plane/store/db/epoch.ts';
+import { everything } from '../../../support/clients/frame-reader.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { codeOf, HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { codeOf, HOST_ID, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, gone, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, LOST_AFTER_MS } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -117,14 +118,8 @@ test('P173: a gateway that could not be reached is told until it answers that a 
 
 test('C232: a coordinator that has slept goes on with its agents, in the next epoch, without a hello', async () => {
   const agent = await rig.agent().join();
-  agent.send({
-    type: 'report',
-    sequence: 1,
-    observations: [],
-    forgotten: [],
-    conditions: [{ kind: 'clock-skew', text: 'it is 9 s ahead' }],
-    usage: { memoryBytes: 5, cores: 1 },
-  });
+  const conditions = [{ kind: 'clock-skew', text: 'it is 9 s ahead' }];
+  agent.reportWith({ conditions, usage: { memoryBytes: 5, cores: 1 } });
   await agent.received('ack');
   await rig.sleepCoordinator();
   const id = await rig.rig.submit();
@@ -227,12 +222,7 @@ test('C230, C232: the coordinator does not sleep while an agent only reports, is
   expect(isIdle()).toBe(false);
   await submitting;
   await eventually(isIdle);
-  const events = await rig.rig.coordinator.openEvents({
-    ...owner,
-    seesOthers: false,
-    seesHosts: false,
-    lastEventId: null,
-  });
+  const events = await rig.rig.coordinator.openEvents(everything);
   expect(isIdle()).toBe(false);
   await events.cancel();
   await eventually(isIdle);
@@ -259,14 +249,7 @@ test('P179: who looks at hosts gets reports that are fresh, and waits for them, 
   pulse(agent);
   const looking = [rig.rig.coordinator.hosts(), rig.rig.coordinator.host(HOST_ID)] as const;
   await agent.received('report.request');
-  agent.send({
-    type: 'report',
-    sequence: 1,
-    observations: [],
-    forgotten: [],
-    conditions: [],
-    usage: { memoryBytes: 7, cores: 0.5 },
-  });
+  agent.reportWith({ usage: { memoryBytes: 7, cores: 0.5 } });
   const [[host]] = await Promise.all(looking);
   expect(host).toMatchObject({ usage: { memoryBytes: 7, cores: 0.5 }, heardMs: nowMs() });
   expect(agent.socket.all('report.request').length).toBe(1);

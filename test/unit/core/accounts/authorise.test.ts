@@ -5,9 +5,9 @@
 import { expect, test } from 'vitest';
 import {
   type Action,
-  type Actor,
   authorise,
   authoriseOwned,
+  type KnownActor,
   type Role,
   type Scope,
   type User,
@@ -71,24 +71,28 @@ const roles = Array.from({ length: 2 ** FLAGS.length }, (_, bits) => {
   return { id: 1, name: `role${bits}`, ...Object.fromEntries(flags) } as Role;
 });
 
-const actorWith = (user: User, role: Role): Actor => ({
-  kind: 'user',
-  credential: { by: 'password' },
-  user,
-  role,
-});
+const user = { id: SELF } as User;
+const administrator = roles.at(-1) as Role;
+const BY_PASSWORD = { by: 'password' } as const;
+
+/** `allowed`, or the code of the refusal. */
+const outcomeOf = (
+  role: Role,
+  action: Action,
+  credential: KnownActor['credential'] = BY_PASSWORD,
+): string => {
+  try {
+    authorise({ kind: 'user', credential, user, role }, action);
+    return 'allowed';
+  } catch (error) {
+    if (error instanceof OperationError) return error.code;
+    throw error;
+  }
+};
 
 test.each(ACTIONS)('H200: exactly the roles with its flags may do %j', (action, ...required) => {
-  const user = { id: SELF } as User;
-  const codeOf = (role: Role): string => {
-    try {
-      return authorise(actorWith(user, role), action) ? 'allowed' : '';
-    } catch (error) {
-      return (error as { code: string }).code;
-    }
-  };
   const flags = [['canAccessApi', 'forbidden'] as const, ...required];
-  expect(roles.map(codeOf)).toEqual(
+  expect(roles.map((role) => outcomeOf(role, action))).toEqual(
     roles.map((role) => flags.find(([flag]) => !role[flag])?.[1] ?? 'allowed'),
   );
   expect(() => authorise({ kind: 'anonymous' }, action)).toThrow(
@@ -97,14 +101,7 @@ test.each(ACTIONS)('H200: exactly the roles with its flags may do %j', (action, 
 });
 
 test('W80: exactly the roles that may see the status or change the configuration see the cluster', () => {
-  const allowed = roles.filter((role) => {
-    try {
-      return authorise(actorWith({ id: SELF } as User, role), { kind: 'see-status' });
-    } catch {
-      return false;
-    }
-  });
-  expect(allowed).toEqual(
+  expect(roles.filter((role) => outcomeOf(role, { kind: 'see-status' }) === 'allowed')).toEqual(
     roles.filter(
       ({ canAccessApi, canSeeStatus, canChangeConfig }) => canAccessApi && (canSeeStatus || canChangeConfig),
     ),
@@ -148,18 +145,11 @@ const NEEDED: [Action, readonly Scope[] | null][] = [
 const scopeSets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
   scopes.filter((_scope, bit) => (bits & (1 << bit)) !== 0),
 );
-const isAllowed = (scopesOfToken: readonly Scope[], role: Role, action: Action): boolean => {
-  const credential = { by: 'personal-token', id: 1, hash: '', scopes: scopesOfToken } as const;
-  try {
-    return !!authorise({ kind: 'user', credential, user: { id: SELF } as User, role }, action);
-  } catch (error) {
-    if (error instanceof OperationError) return false;
-    throw error;
-  }
-};
+const byToken = (set: readonly Scope[]) => ({ by: 'personal-token', id: 1, hash: '', scopes: set }) as const;
+const isAllowed = (set: readonly Scope[], role: Role, action: Action): boolean =>
+  outcomeOf(role, action, byToken(set)) === 'allowed';
 
 test.each(NEEDED)('H485: exactly the tokens with its scopes may do %j', (action, needed) => {
-  const administrator = roles.at(-1) as Role;
   expect(scopeSets.map((set) => isAllowed(set, administrator, action))).toEqual(
     scopeSets.map((set) => needed?.every((scope) => set.includes(scope)) ?? false),
   );
@@ -168,29 +158,13 @@ test.each(NEEDED)('H485: exactly the tokens with its scopes may do %j', (action,
 test('H485: every action is in the table of scopes, and all scopes together allow nothing beyond the role', () => {
   expect(new Set(NEEDED.map(([{ kind }]) => kind))).toEqual(new Set(Object.keys(scopeOf)));
   for (const [action, needed] of NEEDED)
-    for (const role of roles) {
-      const actor = actorWith({ id: SELF } as User, role);
-      const byPassword = (() => {
-        try {
-          return !!authorise(actor, action);
-        } catch {
-          return false;
-        }
-      })();
-      expect(isAllowed(scopes, role, action)).toBe(needed !== null && byPassword);
-    }
+    for (const role of roles)
+      expect(isAllowed(scopes, role, action)).toBe(needed !== null && outcomeOf(role, action) === 'allowed');
 });
 
 test('H169: a session that may have outlasted its password admits to executions and to no other action', () => {
   const credential = { by: 'session', tokenHash: '', workOnly: true } as const;
-  const role = roles.at(-1) as Role;
-  const admitted = NEEDED.filter(([action]) => {
-    try {
-      return authorise({ kind: 'user', credential, user: { id: SELF } as User, role }, action);
-    } catch {
-      return false;
-    }
-  });
+  const admitted = NEEDED.filter(([action]) => outcomeOf(administrator, action, credential) === 'allowed');
   const ofExecutions = ['submit', 'read', 'terminate', 'limit', 'delete'].map((verb) => `${verb}-execution`);
   expect(new Set(admitted.map(([{ kind }]) => kind))).toEqual(
     new Set(['login', 'list-executions', ...ofExecutions]),
@@ -199,11 +173,10 @@ test('H169: a session that may have outlasted its password admits to executions 
 
 test("H485: a token without the scope gets the same answer for no execution and for one that its user doesn't see", () => {
   const role = { name: 'user', canAccessApi: true } as Role;
-  const user = { id: SELF } as User;
-  const refusal = (scopesOfToken: readonly Scope[], ownerId: number | undefined): string => {
-    const credential = { by: 'personal-token', id: 1, hash: '', scopes: scopesOfToken } as const;
+  const refusal = (set: readonly Scope[], ownerId: number | undefined): string => {
     try {
-      authoriseOwned({ kind: 'user', credential, user, role }, 'terminate-execution', ownerId);
+      const actor = { kind: 'user', credential: byToken(set), user, role } as const;
+      authoriseOwned(actor, 'terminate-execution', ownerId);
       return '';
     } catch (error) {
       return String(error);

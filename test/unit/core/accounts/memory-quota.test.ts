@@ -24,9 +24,8 @@ describe('C198: memory counts as the limit of a service', () => {
     ['the default without either', { min: null, max: null }, 512 * MIB],
     ['the default for a maximum of 0, which would be no limit', { min: 0, max: 0 }, 512 * MIB],
   ])('C198: what counts is %s', (_, memory, counted) => {
-    const rig = rigWith({});
+    const rig = rigWith({ memoryBytes: 2 * counted });
     rig.hello(hostFacts('huge', { memoryBytes: 64 * GIB, cores: 4 }));
-    rig.cluster.setQuota(quota(1, { memoryBytes: 2 * counted }));
     const executions = Array.from({ length: 3 }, () => rig.submit(using(memory)));
     rig.turn();
     expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued']);

@@ -92,7 +92,7 @@ describe('C53: capacity under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['terminated', 'starting']);
   });
 
-  test('C53: capacity under a raised quota is offered to the oldest executions first', () => {
+  test('C53: capacity under a raised quota, or that of another quota, is offered to the oldest executions first, and to one that alone exceeded it', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 4 }, () => rig.submit());
     rig.turn();
@@ -102,15 +102,18 @@ describe('C53: capacity under a quota is offered at once', () => {
     rig.cluster.setQuota(quota(1));
     rig.turn();
     expect(executions[3]?.status).toBe('starting');
-  });
-
-  test('C53: capacity is offered when the user gets another quota', () => {
-    const rig = rigWith({ concurrentExecutions: 1 });
-    const executions = [rig.submit(), rig.submit()];
-    rig.turn();
-    rig.cluster.setUser(user(1, 2));
-    rig.turn();
-    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting']);
+    const other = rigWith({ concurrentExecutions: 1 });
+    const both = [other.submit(), other.submit()];
+    other.turn();
+    other.cluster.setUser(user(1, 2));
+    other.turn();
+    expect(both.map(({ status }) => status)).toEqual(['starting', 'starting']);
+    const small = rigWith({ memoryBytes: 100 });
+    const execution = small.submitInTurn(needing(101, null));
+    expect(execution.status).toBe('queued');
+    small.cluster.setQuota(quota(1, { memoryBytes: 101 }));
+    small.turn();
+    expect(execution.status).toBe('starting');
   });
 
   test('C53: an execution that returns to the queue leaves its capacity to the next one, and starts after that', () => {
@@ -134,15 +137,6 @@ describe('C53: capacity under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['running', 'queued']);
     rig.terminate(first);
     expect([first.status, second.status]).toEqual(['terminated', 'running']);
-  });
-
-  test('C53: an execution that alone exceeds the quota waits until the quota is raised', () => {
-    const rig = rigWith({ memoryBytes: 100 });
-    const execution = rig.submitInTurn(needing(101, null));
-    expect(execution.status).toBe('queued');
-    rig.cluster.setQuota(quota(1, { memoryBytes: 101 }));
-    rig.turn();
-    expect(execution.status).toBe('starting');
   });
 });
 
@@ -186,23 +180,17 @@ describe('C54: elastic services and lowered quotas', () => {
   });
 });
 
-describe('C55: reasons for waiting', () => {
-  test('C55: the reasons are all caps that a start would exceed, each with its excess, in the units of the quota', () => {
-    const caps = quota(1, { concurrentExecutions: 2, memoryBytes: 1_000, cores: 3 });
-    const used = { executions: 2, memoryBytes: 900, microCores: 2_900_000 };
-    expect(exceededLimits(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
-      { dimension: 'executions', limit: 2, used: 2, wanted: 1, over: 1 },
-      { dimension: 'memory', limit: 1_000, used: 900, wanted: 200, over: 100 },
-      { dimension: 'cores', limit: 3, used: 2.9, wanted: 0.15, over: 0.05 },
-    ]);
-  });
-  test('C55: a dimension without demand or without a cap is not a reason', () => {
-    const used = { executions: 9, memoryBytes: 900, microCores: 9e6 };
-    expect(exceededLimits(quota(1, { memoryBytes: 1 }), used, { ...noUsage(), executions: 1 })).toEqual([]);
-    expect(exceededLimits(quota(1), used, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual(
-      [],
-    );
-  });
+test('C55: the reasons are all caps that a start would exceed, each with its excess, in the units of the quota, and no dimension without demand or without a cap', () => {
+  const caps = quota(1, { concurrentExecutions: 2, memoryBytes: 1_000, cores: 3 });
+  const used = { executions: 2, memoryBytes: 900, microCores: 2_900_000 };
+  expect(exceededLimits(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
+    { dimension: 'executions', limit: 2, used: 2, wanted: 1, over: 1 },
+    { dimension: 'memory', limit: 1_000, used: 900, wanted: 200, over: 100 },
+    { dimension: 'cores', limit: 3, used: 2.9, wanted: 0.15, over: 0.05 },
+  ]);
+  const other = { executions: 9, memoryBytes: 900, microCores: 9e6 };
+  expect(exceededLimits(quota(1, { memoryBytes: 1 }), other, { ...noUsage(), executions: 1 })).toEqual([]);
+  expect(exceededLimits(quota(1), other, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual([]);
 });
 
 describe('C57: the cost of waiting executions', () => {

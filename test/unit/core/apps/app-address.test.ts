@@ -58,13 +58,10 @@ describe('H741: the host name of a web application', () => {
     { url_template: 'https://{ip_port}/' },
     { url_template: 'tcp://{ip_port}' },
     { url_template: '{ip_port}' },
-  ])('H741: a port with %j has none', (changes) => {
+  ])('H741: a port with %j has none, nor has any without BERTH_APPS_URL', (changes) => {
     expect(appAddress({ hosts }, 12, port(changes))).toBeUndefined();
-    expect(pathAddress({ paths }, 12, port({ ...changes, proxy: true }))).toBeUndefined();
-  });
-
-  test('H741: without BERTH_APPS_URL there is none', () => {
     expect(appAddress({}, 12, port())).toBeUndefined();
+    expect(pathAddress({ paths }, 12, port({ ...changes, proxy: true }))).toBeUndefined();
   });
 });
 

@@ -27,12 +27,9 @@ const AT_PATH = placeAtPath(paths, { ...APP, proof: PROOF, rest: '/' });
 const AT_HOST = placeAtHost(site, APP);
 
 test('H743: the host of paths is known in the one way in which browsers write it', () => {
-  for (const host of [
-    'paths.example.net',
-    'PATHS.example.net',
-    'paths.example.net:443',
-    'paths.example.net:',
-  ])
+  for (const host of ['paths', 'PATHS'].flatMap((name) =>
+    ['', ':443', ':'].map((end) => `${name}.example.net${end}`),
+  ))
     expect(namedBy({ site, paths }, host), host).toBe('paths');
   for (const host of ['paths.example.net.', 'paths.example.net:80', 'paths.example.net:8443'])
     expect(namedBy({ paths }, host), host).toBeNull();

@@ -42,17 +42,8 @@ test.each<[what: string, some: Partial<FetchFacts>, foreign: boolean]>([
 test('H729: only a page of its own is sent to the login', () => {
   expect(isPageVisit(facts(PAGE))).toBe(true);
   expect(isPageVisit(facts({ accept: 'text/html' }))).toBe(true);
-  for (const some of [
-    ...[
-      { accept: '*/*' },
-      { ...PAGE, method: 'POST' },
-      { ...PAGE, isUpgrade: true },
-      { ...PAGE, mode: 'cors' },
-    ],
-    ...[
-      { ...PAGE, dest: 'iframe' },
-      { ...PAGE, method: 'HEAD' },
-    ],
-  ])
-    expect(isPageVisit(facts(some))).toBe(false);
+  const others = { method: 'POST', isUpgrade: true, mode: 'cors', dest: 'iframe' };
+  for (const [name, value] of [...Object.entries(others), ['method', 'HEAD']] as const)
+    expect(isPageVisit(facts({ ...PAGE, [name]: value })), name).toBe(false);
+  expect(isPageVisit(facts({ accept: '*/*' }))).toBe(false);
 });

@@ -33,16 +33,12 @@ test.each<[string, Partial<HostOffer>]>([
   expect(host.labels).not.toContain('gpu');
 });
 
-test('C209: a lower offer counts at once, and the agreed one counts again later', () => {
+test('C209: a lower offer counts at once, the agreed one counts again later, and memory slightly above it is neither used nor pending', () => {
   const host = agreedHost();
   applyOffer(host, { labels: [], memoryBytes: 4 * GIB, cores: 2 });
   expect(host).toMatchObject({ labels: [], memoryBytes: 4 * GIB, cores: 2, pending: null });
   applyOffer(host, small);
   expect(host).toMatchObject({ ...small, pending: null });
-});
-
-test('C209: memory slightly above the agreement is neither used nor pending', () => {
-  const host = agreedHost();
   applyOffer(host, { ...small, memoryBytes: 8.1 * GIB });
   expect(host).toMatchObject({ memoryBytes: 8 * GIB, pending: null });
 });

@@ -13,6 +13,7 @@ import {
   gone,
   hostFacts,
   named,
+  pair,
   running,
   runningRig,
   startingRig,
@@ -38,17 +39,10 @@ test('C125: a service that died while the clock was days ahead is started again 
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
   rig.advance(DAY_MS);
-  const main = service({ name: 'main', startup_order: 0 });
-  const execution = rig.submitInTurn(
-    application(main, service({ name: 'side', monitor: false, startup_order: 0 })),
-  );
+  const execution = rig.submitInTurn(pair);
   for (const one of execution.services) rig.see(one, running);
   const side = named(execution, 'side0');
-  rig.see(
-    side,
-    { state: 'exited', containerId: 'c', exitCode: 1, outOfMemory: false, finishedAtMs: 2 },
-    gone,
-  );
+  rig.see(side, exited(1), gone);
   expect(side).toMatchObject({ status: 'inactive', restartAtMs: rig.nowMs + 1_000 });
   rig.advance(-DAY_MS);
   expect(side.status).toBe('inactive');
@@ -88,18 +82,6 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
     ['back', -HOUR_MS],
   ] as const;
 
-  test.each(steps)('C332: %s, an execution has the rest of its time limit', (_, stepMs) => {
-    const rig = new CoreRig();
-    rig.hello(hostFacts('one'));
-    const execution = rig.submitInTurn(application(), 1, 60);
-    rig.advance(20_000);
-    expect(decisionTexts(rig.step(stepMs))).toEqual([]);
-    expect(decisionTexts(rig.advance(39_999))).toEqual([]);
-    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
-    expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
-    expect(execution.ending?.status).toBe('error');
-  });
-
   test.each(steps)('C332: %s, a limit that is set later counts from the placement', (_, stepMs) => {
     const { rig, execution } = runningRig(application());
     rig.step(stepMs);
@@ -107,15 +89,6 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
     changeTimeLimit(rig.cluster, execution, 60, undefined);
     expect(decisionTexts(rig.advance(29_999))).toEqual([]);
     expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
-  });
-
-  test.each(steps)('C332: %s, a start that failed is tried again after its delay', (_, stepMs) => {
-    const { rig, execution } = startingRig(application());
-    rig.see(named(execution, 'web0'), failed(true), gone);
-    const leftMs = (execution.retryAtMs ?? 0) - rig.nowMs;
-    expect(decisionTexts(rig.step(stepMs))).toEqual([]);
-    expect(decisionTexts(rig.advance(leftMs - 1))).toEqual([]);
-    expect(decisionTexts(rig.advance(1))).toContain('place web0@one');
   });
 
   test.each(steps)(
@@ -132,19 +105,46 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
     },
   );
 
-  test.each([
-    ['a connected', 'forward', HOUR_MS],
-    ['a connected', 'back', -HOUR_MS],
-    ['a disconnected', 'forward', HOUR_MS],
-    ['a disconnected', 'back', -HOUR_MS],
-  ])('C332: %s host is lost after its silence alone, the clock set %s', (which, _, stepMs) => {
-    const rig = new CoreRig();
-    const host = rig.join(hostFacts('one'));
-    if (which === 'a disconnected') markDisconnected(rig.cluster, host);
-    rig.advance(30_000, { silent: true });
+  /** What is due in 30 s, whatever the wall clock shows by then. */
+  const due = {
+    'an execution with a time limit ends': () => {
+      const rig = new CoreRig();
+      rig.hello(hostFacts('one'));
+      rig.submitInTurn(application(), 1, 60);
+      rig.advance(30_000);
+      return { rig, decision: 'begin-cleanup 1 error' };
+    },
+    'a start that failed is tried again': () => {
+      const { rig, execution } = startingRig(application());
+      for (const delayMs of [1_000, 2_000, 4_000, 8_000, 16_000, 2_000]) {
+        rig.see(named(execution, 'web0'), failed(true), gone);
+        rig.advance(delayMs);
+      }
+      return { rig, decision: 'place web0@one' };
+    },
+    'a connected host is lost': () => {
+      const rig = new CoreRig();
+      rig.join(hostFacts('one'));
+      rig.advance(LOST_MS - 30_000, { silent: true });
+      return { rig, decision: 'lose-host one' };
+    },
+    'a disconnected host is lost': () => {
+      const rig = new CoreRig();
+      markDisconnected(rig.cluster, rig.join(hostFacts('one')));
+      rig.advance(LOST_MS - 30_000, { silent: true });
+      return { rig, decision: 'lose-host one' };
+    },
+  };
+  test.each(
+    steps.flatMap(([way, stepMs]) =>
+      Object.entries(due).map(([what, begin]) => ({ way, stepMs, what, begin })),
+    ),
+  )('C332: $way, $what after its time', ({ stepMs, begin }) => {
+    const { rig, decision } = begin();
     expect(decisionTexts(rig.step(stepMs))).toEqual([]);
-    expect(decisionTexts(rig.advance(LOST_MS - 30_001, { silent: true }))).toEqual([]);
-    expect(decisionTexts(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+    expect(decisionTexts(rig.advance(29_999, { silent: true }))).toEqual([]);
+    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
+    expect(decisionTexts(rig.advance(1, { silent: true }))).toContain(decision);
   });
 
   test.each(steps)('C332: %s, capacity is reserved after the delay of the oldest execution', (_, stepMs) => {

@@ -26,18 +26,15 @@ const inventoryOf = (execution: Execution, ...names: string[]): Observation[] =>
   names.map((name) => ({ ...running, ...keyOfService(named(execution, name)) }) as Observation);
 
 describe('P13: a silent host', () => {
-  test('P13: a silent host is lost after three report periods and 60 s, not before', () => {
-    const { rig } = runningRig();
-    expect(LOSS_MS).toBe(90_000);
-    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + LOSS_MS);
-    expect(rig.advance(LOSS_MS - 1, { silent: true })).toEqual([]);
+  test.each([
+    ['three report periods and 60 s', undefined, 90_000],
+    ['the configured time', { lostAfterMs: 5_000 }, 5_000],
+  ])('P13, C110: a silent host is lost after %s, not before', (_, scheduling, lossMs) => {
+    const { rig } = startingRig(pair, new CoreRig(scheduling));
+    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + lossMs);
+    expect(rig.advance(lossMs - 1, { silent: true })).toEqual([]);
     expect(decisionTexts(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
     expect(nextDeadline(rig.cluster)).toBeNull();
-  });
-  test('C110: a silent host is lost after the configured time', () => {
-    const { rig } = startingRig(pair, new CoreRig({ lostAfterMs: 5_000 }));
-    expect(rig.advance(4_999, { silent: true })).toEqual([]);
-    expect(decisionTexts(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
   });
   test('C17: a host that was registered and has never connected is lost after the same time', () => {
     const rig = new CoreRig();
@@ -52,24 +49,14 @@ describe('P13: a silent host', () => {
     expect([1, 10, 200, 2_000].map((hosts) => spreadMs(hosts, 90_000))).toEqual([30, 300, 6_000, 10_000]);
     expect(spreadMs(200, 5_000)).toBe(555);
   });
-  test('C17: the services of a lost host show an undefined backend_status, and nothing is stopped or started elsewhere', () => {
+  test('C17: a lost host gets nothing new, its services show an undefined backend_status and start nowhere else, and it continues as before with a hello', () => {
     const { rig, execution } = runningRig();
-    rig.hello(hostFacts('two'));
     rig.advance(LOSS_MS, { silent: true });
-    for (const one of execution.services) {
+    expect(rig.submitInTurn().status).toBe('queued');
+    rig.join(hostFacts('two'));
+    for (const one of execution.services)
       expect(one).toMatchObject({ status: 'active', backendStatus: 'undefined', generation: 1 });
-    }
     expect(execution.status).toBe('running');
-  });
-  test('C17: a lost host gets no new services', () => {
-    const { rig } = runningRig();
-    rig.advance(LOSS_MS, { silent: true });
-    const execution = rig.submitInTurn();
-    expect(execution.status).toBe('queued');
-  });
-  test('C17: a lost host continues as before when its agent sends a hello again', () => {
-    const { rig, execution } = runningRig();
-    rig.advance(LOSS_MS, { silent: true });
     const host = rig.hello(hostFacts('one'), inventoryOf(execution, 'web0', 'side0'));
     expect(rig.turn()).toEqual([]);
     expect(host.lost).toBe(false);
@@ -101,17 +88,17 @@ describe('P13: a silent host', () => {
 });
 
 describe('a hello', () => {
-  test('C18: a container that was seen before and is missing in the hello has died', () => {
+  test('C18: a container that was seen before and is missing in the hello has died, which ends the execution as error if it is that of a monitor', () => {
     const { rig, execution } = runningRig();
     rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
     expect(decisionTexts(rig.turn())).toEqual(['replace-service side0.1']);
     expect(named(execution, 'side0')).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
     expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
-  });
-  test("C18: a monitor's container that is missing in the hello ends the execution as error", () => {
-    const { rig, execution } = runningRig();
-    rig.join(hostFacts('one'), inventoryOf(execution, 'side0'));
-    expect(execution.ending?.message).toBe('the container of service web0 was removed from outside Berth');
+    const other = runningRig();
+    other.rig.join(hostFacts('one'), inventoryOf(other.execution, 'side0'));
+    expect(other.execution.ending?.message).toBe(
+      'the container of service web0 was removed from outside Berth',
+    );
   });
   test('P5: a container that was never seen and is missing in the hello has not died, because its start was not carried out yet', () => {
     const { rig, execution } = startingRig();
@@ -153,24 +140,18 @@ describe('a hello', () => {
 });
 
 describe('P12: a report', () => {
-  test("P12: a report of a host on another host's service changes nothing", () => {
-    const { rig, execution } = startingRig();
-    const other = rig.hello(hostFacts('two'));
-    rig.report(other, inventoryOf(execution, 'web0'));
-    expect(named(execution, 'web0').status).toBe('starting');
-  });
-  test('P12: a report on an earlier generation changes nothing', () => {
+  test("P12: a report on another host's service, on an earlier generation or on an unknown service changes nothing", () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
+    const host = rig.hostOf(side);
+    const first = { ...gone, service: side.id, generation: 1 } as Observation;
+    rig.report(rig.hello(hostFacts('two')), [first]);
+    expect(side.status).toBe('active');
     rig.see(side, exited(1), gone);
     rig.advance(1_000);
-    rig.report(rig.hostOf(side), [{ ...gone, service: side.id, generation: 1 } as Observation]);
+    rig.report(host, [first]);
     expect(side).toMatchObject({ status: 'starting', generation: 2 });
-  });
-  test('P12: a report on an unknown service changes nothing', () => {
-    const { rig } = startingRig();
-    const host = rig.cluster.hostNamed('one');
-    expect(host && rig.report(host, [{ state: 'gone', service: 99, generation: 1 }])).toEqual([]);
+    expect(rig.report(host, [{ state: 'gone', service: 99, generation: 1 }])).toEqual([]);
   });
   test('P7: a repeated report changes nothing', () => {
     const { rig, execution } = runningRig();

@@ -6,7 +6,7 @@ import { run } from '../../../support/rigs/drains.ts';
 describe('C95: labels given by an administrator', () => {
   const requiring = (label: string) => application(service({ labels: [label] }));
 
-  test("C95: an administrator's labels count beside the agent's, at once for waiting executions", () => {
+  test("C95: an administrator's labels count beside the agent's, at once for waiting executions, and neither removes the other's", () => {
     const rig = new CoreRig();
     const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
     const execution = rig.submit(requiring('gpu'));
@@ -17,11 +17,6 @@ describe('C95: labels given by an administrator', () => {
     ]);
     expect(host.labels).toEqual(['ssd', 'gpu']);
     expect(execution.status).toBe('starting');
-  });
-  test("C95: an administrator's labels survive a hello, and the agent's labels survive the removal of the administrator's", () => {
-    const rig = new CoreRig();
-    const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
-    rig.change(host, { labels: ['gpu', 'ssd'] });
     rig.hello(hostFacts('one', { labels: ['ssd', 'new'] }));
     rig.change(host, { accept: host.pending ?? undefined });
     expect(host.labels).toEqual(['ssd', 'new', 'gpu']);

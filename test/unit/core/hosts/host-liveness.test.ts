@@ -45,28 +45,23 @@ function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
 }
 
 describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
-  test('C103: the executions of a lost host are queued again when lease and margin have passed since the loss, not before', () => {
-    const { rig, execution, disconnect } = spread();
-    const web = named(execution, 'web0');
-    disconnect(rig.hostOf(web));
-    expect(decisionTexts(rig.advance(LOST_MS))).toEqual([`lose-host ${rig.hostOf(web).name}`]);
-    expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
-    expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
-    expect(decisionTexts(rig.advance(REQUEUED_MS - 1))).toEqual([]);
-    expect(execution.status).toBe('running');
-    expect(decisionTexts(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
-    expect(web.status).toBe('inactive');
-  });
-  test('C124: a clock that is set forward right after the loss does not shorten the time that the agent has', () => {
-    const { rig, execution, disconnect } = spread();
-    const web = named(execution, 'web0');
-    disconnect(rig.hostOf(web));
-    rig.advance(LOST_MS);
-    expect(decisionTexts(rig.advance(3_600_000))).toEqual([]);
-    expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
-    expect(decisionTexts(rig.advance(REQUEUED_MS - 1))).toEqual([]);
-    expect(decisionTexts(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
-  });
+  test.each([0, 3_600_000])(
+    'C103, C124: executions are queued again when lease and margin have passed since the loss, also where the clock is set forward by %i ms then',
+    (forwardMs) => {
+      const { rig, execution, disconnect } = spread();
+      const web = named(execution, 'web0');
+      const host = rig.hostOf(web);
+      disconnect(host);
+      expect(decisionTexts(rig.advance(LOST_MS))).toEqual([`lose-host ${host.name}`]);
+      expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
+      expect(decisionTexts(rig.advance(forwardMs))).toEqual([]);
+      expect(livenessDeadlineMs(rig.cluster, host)).toBe(rig.nowMs + REQUEUED_MS);
+      expect(decisionTexts(rig.advance(REQUEUED_MS - 1))).toEqual([]);
+      expect(execution.status).toBe('running');
+      expect(decisionTexts(rig.advance(1))).toContain(`requeue-host ${host.name}`);
+      expect(web.status).toBe('inactive');
+    },
+  );
   test('C103: the rest of a gang is stopped first, then all its services start anew elsewhere at once', () => {
     const { rig, execution, disconnect } = spread();
     const [web, other, elastic] = execution.services as [never, never, never];
@@ -168,57 +163,23 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
   });
 });
 
-describe('C105: a new coordinator', () => {
-  const resume = (change: (host: Host, nowMs: number) => void, clock: 'same' | 'another' = 'same') => {
-    const { rig, execution } = spread();
-    const host = rig.hostOf(named(execution, 'web0'));
-    host.connected = false;
-    change(host, rig.nowMs);
-    rig.cluster.takeChanges();
-    resumeTimeouts(rig.cluster, rig.nowMs, clock);
-    return { host, nowMs: rig.nowMs, isWritten: rig.cluster.changes.hosts.has(host) };
-  };
-  test('C105: a new coordinator counts silence from its own start if none was recorded, and records that', () => {
-    const { host, nowMs, isWritten } = resume(() => {});
-    expect(host.silentSinceMs).toBe(nowMs);
-    expect(isWritten).toBe(true);
-  });
-  test('C105: a new coordinator continues a recorded silence without a write', () => {
-    const { host, nowMs, isWritten } = resume((one, at) => {
-      one.silentSinceMs = at - 80_000;
-    });
-    expect(host.silentSinceMs).toBe(nowMs - 80_000);
-    expect(isWritten).toBe(false);
-  });
-  test('C105: a new coordinator does not restart a timeout that passed within the last 10 s, because it may have woken the coordinator', () => {
-    const { host, nowMs } = resume((one, at) => {
-      one.silentSinceMs = at - LOST_MS - 1_000;
-    });
-    expect(host.silentSinceMs).toBe(nowMs - LOST_MS - 1_000);
-  });
-  test.each([
-    ['a loss', false, LOST_MS],
-    ['a lease', true, REQUEUED_MS],
-  ])(
-    'C105: a new coordinator counts the time of %s anew if it passed while no coordinator ran',
-    (_, lost, dueMs) => {
-      const { host, nowMs, isWritten } = resume((one, at) => {
-        Object.assign(one, { lost, silentSinceMs: at - dueMs - 20_000 });
-      });
-      expect(host.silentSinceMs).toBe(nowMs);
-      expect(isWritten).toBe(true);
-    },
-  );
-  test.each([
-    ['a silence', false, -80_000],
-    ['a lease', true, -REQUEUED_MS + 1_000],
-    ['a silence from the future', false, 3_600_000],
-  ])('C257: a standby counts %s anew that another clock may have recorded', (_, lost, sinceMs) => {
-    const { host, nowMs, isWritten } = resume(
-      (one, at) => Object.assign(one, { lost, silentSinceMs: at + sinceMs }),
-      'another',
-    );
-    expect(host.silentSinceMs).toBe(nowMs);
-    expect(isWritten).toBe(true);
-  });
+test.each<[string, 'same' | 'another', boolean, agoMs: number | null, isKept: boolean]>([
+  ['its own start, where none was recorded', 'same', false, null, false],
+  ['its record', 'same', false, 80_000, true],
+  // It may have woken the coordinator.
+  ['its record, where its time passed within the last 10 s', 'same', false, LOST_MS + 1_000, true],
+  ['its own start, where its time passed while none ran', 'same', false, LOST_MS + 20_000, false],
+  ['its own start, where the lease passed while none ran', 'same', true, REQUEUED_MS + 20_000, false],
+  ['its own start, where another clock may have recorded it', 'another', false, 80_000, false],
+  ['its own start, where another clock counts a lease', 'another', true, REQUEUED_MS - 1_000, false],
+  ['its own start, where another clock was ahead', 'another', false, -3_600_000, false],
+])('C105, C257: a new coordinator counts a silence from %s', (_, clock, lost, agoMs, isKept) => {
+  const { rig, execution } = spread();
+  const host = rig.hostOf(named(execution, 'web0'));
+  const recordedMs = agoMs === null ? null : rig.nowMs - agoMs;
+  Object.assign(host, { connected: false, lost, silentSinceMs: recordedMs });
+  rig.cluster.takeChanges();
+  resumeTimeouts(rig.cluster, rig.nowMs, clock);
+  expect(host.silentSinceMs).toBe(isKept ? recordedMs : rig.nowMs);
+  expect(rig.cluster.changes.hosts.has(host)).toBe(!isKept);
 });

@@ -54,21 +54,16 @@ describe('C93: a removed host', () => {
     expect(execution).toMatchObject({ status: 'running' });
     expect(named(execution, 'work0')).toMatchObject({ deathsMs: [], errorMessage: null });
   });
-  test('C93: a removed host delays no end, because services that were to stop there have stopped', () => {
+  test('C93: a removed host delays no end and no deletion, because services that were to stop there have stopped, and its logs are gone', () => {
     const { rig, hosts } = rigWith(4);
     const execution = run(rig);
+    const deleted = run(rig);
+    rig.remove(deleted);
+    for (const one of deleted.services) rig.see(one, gone);
     rig.disconnect(hosts[0] as Host);
     rig.terminate(execution);
-    expect(decisionTexts(rig.removeHost(hosts[0] as Host))).toEqual(['finish 1 terminated']);
+    expect(decisionTexts(rig.removeHost(hosts[0] as Host))).toEqual(['finish 1 terminated', 'purge 2']);
     expect(rig.cluster.usage(1)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
-  });
-  test('C93: a removed host delays no deletion, because its logs are gone', () => {
-    const { rig, hosts } = rigWith(4);
-    const execution = run(rig);
-    rig.remove(execution);
-    for (const one of execution.services) rig.see(one, gone);
-    rig.disconnect(hosts[0] as Host);
-    expect(decisionTexts(rig.removeHost(hosts[0] as Host))).toEqual(['purge 1']);
   });
   test('C93: a backfill reservation on a removed host moves to another host', () => {
     const { rig, hosts } = rigWith(2, 2);
@@ -117,18 +112,15 @@ describe('C94: refused removals', () => {
     for (const one of execution.services) rig.see(one, gone);
     expect(blockerOf(rig, hosts[0])).toBeNull();
   });
-  test('C94: a disconnected host with services is removed before its loss only by force', () => {
-    const { rig, hosts } = rigWith(4);
+  test('C94: a disconnected host with services is removed before its loss only by force, and one without services always', () => {
+    const { rig, hosts } = rigWith(4, 4);
     run(rig);
     rig.disconnect(hosts[0] as Host);
     expect(blockerOf(rig, hosts[0])).toContain('?force=true');
     expect(blockerOf(rig, hosts[0], true)).toBeNull();
     rig.advance(rig.cluster.schedulerConfig.lostAfterMs, { silent: true });
     expect(blockerOf(rig, hosts[0])).toBeNull();
-  });
-  test('C94: a host without services may always be removed', () => {
-    const { rig, hosts } = rigWith(4, 4);
-    expect(blockerOf(rig, hosts[0])).toBeNull();
+    expect(blockerOf(rig, hosts[1])).toBeNull();
     rig.disconnect(hosts[1] as Host);
     expect(blockerOf(rig, hosts[1])).toBeNull();
   });

@@ -38,12 +38,17 @@ test('H357: the descriptions of a user that wait may have as many bytes as the b
   expect(refusal(() => less.submit(application(), 2))).toBeUndefined();
 });
 
-test('H355: a user may have as many executions waiting as the bound, and not one more', () => {
+test('H355: a user may have as many executions waiting as the bound, and not one more; those that were placed or terminated no longer count', () => {
   const rig = bounded({ waitingPerUser: 2 });
-  rig.submit();
-  rig.submit();
+  const [first, second] = [rig.submit(), rig.submit()];
   expect(refusal(() => rig.submit())).toContain('You have 2 executions waiting');
   expect(refusal(() => rig.submit(application(), 2))).toBeUndefined();
+  rig.terminate(second);
+  expect(rig.cluster.counts.waitingOf(1).executions).toBe(1);
+  rig.join(hostFacts('one'));
+  expect(first.status).toBe('starting');
+  expect(rig.cluster.counts.waitingOf(1)).toEqual({ executions: 0, bytes: 0 });
+  expect(rig.cluster.counts.waiting).toBe(0);
 });
 
 test('H356: the reserve is for users with fewer than 100 waiting, and a tenth of the bound', () => {
@@ -53,15 +58,4 @@ test('H356: the reserve is for users with fewer than 100 waiting, and a tenth of
   for (let count = 0; count < 10; count++) rig.submit(application(), 2);
   expect(refusal(() => rig.submit(application(), 2))).toContain('the queue holds 100, and 10 more');
   expect(rig.cluster.counts.waiting).toBe(110);
-});
-
-test('H355: an execution that has been placed, or was terminated before, no longer counts as waiting', () => {
-  const rig = bounded({ waitingPerUser: 2 });
-  const first = rig.submit();
-  rig.terminate(rig.submit());
-  expect(rig.cluster.counts.waitingOf(1).executions).toBe(1);
-  rig.join(hostFacts('one'));
-  expect(first.status).toBe('starting');
-  expect(rig.cluster.counts.waitingOf(1)).toEqual({ executions: 0, bytes: 0 });
-  expect(rig.cluster.counts.waiting).toBe(0);
 });

@@ -11,12 +11,18 @@ import {
 } from '../../../support/rigs/core-rig.ts';
 
 describe('C15: delete', () => {
-  test('C15: purges a queued execution at once', () => {
+  test('C15: purges a queued execution at once, and an ended one when its logs are gone', () => {
     const rig = new CoreRig();
     const execution = rig.submitInTurn();
     expect(decisionTexts(rig.remove(execution))).toEqual(['finish 1 terminated', 'purge 1']);
     expect(rig.cluster.executions.size).toBe(0);
     expect(rig.cluster.changes.purged.has(execution)).toBe(true);
+    const ended = runningRig(application(service()));
+    const web = named(ended.execution, 'web0');
+    ended.rig.see(web, exited(0), gone);
+    expect(decisionTexts(ended.rig.remove(ended.execution))).toEqual(['forget web0.1']);
+    expect(decisionTexts(ended.rig.report(ended.rig.hostOf(web), [], [web.id]))).toEqual(['purge 1']);
+    expect(ended.execution.status).toBe('terminated');
   });
   test('C15: hides a running execution at once, and purges it when containers and logs are gone', () => {
     const { rig, execution } = runningRig();
@@ -34,16 +40,6 @@ describe('C15: delete', () => {
     expect(decisionTexts(rig.report(host, [], [named(execution, 'side0').id]))).toEqual(['purge 1']);
     expect(rig.cluster.executions.size).toBe(0);
     expect([...rig.cluster.servicesAt(host.id)]).toEqual([]);
-  });
-  test('C15: purges an ended execution when the logs are gone', () => {
-    const { rig, execution } = runningRig(application(service()));
-    const [web] = execution.services;
-    rig.see(named(execution, 'web0'), exited(0), gone);
-    expect(decisionTexts(rig.remove(execution))).toEqual(['forget web0.1']);
-    expect(decisionTexts(rig.report(rig.hostOf(named(execution, 'web0')), [], [web?.id ?? 0]))).toEqual([
-      'purge 1',
-    ]);
-    expect(execution.status).toBe('terminated');
   });
   test('C15: delete keeps an end that is already decided', () => {
     const { rig, execution } = runningRig(application(service()));

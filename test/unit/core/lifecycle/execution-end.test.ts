@@ -88,7 +88,7 @@ describe('the end by a monitor service', () => {
     for (const one of execution.services) rig.see(one, gone);
     expect(execution).toMatchObject({ status: 'error', errorMessage: message, timeEndMs: rig.nowMs });
   });
-  test('C10: a bad exit while others still start ends the execution at once', () => {
+  test('C10: a bad exit while others still start ends the execution at once, which has started if all its services have, even if one failed before that was seen', () => {
     const { rig, execution } = startingRig(application(service(), service({ name: 'late', monitor: false })));
     expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
       'begin-cleanup 1 error',
@@ -96,15 +96,13 @@ describe('the end by a monitor service', () => {
       'stop late0.1',
     ]);
     expect(execution.timeStartMs).toBeNull();
-  });
-  test('C10: an execution has started if all its services have, even if one failed before that was seen', () => {
-    const { rig, execution } = startingRig(application());
-    expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
+    const single = startingRig(application());
+    expect(decisionTexts(single.rig.see(named(single.execution, 'web0'), exited(1)))).toEqual([
       'mark-running 1',
       'begin-cleanup 1 error',
       'stop web0.1',
     ]);
-    expect(execution.timeStartMs).toBe(rig.nowMs);
+    expect(single.execution.timeStartMs).toBe(single.rig.nowMs);
   });
 });
 
@@ -196,21 +194,19 @@ describe('services that do not monitor', () => {
 });
 
 describe('C14: terminate', () => {
-  test('C14: terminate ends a queued execution at once', () => {
+  test('C14: terminate ends a queued execution at once, and leaves no deadline of one that waits for its next attempt', () => {
     const rig = new CoreRig();
     const execution = rig.submitInTurn();
     expect(decisionTexts(rig.terminate(execution))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
     expect(queuedIds(rig.cluster)).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
-  });
-  test('C14: terminate leaves no deadline of an execution that waits for its next attempt', () => {
-    const { rig, execution } = startingRig(application());
-    rig.see(named(execution, 'web0'), failed(true), gone);
-    expect(execution.status).toBe('queued');
-    rig.terminate(execution);
-    expect(execution.status).toBe('terminated');
-    expect(rig.cluster.deadlines.next()).toBeNull();
+    const failing = startingRig(application());
+    failing.rig.see(named(failing.execution, 'web0'), failed(true), gone);
+    expect(failing.execution.status).toBe('queued');
+    failing.rig.terminate(failing.execution);
+    expect(failing.execution.status).toBe('terminated');
+    expect(failing.rig.cluster.deadlines.next()).toBeNull();
   });
   test('C14: terminate stops the started services of an execution that is starting, and no more are started', () => {
     const { rig, execution } = startingRig(

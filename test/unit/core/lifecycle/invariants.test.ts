@@ -4,7 +4,7 @@ import { placementPolicies, queuePolicies } from '../../../../control-plane/core
 import { hasCandidates } from '../../../../control-plane/core/scheduling/scheduling-pass.ts';
 import { isBeyond, loadOf, present } from '../../../support/fixtures/caps.ts';
 import { queuedIds } from '../../../support/rigs/core-rig.ts';
-import { Simulation } from '../../../support/rigs/core-simulation.ts';
+import { type Check, type Operation, Simulation } from '../../../support/rigs/core-simulation.ts';
 import {
   capsOf,
   checkLives,
@@ -14,6 +14,10 @@ import {
   RUNS,
 } from '../../../support/rigs/random-lives.ts';
 import { cases, fc } from '../../../support/tools/random-cases.ts';
+
+/** Checks rules after every turn of random lives, also while they heal. */
+const checkTurns = (check: Check, ...more: [before?: readonly Operation[], runs?: { numRuns: number }]) =>
+  checkLives((simulation) => simulation.heal(), check, ...more);
 
 const RANKS: Record<ExecutionStatus, number> = {
   submitted: 0,
@@ -28,8 +32,7 @@ const RANKS: Record<ExecutionStatus, number> = {
 test('C1: a status only advances, except for executions that return to the queue, and an end is final', () => {
   const seen = new WeakMap<Execution, ExecutionStatus>();
   let moved = 0;
-  checkLives(
-    (simulation) => simulation.heal(),
+  checkTurns(
     ({ submitted }) => {
       for (const execution of submitted) {
         const before = seen.get(execution) ?? 'submitted';
@@ -50,148 +53,103 @@ test('C1: a status only advances, except for executions that return to the queue
   expect(moved).toBeGreaterThan(0);
 });
 
-test('C6: the reservation on a host is the sum of the services placed there, after every turn', () => {
-  checkLives(
-    (simulation) => simulation.heal(),
-    ({ rig: { cluster } }) => {
-      for (const host of cluster.hosts.values()) {
-        const placed = [...cluster.services.values()].filter((s) => s.placed && s.hostId === host.id);
-        const memory = placed.reduce((sum, { requirement }) => sum + requirement.memoryBytes, 0);
-        const cores = placed.reduce((sum, { requirement }) => sum + requirement.cores, 0);
-        expect(host.reservedMemoryBytes).toBe(memory);
-        expect(host.reservedCores).toBeCloseTo(cores, 6);
-        expect(memory).toBeLessThanOrEqual(host.memoryBytes);
-        expect(cores).toBeLessThanOrEqual(host.cores + 1e-6);
-      }
-    },
-  );
+test('C6, C56: the reservation on a host and the counted usage of a user are the sums of the placements, after every turn', () => {
+  checkTurns(({ rig: { cluster }, submitted }) => {
+    for (const host of cluster.hosts.values()) {
+      const placed = [...cluster.services.values()].filter((s) => s.placed && s.hostId === host.id);
+      const memory = placed.reduce((sum, { requirement }) => sum + requirement.memoryBytes, 0);
+      const cores = placed.reduce((sum, { requirement }) => sum + requirement.cores, 0);
+      expect(host.reservedMemoryBytes).toBe(memory);
+      expect(host.reservedCores).toBeCloseTo(cores, 6);
+      expect(memory).toBeLessThanOrEqual(host.memoryBytes);
+      expect(cores).toBeLessThanOrEqual(host.cores + 1e-6);
+    }
+    for (const userId of [1, 2]) {
+      const { executions, memoryBytes, microCores } = cluster.usage(userId);
+      expect([executions, memoryBytes, microCores]).toEqual(present(submitted, userId));
+    }
+  });
 });
 
 test('C52: no placement exceeds a cap of its user, and no cap ends an execution, after every turn', () => {
   let overQuota = 0;
-  checkLives(
-    (simulation) => simulation.heal(),
-    (simulation, decisions) => {
-      const { submitted } = simulation;
-      for (const decision of decisions) {
-        if (decision.kind === 'begin-cleanup')
-          expect(decision.execution.services.some(({ deathsMs }) => deathsMs.length > 0)).toBe(true);
-        if (decision.kind !== 'place') continue;
-        // Later placements of the turn are included: they had to respect the caps as well.
-        const { execution, placements } = decision;
-        const placed = placements.map(({ service }) => service);
-        const added = loadOf(placed.some(({ essential }) => essential) ? 1 : 0, placed);
-        const after = present(submitted, execution.userId);
-        expect(isBeyond(capsOf(simulation, execution), after, added)).toBe(false);
-      }
-      overQuota += submitted.filter((one) => one.status === 'queued' && isOverQuota(simulation, one)).length;
-    },
-  );
+  checkTurns((simulation, decisions) => {
+    const { submitted } = simulation;
+    for (const decision of decisions) {
+      if (decision.kind === 'begin-cleanup')
+        expect(decision.execution.services.some(({ deathsMs }) => deathsMs.length > 0)).toBe(true);
+      if (decision.kind !== 'place') continue;
+      // Later placements of the turn are included: they had to respect the caps as well.
+      const { execution, placements } = decision;
+      const placed = placements.map(({ service }) => service);
+      const added = loadOf(placed.some(({ essential }) => essential) ? 1 : 0, placed);
+      const after = present(submitted, execution.userId);
+      expect(isBeyond(capsOf(simulation, execution), after, added)).toBe(false);
+    }
+    overQuota += submitted.filter((one) => one.status === 'queued' && isOverQuota(simulation, one)).length;
+  });
   expect(overQuota).toBeGreaterThan(10);
 });
 
-test('C56: the counted usage of a user is the sum of the placements, after every turn', () => {
-  checkLives(
-    (simulation) => simulation.heal(),
-    ({ rig: { cluster }, submitted }) => {
-      for (const userId of [1, 2]) {
-        const { executions, memoryBytes, microCores } = cluster.usage(userId);
-        expect([executions, memoryBytes, microCores]).toEqual(present(submitted, userId));
-      }
-    },
-  );
-});
-
 test('C2: either all essential services of an execution are placed or none, after every turn', () => {
-  checkLives(
-    (simulation) => simulation.heal(),
-    ({ submitted }) => {
-      for (const { id, status, services } of submitted) {
-        const essential = services.filter((one) => one.essential);
-        const placed = essential.filter((one) => one.placed).length;
-        const wanted =
-          status === 'starting' || status === 'running'
-            ? [essential.length]
-            : status === 'cleaning up'
-              ? [0, essential.length]
-              : [0];
-        if (!wanted.includes(placed)) throw new Error(`execution ${id} is ${status} with ${placed} placed`);
-      }
-    },
-  );
+  checkTurns(({ submitted }) => {
+    for (const { id, status, services } of submitted) {
+      const essential = services.filter((one) => one.essential);
+      const placed = essential.filter((one) => one.placed).length;
+      const wanted =
+        status === 'starting' || status === 'running'
+          ? [essential.length]
+          : status === 'cleaning up'
+            ? [0, essential.length]
+            : [0];
+      if (!wanted.includes(placed)) throw new Error(`execution ${id} is ${status} with ${placed} placed`);
+    }
+  });
 });
 
-test('P5: no service ever has two containers, and no key more than one', () => {
-  checkLives(
-    (simulation) => simulation.heal(),
-    ({ hosts }) => {
-      const containers = hosts.flatMap((host) => host.containers);
-      expect(new Set(containers).size).toBe(containers.length);
-      for (const host of hosts) for (const made of host.made.values()) expect(made).toBe(1);
-    },
-  );
+test('P5, C67: no service ever has two containers, no key more than one, and no host less than its containers need, after every turn', () => {
+  checkTurns(({ hosts, submitted }) => {
+    const containers = hosts.flatMap((host) => host.containers);
+    expect(new Set(containers).size).toBe(containers.length);
+    for (const host of hosts) for (const made of host.made.values()) expect(made).toBe(1);
+    const services = new Map(submitted.flatMap(({ services }) => services.map((one) => [one.id, one])));
+    for (const { containers, facts } of hosts) {
+      const needed = containers.map((id) => services.get(id)?.requirement);
+      const memory = needed.reduce((sum, one) => sum + (one?.memoryBytes ?? 0), 0);
+      const cores = needed.reduce((sum, one) => sum + (one?.cores ?? 0), 0);
+      expect(memory).toBeLessThanOrEqual(facts.memoryBytes);
+      expect(cores).toBeLessThanOrEqual(facts.cores + 1e-6);
+    }
+  }, elasticEverywhere);
 });
 
 test('C67: only elastic services are preempted, and only for a gang that is placed with it, after every turn', () => {
   let preempted = 0;
-  checkLives(
-    (simulation) => simulation.heal(),
-    (_, decisions) => {
-      for (const [at, decision] of decisions.entries()) {
-        if (decision.kind !== 'preempt') continue;
-        preempted++;
-        expect(decision.service.essential).toBe(false);
-        const next = decisions.slice(at).find(({ kind }) => kind !== 'preempt');
-        const gang = next?.kind === 'place' ? next : undefined;
-        expect(gang?.placements.some(({ service }) => service.essential)).toBe(true);
-        expect(gang?.execution.services).not.toContain(decision.service);
-      }
-    },
-    elasticEverywhere,
-  );
+  checkTurns((_, decisions) => {
+    for (const [at, decision] of decisions.entries()) {
+      if (decision.kind !== 'preempt') continue;
+      preempted++;
+      expect(decision.service.essential).toBe(false);
+      const next = decisions.slice(at).find(({ kind }) => kind !== 'preempt');
+      const gang = next?.kind === 'place' ? next : undefined;
+      expect(gang?.placements.some(({ service }) => service.essential)).toBe(true);
+      expect(gang?.execution.services).not.toContain(decision.service);
+    }
+  }, elasticEverywhere);
   expect(preempted).toBeGreaterThan(0);
 });
 
-test('C67: containers never need more than their host has, even after preemption', () => {
-  checkLives(
-    (simulation) => simulation.heal(),
-    ({ hosts, submitted }) => {
-      const services = new Map(submitted.flatMap(({ services }) => services.map((one) => [one.id, one])));
-      for (const { containers, facts } of hosts) {
-        const needed = containers.map((id) => services.get(id)?.requirement);
-        const memory = needed.reduce((sum, one) => sum + (one?.memoryBytes ?? 0), 0);
-        const cores = needed.reduce((sum, one) => sum + (one?.cores ?? 0), 0);
-        expect(memory).toBeLessThanOrEqual(facts.memoryBytes);
-        expect(cores).toBeLessThanOrEqual(facts.cores + 1e-6);
-      }
-    },
-    elasticEverywhere,
-  );
-});
-
-test('C5: the queue holds each queued execution once, except those that wait for a retry, after every turn', () => {
-  checkLives(
-    (simulation) => simulation.heal(),
-    ({ rig: { cluster, nowMs } }) => {
-      const waiting = [...cluster.executions.values()].filter(
-        ({ status, retryAtMs }) => status === 'queued' && (retryAtMs ?? 0) <= nowMs,
-      );
-      const ids = queuedIds(cluster).toSorted((a, b) => a - b);
-      expect(ids).toEqual(waiting.map(({ id }) => id).toSorted((a, b) => a - b));
-    },
-  );
-});
-
-test('C40: after every turn nothing is left to decide, and the next deadline lies ahead', () => {
-  checkLives(
-    (simulation) => simulation.heal(),
-    (simulation) => {
-      const { cluster, nowMs } = simulation.rig;
-      expect(cluster.dirty.size).toBe(0);
-      expect(hasCandidates(cluster)).toBe(false);
-      if (simulation.deadline !== null) expect(simulation.deadline).toBeGreaterThan(nowMs);
-    },
-  );
+test('C5, C40: the queue holds each queued execution once that waits for no retry, nothing is left to decide and the next deadline lies ahead, after every turn', () => {
+  checkTurns(({ rig: { cluster, nowMs }, deadline }) => {
+    const waiting = [...cluster.executions.values()].filter(
+      ({ status, retryAtMs }) => status === 'queued' && (retryAtMs ?? 0) <= nowMs,
+    );
+    const ids = queuedIds(cluster).toSorted((a, b) => a - b);
+    expect(ids).toEqual(waiting.map(({ id }) => id).toSorted((a, b) => a - b));
+    expect(cluster.dirty.size).toBe(0);
+    expect(hasCandidates(cluster)).toBe(false);
+    if (deadline !== null) expect(deadline).toBeGreaterThan(nowMs);
+  });
 });
 
 test('C40: the same inputs give the same decisions, with every policy', () => {

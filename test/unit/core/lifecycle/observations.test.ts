@@ -6,7 +6,6 @@ import {
 } from '../../../../control-plane/core/lifecycle/observations.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
-import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   decisionTexts,
@@ -17,24 +16,10 @@ import {
   named,
   running,
   runningRig,
-  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
-const pair = application(service(), service({ name: 'side', monitor: false }));
-
-test('C83: a host that is low on disk takes no new services until the condition ends', () => {
-  const rig = new CoreRig();
-  const host = rig.hello(hostFacts('one'));
-  observeConditions(host, [lowDisk]);
-  const execution = rig.submit();
-  expect(decisionTexts(rig.turn())).toEqual([]);
-  expect(execution.status).toBe('queued');
-  observeConditions(host, []);
-  expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
-});
-
 test('H821: a service whose container is paused states it until it runs again or ends', () => {
-  const { rig, execution } = runningRig(pair);
+  const { rig, execution } = runningRig();
   const web = named(execution, 'web0');
   const paused = { ...running, paused: true } as const;
   const isStated = () => /^the container of service web0 is paused, /.test(web.errorMessage ?? '');
@@ -47,44 +32,42 @@ test('H821: a service whose container is paused states it until it runs again or
   expect([web.errorMessage, waitingFor()]).toEqual([null, []]);
   rig.see(web, paused, exited(0));
   expect(web.errorMessage).toBeNull();
-  const other = runningRig(pair);
+  const other = runningRig();
   const side = named(other.execution, 'side0');
   other.rig.see(side, paused);
   other.rig.see(side, gone);
   expect(side.errorMessage).toBe('the container of service side0 was removed from outside Berth');
 });
 
-test.each(['no-engine', 'no-network'])(
-  'C114: a host with the condition %s takes no new services, and other hosts do',
+test.each(['low-disk', 'no-engine', 'no-network'])(
+  'C83, C114: a host with the condition %s takes no new services until it ends, and other hosts do',
   (kind) => {
     const rig = new CoreRig();
-    observeConditions(rig.hello(hostFacts('one')), [{ kind, text: 'why' }]);
+    const one = rig.hello(hostFacts('one'));
+    observeConditions(one, [{ kind, text: 'why' }]);
     const execution = rig.submit();
     expect(decisionTexts(rig.turn())).toEqual([]);
     expect(execution.status).toBe('queued');
     rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
     expect(decisionTexts(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
+    observeConditions(one, []);
+    rig.submit();
+    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
   },
 );
 
-test('C83: other hosts take what a host that is low on disk does not', () => {
-  const rig = new CoreRig();
-  observeConditions(rig.hello(hostFacts('one')), [lowDisk]);
-  rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
-  rig.submit();
-  expect(decisionTexts(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
-});
-
-test('C83: services that run on a host that is low on disk stay, and are restarted there', () => {
-  const rig = new CoreRig();
-  const host = rig.hello(hostFacts('one'));
-  const execution = rig.submitInTurn(pair);
-  for (const one of execution.services) rig.see(one, running);
-  observeConditions(host, [lowDisk]);
-  expect(decisionTexts(rig.turn())).toEqual([]);
+test('C83, P5: services on a host that is low on disk stay and are restarted there, and an earlier start of one in a hello does not hide that this one is gone', () => {
+  const { rig, execution } = runningRig();
   const side = named(execution, 'side0');
+  observeConditions(rig.hostOf(side), [lowDisk]);
+  expect(decisionTexts(rig.turn())).toEqual([]);
   rig.see(side, exited(1), { state: 'gone' });
   expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+  rig.see(side, running);
+  expect(side.generation).toBe(2);
+  const web = { ...running, service: named(execution, 'web0').id, generation: 1 } as Observation;
+  rig.hello(hostFacts('one'), [web, { ...running, service: side.id, generation: 1 } as Observation]);
+  expect(side).toMatchObject({ status: 'inactive', exit: { code: null } });
 });
 
 test('C83: other conditions are only reported', () => {
@@ -120,29 +103,13 @@ test('C86: the usage of containers is unknown while the engine does not answer',
 });
 
 test('C10, P33: a service that had ended before its host gave it up has ended, and is not placed again', () => {
-  const rig = new CoreRig();
-  const host = rig.hello(hostFacts('one'));
-  const execution = rig.submitInTurn();
-  const [web] = execution.services;
-  if (!web) throw new Error('no service');
-  rig.see(web, running);
+  const { rig, execution } = runningRig();
+  const web = named(execution, 'web0');
+  const host = rig.hostOf(web);
   const seen = { service: web.id, generation: web.generation };
   observe(rig.cluster, host, { ...exited(3), ...seen } as Observation, rig.nowMs);
   observe(rig.cluster, host, { ...seen, state: 'gone', lapsed: true }, rig.nowMs);
   rig.turn();
-  expect(execution.status).toBe('error');
+  expect(execution.ending?.status).toBe('error');
   expect(web).toMatchObject({ exit: { code: 3 }, generation: 1 });
-});
-
-test('P5: a container of an earlier start in a hello does not hide that the one of this start is gone', () => {
-  const { rig, execution } = startingRig();
-  for (const one of execution.services) rig.see(one, running);
-  const side = named(execution, 'side0');
-  rig.see(side, exited(1), { state: 'gone' });
-  rig.advance(1_000);
-  rig.see(side, running);
-  expect(side.generation).toBe(2);
-  const web = { ...running, service: named(execution, 'web0').id, generation: 1 } as Observation;
-  rig.hello(hostFacts('one'), [web, { ...running, service: side.id, generation: 1 } as Observation]);
-  expect(side).toMatchObject({ status: 'inactive', exit: { code: null } });
 });

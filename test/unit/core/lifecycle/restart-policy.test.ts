@@ -9,9 +9,8 @@ import { decisionTexts, exited, gone, named, running, runningRig } from '../../.
 function sideRig(restart: NonNullable<ServiceDescription['restart']>, changes = {}) {
   const side = service({ name: 'side', monitor: false, restart, ...changes });
   const { rig, execution } = runningRig(application(service(), side));
-  const one = execution.services.find(({ name }) => name === 'side0');
-  if (!one) throw new Error('no service side0');
-  const die = (exitCode = 1) => [...rig.see(one, exited(exitCode)), ...rig.see(one, gone)];
+  const one = named(execution, 'side0');
+  const die = (exitCode = 1) => rig.see(one, exited(exitCode), gone);
   return { rig, execution, side: one, die };
 }
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { skipIds } from '../../../../control-plane/core/lifecycle/restored-database.ts';
 import { defaultBounds } from '../../../../control-plane/core/model/bounds.ts';
-import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
@@ -12,7 +11,7 @@ import {
   hostFacts,
   named,
   running,
-  startingRig,
+  runningRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const inventory = (id: number, generation: number, what: object = running): Observation[] => [
@@ -49,38 +48,29 @@ describe('C100: ids that a host has seen', () => {
   });
 });
 
-describe('C220: executions that wait and run on hosts according to these', () => {
-  test('C220: hosts bring in only as many instances as the bound allows, however often they say hello', async () => {
-    const rig = await CoordinatorRig.open({ bounds: { ...defaultBounds, adoptedInstances: 6 } });
-    for (let submitted = 0; submitted < 3; submitted++)
-      await rig.submit(application(service({ total_count: 2, essential_count: 2 })));
-    const one = (id: number) => seen(assignment({ service: id }), running);
-    await rig.agent({ cores: 0 }).join([one(1), one(3), one(5)]);
-    await rig.agent({ cores: 0 }).join([one(1), one(3), one(5)]);
-    const adopted = await rig.memory.query('SELECT id FROM executions WHERE ending IS NOT NULL');
-    expect(adopted.map(({ id }) => id)).toEqual([1, 2]);
-    expect(await rig.memory.query('SELECT id FROM services')).toHaveLength(4);
-  });
+test('C220: hosts bring in only as many instances as the bound allows, however often they say hello', async () => {
+  const rig = await CoordinatorRig.open({ bounds: { ...defaultBounds, adoptedInstances: 6 } });
+  for (let submitted = 0; submitted < 3; submitted++)
+    await rig.submit(application(service({ total_count: 2, essential_count: 2 })));
+  const one = (id: number) => seen(assignment({ service: id }), running);
+  await rig.agent({ cores: 0 }).join([one(1), one(3), one(5)]);
+  await rig.agent({ cores: 0 }).join([one(1), one(3), one(5)]);
+  const adopted = await rig.memory.query('SELECT id FROM executions WHERE ending IS NOT NULL');
+  expect(adopted.map(({ id }) => id)).toEqual([1, 2]);
+  expect(await rig.memory.query('SELECT id FROM services')).toHaveLength(4);
 });
-
-/** A gang of two on one host, as in an older copy of the database. */
-function copy(): { rig: CoreRig; execution: Execution } {
-  const { rig, execution } = startingRig(application(service(), service({ name: 'side', monitor: false })));
-  for (const one of execution.services) rig.see(one, running);
-  return { rig, execution };
-}
 
 describe('C102: a container of a later start than the database has', () => {
   test('C102: becomes the container of the service, and nothing is started', () => {
-    const { rig, execution } = copy();
+    const { rig, execution } = runningRig();
     const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
-    rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 4)]);
+    rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 1e9)]);
     expect(decisionTexts(rig.turn())).toEqual([]);
-    expect(side).toMatchObject({ generation: 4, status: 'active', backendStatus: 'started', deathsMs: [] });
+    expect(side).toMatchObject({ generation: 1e9, status: 'active', backendStatus: 'started', deathsMs: [] });
     expect(execution.status).toBe('running');
   });
   test('C102: a container of a later start is adopted even if the copy waits for a restart', () => {
-    const { rig, execution } = copy();
+    const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     rig.see(side, { state: 'gone' });
     expect(side.status).toBe('inactive');
@@ -90,7 +80,7 @@ describe('C102: a container of a later start than the database has', () => {
     expect(side).toMatchObject({ generation: 2, status: 'active', exit: null });
   });
   test('C102: delays the end of an execution that ends in the copy', () => {
-    const { rig, execution } = copy();
+    const { rig, execution } = runningRig();
     rig.terminate(execution);
     const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
     rig.join(hostFacts('one'), inventory(side.id, 3));
@@ -125,33 +115,20 @@ describe('C102: a container of a later start than the database has', () => {
     rig.report(rig.hostOf(elastic), inventory(elastic.id, 5, { state: 'gone' }));
     expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
   });
-  test('C102: a container of a later start is not adopted if its execution has ended and is being deleted', () => {
-    const { rig, execution } = copy();
-    rig.terminate(execution);
-    for (const one of execution.services) rig.see(one, { state: 'gone' });
-    expect(execution.status).toBe('terminated');
-    rig.remove(execution);
-    const side = named(execution, 'side0');
-    rig.hello(hostFacts('one'), inventory(side.id, 3));
-    expect(side).toMatchObject({ generation: 1, status: 'inactive' });
-  });
-  test('C219: a container of a later start is not adopted if no service can have been started as often', () => {
-    const { rig, execution } = copy();
-    const side = named(execution, 'side0');
-    rig.hello(hostFacts('one'), [
-      ...inventory(named(execution, 'web0').id, 1),
-      ...inventory(side.id, 1e9 + 1),
-    ]);
-    expect(side.generation).toBe(1);
-    rig.hello(hostFacts('one'), [...inventory(named(execution, 'web0').id, 1), ...inventory(side.id, 1e9)]);
-    expect(side.generation).toBe(1e9);
-  });
-  test('C102: a container of a later start is not adopted on another host than the one in the copy', () => {
-    const { rig, execution } = copy();
+  test('C102, C219: a container of a later start is not adopted on another host than the one in the copy, if no service can have been started as often, or if its execution has ended and is being deleted', () => {
+    const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     rig.hello(hostFacts('two'), inventory(side.id, 9));
     expect(decisionTexts(rig.turn())).toEqual([]);
     expect(side).toMatchObject({ generation: 1, status: 'active' });
     expect(rig.hostOf(side).name).toBe('one');
+    rig.hello(hostFacts('one'), inventory(side.id, 1e9 + 1));
+    expect(side.generation).toBe(1);
+    rig.terminate(execution);
+    for (const one of execution.services) rig.see(one, { state: 'gone' });
+    expect(execution.status).toBe('terminated');
+    rig.remove(execution);
+    rig.hello(hostFacts('one'), inventory(side.id, 3));
+    expect(side).toMatchObject({ generation: 1, status: 'inactive' });
   });
 });

@@ -30,25 +30,14 @@ const execution = (changes: Partial<Execution> = {}, service: Partial<Service> =
 describe('which executions may be removed', () => {
   const cluster = clusterWith(true);
 
-  test('C240: an execution may be removed from the moment on when its end is due, and not before', () => {
-    expect(isRemovable(cluster, execution(), END_MS)).toBe(true);
-    expect(isRemovable(cluster, execution({ status: 'error' }), END_MS)).toBe(true);
+  test('C240, C242: an execution may be removed once its end is due, unless it has not ended, is being deleted, or has a log on a host that is not connected', () => {
+    for (const status of ['terminated', 'error'] as const)
+      expect(isRemovable(cluster, execution({ status }), END_MS)).toBe(true);
     expect(isRemovable(cluster, execution(), END_MS - 1)).toBe(false);
-  });
-
-  test.each(['submitted', 'queued', 'starting', 'running', 'cleaning up'] as const)(
-    'C240: an execution that is %s is never removed',
-    (status) => {
-      expect(isRemovable(cluster, execution({ status }), END_MS)).toBe(false);
-      expect(isRemovable(cluster, execution({ status, timeEndMs: null }), END_MS)).toBe(false);
-    },
-  );
-
-  test('C240: an execution that is being deleted is not removed again', () => {
+    for (const status of ['submitted', 'queued', 'starting', 'running', 'cleaning up'] as const)
+      for (const timeEndMs of [END_MS, null])
+        expect(isRemovable(cluster, execution({ status, timeEndMs }), END_MS)).toBe(false);
     expect(isRemovable(cluster, execution({ deleted: true }), END_MS)).toBe(false);
-  });
-
-  test('C242: an execution with a log on a host that is not connected stays', () => {
     expect(isRemovable(clusterWith(false), execution(), END_MS)).toBe(false);
   });
 
@@ -81,24 +70,18 @@ describe('which executions may be removed', () => {
 });
 
 describe('when and how fast the history is reviewed', () => {
-  test('C241: reviews follow each other after an hour, or after a hundredth of the time', () => {
+  test('C241, C242: reviews follow each other after an hour, or after a hundredth of the time, and one that could not finish is tried again within a minute', () => {
     expect(reviewPeriodMs(null)).toBe(HOUR_MS);
     expect(reviewPeriodMs(90 * DAY_MS)).toBe(HOUR_MS);
     expect(reviewPeriodMs(10 * HOUR_MS)).toBe(HOUR_MS / 10);
     expect(reviewPeriodMs(1)).toBe(1_000);
-  });
-
-  test('C241: the next review counts from the last one that was complete', () => {
-    expect(nextReviewMs(5, null, 10)).toBe(5 + HOUR_MS);
-  });
-
-  test('C241: a review that a fast clock has recorded in the future does not put off the next one', () => {
-    expect(nextReviewMs(11, null, 10)).toBe(10);
-  });
-
-  test('C242: after a review that could not finish, the next one begins within a minute', () => {
     expect(retryPeriodMs(null)).toBe(60_000);
     expect(retryPeriodMs(1)).toBe(1_000);
+  });
+
+  test('C241: the next review counts from the last one that was complete, unless a fast clock has recorded that in the future', () => {
+    expect(nextReviewMs(5, null, 10)).toBe(5 + HOUR_MS);
+    expect(nextReviewMs(11, null, 10)).toBe(10);
   });
 
   test.each([0, 3, 10, 100, 1_000])(

@@ -18,23 +18,17 @@ const seen = (state: Health['state'], detail = '') => ({ ...running, health: { s
 const side = service({ name: 'side', monitor: false, health });
 const pair = application(service({ startup_order: 1 }), side);
 
-test('C288: a service whose health is checked is starting until it is healthy, and those that start later wait for it', () => {
+test('C288: a service whose health is checked is starting until it is healthy, also if checks begin anew, as after a restart of its agent, and those that start later wait for it', () => {
   const { rig, execution } = startingRig(pair);
   const [web, one] = [named(execution, 'web0'), named(execution, 'side0')];
   expect(rig.see(one, seen('starting'))).toEqual([]);
   expect(one).toMatchObject({ status: 'starting', backendStatus: 'started' });
   expect(decisionTexts(rig.see(one, seen('healthy')))).toEqual(['start web0.1']);
+  rig.see(one, seen('starting'));
   expect(one.status).toBe('active');
   expect(execution.status).toBe('starting');
   rig.see(web, running);
   expect(execution.status).toBe('running');
-});
-
-test('C288: a service that was healthy stays active while checks begin anew, as after a restart of its agent', () => {
-  const { rig, execution } = startingRig(pair);
-  const one = named(execution, 'side0');
-  rig.see(one, seen('healthy'), seen('starting'));
-  expect(one.status).toBe('active');
 });
 
 test('C288: a service that has died before it was healthy has not started, unless it is a monitor that exited with 0', () => {
@@ -51,7 +45,7 @@ test('C288: a service that has died before it was healthy has not started, unles
   expect(job.execution.status).toBe('terminated');
 });
 
-test('C289: an unhealthy service has died: it is stopped, and started again by the rules of other deaths', () => {
+test('C289, C290: an unhealthy service has died: it is not active until it is healthy again, but stopped at once, and started again by the rules of other deaths', () => {
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');
   rig.see(one, seen('healthy'));
@@ -60,12 +54,19 @@ test('C289: an unhealthy service has died: it is stopped, and started again by t
     expect(decisionTexts(rig.see(one, seen('unhealthy', 'GET / on port 80: status 500')))).toContain(
       `stop side0.${death}`,
     );
-    expect(one.errorMessage).toBe('service side0 was unhealthy: GET / on port 80: status 500');
+    expect(one.status).toBe('terminating');
+    rig.see(one, seen('healthy'));
+    expect(one).toMatchObject({
+      status: 'terminating',
+      errorMessage: 'service side0 was unhealthy: GET / on port 80: status 500',
+    });
     rig.see(one, exited(143), gone);
     if (death === 6) break;
     rig.advance(60_000);
-    expect(one.generation).toBe(death + 1);
+    rig.see(one, seen('starting'));
+    expect(one).toMatchObject({ status: 'starting', generation: death + 1 });
     rig.see(one, seen('healthy'));
+    expect(one.status).toBe('active');
   }
   expect(execution.ending).toEqual({
     status: 'error',
@@ -88,19 +89,7 @@ test('C289: an unhealthy monitor ends the execution as error, unless its restart
   expect(decisionTexts(again.rig.advance(1_000))).toEqual(['start web0.2']);
 });
 
-test('C289: what a host reports of the health of a service that was stopped, or is not checked, changes nothing', () => {
-  const { rig, execution } = startingRig(pair);
-  const one = named(execution, 'side0');
-  rig.see(one, seen('healthy'));
-  const web = named(execution, 'web0');
-  rig.see(web, seen('unhealthy', 'of no interest'));
-  expect(web).toMatchObject({ status: 'active', deathsMs: [] });
-  rig.terminate(execution);
-  rig.see(one, seen('unhealthy', 'late'));
-  expect(one).toMatchObject({ status: 'terminating', exit: null, errorMessage: null, deathsMs: [] });
-});
-
-test('C289: a repeated report of the same health is no change', () => {
+test('C289: a repeated report of the same health is no change, nor what a host reports of the health of a service that was stopped or is not checked', () => {
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');
   rig.see(one, seen('healthy'));
@@ -108,6 +97,12 @@ test('C289: a repeated report of the same health is no change', () => {
   const again = { ...seen('healthy'), ...keyOfService(one) } as const;
   observe(rig.cluster, rig.hostOf(one), again, rig.nowMs);
   expect(rig.cluster.changes.services.size).toBe(0);
+  const web = named(execution, 'web0');
+  rig.see(web, seen('unhealthy', 'of no interest'));
+  expect(web).toMatchObject({ status: 'active', deathsMs: [] });
+  rig.terminate(execution);
+  rig.see(one, seen('unhealthy', 'late'));
+  expect(one).toMatchObject({ status: 'terminating', exit: null, errorMessage: null, deathsMs: [] });
 });
 
 test('C291: an explanation has what the last check found, and why a service is restarted', () => {
@@ -160,21 +155,4 @@ test('C289, C284: deaths of bad health count once each, whatever is reported aga
     rig.see(one, seen(state, 'bad'));
   expect(one.deathsMs).toHaveLength(2);
   expect(execution.ending?.message).toContain('died more than 1 time in 10 minutes');
-});
-
-test('C290: a service that is unhealthy is not active in the turn in which that is reported, nor until it is healthy again', () => {
-  const { rig, execution } = startingRig(pair);
-  const one = named(execution, 'side0');
-  rig.see(one, seen('healthy'));
-  rig.see(named(execution, 'web0'), running);
-  rig.see(one, seen('unhealthy', 'bad'));
-  expect(one.status).toBe('terminating');
-  rig.see(one, seen('healthy'));
-  expect(one.status).toBe('terminating');
-  rig.see(one, gone);
-  rig.advance(1_000);
-  rig.see(one, seen('starting'));
-  expect(one.status).toBe('starting');
-  rig.see(one, seen('healthy'));
-  expect(one.status).toBe('active');
 });

@@ -21,11 +21,9 @@ import {
 } from '../../../support/rigs/core-rig.ts';
 
 const START_MS = 1_000_000_000;
-const side = service({ name: 'side', monitor: false });
-const app = application(service(), side);
 
 test('C340: a start has its host and its times, and how it ended; the end before a restart is kept', () => {
-  const { rig, execution } = startingRig(app);
+  const { rig, execution } = startingRig();
   const one = named(execution, 'side0');
   const begun = { generation: 1, host: 'one', startMs: START_MS, runMs: null, endMs: null };
   expect(one.history).toMatchObject([{ ...begun, exitCode: null, reason: null }]);
@@ -48,7 +46,10 @@ test('C340: a start has its host and its times, and how it ended; the end before
 
 test('C340: the last 20 starts are kept, and a reason is cut', () => {
   const { rig, execution } = runningRig(
-    application(service(), service({ ...side, restart: { attempts: 100, delay: 1, window: 60 } })),
+    application(
+      service(),
+      service({ name: 'side', monitor: false, restart: { attempts: 100, delay: 1, window: 60 } }),
+    ),
   );
   const one = named(execution, 'side0');
   for (let death = 0; death < MAX_STARTS + 5; death++) {
@@ -69,7 +70,7 @@ test('C341: the start whose end decided that of the execution is marked, and no 
       history.some((start) => 'hasEndedExecution' in start && start.hasEndedExecution) ? [name] : [],
     );
   const end = (act: (lives: ReturnType<typeof runningRig>) => void) => {
-    const lives = runningRig(app);
+    const lives = runningRig();
     act(lives);
     for (const one of lives.execution.services) lives.rig.see(one, gone);
     return lives;

@@ -26,10 +26,13 @@ function placed(timeLimitS?: number) {
 }
 
 describe('C270: the time limit', () => {
-  test('C270: an execution ends as error when its time limit is over, once its containers are gone', () => {
+  test('C270: an execution ends as error when its time limit is over, once its containers are gone, and the explanation states when', () => {
     const { rig, execution } = placed(60);
     rig.advance(10_000);
     rig.see(named(execution, 'web0'), running);
+    expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
+      'All its essential services have started. Its time limit of 60 s, counted from its placement, is over in 50 s.',
+    );
     expect(rig.cluster.deadlines.next()).toBe((execution.timePlaceMs ?? 0) + 60_000);
     expect(decisionTexts(rig.advance(49_999))).toEqual([]);
     expect(decisionTexts(rig.advance(1))).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
@@ -39,24 +42,21 @@ describe('C270: the time limit', () => {
     expect(rig.cluster.usage(1).executions).toBe(0);
   });
 
-  test('C270: the time in the queue does not count, and a start counts', () => {
+  test('C270: the time in the queue does not count, a start does, and it counts anew after a return to the queue', () => {
     const rig = new CoreRig();
     const execution = rig.submit(one, 1, 60);
     expect(decisionTexts(rig.advance(100_000))).toEqual([]);
     rig.join(hostFacts('one'));
     expect(execution.status).toBe('starting');
     expect(decisionTexts(rig.advance(60_000))).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
-  });
-
-  test('C270: the time counts anew after a return to the queue', () => {
-    const { rig, execution } = placed(60);
-    rig.advance(50_000);
-    rig.see(named(execution, 'web0'), failed(true), gone);
-    expect(execution.status).toBe('queued');
-    rig.advance(1_000);
-    expect(execution.status).toBe('starting');
-    expect(decisionTexts(rig.advance(59_999))).toEqual([]);
-    expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
+    const again = placed(60);
+    again.rig.advance(50_000);
+    again.rig.see(named(again.execution, 'web0'), failed(true), gone);
+    expect(again.execution.status).toBe('queued');
+    again.rig.advance(1_000);
+    expect(again.execution.status).toBe('starting');
+    expect(decisionTexts(again.rig.advance(59_999))).toEqual([]);
+    expect(decisionTexts(again.rig.advance(1))).toContain('begin-cleanup 1 error');
   });
 
   test('C270: what a service has done counts before the time limit, and an end that was decided stays', () => {
@@ -79,15 +79,6 @@ describe('C270: the time limit', () => {
     expect(decisionTexts(rig.advance(59_999))).toEqual([]);
     expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
     expect(execution.status).toBe('cleaning up');
-  });
-
-  test('C270: the explanation states when the time is over', () => {
-    const { rig, execution } = placed(60);
-    rig.see(named(execution, 'web0'), running);
-    rig.advance(20_000);
-    expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
-      'All its essential services have started. Its time limit of 60 s, counted from its placement, is over in 40 s.',
-    );
   });
 });
 

@@ -44,20 +44,17 @@ test('H452: the metrics have executions by state, the age of the queue, and host
   expect(lines.filter((line) => /_used.*host2/.test(line))).toEqual([]);
 });
 
-test('H453: hosts beyond BERTH_METRICS_HOSTS have no metrics of their own, and count in the totals', () => {
+test('H453: hosts beyond BERTH_METRICS_HOSTS have no metrics of their own, and count in the totals, and a condition of a kind that is not known counts as other', () => {
   const rig = new CoreRig();
   for (let at = 1; at <= 5; at++) rig.hello(hostFacts(`host${at}`));
   const lines = linesOf(rig, 2);
   expect(lines.filter((line) => line.startsWith('berth_host_up'))).toHaveLength(2);
   expect(lines).toContain('berth_hosts_omitted 3');
   expect(lines).toContain('berth_hosts{state="ready"} 5');
-});
-
-test('H453: a condition of a kind that is not known counts as other, however many there are', () => {
-  const rig = new CoreRig();
-  const host = rig.hello(hostFacts('host1'));
+  const one = new CoreRig();
+  const host = one.hello(hostFacts('host1'));
   host.conditions = [lowDisk, lowDisk, { kind: 'x1', text: '' }, { kind: 'x2', text: '' }];
-  expect(linesOf(rig).filter((line) => line.startsWith('berth_host_condition{'))).toEqual([
+  expect(linesOf(one).filter((line) => line.startsWith('berth_host_condition{'))).toEqual([
     'berth_host_condition{host="host1",kind="low-disk"} 1',
     'berth_host_condition{host="host1",kind="other"} 1',
   ]);

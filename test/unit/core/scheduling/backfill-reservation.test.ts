@@ -110,17 +110,9 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
   test('C70: the reservation covers capacity of elastic services, which are not placed in it again', () => {
     const rig = new CoreRig();
     for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
+    const work = { name: 'work', monitor: false, total_count: 9, essential_count: 0 };
     const elastic = rig.submit(
-      application(
-        service({ resources: needs(null, 2) }),
-        service({
-          name: 'work',
-          monitor: false,
-          total_count: 9,
-          essential_count: 0,
-          resources: needs(null, 1),
-        }),
-      ),
+      application(service({ resources: needs(null, 2) }), service({ ...work, resources: needs(null, 1) })),
     );
     const blocker = rig.submitInTurn(requesting(2));
     for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
@@ -215,7 +207,7 @@ describe('C71: no backfill reservation', () => {
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation).toBeNull();
   });
-  test('C71: none is made for an execution that waits for its next attempt after a failed start', () => {
+  test('C71: none is made for an execution that waits for its next attempt after a failed start, and none stays with one behind another of a higher priority', () => {
     const { rig, small, end } = fullRig(1);
     const next = rig.submitInTurn(requesting(1));
     end(small[0]);
@@ -223,72 +215,68 @@ describe('C71: no backfill reservation', () => {
     rig.see(named(next, 'web0'), failed(true), gone);
     expect(next.status).toBe('queued');
     expect(rig.cluster.reservation).toBeNull();
-  });
-  test('C71: none stays with an execution behind one of a higher priority', () => {
-    const { rig } = fullRig(2);
-    rig.submitInTurn(requesting(2));
-    rig.advance(RESERVE_AFTER_MS);
-    rig.cluster.setUser({ ...user(2, 2), priority: 5 });
-    const urgent = rig.submitInTurn(requesting(2), 2);
-    expect(rig.cluster.reservation?.execution.id).toBe(urgent.id);
-    expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
+    const { rig: full } = fullRig(2);
+    full.submitInTurn(requesting(2));
+    full.advance(RESERVE_AFTER_MS);
+    full.cluster.setUser({ ...user(2, 2), priority: 5 });
+    const urgent = full.submitInTurn(requesting(2), 2);
+    expect(full.cluster.reservation?.execution.id).toBe(urgent.id);
+    expect(full.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });
 });
 
-describe('C72: no starvation', () => {
-  const MINUTE_MS = 60_000;
-  const LONGEST = 5;
-  const arrivals = fc.array(
-    fc.record({
-      minute: fc.nat({ max: 40 }),
-      cores: fc.constantFrom(1, 1, 1, 2, 3, 4),
-      count: fc.constantFrom(1, 1, 2),
-      minutes: fc.integer({ min: 1, max: LONGEST }),
-      userId: fc.constantFrom(1, 2),
-    }),
-    { minLength: 20, maxLength: 80, size: 'max' },
-  );
-  test.each(queuePolicies)(
-    'C72: with %s each execution waits at most 10 minutes and one run for each one before it and for itself',
-    (queuePolicy) => {
-      let longest = 0;
-      fc.assert(
-        fc.property(arrivals, (all) => {
-          const rig = new CoreRig({ queuePolicy });
-          for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
-          const runs: { execution: Execution; minutes: number; submitted: number; started: number | null }[] =
-            [];
-          for (let minute = 0; minute <= 40 || runs.some(({ started }) => started === null); minute++) {
-            for (const { cores, count, minutes, userId } of all.filter((one) => one.minute === minute)) {
-              const execution = rig.submit(
-                requesting(cores, { total_count: count, essential_count: count }),
-                userId,
-              );
-              runs.push({ execution, minutes, submitted: minute, started: null });
-            }
-            rig.turn();
-            for (const run of runs) {
-              const { execution, minutes } = run;
-              if (execution.status === 'starting') {
-                run.started = minute;
-                for (const one of execution.services) rig.see(one, running);
-              } else if (execution.status === 'running' && minute - (run.started ?? 0) >= minutes) {
-                rig.see(named(execution, 'web0'), exited(0));
-                for (const one of execution.services) rig.see(one, gone);
-              }
-            }
-            rig.advance(MINUTE_MS);
-            if (minute > 10_000) throw new Error('something waits for ever');
+const MINUTE_MS = 60_000;
+const LONGEST = 5;
+const arrivals = fc.array(
+  fc.record({
+    minute: fc.nat({ max: 40 }),
+    cores: fc.constantFrom(1, 1, 1, 2, 3, 4),
+    count: fc.constantFrom(1, 1, 2),
+    minutes: fc.integer({ min: 1, max: LONGEST }),
+    userId: fc.constantFrom(1, 2),
+  }),
+  { minLength: 20, maxLength: 80, size: 'max' },
+);
+test.each(queuePolicies)(
+  'C72: with %s each execution waits at most 10 minutes and one run for each one before it and for itself',
+  (queuePolicy) => {
+    let longest = 0;
+    fc.assert(
+      fc.property(arrivals, (all) => {
+        const rig = new CoreRig({ queuePolicy });
+        for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
+        const runs: { execution: Execution; minutes: number; submitted: number; started: number | null }[] =
+          [];
+        for (let minute = 0; minute <= 40 || runs.some(({ started }) => started === null); minute++) {
+          for (const { cores, count, minutes, userId } of all.filter((one) => one.minute === minute)) {
+            const execution = rig.submit(
+              requesting(cores, { total_count: count, essential_count: count }),
+              userId,
+            );
+            runs.push({ execution, minutes, submitted: minute, started: null });
           }
-          for (const [at, { submitted, started }] of runs.entries()) {
-            const waited = (started ?? 0) - submitted;
-            longest = Math.max(longest, waited);
-            expect(waited).toBeLessThanOrEqual((at + 1) * (RESERVE_AFTER_MS / MINUTE_MS + LONGEST + 2));
+          rig.turn();
+          for (const run of runs) {
+            const { execution, minutes } = run;
+            if (execution.status === 'starting') {
+              run.started = minute;
+              for (const one of execution.services) rig.see(one, running);
+            } else if (execution.status === 'running' && minute - (run.started ?? 0) >= minutes) {
+              rig.see(named(execution, 'web0'), exited(0));
+              for (const one of execution.services) rig.see(one, gone);
+            }
           }
-        }),
-        cases(5),
-      );
-      expect(longest).toBeGreaterThan(10);
-    },
-  );
-});
+          rig.advance(MINUTE_MS);
+          if (minute > 10_000) throw new Error('something waits for ever');
+        }
+        for (const [at, { submitted, started }] of runs.entries()) {
+          const waited = (started ?? 0) - submitted;
+          longest = Math.max(longest, waited);
+          expect(waited).toBeLessThanOrEqual((at + 1) * (RESERVE_AFTER_MS / MINUTE_MS + LONGEST + 2));
+        }
+      }),
+      cases(5),
+    );
+    expect(longest).toBeGreaterThan(10);
+  },
+);

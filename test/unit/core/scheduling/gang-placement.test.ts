@@ -57,11 +57,9 @@ describe('C3: a host takes a service only if', () => {
     expect(placed(gang, host('one', { labels: ['gpu'] }))).toBeNull();
     expect(placed(gang, host('one', { labels: ['gpu', 'arm', 'ssd'] }))).toEqual(['one']);
   });
-  test('C3: it has enough free memory, to the byte', () => {
+  test('C3: it has enough free memory, to the byte, and cores, even if these are sums of tenths', () => {
     expect(placed(services({ memoryBytes: 60 }), host('one', { reservedMemoryBytes: 40 }))).toEqual(['one']);
     expect(placed(services({ memoryBytes: 60 }), host('one', { reservedMemoryBytes: 41 }))).toBeNull();
-  });
-  test('C3: it has enough free cores, even if these are sums of tenths', () => {
     const tenths = services(...Array.from({ length: 10 }, () => ({ cores: 0.1 })));
     expect(placed(tenths, host('one', { cores: 1 }))).toHaveLength(10);
     expect(placed(services({ cores: 0.2 }), host('one', { cores: 1, reservedCores: 0.9 }))).toBeNull();
@@ -69,7 +67,7 @@ describe('C3: a host takes a service only if', () => {
 });
 
 describe('C2: a gang', () => {
-  test('C2: a gang is placed all together or not at all', () => {
+  test('C2: a gang is placed all together or not at all, and leaves no trace on the hosts then', () => {
     const gang = services({ memoryBytes: 60 }, { memoryBytes: 60 }, { memoryBytes: 60 });
     expect(placed(gang, host('one'), host('two'))).toBeNull();
     expect(placed(gang, host('one'), host('two'), host('three'))?.toSorted()).toEqual([
@@ -77,10 +75,14 @@ describe('C2: a gang', () => {
       'three',
       'two',
     ]);
+    const one = host('one');
+    placed(services({ memoryBytes: 60 }, { memoryBytes: 60 }), one);
+    expect(one).toEqual(host('one'));
   });
-  test('C2: shares the free capacity of a host among its members', () => {
+  test('C2: a gang shares the free capacity of a host among its members, and fits anywhere if it is empty, even without hosts', () => {
     expect(placed(services({ cores: 2 }, { cores: 2 }), host('one'))).toEqual(['one', 'one']);
     expect(placed(services({ cores: 2 }, { cores: 3 }), host('one'))).toBeNull();
+    expect(placed([])).toEqual([]);
   });
   test('C2: a gang places its largest members first, so that small ones do not take their capacity', () => {
     expect(
@@ -90,14 +92,6 @@ describe('C2: a gang', () => {
         host('two', { memoryBytes: 20 }),
       ),
     ).toEqual(['two', 'one']);
-  });
-  test('C2: fits anywhere if it is empty, even without hosts', () => {
-    expect(placed([])).toEqual([]);
-  });
-  test('C2: a gang leaves no trace on the hosts if it does not fit', () => {
-    const one = host('one');
-    placed(services({ memoryBytes: 60 }, { memoryBytes: 60 }), one);
-    expect(one).toEqual(host('one'));
   });
 });
 

@@ -19,12 +19,13 @@ function rigWithHost(facts = hostFacts('one')): CoreRig {
 }
 
 describe('the queue', () => {
-  test('C1: an execution is queued when it is submitted, and starts in the same turn if it fits', () => {
+  test('C1, C3: an execution is queued when it is submitted, and starts in the same turn if it fits; null reserves no memory and a tenth of a core', () => {
     const rig = rigWithHost();
     const execution = rig.submit();
     expect(execution).toMatchObject({ status: 'queued', timeSubmitMs: rig.nowMs, timeStartMs: null });
     expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
     expect(execution.status).toBe('starting');
+    expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0.1, reservedMemoryBytes: 0 });
   });
   test('C5: an execution waits without a host, and starts when one joins', () => {
     const rig = new CoreRig();
@@ -55,20 +56,6 @@ describe('the queue', () => {
     rig.turn();
     rig.see(named(first, 'web0'), running, exited(0), gone);
     expect([first, second, third].map(({ status }) => status)).toEqual(['terminated', 'starting', 'queued']);
-  });
-  test('C2: a gang of which one member does not fit reserves nothing', () => {
-    const rig = rigWithHost(hostFacts('one', { cores: 3 }));
-    const execution = rig.submitInTurn(
-      application(service({ total_count: 2, essential_count: 2, resources: needs(null, 2) })),
-    );
-    expect(execution.status).toBe('queued');
-    expect(execution.services.map(({ placed }) => placed)).toEqual([false, false]);
-    expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0, reservedMemoryBytes: 0 });
-  });
-  test('C3: null reserves no memory and a tenth of a core', () => {
-    const rig = rigWithHost();
-    rig.submitInTurn();
-    expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0.1, reservedMemoryBytes: 0 });
   });
 });
 

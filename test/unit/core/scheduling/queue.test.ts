@@ -26,17 +26,13 @@ describe('C62: the order of the queue', () => {
     { id: 3, size: 10, timeSubmitMs: 6_000 },
     { id: 4, size: 1, timeSubmitMs: 40_000 },
   ];
-  test('C62: FIFO is the order of submission, whatever the order of insertion', () => {
+  test('C62: FIFO is the order of submission, whatever the order of insertion; SIZE is by size, and with DYNSIZE sizes shrink by 1 a second, so that no smaller execution passes one that waited long enough', () => {
     const { remove, order } = queueOf([9, 3, 7, 1, 8, 2, 6, 4, 5].map((id) => ({ id, cores: id % 3 })));
     expect(order()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     remove(7);
     remove(7);
     expect(order()).toEqual([1, 2, 3, 4, 5, 6, 8, 9]);
-  });
-  test('C62: SIZE is by size, equals by submission', () => {
     expect(queueOf(sizes, { policy: 'SIZE' }).order()).toEqual([4, 2, 3, 1]);
-  });
-  test('C62: with DYNSIZE sizes shrink by 1 a second, so that no smaller execution passes one that waited long enough', () => {
     expect(queueOf(sizes, { policy: 'DYNSIZE' }).order()).toEqual([2, 3, 1, 4]);
   });
   test.each(queuePolicies)('C63: with %s the priority of the user comes first', (policy) => {

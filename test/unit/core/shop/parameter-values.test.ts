@@ -66,15 +66,9 @@ describe('accepted values', () => {
     ]);
   });
   test('W67: all problems are reported at once, each with its parameter', () => {
+    const environment: [string, string][] = ['N', 'M'].map((name) => [name, '1']);
     const shop = entry(
-      application(
-        web({
-          environment: [
-            ['N', '1'],
-            ['M', '1'],
-          ],
-        }),
-      ),
+      application(web({ environment })),
       declared('environment', 'N', { type: 'int', min: 1 }),
       declared('environment', 'M', { type: 'int', max: 1 }),
     );
@@ -110,16 +104,9 @@ describe('accepted values', () => {
 });
 
 test('W67: any submitted values give a valid description or problems', () => {
+  const environment: [string, string][] = ['TEXT', 'COUNT'].map((name) => [name, '1']);
   const shop = entry(
-    application(
-      web({
-        environment: [
-          ['TEXT', 'a'],
-          ['COUNT', '1'],
-        ],
-      }),
-      worker({ total_count: 3 }),
-    ),
+    application(web({ environment }), worker({ total_count: 3 })),
     declared('environment', 'TEXT'),
     declared('environment', 'COUNT', { type: 'float', step: 0.1 }),
     declared('command', 'web'),

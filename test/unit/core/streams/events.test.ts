@@ -20,21 +20,16 @@ function rigWithHost(): CoreRig {
   return rig;
 }
 
-test('C140: each object that a turn has changed gets one event, with its state after the turn', () => {
+test('C140: each object that a turn has changed gets one event, with its state after the turn, also at the end, when it is no longer in the live state', () => {
   const rig = rigWithHost();
   const execution = rig.submitInTurn();
   expect(newEvents(rig)).toEqual(['execution run starting', 'service web0 starting']);
-  rig.see(named(execution, 'web0'), running);
+  const web = named(execution, 'web0');
+  rig.see(web, running);
   expect(newEvents(rig)).toEqual(['execution run running', 'service web0 active']);
   rig.turn();
   expect(newEvents(rig)).toEqual([]);
-});
-
-test('C140: the end of an execution and of its services gets events although they are no longer in the live state', () => {
-  const rig = rigWithHost();
-  const execution = rig.submitInTurn();
-  const web = named(execution, 'web0');
-  rig.see(web, running, exited(0));
+  rig.see(web, exited(0));
   newEvents(rig);
   rig.see(web, gone);
   expect(rig.cluster.executions.size).toBe(0);
@@ -55,7 +50,7 @@ test('C140: a deletion is the last event of its execution, and is sent once', ()
   expect(newEvents(rig)).toEqual([]);
 });
 
-test('C140: the progress of a start gets an event', () => {
+test('C140, C150: the progress of a start gets an event, and is cut to 500 characters, so that the size of retained events has a bound', () => {
   const rig = rigWithHost();
   const execution = rig.submitInTurn();
   newEvents(rig);
@@ -63,6 +58,9 @@ test('C140: the progress of a start gets an event', () => {
   const [event, ...more] = eventsOf(rig.cluster, rig.cluster.takeChanges());
   expect(event).toMatchObject({ kind: 'service', status: 'starting', progress: 'pulling, 40 %', userId: 1 });
   expect(more).toEqual([]);
+  rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'x'.repeat(1_000_000) });
+  const [long] = eventsOf(rig.cluster, rig.cluster.takeChanges());
+  expect(long?.kind === 'service' && long.progress.length).toBe(500);
 });
 
 test('C140: a host gets an event when it joins, has a condition, is drained, is empty, disconnects and is removed', () => {
@@ -142,13 +140,4 @@ test('H292: a subscriber continues after any retained event, and after no other'
   expect(ids.map((id) => ring.after(id))).toEqual([undefined, 3, 5, 6, ...Array(8).fill(undefined)]);
   expect([3, 4, 5, 6].map((sequence) => ring.at(sequence)?.id)).toEqual([3, 4, 5, undefined]);
   expect([2, 3, 6, 7].map((sequence) => ring.has(sequence))).toEqual([false, true, true, false]);
-});
-
-test('C150: the progress of a start is cut to 500 characters, so that the size of retained events has a bound', () => {
-  const rig = rigWithHost();
-  const execution = rig.submitInTurn();
-  newEvents(rig);
-  rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'x'.repeat(1_000_000) });
-  const [event] = eventsOf(rig.cluster, rig.cluster.takeChanges());
-  expect(event?.kind === 'service' && event.progress.length).toBe(500);
 });

@@ -47,10 +47,8 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
 /** Where only hosts publish ports. */
 const pairsOf = (...services: ServiceView[]) => endpointPairs(endpointsOf(services, {}));
 
-test('C20: an endpoint is the template with the address of the host and the published port', () => {
+test('C20: an endpoint is the template with the address of the host, in brackets if it is of IPv6, and the published port', () => {
   expect(pairsOf(view())).toEqual([['web page', 'http://192.0.2.1:32768/x']]);
-});
-test('C20: an IPv6 address is put in brackets', () => {
   expect(pairsOf(view({ hostAddress: '2001:db8::1' }))).toEqual([
     ['web page', 'http://[2001:db8::1]:32768/x'],
   ]);

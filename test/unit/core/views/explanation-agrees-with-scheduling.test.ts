@@ -176,8 +176,7 @@ test('H211: fits_when_idle is what happens on an idle cluster', () => {
       const { fitsWhenIdle, reasons, quota } = predict(rigOf(drawn, drawn.before), asked);
       if (reasons.length + quota.length === 0) return;
       const idle = rigOf(drawn, []);
-      const execution = idle.submit(asked);
-      idle.turn();
+      const execution = idle.submitInTurn(asked);
       expect(execution.status === 'starting').toBe(fitsWhenIdle);
       answers[fitsWhenIdle ? 'true' : 'false']++;
     }),

@@ -12,17 +12,9 @@ describe('H216: executions that are not queued', () => {
     service({ name: 'base', monitor: false, total_count: 3, essential_count: 3 }),
   );
 
-  test('H214, H216: the summary of a single service is a correct sentence', () => {
+  test('H214, H216: each service of a start has its next step, and the summary of a single one is a correct sentence', () => {
     const rig = rigOf('one');
-    const execution = rig.submit(application(service()));
-    rig.turn();
-    expect(explained(rig, execution).summary).toBe('0 of 1 essential service is active.');
-  });
-
-  test('H216: each service of a start has its next step', () => {
-    const rig = rigOf('one');
-    const execution = rig.submit(pair);
-    rig.turn();
+    const execution = rig.submitInTurn(pair);
     rig.see(named(execution, 'base0'), { state: 'preparing', detail: 'pulling nginx:1, 42 %' });
     rig.see(named(execution, 'base1'), created);
     expect(explained(rig, execution)).toMatchObject({
@@ -46,29 +38,26 @@ describe('H216: executions that are not queued', () => {
       waitingFor: [],
       position: null,
     });
+    const single = rig.submitInTurn(application(service()));
+    expect(explained(rig, single).summary).toBe('0 of 1 essential service is active.');
   });
 
   test('H216: the progress of an earlier start is dropped', () => {
     const rig = rigOf('one');
-    const execution = rig.submit();
-    rig.turn();
+    const execution = rig.submitInTurn();
     const web = named(execution, 'web0');
-    rig.see(web, { state: 'preparing', detail: 'pulling' });
-    rig.see(web, failed(true));
-    rig.see(web, gone);
+    rig.see(web, { state: 'preparing', detail: 'pulling' }, failed(true), gone);
     rig.advance(1_000);
     expect(explained(rig, execution).waitingFor).toEqual(['web0: being prepared on host one.']);
   });
 
-  test('H216: a disconnected host, a restart and waiting services are explained', () => {
+  test('H216: a disconnected host, a restart, also of an elastic service, and waiting services are explained', () => {
     const rig = rigOf('one');
-    const execution = rig.submit(pair);
-    rig.turn();
+    const execution = rig.submitInTurn(pair);
     const base = ['base0', 'base1', 'base2'].map((name) => named(execution, name));
     for (const one of base) rig.see(one, running);
     rig.see(named(execution, 'web0'), running);
-    rig.see(named(execution, 'base1'), exited(1));
-    rig.see(named(execution, 'base1'), gone);
+    rig.see(named(execution, 'base1'), exited(1), gone);
     expect(explained(rig, execution).waitingFor).toEqual(['base1: restarting in 1 s.']);
     const [one] = rig.cluster.hosts.values();
     if (one) rig.disconnect(one);
@@ -76,14 +65,23 @@ describe('H216: executions that are not queued', () => {
       'web0, base0 and base2: on host one, which is not connected; waiting for its agent to reconnect.',
       'base1: restarting in 1 s.',
     ]);
+    const other = rigOf('one');
+    const dying = other.submitInTurn(
+      application(service(), service({ name: 'side', monitor: false, essential_count: 0 })),
+    );
+    for (const name of ['web0', 'side0']) other.see(named(dying, name), running);
+    other.see(named(dying, 'side0'), exited(1), gone);
+    expect(explained(other, dying)).toMatchObject({
+      waitingFor: ['side0: restarting in 1 s.'],
+      reasons: [],
+    });
   });
 
   test('H216: waiting elastic services are explained', () => {
     const rig = rigOf('one');
-    const execution = rig.submit(
+    const execution = rig.submitInTurn(
       of({ total_count: 4, essential_count: 1, resources: needs(5 * GIB, 1), labels: [] }),
     );
-    rig.turn();
     rig.see(named(execution, 'web0'), running);
     expect(explained(rig, execution)).toMatchObject({
       reasons: [{ instance: 'web1', instances: 3, filter: 'memory', missing: 2 * GIB }],
@@ -95,33 +93,18 @@ describe('H216: executions that are not queued', () => {
     expect(explained(rig, execution).quota).toMatchObject([{ dimension: 'memory', over: GIB }]);
   });
 
-  test('H216: the restart of an elastic service that died is explained', () => {
-    const rig = rigOf('one');
-    const execution = rig.submit(
-      application(service(), service({ name: 'side', monitor: false, essential_count: 0 })),
-    );
-    rig.turn();
-    for (const name of ['web0', 'side0']) rig.see(named(execution, name), running);
-    rig.see(named(execution, 'side0'), exited(1));
-    rig.see(named(execution, 'side0'), gone);
-    expect(explained(rig, execution)).toMatchObject({
-      waitingFor: ['side0: restarting in 1 s.'],
-      reasons: [],
-    });
-  });
-
   test('H216: preempted elastic services, and the execution that waits for them, are explained', () => {
     const rig = rigOf('one');
-    const elastic = rig.submit(of({ total_count: 2, essential_count: 1, resources: needs(4 * GIB, 1) }));
-    rig.turn();
+    const elastic = rig.submitInTurn(
+      of({ total_count: 2, essential_count: 1, resources: needs(4 * GIB, 1) }),
+    );
     rig.see(named(elastic, 'web0'), running);
     rig.see(named(elastic, 'web1'), running);
     expect(draft(rig, of({ resources: needs(3 * GIB, 1) })).placement).toEqual([
       { host: 'one', instances: ['web0'] },
     ]);
     expect(draft(rig, of({ resources: needs(5 * GIB, 1) })).reasons).toMatchObject([{ missing: GIB }]);
-    const essential = rig.submit(of({ resources: needs(3 * GIB, 1) }));
-    rig.turn();
+    const essential = rig.submitInTurn(of({ resources: needs(3 * GIB, 1) }));
     expect(explained(rig, elastic).waitingFor).toEqual(['web1: giving its capacity on host one to others.']);
     expect(explained(rig, essential)).toMatchObject({
       status: 'starting',
@@ -136,8 +119,7 @@ describe('H216: executions that are not queued', () => {
 
   test('H216, C320: an execution that ends is explained with its end and what is left to stop', () => {
     const rig = rigOf('one');
-    const execution = rig.submit(pair);
-    rig.turn();
+    const execution = rig.submitInTurn(pair);
     rig.terminate(execution);
     expect(explained(rig, execution)).toMatchObject({
       status: 'cleaning up',
@@ -148,8 +130,7 @@ describe('H216: executions that are not queued', () => {
     expect(explained(rig, execution).waitingFor.join()).toContain(
       'base1: being stopped on host one (its volume is busy).',
     );
-    const failing = rig.submit();
-    rig.turn();
+    const failing = rig.submitInTurn();
     rig.see(named(failing, 'web0'), failed(false, 'no such image'));
     expect(explained(rig, failing).summary).toBe(
       'It ends with an error when its containers are gone: service web0: no such image',
@@ -168,8 +149,9 @@ describe('H216: executions that are not queued', () => {
 
   test('H219: many services in many states give few sentences', () => {
     const rig = rigOf(...Array.from({ length: 60 }, (_, nth) => `host${nth}`));
-    const execution = rig.submit(of({ total_count: 600, essential_count: 600, resources: needs(1, 0.1) }));
-    rig.turn();
+    const execution = rig.submitInTurn(
+      of({ total_count: 600, essential_count: 600, resources: needs(1, 0.1) }),
+    );
     const { waitingFor } = explained(rig, execution);
     expect(waitingFor).toHaveLength(21);
     expect(waitingFor[0]).toMatch(/^web\d+, web\d+, web\d+ and 7 more: being prepared on host host\d+\.$/);

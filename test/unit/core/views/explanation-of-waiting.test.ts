@@ -78,47 +78,43 @@ describe('H213: a quota or a retry delays a start', () => {
   });
 });
 
-describe('H213: capacity that is reserved for another execution', () => {
-  test('H213: capacity reserved for another execution is reported if it is all that is missing, and counts as free for the execution with the reservation', () => {
-    const rig = rigOf('one');
-    rig.submit(of({ resources: needs(2 * GIB, 1) }));
-    const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
-    rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
-    rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
-    const small = waiting(rig, of({ resources: needs(GIB, 1) }));
-    expect(small).toMatchObject({
-      backfillReservedFor: large.id,
-      reasons: [{ filter: 'memory', missing: 3 * GIB }],
-      placement: null,
-    });
-    expect(small.waitingFor).toEqual([
-      'web0 needs 1.0 GiB of memory, but one, the best fit, has nothing free beyond what is reserved for an execution that has waited longer, for which it keeps its last 6.0 GiB.',
-      `It would fit if no capacity were reserved for execution ${large.id}, which has waited longer.`,
-      ENOUGH,
-    ]);
-    expect(explained(rig, large)).toMatchObject({
-      backfillReservedFor: null,
-      reasons: [{ filter: 'memory', missing: 2 * GIB }],
-    });
-    expect(waiting(rig, of({ resources: needs(7 * GIB, 1) })).backfillReservedFor).toBeNull();
+test('H213: capacity reserved for another execution is reported if it is all that is missing, and counts as free for the execution with the reservation', () => {
+  const rig = rigOf('one');
+  rig.submit(of({ resources: needs(2 * GIB, 1) }));
+  const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
+  rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
+  rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
+  const small = waiting(rig, of({ resources: needs(GIB, 1) }));
+  expect(small).toMatchObject({
+    backfillReservedFor: large.id,
+    reasons: [{ filter: 'memory', missing: 3 * GIB }],
+    placement: null,
   });
+  expect(small.waitingFor).toEqual([
+    'web0 needs 1.0 GiB of memory, but one, the best fit, has nothing free beyond what is reserved for an execution that has waited longer, for which it keeps its last 6.0 GiB.',
+    `It would fit if no capacity were reserved for execution ${large.id}, which has waited longer.`,
+    ENOUGH,
+  ]);
+  expect(explained(rig, large)).toMatchObject({
+    backfillReservedFor: null,
+    reasons: [{ filter: 'memory', missing: 2 * GIB }],
+  });
+  expect(waiting(rig, of({ resources: needs(7 * GIB, 1) })).backfillReservedFor).toBeNull();
 });
 
-describe('H211: the position in the queue', () => {
-  test('H211: the position in the queue counts from 1, over the executions of all users', () => {
-    const rig = new CoreRig();
-    const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
-    rig.turn();
-    const places = executions.map((one) => explained(rig, one));
-    expect(places.map(({ position, queueLength }) => [position, queueLength])).toEqual([
-      [1, 4],
-      [2, 4],
-      [3, 4],
-      [4, 4],
-    ]);
-    expect(places[2]?.summary).toBe('It is number 3 of 4 in the queue.');
-    expect(draft(rig, application())).toMatchObject({ position: 5, queueLength: 5, status: null });
-  });
+test('H211: the position in the queue counts from 1, over the executions of all users', () => {
+  const rig = new CoreRig();
+  const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
+  rig.turn();
+  const places = executions.map((one) => explained(rig, one));
+  expect(places.map(({ position, queueLength }) => [position, queueLength])).toEqual([
+    [1, 4],
+    [2, 4],
+    [3, 4],
+    [4, 4],
+  ]);
+  expect(places[2]?.summary).toBe('It is number 3 of 4 in the queue.');
+  expect(draft(rig, application())).toMatchObject({ position: 5, queueLength: 5, status: null });
 });
 
 describe('H215: applications that are not submitted', () => {

@@ -51,9 +51,9 @@ test('W81: the reasons of the first waiting executions may be as many ms old as 
   expect([firstAt(49), firstAt(51)]).toEqual([undefined, 'run']);
 });
 
-test('W82: samples of an hour are held, one each half a minute, and the last one is of now', () => {
+test('W82, W184: samples of the cluster and of a host are held for an hour, one each half a minute, and the last one is of now', () => {
   const rig = new CoreRig();
-  rig.hello(hostFacts('host1'));
+  const { id } = rig.hello(hostFacts('host1'));
   rig.submitInTurn(of(3 * GIB));
   const overview = new Overview();
   const start = rig.nowMs;
@@ -65,6 +65,15 @@ test('W82: samples of an hour are held, one each half a minute, and the last one
   expect(ages.at(-3)).toBe(1_000 + SAMPLE_MS);
   expect([samples.length, Math.max(...ages) <= HISTORY_MS]).toEqual([HISTORY_MS / SAMPLE_MS + 1, true]);
   expect(samples[0]).toMatchObject({ running: 1, queued: 0, reservedMemoryBytes: 3 * GIB, reservedCores: 1 });
+  const { samples: ofHost } = overview.host(rig.cluster, id, start + 2 * HISTORY_MS + 1_000);
+  expect(ofHost).toHaveLength(HISTORY_MS / SAMPLE_MS + 1);
+  expect(ofHost.at(-1)).toEqual({
+    ...{ atMs: start + 2 * HISTORY_MS + 1_000, reservedMemoryBytes: 3 * GIB, usedMemoryBytes: null },
+    ...{ reservedCores: 1, usedCores: null },
+  });
+  overview.note(rig.cluster, start);
+  const atMs = overview.host(rig.cluster, id, start + 1_000).samples.map((sample) => sample.atMs);
+  expect(atMs).toEqual([start, start + 1_000]);
 });
 
 test('W167: while hosts are known and none is connected, their amounts are unknown and not 0', () => {
@@ -81,29 +90,11 @@ test('W167: while hosts are known and none is connected, their amounts are unkno
   expect(amounts()).toEqual([null, null, null, null]);
 });
 
-test('W82: a clock that is set back leaves no samples of the future', () => {
+test('W82, W184: a clock that is set back leaves no samples of the future', () => {
   const rig = new CoreRig();
   const overview = new Overview();
   for (const atMs of [1_000_000, 1_100_000, 500_000, 510_000]) overview.note(rig.cluster, atMs);
   expect(samplesOf(overview, rig, 520_000).map(({ atMs }) => atMs)).toEqual([500_000, 520_000]);
-});
-
-test('W184: a host has a sample each half a minute for an hour, and one of now', () => {
-  const rig = new CoreRig();
-  const { id } = rig.hello(hostFacts('host1'));
-  rig.submitInTurn(of(3 * GIB));
-  const overview = new Overview();
-  const start = rig.nowMs;
-  for (let ms = 0; ms <= 2 * HISTORY_MS; ms += 1_000) overview.note(rig.cluster, start + ms);
-  const { samples } = overview.host(rig.cluster, id, start + 2 * HISTORY_MS + 1_000);
-  expect(samples).toHaveLength(HISTORY_MS / SAMPLE_MS + 1);
-  expect(samples.at(-1)).toEqual({
-    ...{ atMs: start + 2 * HISTORY_MS + 1_000, reservedMemoryBytes: 3 * GIB, usedMemoryBytes: null },
-    ...{ reservedCores: 1, usedCores: null },
-  });
-  overview.note(rig.cluster, start);
-  const atMs = overview.host(rig.cluster, id, start + 1_000).samples.map((sample) => sample.atMs);
-  expect(atMs).toEqual([start, start + 1_000]);
 });
 
 test('W184: all hosts together have at most 120,000 samples, further apart with more hosts', () => {

@@ -12,7 +12,7 @@ import {
 const GIB = 1024 ** 3;
 const of = (memoryBytes: number) => application(service({ resources: needs(memoryBytes, 1) }));
 
-test('H158: each waiting, running or ending execution is listed once, the queue in its order', () => {
+test('H158: each waiting, running or ending execution is listed once, the queue in its order, and a host with its reservations and the number of containers that should run', () => {
   const rig = new CoreRig();
   const ended = rig.submit(of(1 * GIB));
   rig.terminate(ended);
@@ -27,15 +27,12 @@ test('H158: each waiting, running or ending execution is listed once, the queue 
     running: [running.id],
     cleaningUp: [ending.id],
   });
-});
-
-test('H158: a host is listed with its reservations and the number of containers that should run', () => {
-  const rig = new CoreRig();
+  const other = new CoreRig();
   const facts = hostFacts('host1', { labels: ['ssd'] });
-  rig.hello(facts);
-  rig.submit(of(1 * GIB));
-  rig.submitInTurn(of(2 * GIB));
-  expect(schedulerSnapshotOf(rig.cluster).hosts).toEqual([
+  other.hello(facts);
+  other.submit(of(1 * GIB));
+  other.submitInTurn(of(2 * GIB));
+  expect(schedulerSnapshotOf(other.cluster).hosts).toEqual([
     {
       ...{ name: 'host1', connected: true, labels: ['ssd'], containers: 2 },
       ...{ memoryBytes: facts.memoryBytes, cores: facts.cores },
