@@ -6,7 +6,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import type { HttpClient } from '../../support/clients/http-client.ts';
 import type { Ended, Row, World } from '../../support/fixtures/authorisation-row.ts';
 import { endedOf, expectedOf, submit, TABLE } from '../../support/fixtures/authorisation-table.ts';
-import { eitherGroup, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { eitherGroup, type Group, onHostsWith } from '../../support/hosts/hosts.ts';
 import { fewAtATime } from '../../support/tools/few-at-a-time.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
@@ -23,7 +23,8 @@ async function headOf(client: HttpClient, method: string, path: string): Promise
 /** For twenty logins and a hundred executions on a busy machine. */
 const SETUP_MS = 180_000;
 
-onHosts(
+onHostsWith(
+  { BERTH_SECRET_KEYS: Buffer.alloc(32, 5).toString('base64') },
   eitherGroup,
   (host, { variant }) => {
     const rows = TABLE.filter(({ group }) => group === undefined || group === variant);
@@ -86,5 +87,4 @@ onHosts(
       },
     );
   },
-  { BERTH_SECRET_KEYS: Buffer.alloc(32, 5).toString('base64') },
 );

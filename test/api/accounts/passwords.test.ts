@@ -5,7 +5,7 @@ import { ROLE } from '../../support/clients/account-client.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
 import { addUser, failLogins, passLoginDelays, passwordHash, setHash } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, hosts, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hosts, hostsOf, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { USUAL_PASSWORD_COST } from '../../support/hosts/password-cost.ts';
 
 const OLD = 'the old password';
@@ -179,42 +179,38 @@ onHosts([...hosts, ...hostsOf('zoe-2018.12')], (host, { variant }) => {
   });
 });
 
-onHosts(
-  hosts,
-  (host) => {
-    const anonymous = new HttpClient(() => host().url());
-    const as = (username: string, password: string) => anonymous.with(basic(username, password));
+onHostsWith({ BERTH_MIN_PASSWORD_LENGTH: '12', ...USUAL_PASSWORD_COST }, hosts, (host) => {
+  const anonymous = new HttpClient(() => host().url());
+  const as = (username: string, password: string) => anonymous.with(basic(username, password));
 
-    test('H135: a password is hashed by this host with the full parameters, and is accepted', async () => {
-      // The host itself hashes the first administrator's password.
-      const hash = await passwordHash(host(), 'admin');
-      expect(hash).toMatch(/^scrypt\$15\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
-      expect((await as('admin', ADMIN_PASSWORD).get('login')).status).toBe(200);
-      expect((await as('admin', 'another').get('login')).status).toBe(401);
-      const passwords = new Passwords();
-      const verified = [ADMIN_PASSWORD, 'another'].map((password) => passwords.verify(password, hash));
-      expect(await Promise.all(verified)).toEqual([true, false]);
-    });
+  test('H135: a password is hashed by this host with the full parameters, and is accepted', async () => {
+    // The host itself hashes the first administrator's password.
+    const hash = await passwordHash(host(), 'admin');
+    expect(hash).toMatch(/^scrypt\$15\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
+    expect((await as('admin', ADMIN_PASSWORD).get('login')).status).toBe(200);
+    expect((await as('admin', 'another').get('login')).status).toBe(401);
+    const passwords = new Passwords();
+    const verified = [ADMIN_PASSWORD, 'another'].map((password) => passwords.verify(password, hash));
+    expect(await Promise.all(verified)).toEqual([true, false]);
+  });
 
-    test('H135: a password that was hashed elsewhere with the full parameters is accepted', async () => {
-      await addUser(host(), 'moved', 'of another host', 'user');
-      expect(await passwordHash(host(), 'moved')).toMatch(/^scrypt\$15\$8\$1\$/);
-      expect((await as('moved', 'of another host').get('login')).status).toBe(200);
-      expect((await as('moved', 'of another hose').get('login')).status).toBe(401);
-    });
+  test('H135: a password that was hashed elsewhere with the full parameters is accepted', async () => {
+    await addUser(host(), 'moved', 'of another host', 'user');
+    expect(await passwordHash(host(), 'moved')).toMatch(/^scrypt\$15\$8\$1\$/);
+    expect((await as('moved', 'of another host').get('login')).status).toBe(200);
+    expect((await as('moved', 'of another hose').get('login')).status).toBe(401);
+  });
 
-    test('H322: BERTH_MIN_PASSWORD_LENGTH changes the minimum, in the message too', async () => {
-      const admin = as('admin', ADMIN_PASSWORD);
-      const { user_id } = (
-        await admin.post('user', { username: 'ann', role_id: ROLE.user, quota_id: 1 })
-      ).json<{ user_id: number }>();
-      const refused = await admin.post(`user/${user_id}`, { password: '0123456789a' });
-      expect([refused.status, refused.json()]).toEqual([
-        400,
-        { code: 'invalid', message: 'password: must have at least 12 characters, not 11.' },
-      ]);
-      expect((await admin.post(`user/${user_id}`, { password: '0123456789ab' })).status).toBe(200);
-    });
-  },
-  { BERTH_MIN_PASSWORD_LENGTH: '12', ...USUAL_PASSWORD_COST },
-);
+  test('H322: BERTH_MIN_PASSWORD_LENGTH changes the minimum, in the message too', async () => {
+    const admin = as('admin', ADMIN_PASSWORD);
+    const { user_id } = (
+      await admin.post('user', { username: 'ann', role_id: ROLE.user, quota_id: 1 })
+    ).json<{ user_id: number }>();
+    const refused = await admin.post(`user/${user_id}`, { password: '0123456789a' });
+    expect([refused.status, refused.json()]).toEqual([
+      400,
+      { code: 'invalid', message: 'password: must have at least 12 characters, not 11.' },
+    ]);
+    expect((await admin.post(`user/${user_id}`, { password: '0123456789ab' })).status).toBe(200);
+  });
+});

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup, writeRow } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, onHostsWith, type Setup, writeRow } from '../../support/hosts/hosts.ts';
 import { type Falsified, newKey, TestProvider } from '../../support/sign-on/test-provider.ts';
 import { Visitor } from '../../support/sign-on/visitor.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -36,7 +36,13 @@ afterEach(() => {
   provider.falsified = undefined;
 });
 
-onHosts(
+onHostsWith(
+  {
+    ...provider.settings(),
+    BERTH_OIDC_CREATE_USERS: 'on',
+    BERTH_OIDC_GROUPS: JSON.stringify(GROUPS),
+    BERTH_OIDC_SESSION_HOURS: '2',
+  },
   setups,
   (host, { kind }) => {
     const anonymous = new HttpClient(() => host().url());
@@ -554,11 +560,5 @@ onHosts(
       for (const wrong of ['port=0&challenge=x', 'port=70000', ''])
         expect((await new Visitor().open(`${berth()}/account/command-line?${wrong}`)).status).toBe(303);
     });
-  },
-  {
-    ...provider.settings(),
-    BERTH_OIDC_CREATE_USERS: 'on',
-    BERTH_OIDC_GROUPS: JSON.stringify(GROUPS),
-    BERTH_OIDC_SESSION_HOURS: '2',
   },
 );

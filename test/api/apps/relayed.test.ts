@@ -17,7 +17,7 @@ import { AppVisitor, VISIT } from '../../support/clients/app-visitor.ts';
 import { HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { hosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const PASSWORD = 'correct: horse';
@@ -44,7 +44,8 @@ interface Running {
   prefix: string;
 }
 
-onHosts(
+onHostsWith(
+  ENV,
   hosts.filter(({ variant }) => variant === 'B'),
   (host) => {
     const accounts = new AccountClient(host);
@@ -308,5 +309,4 @@ onHosts(
       ]);
     });
   },
-  ENV,
 );

@@ -13,7 +13,7 @@ import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { routesOf } from '../../support/tools/routes.ts';
@@ -159,44 +159,41 @@ async function signedAgent(): Promise<string> {
   return folder;
 }
 
-onHosts(
-  hosts,
-  (host) => {
-    test('H663, H510, H511: a host is updated to the signed agent of the control plane, whose bundle and signature its agent accepts', async () => {
-      const served = signedReleaseSchema.parse(
-        await (await fetch(`${host().url()}/agent/release.json`)).json(),
-      );
-      expect(served).toEqual(signRelease(Buffer.from(BUNDLE), LATER, privateKey));
-      const agent = await ScriptedAgent.join(host());
-      const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
-      const [id] = Object.keys((await admin.get('host')).json<object>());
-      const answer = await admin.post(`host/${id}/update`, {});
-      expect([answer.status, answer.json()]).toEqual([200, { version: LATER, requested: true }]);
-      const update = await eventually(() => agent.all('update')[0]);
-      await agent.close();
+onHostsWith({ BERTH_AGENT_RELEASE: await signedAgent() }, hosts, (host) => {
+  test('H663, H510, H511: a host is updated to the signed agent of the control plane, whose bundle and signature its agent accepts', async () => {
+    const served = signedReleaseSchema.parse(
+      await (await fetch(`${host().url()}/agent/release.json`)).json(),
+    );
+    expect(served).toEqual(signRelease(Buffer.from(BUNDLE), LATER, privateKey));
+    const agent = await ScriptedAgent.join(host());
+    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+    const [id] = Object.keys((await admin.get('host')).json<object>());
+    const answer = await admin.post(`host/${id}/update`, {});
+    expect([answer.status, answer.json()]).toEqual([200, { version: LATER, requested: true }]);
+    const update = await eventually(() => agent.all('update')[0]);
+    await agent.close();
 
-      const folder = await scratchFolder('berth-updated-');
-      onTestFinished(() => rm(folder, { recursive: true }));
-      const updater = new Updater({
-        terms: {
-          ...{ isAllowed: true, releaseKey: served.key, version: '0.1.0' },
-          program: join(folder, 'berth-agent.mjs'),
-        },
-        download: () => downloadBundle(new URL(host().url()), new AbortController().signal),
-        log: () => {},
-      });
-      const failures: unknown[] = [];
-      updater.reportTo((failure) => failure !== undefined && failures.push(failure));
-      if (update) updater.request(update);
-      const candidate = await eventually(() => updater.candidate ?? failures.length > 0);
-      expect([failures, candidate]).toEqual([[], expect.objectContaining({ release: update })]);
-      if (candidate !== true && candidate) expect(await readFile(candidate.path, 'utf8')).toBe(BUNDLE);
+    const folder = await scratchFolder('berth-updated-');
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const updater = new Updater({
+      terms: {
+        ...{ isAllowed: true, releaseKey: served.key, version: '0.1.0' },
+        program: join(folder, 'berth-agent.mjs'),
+      },
+      download: () => downloadBundle(new URL(host().url()), new AbortController().signal),
+      log: () => {},
     });
-  },
-  { BERTH_AGENT_RELEASE: await signedAgent() },
-);
+    const failures: unknown[] = [];
+    updater.reportTo((failure) => failure !== undefined && failures.push(failure));
+    if (update) updater.request(update);
+    const candidate = await eventually(() => updater.candidate ?? failures.length > 0);
+    expect([failures, candidate]).toEqual([[], expect.objectContaining({ release: update })]);
+    if (candidate !== true && candidate) expect(await readFile(candidate.path, 'utf8')).toBe(BUNDLE);
+  });
+});
 
-onHosts(
+onHostsWith(
+  { BERTH_PUBLIC_URL: 'https://berth.example.org:8443/' },
   [{ kind: 'node', variant: 'B' }],
   (host) => {
     test('H600, W158: BERTH_PUBLIC_URL is the address in the command line, which then has no warning', async () => {
@@ -209,7 +206,6 @@ onHosts(
       expect(text).not.toContain('notice warns');
     });
   },
-  { BERTH_PUBLIC_URL: 'https://berth.example.org:8443/' },
 );
 
 test.each([

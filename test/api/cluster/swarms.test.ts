@@ -4,7 +4,7 @@ import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const MANAGER: Swarm = { node: 'm', isManager: true, managers: ['m'] };
@@ -52,16 +52,12 @@ onHosts(hosts, (host) => {
   });
 });
 
-onHosts(
-  hosts,
-  (host) => {
-    test('C192: with isolation none nothing joins an overlay network', async () => {
-      const agent = await ScriptedAgent.join(host(), { swarm: MANAGER });
-      const [assignment] = await agent.assigned(await new ApiClient(host).submit());
-      expect(assignment).not.toHaveProperty('overlay');
-      expect(made(agent)).toEqual([]);
-      await agent.close();
-    });
-  },
-  { BERTH_NETWORK_ISOLATION: 'none' },
-);
+onHostsWith({ BERTH_NETWORK_ISOLATION: 'none' }, hosts, (host) => {
+  test('C192: with isolation none nothing joins an overlay network', async () => {
+    const agent = await ScriptedAgent.join(host(), { swarm: MANAGER });
+    const [assignment] = await agent.assigned(await new ApiClient(host).submit());
+    expect(assignment).not.toHaveProperty('overlay');
+    expect(made(agent)).toEqual([]);
+    await agent.close();
+  });
+});

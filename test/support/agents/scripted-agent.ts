@@ -158,6 +158,20 @@ export class ScriptedAgent {
     }).then((found) => found || []);
   }
 
+  /** Waits until a service of the execution is assigned. */
+  async first(execution: number): Promise<Assignment> {
+    const [one] = await this.assigned(execution);
+    if (!one) throw new Error('no assignment');
+    return one;
+  }
+
+  /** Reports a service of the execution as running, once it is assigned. */
+  async run(execution: number): Promise<Assignment> {
+    const one = await this.first(execution);
+    await this.report(seen.running(one));
+    return one;
+  }
+
   /** All assignments of the execution that the agent has ever received. */
   known(execution: number): Assignment[] {
     return [...this.#allAssignments.values()].filter((one) => one.execution === execution);
