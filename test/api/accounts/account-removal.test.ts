@@ -5,7 +5,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic } from '../../support/clients/http-client.ts';
 import { sessionOf } from '../../support/clients/web-client.ts';
 import { application } from '../../support/fixtures/applications.ts';
-import { hosts, onHosts, readRows, writeRow } from '../../support/hosts/hosts.ts';
+import { hosts, onHosts, queryRows, writeRow } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 /** Effects on others when users, roles and quotas are changed or deleted. */
@@ -16,7 +16,7 @@ onHosts(hosts, (host) => {
     (await accounts.anonymous.with(headers).get('login')).status;
   const loginAs = (username: string) => loginOf(basic(username, 'secret words'));
   const cookieOf = async (username: string) => sessionOf(await accounts.as(username).get('login'));
-  const rowsOf = (id: number) => readRows(host(), 'SELECT deleted FROM users WHERE id = ?', [id]);
+  const rowsOf = (id: number) => queryRows(host(), 'SELECT deleted FROM users WHERE id = ?', [id]);
   const QUOTA = { concurrent_executions: 1, memory: 2 ** 40, cores: 3 };
 
   describe('protected accounts', () => {
@@ -98,10 +98,10 @@ onHosts(hosts, (host) => {
       const rest = await accounts.as('slow').hold('POST', 'execution', body);
       // The session shows that the server has verified the request's credentials.
       const session = 'SELECT user_id FROM sessions WHERE user_id = ?';
-      await eventually(async () => (await readRows(host(), session, [id])).length > 0);
+      await eventually(async () => (await queryRows(host(), session, [id])).length > 0);
       await accounts.remove('user', id);
       expect((await rest()).status).toBe(401);
-      expect(await readRows(host(), "SELECT id FROM executions WHERE name = 'late'")).toEqual([]);
+      expect(await queryRows(host(), "SELECT id FROM executions WHERE name = 'late'")).toEqual([]);
     });
 
     test('H98: containers of a deleted user are stopped; its name is free at once, and its row is removed with its last container', async () => {

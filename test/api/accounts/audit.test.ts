@@ -17,7 +17,7 @@ import {
   type Host,
   hostsOf,
   onHostsWith,
-  readRows,
+  queryRows,
   writeRow,
 } from '../../support/hosts/hosts.ts';
 
@@ -186,7 +186,7 @@ onHostsWith({ BERTH_SECRET_KEYS: KEYS.join(',') }, hostsOf('A'), (host, { kind }
     await does('delete /registry/{id}', admin, ['remove-registry', one], { path: native(one) });
     expect(Object.keys(proved)).toEqual(expect.arrayContaining(changingOperations()));
 
-    const rows = JSON.stringify(await readRows(host(), 'SELECT * FROM audit'));
+    const rows = JSON.stringify(await queryRows(host(), 'SELECT * FROM audit'));
     secrets.push(String(joinToken), String(token.json().token), String(access_token));
     secrets.push(String(granted.json().refresh_token));
     for (const secret of secrets) expect(rows).not.toContain(JSON.stringify(secret).slice(1, -1));
@@ -277,7 +277,7 @@ onHostsWith({ BERTH_SECRET_KEYS: KEYS.join(',') }, hostsOf('A'), (host, { kind }
         ...{ request_id: null, action: 'log-in', target: null, target_name: null, fields: [] },
         outcome: 'unauthenticated',
       });
-    expect(JSON.stringify(await readRows(host(), 'SELECT * FROM audit'))).not.toContain('hunter2');
+    expect(JSON.stringify(await queryRows(host(), 'SELECT * FROM audit'))).not.toContain('hunter2');
   });
 
   test('H460: administrators read the log by filters and pages, and nobody else does', async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { sessionOf } from '../../support/clients/web-client.ts';
 import { addUser, failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
@@ -116,22 +116,10 @@ onHostsWith({ BERTH_TRUST_PROXY: 'on' }, hosts, (host, { kind }) => {
   });
 });
 
-describe("the client's address", () => {
-  const statusOf = async (url: string, forwarded: string) => {
-    const headers = { ...basic('nobody', 'wrong'), 'x-forwarded-for': forwarded };
-    return (await new HttpClient(() => url, headers).get('login')).status;
-  };
-  onHosts([{ kind: 'node', variant: 'B' }], (host) => {
-    test('H132: without a trusted proxy, X-Forwarded-For is ignored', async () => {
-      await failLogins(host(), '127.0.0.1', 'nobody', FREE);
-      expect(await statusOf(host().url(), '192.0.2.1')).toBe(429);
-    });
-  });
-  onHostsWith({ BERTH_TRUST_PROXY: 'on' }, [{ kind: 'node', variant: 'B' }], (host) => {
-    test('H132: behind a trusted proxy, only the address that the proxy has added counts', async () => {
-      await failLogins(host(), '192.0.2.1', 'nobody', FREE);
-      expect(await statusOf(host().url(), '198.51.100.7, 192.0.2.1')).toBe(429);
-      expect(await statusOf(host().url(), '192.0.2.1, 198.51.100.7')).toBe(401);
-    });
+onHosts([{ kind: 'node', variant: 'B' }], (host) => {
+  test('H132: without a trusted proxy, X-Forwarded-For is ignored', async () => {
+    await failLogins(host(), '127.0.0.1', 'nobody', FREE);
+    const headers = { ...basic('nobody', 'wrong'), 'x-forwarded-for': '192.0.2.1' };
+    expect((await new HttpClient(() => host().url(), headers).get('login')).status).toBe(429);
   });
 });

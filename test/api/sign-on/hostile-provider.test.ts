@@ -1,6 +1,5 @@
 /** Sign-on at a provider that answers falsely, and of people who try what a browser would never do. */
-import { rm } from 'node:fs/promises';
-import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { CommandLine } from '../../support/clients/command-line.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
@@ -8,10 +7,8 @@ import { ADMIN_PASSWORD, hosts, onHostsWith } from '../../support/hosts/hosts.ts
 import { HostileProvider, type Script } from '../../support/sign-on/hostile-provider.ts';
 import { type Seen, Visitor } from '../../support/sign-on/visitor.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
 
 const NATIVE = '/native/api/0.7';
-const OWN = { headers: { 'sec-fetch-site': 'same-origin' } };
 
 const provider = await HostileProvider.start();
 afterAll(() => provider.stop());
@@ -59,6 +56,13 @@ onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (ho
     expect(page.text).not.toContain('xxxxxxxx');
   });
 
+  test('H534: an ID token for another client logs nobody in and creates nobody, and the page says why', async () => {
+    const { page, isIn } = await signOn({ claims: { aud: 'another client' } });
+    expect([page.status, isIn]).toEqual([401, false]);
+    for (const text of ['The sign-on is not valid', 'aud']) expect(page.text).toContain(text);
+    expect(await userNamed(provider.subject)).toBeUndefined();
+  });
+
   test('H641: a callback works once, also where the provider accepts its code again, and also at once', async () => {
     const callback = await visitor.toCallback(berth());
     const cookie = visitor.cookiesFor(callback);
@@ -76,19 +80,14 @@ onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (ho
   });
 
   test('H641: no next leads to another site', async () => {
-    const nexts = [
+    const within = [
       '//evil.example',
       '/\\evil.example',
       '/\t/evil.example',
       '/%2f/evil.example/..//evil.example',
     ];
-    for (const next of [
-      ...nexts,
-      'https://evil.example',
-      '/.//evil.example',
-      '\\\\evil.example',
-      'javascript:1',
-    ]) {
+    const others = ['https://evil.example', '/.//evil.example', '\\\\evil.example', 'javascript:1'];
+    for (const next of [...within, ...others]) {
       const who = new Visitor();
       const page = await who.signOn(berth(), next);
       expect([next, new URL(page.url).host]).toEqual([next, new URL(berth()).host]);
@@ -113,27 +112,9 @@ onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (ho
   });
 
   test('H642: no claim gives a name that is taken, looks like a taken one, or can be no name', async () => {
-    const wrong = [
-      'admin',
-      'ADMIN',
-      'Admin',
-      'ａｄｍｉｎ',
-      'admin ',
-      'ad\u200bmin',
-      'a\u0000b',
-      'a/b',
-      'a\\b',
-    ];
-    for (const preferred_username of [
-      ...wrong,
-      'a:b',
-      '..',
-      'a\nb',
-      '\u202enimda',
-      'x'.repeat(65),
-      ['a'],
-      {},
-    ]) {
+    const likeAdmin = ['admin', 'ADMIN', 'Admin', 'ａｄｍｉｎ', 'admin ', 'ad\u200bmin', '\u202enimda'];
+    const noNames = ['a\u0000b', 'a/b', 'a\\b', 'a:b', '..', 'a\nb', 'x'.repeat(65), ['a'], {}];
+    for (const preferred_username of [...likeAdmin, ...noNames]) {
       const { page, isIn } = await signOn({ claims: { preferred_username } });
       expect([preferred_username, page.status, isIn]).toEqual([preferred_username, 403, false]);
     }
@@ -224,9 +205,7 @@ onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (ho
   });
 
   test('L136, L137: berth user update links by --subject and --issuer, unlinks by --no-subject, and get shows the subject', async () => {
-    const home = await scratchFolder('berth-home-');
-    onTestFinished(() => rm(home, { recursive: true, force: true }));
-    const line = new CommandLine(home);
+    const line = new CommandLine();
     await line.logIn(berth(), ADMIN_PASSWORD);
     const name = `${kind}-line`;
     await make(name, 'a long password');
@@ -294,15 +273,5 @@ onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (ho
     expect(visitor.cookiesFor(`${berth()}/logout`)).not.toContain('berth_');
     expect(provider.requests.join()).not.toContain(provider.idToken);
     expect(await isLoggedIn()).toBe(false);
-  });
-
-  test('H535: a callback without a cookie, of another browser, or with a query of another is refused', async () => {
-    const callback = await visitor.toCallback(berth());
-    const bare = await new Visitor().open(callback, OWN);
-    expect([bare.status, session(bare)]).toEqual([401, false]);
-    const other = new Visitor();
-    const others = await other.toCallback(berth());
-    const mixed = await visitor.open(others, OWN);
-    expect([mixed.status, session(mixed)]).toEqual([401, false]);
   });
 });

@@ -122,8 +122,8 @@ export async function writeRow(host: Host, sql: string, args: readonly Value[]):
   }
 }
 
-/** Rows of the database as another process would read them. */
-export async function readRows(host: Host, sql: string, args: readonly Value[] = []) {
+/** Runs a statement on the database as another process would. */
+export async function queryRows(host: Host, sql: string, args: readonly Value[] = []) {
   const db = await host.openDb();
   return db.query(sql, args).finally(() => db.close());
 }
