@@ -22,9 +22,7 @@ onHostsWith({ BERTH_HOST_LOSS: 'requeue', BERTH_HOST_LOST_AFTER: '5' }, hosts, (
     const first = await ScriptedAgent.join(host());
     expect(first.all('welcome')[0]?.leaseMs).toBe(5_000);
     const id = await api.submit();
-    const [one] = await first.assigned(id);
-    if (!one) throw new Error('no assignment');
-    await first.report(seen.running(one));
+    const one = await first.run(id);
     await host().crash();
     const silentSinceMs = Date.now() - REQUEUE_MS + LEFT_MS;
     await writeRow(host(), 'UPDATE hosts SET lost = 1, silent_since_ms = ? WHERE lease_ms = 5000', [
