@@ -108,7 +108,7 @@ onHosts(hosts, (host) => {
       const agent = await ScriptedAgent.join(host());
       const id = await accounts.addUser('runner');
       const execution = await new ApiClient(host, 'runner', 'secret words').submit();
-      const one = await agent.run(execution);
+      const one = await agent.runs(execution);
       await accounts.remove('user', id);
       expect(await accounts.statusOf('GET', `execution/${execution}`)).toBe(404);
       expect(await loginAs('runner')).toBe(401);
@@ -134,7 +134,7 @@ onHosts(hosts, (host) => {
       'The role is still in use by 1 user: give that user another role first.',
     ]);
     const execution = await new ApiClient(host, 'left', 'secret words').submit();
-    const one = await agent.run(execution);
+    const one = await agent.runs(execution);
     await accounts.remove('user', id);
     for (const [kind, path] of [
       ['role', `role/${role_id}`],

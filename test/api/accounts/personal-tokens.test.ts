@@ -5,12 +5,8 @@ import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser, type RoleName } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, allRows, onHostsWith, type Setup } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, allRows, onEach, onHostsWith } from '../../support/hosts/hosts.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'zoe-2018.12' },
-  { kind: 'workerd', variant: 'A' },
-];
 const NATIVE = '/native/api/0.7';
 const PASSWORD = 'secret words';
 const LIMIT = 4;
@@ -19,7 +15,7 @@ const SETTINGS = {
   BERTH_MAX_PERSONAL_TOKEN_DAYS: '365',
 };
 
-onHostsWith(SETTINGS, setups, (host) => {
+onHostsWith(SETTINGS, onEach('zoe-2018.12', 'A'), (host) => {
   const anonymous = new HttpClient(() => host().url());
   const as = (username: string, password = PASSWORD) => anonymous.with(basic(username, password));
   const admin = as('admin', ADMIN_PASSWORD);

@@ -76,10 +76,10 @@ onHosts(hosts, (host) => {
         application(service({ resources: { ...open, memory: { min: null, max: 16 * MIB } } })),
       );
       expect(await statuses([small])).toEqual(['starting']);
-      expect((await agent.first(small)).memoryMaxBytes).toBe(16 * MIB);
+      expect((await agent.only(small)).memoryMaxBytes).toBe(16 * MIB);
       const { api: rich } = await userWith({ memory: 512 * MIB });
       const [first, second] = [await rich.submit(free), await rich.submit(free)];
-      expect((await agent.first(first)).memoryMaxBytes).toBe(512 * MIB);
+      expect((await agent.only(first)).memoryMaxBytes).toBe(512 * MIB);
       expect((await rich.execution(second)).status).toBe('queued');
     });
   });
@@ -123,7 +123,7 @@ onHosts(hosts, (host) => {
       const second = await api.submit(described);
       await accounts.update('user', id, { username: `${username}-renamed` });
       await accounts.update('quota', quota, { concurrent_executions: 2 });
-      const { owner, environment } = await agent.first(second);
+      const { owner, environment } = await agent.only(second);
       expect(Object.fromEntries(environment).BERTH_USER).toBe(`${username}-renamed`);
       // Its files stay where they are (H754).
       expect(owner).toBe(username);
@@ -133,7 +133,7 @@ onHosts(hosts, (host) => {
   test('C56: executions that ran before a crash of the control plane still count after it', async () => {
     const { api, statuses } = await userWith({ concurrent_executions: 2 });
     const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
-    const running = await Promise.all(ids.slice(0, 2).map((id) => agent.first(id)));
+    const running = await Promise.all(ids.slice(0, 2).map((id) => agent.only(id)));
     await agent.report(...running.map(seen.running));
     await host().crash();
     await host().start();

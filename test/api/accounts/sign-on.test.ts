@@ -7,19 +7,15 @@ import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import {
   ADMIN_PASSWORD,
   allRows,
+  onEach,
   onHostsWith,
   queryRows,
-  type Setup,
   writeRow,
 } from '../../support/hosts/hosts.ts';
 import { TestProvider } from '../../support/sign-on/test-provider.ts';
 import { Visitor } from '../../support/sign-on/visitor.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'zoe-2018.12' },
-];
 const NATIVE = '/native/api/0.7';
 const [ADMIN, USER] = [1, 3];
 const GROUPS = [
@@ -38,7 +34,7 @@ const SETTINGS = {
   BERTH_OIDC_SESSION_HOURS: '2',
 };
 
-onHostsWith(SETTINGS, setups, (host, { kind }) => {
+onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
   let visitor: Visitor;

@@ -68,7 +68,7 @@ onHostsWith(ENV, hosts, (host) => {
   async function run(more: object = {}): Promise<Running> {
     const api = new ApiClient(host, 'ada', PASSWORD);
     const execution = await api.submit({ ...application(service({ ports: PORTS })), ...more });
-    const assigned = await agent.run(execution);
+    const assigned = await agent.runs(execution);
     const urls = (await api.endpoints(execution)).map(([, url]) => new URL(url));
     const prefix = urls.find((url) => url.host === PATHS)?.pathname.replace(/\/$/, '') ?? '';
     expect(prefix).toMatch(/^\/8080-\d+-[\w-]{22}$/);

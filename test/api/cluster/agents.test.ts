@@ -106,7 +106,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     const engine = { id: 'one@/var/lib/docker' };
     const first = await join({ engine });
     const id = await submit();
-    const one = await first.run(id);
+    const one = await first.runs(id);
     const running = async () => expect((await api.execution(id)).status).toBe('running');
     const refused = async (options: AgentOptions) => {
       const copy = closing(await ScriptedAgent.greet(host(), { ...options, facts: facts() }));
@@ -159,8 +159,8 @@ onHosts(eitherGroup, (host, { variant }) => {
   test('P178: while many logs are read, agents collect output for longer, also those of other hosts', async () => {
     const many = `many${tests}`;
     const [agent, other] = [await join(), await join({ facts: { name: many, labels: [many] } })];
-    const one = await agent.run(await submit());
-    const another = await other.run(await api.submit(application(service({ labels: [many] }))));
+    const one = await agent.runs(await submit());
+    const another = await other.runs(await api.submit(application(service({ labels: [many] }))));
     const open = (id: number) => api.http.open('GET', `service/logs/${id}`);
     const responses = [open(one.service)];
     const log = await agent.log(one.service);

@@ -34,7 +34,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     const other = await api.http.post(`host/${found.id}`, { accept: { ...pending, cores: 8 } });
     expect(other.status).toBe(409);
     await hosts.change(found.id, { accept: pending });
-    const one = await agent.run(id);
+    const one = await agent.runs(id);
     expect(await hosts.named(name)).toMatchObject({
       labels: ['plain', label],
       cores_total: 64,

@@ -17,7 +17,7 @@ onHosts(eitherGroup, (host) => {
   test('P137: a failure with a message of 700 KB is stored as the beginning of the message, with a mark', async () => {
     const agent = await join();
     const id = await api.submit(application(service()));
-    const one = await agent.first(id);
+    const one = await agent.only(id);
     await agent.report(seen.failed(one, `no such image ${'x'.repeat(700_000)}`));
     await agent.report(seen.gone(one));
     const message = await eventually(async () => (await api.execution(id)).error_message);
@@ -28,7 +28,7 @@ onHosts(eitherGroup, (host) => {
   test('P136: a container id of 700 KB closes with 4400, and nothing of its report counts', async () => {
     const agent = await join();
     const id = await api.submit(application(service()));
-    const one = await agent.first(id);
+    const one = await agent.only(id);
     const running = { ...seen.running(one), containerId: 'c'.repeat(700_000) };
     await expect(agent.report(running)).rejects.toThrow('4400');
     expect(await api.service(one.service)).toMatchObject({ backend_id: '', status: 'starting' });
@@ -40,7 +40,7 @@ onHosts(eitherGroup, (host) => {
   test('C210, C211: 60 hellos with ids that were never given do not move the next id, not even with the proof of a true one', async () => {
     const agent = await join();
     const id = await api.submit(application(service()));
-    const one = await agent.first(id);
+    const one = await agent.only(id);
     const { idProof: proof = '' } = one;
     await agent.close();
     for (let at = 1; at <= 60; at++) {

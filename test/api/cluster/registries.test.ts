@@ -4,13 +4,9 @@ import { expect, test } from 'vitest';
 import { CREDENTIALS_PATH, credentialsAudience, secretsAudience } from '../../../shared/protocol/secrets.ts';
 import type { HttpClient, Reply } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { onHostsWith, queryRows, type Setup } from '../../support/hosts/hosts.ts';
+import { onEach, onHostsWith, queryRows } from '../../support/hosts/hosts.ts';
 import { fetchingHost, NATIVE } from '../../support/rigs/fetching-host.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'A' },
-  { kind: 'workerd', variant: 'B' },
-];
 const REGISTRY = 'registry.example.org:5000';
 const LIMIT = 3;
 const SETTINGS = {
@@ -18,7 +14,7 @@ const SETTINGS = {
   BERTH_MAX_SECRETS_PER_USER: String(LIMIT),
 };
 
-onHostsWith(SETTINGS, setups, (host) => {
+onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
   const rig = fetchingHost(host, { path: CREDENTIALS_PATH, audience: credentialsAudience });
   const { anonymous, admin, newUser, fetched } = rig;
   const login = (word: string) => ({ username: 'ci', password: word });

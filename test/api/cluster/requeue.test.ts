@@ -22,7 +22,7 @@ onHostsWith({ BERTH_HOST_LOSS: 'requeue', BERTH_HOST_LOST_AFTER: '5' }, hosts, (
     const first = await ScriptedAgent.join(host());
     expect(first.all('welcome')[0]?.leaseMs).toBe(5_000);
     const id = await api.submit();
-    const one = await first.run(id);
+    const one = await first.runs(id);
     await host().crash();
     const silentSinceMs = Date.now() - REQUEUE_MS + LEFT_MS;
     await writeRow(host(), 'UPDATE hosts SET lost = 1, silent_since_ms = ? WHERE lease_ms = 5000', [

@@ -5,13 +5,9 @@ import { SECRETS_PATH, secretsAudience } from '../../../shared/protocol/secrets.
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import type { HttpClient } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { onHostsWith, queryRows, type Setup } from '../../support/hosts/hosts.ts';
+import { onEach, onHostsWith, queryRows } from '../../support/hosts/hosts.ts';
 import { fetchingHost, NATIVE } from '../../support/rigs/fetching-host.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'A' },
-  { kind: 'workerd', variant: 'B' },
-];
 const LIMIT = 4;
 const SETTINGS = {
   BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
@@ -23,7 +19,7 @@ const SETTINGS = {
 const variables = (count: number): [string, string][] =>
   Array.from({ length: count }, (_, n) => [`V${n}`, '{secret#LONG}']);
 
-onHostsWith(SETTINGS, setups, (host) => {
+onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
   const rig = fetchingHost(host, { path: SECRETS_PATH, audience: secretsAudience });
   const { anonymous, admin, newUser, fetched } = rig;
   const set = (client: HttpClient, name: string, value: string, fields: object = {}) =>
@@ -263,7 +259,7 @@ onHostsWith(SETTINGS, setups, (host) => {
     await set(user, 'LONG', 'x'.repeat(65_000));
     const greedy = await ScriptedAgent.join(host(), { facts: { name: 'greedy', labels: ['greedy'] } });
     const sent = await rig.submit(user, { environment: variables(32), labels: ['greedy'] });
-    const one = await greedy.first(Number(sent.json().execution_id));
+    const one = await greedy.only(Number(sent.json().execution_id));
     const replies = [];
     for (let n = 0; n < 20; n++) replies.push(await fetched(one, { from: 'greedy' }));
     expect(replies[0]?.status).toBe(200);

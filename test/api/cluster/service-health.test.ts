@@ -25,7 +25,7 @@ onHosts(hosts, (host) => {
     const pages = await WebClient.logIn(host);
     const agent = await ScriptedAgent.join(host());
     const id = await api.submit(application(web));
-    const assigned = await agent.first(id);
+    const assigned = await agent.only(id);
     expect(assigned.health).toEqual({
       ...{ kind: 'http', port: 80, path: '/' },
       ...{ intervalMs: 10_000, timeoutMs: 5_000, retries: 3, startPeriodMs: 30_000 },

@@ -24,7 +24,7 @@ onHosts(hosts, (host) => {
     return () => agent.close();
   });
 
-  const running = async () => agent.run(await api.submit());
+  const running = async () => agent.runs(await api.submit());
   const read = (service: number) => api.http.get(`/native/api/0.7/service/${service}/usage`);
   /** The answer, with these lines from the agent. */
   const readWith = async ({ service }: Assignment, lines: string) => {

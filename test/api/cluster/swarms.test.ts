@@ -38,7 +38,7 @@ onHosts(hosts, (host) => {
 
   test('C191: a swarm that an engine joins or leaves counts from the next report on', async () => {
     const [manager, host2] = [await join('manager', MANAGER), await join('joins')];
-    await host2.run(await at('joins'));
+    await host2.runs(await at('joins'));
     await host2.reportSwarm(WORKER);
     const [after] = await host2.assigned(await at('joins'));
     expect(after).toMatchObject({ overlay: 'now' });

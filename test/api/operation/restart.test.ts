@@ -62,7 +62,7 @@ onHosts(eitherGroup, (host, { variant }) => {
   test('H60: after a crash the queue starts as soon as a host connects, and running executions continue', async () => {
     const agent = await ScriptedAgent.join(host());
     const id = await api.submit();
-    const one = await agent.run(id);
+    const one = await agent.runs(id);
     const before = await api.execution(id);
     await restart();
     expect(await agent.closed()).toBeGreaterThan(1000);

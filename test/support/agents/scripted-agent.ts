@@ -158,16 +158,16 @@ export class ScriptedAgent {
     }).then((found) => found || []);
   }
 
-  /** Waits until a service of the execution is assigned. */
-  async first(execution: number): Promise<Assignment> {
+  /** Waits for the start of the first service of the execution, which has no other to begin with. */
+  async only(execution: number): Promise<Assignment> {
     const [one] = await this.assigned(execution);
     if (!one) throw new Error('no assignment');
     return one;
   }
 
-  /** Reports a service of the execution as running, once it is assigned. */
-  async run(execution: number): Promise<Assignment> {
-    const one = await this.first(execution);
+  /** The same. The service runs from then on. */
+  async runs(execution: number): Promise<Assignment> {
+    const one = await this.only(execution);
     await this.report(seen.running(one));
     return one;
   }

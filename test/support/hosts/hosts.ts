@@ -48,11 +48,13 @@ export interface Setup {
   variant: Group;
 }
 
-/** Both hosts with one variant. */
-export const hostsOf = (variant: Group): readonly Setup[] => [
-  { kind: 'node', variant },
-  { kind: 'workerd', variant },
+/** Both hosts, each with a variant. */
+export const onEach = (onNode: Group, onWorkerd: Group): readonly Setup[] => [
+  { kind: 'node', variant: onNode },
+  { kind: 'workerd', variant: onWorkerd },
 ];
+
+export const hostsOf = (variant: Group): readonly Setup[] => onEach(variant, variant);
 
 /** Both hosts with group B, for features that group A lacks. */
 export const hosts: readonly Setup[] = hostsOf('B');
@@ -64,12 +66,7 @@ export const bothGroups: readonly Setup[] = [...hosts, ...hostsOf('A')];
  * The same for suites whose answers hardly differ. In process, where Node runs with group B, this one speaks
  * for both; as processes, each host has one of the groups.
  */
-export const eitherGroup: readonly Setup[] = REAL
-  ? [
-      { kind: 'node', variant: 'A' },
-      { kind: 'workerd', variant: 'B' },
-    ]
-  : hosts;
+export const eitherGroup: readonly Setup[] = REAL ? onEach('A', 'B') : hosts;
 
 /** Without real hosts, those that run in this process. */
 export const onlyHere = (setups: readonly Setup[]): readonly Setup[] =>

@@ -54,7 +54,7 @@ export function fetchingHost(host: () => Host, { path, audience }: Fetched) {
     async started(user: HttpClient, changes: Partial<ServiceDescription>): Promise<Assignment> {
       const reply = await submit(user, changes);
       expect(reply.status, reply.text).toBe(200);
-      return agent.first(reply.json<{ execution_id: number }>().execution_id);
+      return agent.only(reply.json<{ execution_id: number }>().execution_id);
     },
     async fetched(
       { service: id, generation }: Pick<Assignment, 'service' | 'generation'>,
