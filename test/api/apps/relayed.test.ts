@@ -31,6 +31,8 @@ const PORTS: ServiceDescription['ports'] = [
   { name: 'web', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/', proxy: true },
   { name: 'late', port_number: 8081, protocol: 'tcp', url_template: 'http://{ip_port}/' },
 ];
+/** Nothing listens there. */
+const CLOSED_PORT = 1;
 const PROGRAM = { accept: '*/*' };
 
 /** An application that runs. */
@@ -57,7 +59,7 @@ onHostsWith(ENV, hosts, (host) => {
     app = await startAppServer();
     ports.set(8080, app.port);
     for (const name of ['ada', 'bob']) ids[name] = await accounts.addUser(name, {}, PASSWORD);
-    agent = await joinAppAgent(host(), 'host1', ports);
+    agent = await joinAppAgent(host(), 'host1', (port) => ports.get(port) ?? CLOSED_PORT);
     [one, shared] = [await run(), await run({ share: 'users' })];
   });
   afterAll(async () => {
