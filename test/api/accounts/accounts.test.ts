@@ -45,18 +45,13 @@ onHosts(hosts, (host) => {
       expect(await accounts.statusOf('GET', 'user/999', undefined, accounts.as('alice'))).toBe(403);
     });
 
-    test.each([
-      { role_id: 1 },
-      { quota_id: 1 },
-      { username: 'root' },
-      { enabled: true },
-      { priority: 9 },
-      { fs_uid: 1 },
-      { auth_source: 'ldap' },
-      { email: 'x', role_id: 1 },
-    ])('H91: users must not change %o of themselves', async (fields) => {
+    test('H91: users must not change anything else of themselves', async () => {
       const before = await accounts.read('user', alice);
-      expect(await accounts.statusOf('POST', `user/${alice}`, fields, accounts.as('alice'))).toBe(403);
+      for (const fields of [
+        ...[{ role_id: 1 }, { quota_id: 1 }, { username: 'root' }, { enabled: true }, { priority: 9 }],
+        ...[{ fs_uid: 1 }, { auth_source: 'ldap' }, { email: 'x', role_id: 1 }],
+      ])
+        expect(await accounts.statusOf('POST', `user/${alice}`, fields, accounts.as('alice'))).toBe(403);
       expect(await accounts.read('user', alice)).toEqual(before);
     });
   });
@@ -225,17 +220,10 @@ onHosts(hosts, (host) => {
       expect((await admin.get(`${kind}?name=nobody`)).json()).toEqual({});
     });
 
-    test.each([
-      'user?name=x',
-      'user?enabled=maybe',
-      'user?priority=1.5',
-      'user?role_id=',
-      'user?email=a&email=b',
-      'role?id=1',
-      'quota?cores=1',
-      'user?__proto__=1',
-    ])('H96: the list %s is 400', async (path) => {
-      expect(await accounts.statusOf('GET', path)).toBe(400);
+    test('H96: a list with a filter that is not valid is 400', async () => {
+      const users = ['name=x', 'enabled=maybe', 'priority=1.5', 'role_id=', 'email=a&email=b', '__proto__=1'];
+      for (const path of [...users.map((query) => `user?${query}`), 'role?id=1', 'quota?cores=1'])
+        expect(await accounts.statusOf('GET', path), path).toBe(400);
     });
   });
 });

@@ -5,7 +5,7 @@ import { registeredHost } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import type { HttpClient } from '../../support/clients/http-client.ts';
 import type { Ended, Row, World } from '../../support/fixtures/authorisation-row.ts';
-import { endedOf, expectedOf, submit, TABLE } from '../../support/fixtures/authorisation-table.ts';
+import { expectedOf, submit, TABLE } from '../../support/fixtures/authorisation-table.ts';
 import { eitherGroup, type Group, onHostsWith } from '../../support/hosts/hosts.ts';
 import { fewAtATime } from '../../support/tools/few-at-a-time.ts';
 import { routesOf } from '../../support/tools/routes.ts';
@@ -54,15 +54,6 @@ onHostsWith(
 
     test('H200: every endpoint is in the table of permissions', () => {
       expect(endpointsOf(variant).sort()).toEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort());
-    });
-
-    test("H33: the list has other users' executions only for roles with can_operate_others", async () => {
-      const id = endedOf(world.stranger, world).id;
-      const allowed = actors.filter(({ flags }) => flags?.includes('can_access_api'));
-      const lists = await Promise.all(allowed.map(({ http }) => http.get('execution')));
-      expect(lists.map((reply) => String(id) in reply.json())).toEqual(
-        allowed.map(({ flags }) => flags?.includes('can_operate_others')),
-      );
     });
 
     // In the order of the table, because the last row deletes its users.

@@ -49,11 +49,4 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect((await hosts.named(name)).pending).toBe(null);
     await again.close();
   });
-
-  test('C209: a smaller host counts at once', async () => {
-    const name = `shrinks-${++names}`;
-    await (await join(name, ['plain'], 8)).close();
-    await join(name, [], 2);
-    expect(await hosts.named(name)).toMatchObject({ labels: [], cores_total: 2, pending: null });
-  });
 });

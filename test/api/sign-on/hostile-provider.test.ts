@@ -74,12 +74,9 @@ onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (ho
     expect(again.text).toContain('has been completed already');
   });
 
-  test('H641: a sign-on to a page with a long address leads to the first page, and works', async () => {
-    const page = await visitor.signOn(berth(), `/executions?name=${'x'.repeat(6_000)}`);
-    expect([page.status, page.url, await isLoggedIn()]).toEqual([200, `${berth()}/executions`, true]);
-  });
-
-  test('H641: no next leads to another site', async () => {
+  test('H641: no next leads to another site, and a long one to the first page', async () => {
+    const first = await visitor.signOn(berth(), `/executions?name=${'x'.repeat(6_000)}`);
+    expect([first.status, first.url, await isLoggedIn()]).toEqual([200, `${berth()}/executions`, true]);
     const within = [
       '//evil.example',
       '/\\evil.example',
