@@ -173,7 +173,7 @@ onHostsWith({ BERTH_MIN_PASSWORD_LENGTH: '12', ...USUAL_PASSWORD_COST }, hosts, 
     const passwords = new Passwords();
     const verified = [ADMIN_PASSWORD, 'another'].map((password) => passwords.verify(password, hash));
     expect(await Promise.all(verified)).toEqual([true, false]);
-    await addUser(host(), 'later', 'of a user', 'user');
+    await addUser(host(), 'later', 'of another user', 'user');
     expect(await passwordHash(host(), 'later')).toMatch(/^scrypt\$15\$8\$1\$/);
   });
 
