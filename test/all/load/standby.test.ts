@@ -6,12 +6,13 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import type { Execution } from '../../../client/api-types.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
 import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
 import { activeOf, agentReturns, type Member, PairClient } from '../../support/chaos/pair.ts';
 import { nodeControlPlane, ProgramPart, type Settings, withFolder } from '../../support/chaos/parts.ts';
-import { type ExecutionJson, RestClient } from '../../support/clients/rest-client.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { removeDeployment } from '../../support/engines/leftovers.ts';
 import { freePort } from '../../support/hosts/port.ts';
@@ -91,7 +92,7 @@ async function run(folder: string): Promise<void> {
 }
 
 /** Executions that have written their line and ended by themselves. Throws if there is none yet. */
-async function finishedOf(api: RestClient, { toTerminate }: SteadyLoad): Promise<ExecutionJson[]> {
+async function finishedOf(api: RestClient, { toTerminate }: SteadyLoad): Promise<Execution[]> {
   const finished = Object.values(await api.executions()).filter(
     ({ id, name, status }) => status === 'terminated' && writesAndEnds(name) && !toTerminate.has(id),
   );

@@ -1,13 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
-import {
-  addUser,
-  allowApi,
-  enableUser,
-  expireSessions,
-  unsetPassword,
-} from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, bothGroups, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { addUser, allowApi, enableUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, bothGroups, type Group, onHosts, writeRow } from '../../support/hosts/hosts.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 type Endpoint = [method: string, path: string];
@@ -38,6 +32,8 @@ const ENDPOINTS_OF: Partial<Record<Group, Endpoint[]>> = {
   ]),
 };
 
+const CHALLENGE = 'Basic realm="berth", charset="UTF-8"';
+
 onHosts(bothGroups, (host, { variant }) => {
   const endpoints = [...ENDPOINTS, ...(ENDPOINTS_OF[variant] ?? [])];
   /** What the answer to login contains for a user. */
@@ -59,80 +55,51 @@ onHosts(bothGroups, (host, { variant }) => {
   };
   const withCookie = (cookie: string) => anonymous.with({ cookie: cookie.split(';')[0] ?? '' });
 
-  test.each(endpoints)(
-    'H15: %s %s without credentials is 401 with a Basic challenge',
-    async (method, path) => {
+  test('H15: without credentials every endpoint that requires them is 401 with a Basic challenge', async () => {
+    for (const [method, path] of endpoints) {
       const reply = await anonymous.send(method, path);
-      expect(reply.status).toBe(401);
-      expect(reply.headers['www-authenticate']).toBe('Basic realm="berth", charset="UTF-8"');
-    },
-  );
-
-  test('H16: Basic credentials may be UTF-8, with a colon in the password', async () => {
-    expect((await as('jürgen', 'pä:sswörter').get('login')).json()).toMatchObject(isUser('jürgen'));
-  });
-
-  test('H16: login returns the user', async () => {
-    const user = {
-      id: 1,
-      username: 'admin',
-      email: '',
-      role_id: 1,
-      quota_id: 1,
-      auth_source: 'internal',
-      fs_uid: 1000,
-      priority: 0,
-      enabled: true,
-    };
-    const expected = variant === 'A' ? { role: 'admin', uid: 'admin' } : { user };
-    expect((await admin.get('login')).json()).toEqual(expected);
-  });
-
-  test('H16: a wrong password, an unknown user and a disabled user get the same 401', async () => {
-    await addUser(host(), 'gone', 'secret words', 'user');
-    await enableUser(host(), 'gone', false);
-    const replies = [
-      await as('alice', 'wrong').get('login'),
-      await as('nobody').get('login'),
-      await as('gone').get('login'),
-    ];
-    for (const { status, text, headers } of replies) {
-      expect({ status, text, cookie: headers['set-cookie'] }).toEqual({
-        status: 401,
-        text: replies[0]?.text,
-        cookie: undefined,
-      });
+      expect([reply.status, reply.headers['www-authenticate']], `${method} ${path}`).toEqual([
+        401,
+        CHALLENGE,
+      ]);
     }
   });
 
-  test('H16: Basic credentials may be Latin-1', async () => {
-    const authorization = `Basic ${Buffer.from('jürgen:pä:sswörter', 'latin1').toString('base64')}`;
-    expect((await anonymous.with({ authorization }).get('login')).json()).toMatchObject(isUser('jürgen'));
-  });
-
-  test('H136: the first colon ends the name, and later colons belong to the password', async () => {
+  test('H16, H136: Basic credentials may be UTF-8 or Latin-1, with colons in the password, and the scheme in any case and with spaces', async () => {
+    const named = 'jürgen:pä:sswörter';
+    for (const [encoding, before, after] of [
+      ['utf8', 'Basic ', ''],
+      ['latin1', 'Basic ', ''],
+      ['utf8', 'bAsIc ', ''],
+      ['utf8', 'Basic   ', '  '],
+    ] as const) {
+      const authorization = before + Buffer.from(named, encoding).toString('base64') + after;
+      const reply = await anonymous.with({ authorization }).get('login');
+      expect(reply.json(), authorization).toMatchObject(isUser('jürgen'));
+    }
     await addUser(host(), 'colon', ':a::b::c::d:', 'user');
     expect((await as('colon', ':a::b::c::d:').get('login')).status).toBe(200);
     expect((await as('colon', 'a::b::c::d:').get('login')).status).toBe(401);
   });
 
-  test('H136: the scheme is accepted in any case and with surrounding spaces', async () => {
-    const encoded = btoa('alice:secret words');
-    for (const authorization of [`bAsIc ${encoded}`, `Basic   ${encoded}  `])
-      expect((await anonymous.with({ authorization }).get('login')).status, authorization).toBe(200);
+  test('H16: login returns the user', async () => {
+    const user = {
+      ...{ id: 1, username: 'admin', email: '', role_id: 1, quota_id: 1 },
+      ...{ auth_source: 'internal', fs_uid: 1000, priority: 0, enabled: true },
+    };
+    const expected = variant === 'A' ? { role: 'admin', uid: 'admin' } : { user };
+    expect((await admin.get('login')).json()).toEqual(expected);
   });
 
-  test('H136: an empty name or password is wrong, even for a user without a password', async () => {
-    await addUser(host(), 'unset', 'secret words', 'user');
-    await unsetPassword(host(), 'unset');
-    for (const client of [
-      as('', ''),
-      as('', 'secret words'),
-      as('alice', ''),
-      as('unset', ''),
-      as('unset', 'null'),
-    ])
-      expect((await client.get('login')).status).toBe(401);
+  test('H16, H136: a wrong, empty or absent password, an unknown user and a disabled user get the same 401', async () => {
+    for (const name of ['gone', 'unset']) await addUser(host(), name, 'secret words', 'user');
+    await enableUser(host(), 'gone', false);
+    await writeRow(host(), 'UPDATE users SET password_hash = NULL WHERE username = ?', ['unset']);
+    const clients = [as('alice', 'wrong'), as('nobody'), as('gone'), as('', ''), as('', 'secret words')];
+    clients.push(as('alice', ''), as('unset', ''), as('unset', 'null'));
+    const replies = await Promise.all(clients.map((client) => client.get('login')));
+    for (const { status, text, headers } of replies)
+      expect([status, text, headers['set-cookie']]).toEqual([401, replies[0]?.text, undefined]);
   });
 
   test('H136: a name or password of more than 1,024 characters is 401 and does not count as a failure', async () => {
@@ -145,35 +112,26 @@ onHosts(bothGroups, (host, { variant }) => {
     expect((await as('alice').get('login')).status).toBe(200);
   });
 
-  test('H136: credentials of any bytes are 401', async () => {
-    const bytes = fc.oneof(
-      fc.uint8Array({ maxLength: 60 }),
-      fc.constantFrom(
-        '\0:\0',
-        'admin\0:x',
-        "' OR 1=1 --:x",
-        '\ud800:x',
-        ':',
-        '::',
-        '%00:%00',
-        '\ufeffadmin:x',
-      ),
-    );
+  test('H16, H136: credentials of another scheme or of any bytes are 401', async () => {
+    const statusOf = async (authorization: string) =>
+      (await anonymous.with({ authorization }).get('login')).status;
+    for (const text of [
+      'Bearer abc',
+      'Basic',
+      'Basic %%%',
+      `Basic ${btoa('no colon')}`,
+      'Digest username="admin"',
+    ])
+      expect(await statusOf(text), text).toBe(401);
+    const odd = ['\0:\0', 'admin\0:x', "' OR 1=1 --:x", '\ud800:x', ':', '::', '%00:%00', '\ufeffadmin:x'];
+    const bytes = fc.oneof(fc.uint8Array({ maxLength: 60 }), fc.constantFrom(...odd));
     await fc.assert(
       fc.asyncProperty(bytes, async (content) => {
-        const authorization = `Basic ${Buffer.from(content).toString('base64')}`;
-        expect((await anonymous.with({ authorization }).get('login')).status).toBe(401);
+        expect(await statusOf(`Basic ${Buffer.from(content).toString('base64')}`)).toBe(401);
       }),
       { numRuns: 25 },
     );
   });
-
-  test.each(['Bearer abc', 'Basic', 'Basic %%%', `Basic ${btoa('no colon')}`, 'Digest username="admin"'])(
-    'H16: the credentials %s are 401',
-    async (authorization) => {
-      expect((await anonymous.with({ authorization }).get('login')).status).toBe(401);
-    },
-  );
 
   if (variant === 'B') {
     test('H126: group B has no token endpoints, and its answer to a Bearer token states what to send instead', async () => {
@@ -181,56 +139,34 @@ onHosts(bothGroups, (host, { variant }) => {
       expect((await anonymous.delete('oauth/revoke/x')).status).toBe(404);
       const reply = await anonymous.with({ authorization: 'Bearer a.b.c' }).get('execution');
       expect(reply.status).toBe(401);
-      expect(reply.headers['www-authenticate']).toBe('Basic realm="berth", charset="UTF-8"');
+      expect(reply.headers['www-authenticate']).toBe(CHALLENGE);
       expect(reply.json<{ message: string }>().message).toContain('has no access tokens');
     });
   }
 
-  test('H17: the cookie is for this site only, and scripts cannot read it', async () => {
+  test('H17, H801: the cookie is for this site only, hidden from scripts, and Secure where the first proxy uses https', async () => {
     const [first = '', ...attributes] = (await logIn()).split('; ');
     expect(first).toMatch(/^berth_session=[\w-]{43}$/);
     expect(attributes.toSorted()).toEqual(['HttpOnly', 'Max-Age=43200', 'Path=/', 'SameSite=Lax']);
+    const behind = (schemes: string) => logIn(as('alice').with({ 'x-forwarded-proto': schemes }));
+    for (const schemes of ['https', 'https, http', 'HTTPS', 'https,https', ' https ', 'wss']) {
+      expect(await behind(schemes)).toMatch(/^__Host-berth_session=.*; Secure/);
+      expect(await behind(`http, ${schemes}`)).not.toContain('__Host-');
+    }
   });
 
-  test('H17: the cookie is Secure behind a proxy that uses https', async () => {
-    expect(await logIn(as('alice').with({ 'x-forwarded-proto': 'https' }))).toContain('; Secure');
-  });
-
-  test.each(['https, http', 'HTTPS', 'https,https', ' https ', 'wss'])(
-    'H801: of the schemes %j of several proxies, the first is that of the client',
-    async (schemes) => {
-      expect(await logIn(as('alice').with({ 'x-forwarded-proto': schemes }))).toContain(
-        '__Host-berth_session',
-      );
-      const others = `http, ${schemes}`;
-      expect(await logIn(as('alice').with({ 'x-forwarded-proto': others }))).not.toContain('__Host-');
-    },
-  );
-
-  test.each(['execution', 'execution/999', 'service/999'])(
-    'H17: Basic credentials at %s also set the cookie',
-    async (path) => {
-      expect(setCookie(await as('alice').get(path))).toContain('berth_session=');
-    },
-  );
-
-  test('H18: the cookie replaces the credentials', async () => {
+  test('H18: the cookie replaces the credentials, also among others, and Basic credentials take precedence over it', async () => {
     const cookie = await logIn();
     const reply = await withCookie(cookie).get('login');
     expect(reply.json()).toMatchObject(isUser('alice'));
     // The login sends the same session again, and nothing else sends one.
     expect(setCookie(reply)).toContain(cookie.split(';')[0]);
     expect(setCookie(await withCookie(cookie).get('execution'))).toBe('');
-  });
-
-  test('H18: a client may send the whole Set-Cookie value back', async () => {
-    const cookie = await logIn();
-    expect((await anonymous.with({ cookie }).get('execution')).status).toBe(200);
-  });
-
-  test('H18: the cookie is found among other cookies', async () => {
-    const cookie = `theme=dark; ${(await logIn()).split(';')[0]}; lang=en`;
-    expect((await anonymous.with({ cookie }).get('execution')).status).toBe(200);
+    const among = `theme=dark; ${cookie.split(';')[0]}; lang=en`;
+    expect((await anonymous.with({ cookie: among }).get('execution')).status).toBe(200);
+    const both = await withCookie(cookie).with(basic('admin', ADMIN_PASSWORD)).get('login');
+    expect(both.json()).toMatchObject(isUser('admin'));
+    expect((await withCookie(cookie).with(basic('admin', 'wrong')).get('login')).status).toBe(401);
   });
 
   test('H701: different cookies of the same name log in nobody, which is stated, and one sent twice does', async () => {
@@ -250,22 +186,13 @@ onHosts(bothGroups, (host, { variant }) => {
     expect((await sent(`\u00a0${own}`).get('execution')).status).toBe(401);
   });
 
-  test('H18: an unknown cookie authenticates no user', async () => {
+  test('H18: an unknown and an expired cookie authenticate no user', async () => {
     expect((await withCookie(`berth_session=${'x'.repeat(43)}`).get('execution')).status).toBe(401);
-  });
-
-  test('H18: an expired cookie authenticates no user', async () => {
     await addUser(host(), 'late', 'secret words', 'user');
     const cookie = await logIn(as('late'));
-    await expireSessions(host(), 'late');
+    const ofLate = "(SELECT id FROM users WHERE username = 'late')";
+    await writeRow(host(), `UPDATE sessions SET expires_ms = 1 WHERE user_id = ${ofLate}`, []);
     expect((await withCookie(cookie).get('execution')).status).toBe(401);
-  });
-
-  test('H18: Basic credentials take precedence over a cookie', async () => {
-    const cookie = await logIn();
-    const both = await withCookie(cookie).with(basic('admin', ADMIN_PASSWORD)).get('login');
-    expect(both.json()).toMatchObject(isUser('admin'));
-    expect((await withCookie(cookie).with(basic('admin', 'wrong')).get('login')).status).toBe(401);
   });
 
   test('H19: a change of the user ends cookies and remembered credentials at once', async () => {
@@ -279,13 +206,10 @@ onHosts(bothGroups, (host, { variant }) => {
     expect((await as('bob').get('execution')).status).toBe(200);
   });
 
-  test('H20: a client that sends Basic credentials often keeps one session', async () => {
+  test('H20: a client that sends Basic credentials often keeps one session, and gets another one, which is open, after a logout', async () => {
     const cookies = [await logIn(), await logIn(), await logIn()];
     expect(new Set(cookies).size).toBe(1);
-  });
-
-  test('H20: a login by Basic credentials after a logout gets another session, which is open', async () => {
-    const ended = await logIn();
+    const [ended = ''] = cookies;
     expect((await withCookie(ended).send('POST', '/logout')).status).toBe(303);
     const cookie = await logIn();
     expect(cookie).not.toBe(ended);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient, type Fields } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
+import { needs } from '../../support/fixtures/applications.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
@@ -10,19 +10,12 @@ const MIB = 2 ** 20;
 const GIB = 1024 ** 3;
 const NO_CAPS = { concurrent_executions: 0, memory: 0, cores: 0 };
 
-const needs = (memory: number, cores: number): ServiceDescription['resources'] => ({
-  memory: { min: memory, max: null },
-  cores: { min: cores, max: null },
-});
-const open: ServiceDescription['resources'] = {
-  memory: { min: null, max: null },
-  cores: { min: null, max: null },
-};
+const open = needs(null, null);
 /** The host is never what an execution waits for, whatever earlier tests left running. */
 const facts = { memoryBytes: 2 ** 50, cores: 10_000 };
 
 /** A quarter of a core and a GiB. */
-const described = application(service({ resources: needs(GIB, 0.25) }));
+const described = application(service({ resources: needs(GIB, 0.25, null) }));
 
 onHosts(hosts, (host) => {
   const accounts = new AccountClient(host);
@@ -62,7 +55,7 @@ onHosts(hosts, (host) => {
       'C52: an execution beyond the cap of %s waits, and starts when another one ends',
       async (dimension, caps) => {
         const { api, statuses } = await userWith(caps);
-        const big = application(service({ resources: needs(GIB, 0.5) }));
+        const big = application(service({ resources: needs(GIB, 0.5, null) }));
         const ids = [await api.submit(big), await api.submit(big), await api.submit(big)];
         expect(await statuses(ids), dimension).toEqual(['starting', 'starting', 'queued']);
         await end(api, ids[0] ?? 0);
@@ -83,24 +76,11 @@ onHosts(hosts, (host) => {
         application(service({ resources: { ...open, memory: { min: null, max: 16 * MIB } } })),
       );
       expect(await statuses([small])).toEqual(['starting']);
-      expect((await assignedOnce(small)).memoryMaxBytes).toBe(16 * MIB);
+      expect((await agent.only(small)).memoryMaxBytes).toBe(16 * MIB);
       const { api: rich } = await userWith({ memory: 512 * MIB });
       const [first, second] = [await rich.submit(free), await rich.submit(free)];
-      expect((await assignedOnce(first)).memoryMaxBytes).toBe(512 * MIB);
+      expect((await agent.only(first)).memoryMaxBytes).toBe(512 * MIB);
       expect((await rich.execution(second)).status).toBe('queued');
-    });
-
-    test('C52: 0 is no cap', async () => {
-      const { api, statuses } = await userWith(NO_CAPS);
-      const ids = await Promise.all(Array.from({ length: 30 }, () => api.submit(described)));
-      expect(new Set(await statuses(ids))).toEqual(new Set(['starting']));
-    });
-
-    test('C52: of many simultaneous submissions no more start than the quota allows', async () => {
-      const { api, statuses } = await userWith({ concurrent_executions: 3 });
-      const ids = await Promise.all(Array.from({ length: 20 }, () => api.submit(described)));
-      const started = (await statuses(ids)).filter((status) => status === 'starting');
-      expect(started).toHaveLength(3);
     });
   });
 
@@ -137,21 +117,13 @@ onHosts(hosts, (host) => {
       expect(await statuses(ids)).toEqual(['starting', 'terminated', 'starting']);
     });
 
-    test('C55: an execution that alone exceeds its quota is accepted and waits', async () => {
-      const { api, quota, statuses } = await userWith({ cores: 1 });
-      const id = await api.submit(application(service({ resources: needs(0, 1.1) })));
-      expect(await statuses([id])).toEqual(['queued']);
-      await accounts.update('quota', quota, { cores: 2 });
-      expect(await statuses([id])).toEqual(['starting']);
-    });
-
     test('C50: an execution that starts after its user was renamed has the new name', async () => {
       const { api, id, quota, username } = await userWith({ concurrent_executions: 1 });
       await api.submit(described);
       const second = await api.submit(described);
       await accounts.update('user', id, { username: `${username}-renamed` });
       await accounts.update('quota', quota, { concurrent_executions: 2 });
-      const { owner, environment } = await assignedOnce(second);
+      const { owner, environment } = await agent.only(second);
       expect(Object.fromEntries(environment).BERTH_USER).toBe(`${username}-renamed`);
       // Its files stay where they are (H754).
       expect(owner).toBe(username);
@@ -161,7 +133,7 @@ onHosts(hosts, (host) => {
   test('C56: executions that ran before a crash of the control plane still count after it', async () => {
     const { api, statuses } = await userWith({ concurrent_executions: 2 });
     const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
-    const running = await Promise.all(ids.slice(0, 2).map(assignedOnce));
+    const running = await Promise.all(ids.slice(0, 2).map((id) => agent.only(id)));
     await agent.report(...running.map(seen.running));
     await host().crash();
     await host().start();
@@ -170,10 +142,4 @@ onHosts(hosts, (host) => {
     await end(api, ids[0] ?? 0);
     expect(await statuses(ids)).toEqual(['terminated', 'running', 'starting']);
   });
-
-  async function assignedOnce(execution: number) {
-    const [assignment] = await agent.assigned(execution);
-    if (!assignment) throw new Error(`execution ${execution} was not assigned`);
-    return assignment;
-  }
 });

@@ -5,17 +5,13 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { FrailLine } from '../../support/clients/frail-line.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { ADMIN_PASSWORD, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, onEach, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'A' },
-  { kind: 'workerd', variant: 'B' },
-];
 const ONE = application(service());
 const TWO = application(service(), service({ name: 'worker', monitor: false }));
 
-onHosts(setups, (host) => {
+onHosts(onEach('A', 'B'), (host) => {
   const api = new ApiClient(host);
   const credentials = { username: 'admin', password: ADMIN_PASSWORD };
   let line: FrailLine;
@@ -31,15 +27,9 @@ onHosts(setups, (host) => {
   });
   afterEach(() => agent.close());
 
-  const running = async (id: number, count = 1) => {
-    const assigned = await agent.assigned(id, count);
-    await agent.report(...assigned.map(seen.running));
-    return assigned;
-  };
-  const end = async (id: number, exitCode = 0) => {
-    const [one] = await running(id);
-    if (!one) throw new Error('nothing is assigned');
-    await agent.report(seen.exited(one, exitCode));
+  const end = async (id: number) => {
+    const one = await agent.runs(id);
+    await agent.report(seen.exited(one, 0));
     await agent.released(id);
     await agent.report(seen.gone(one));
   };
@@ -63,8 +53,9 @@ onHosts(setups, (host) => {
 
   test('L83: logs yields whole lines with the name of their service, through a broken connection', async () => {
     const id = await api.submit(TWO);
-    const [main, worker] = await running(id, 2);
+    const [main, worker] = await agent.assigned(id, 2);
     if (!main || !worker) throw new Error('nothing is assigned');
+    await agent.report(seen.running(main), seen.running(worker));
     const lines: LogLine[] = [];
     const read = (async () => {
       for await (const one of berth.logs(id)) lines.push(one);
@@ -91,15 +82,15 @@ onHosts(setups, (host) => {
 
   test('L83: logs yields a line of more than 64 KiB in parts', async () => {
     const id = await api.submit(ONE);
-    const [main] = await running(id);
+    const main = await agent.runs(id);
     const lines: string[] = [];
     const read = (async () => {
       for await (const { text } of berth.logs(id, { services: ['main0'] })) lines.push(text);
     })();
     const long = 'x'.repeat(300_000);
-    const log = await agent.log(main?.service ?? 0);
+    const log = await agent.log(main.service);
     await log.write(`${long}\nend\n`);
-    await agent.report(seen.exited(main as NonNullable<typeof main>, 0));
+    await agent.report(seen.exited(main, 0));
     log.end();
     await read;
     expect(lines.length).toBeGreaterThan(2);
@@ -133,7 +124,7 @@ onHosts(setups, (host) => {
       'L84: of %s throws the reason, and the execution goes on',
       async (name) => {
         const id = await api.submit(ONE);
-        await running(id);
+        await agent.runs(id);
         for (const isBegun of [false, true]) {
           const abort = new AbortController();
           const reason = new Error('enough');

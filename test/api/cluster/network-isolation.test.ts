@@ -1,22 +1,18 @@
 import { expect, test } from 'vitest';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
-import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { hosts, onHostsWith } from '../../support/hosts/hosts.ts';
 
 for (const isolation of ['user', 'execution'] as const)
-  onHosts(
-    hosts,
-    (host) => {
-      test(`C190, P91: with isolation ${isolation} each assignment carries it, in a start and in a sync`, async () => {
-        const agent = await ScriptedAgent.join(host());
-        const id = await new ApiClient(host).submit();
-        const [started] = await agent.assigned(id);
-        expect(started).toMatchObject({ isolation, owner: 'admin' });
-        await agent.close();
-        const again = await ScriptedAgent.join(host());
-        expect(again.all('sync').at(-1)?.assignments).toEqual([started]);
-        await again.close();
-      });
-    },
-    isolation === 'user' ? {} : { BERTH_NETWORK_ISOLATION: isolation },
-  );
+  onHostsWith(isolation === 'user' ? {} : { BERTH_NETWORK_ISOLATION: isolation }, hosts, (host) => {
+    test(`C190, P91: with isolation ${isolation} each assignment carries it, in a start and in a sync`, async () => {
+      const agent = await ScriptedAgent.join(host());
+      const id = await new ApiClient(host).submit();
+      const [started] = await agent.assigned(id);
+      expect(started).toMatchObject({ isolation, owner: 'admin' });
+      await agent.close();
+      const again = await ScriptedAgent.join(host());
+      expect(again.all('sync').at(-1)?.assignments).toEqual([started]);
+      await again.close();
+    });
+  });

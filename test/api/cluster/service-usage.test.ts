@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -19,21 +19,12 @@ onHosts(hosts, (host) => {
   let agent: ScriptedAgent;
   let tests = 0;
   // A separate host for each test.
-  const join = (options: AgentOptions = {}) =>
-    ScriptedAgent.join(host(), { facts: { name: `host${tests}` }, ...options });
-  beforeEach(() => {
-    tests += 1;
-  });
-  afterEach(async () => {
-    if (agent.closeCode === undefined) await agent.close();
+  beforeEach(async () => {
+    agent = await ScriptedAgent.join(host(), { facts: { name: `host${++tests}` } });
+    return () => agent.close();
   });
 
-  const running = async (): Promise<Assignment> => {
-    const [one] = await agent.assigned(await api.submit());
-    if (!one) throw new Error('no assignment');
-    await agent.report(seen.running(one));
-    return one;
-  };
+  const running = async () => agent.runs(await api.submit());
   const read = (service: number) => api.http.get(`/native/api/0.7/service/${service}/usage`);
   /** The answer, with these lines from the agent. */
   const readWith = async ({ service }: Assignment, lines: string) => {
@@ -45,7 +36,6 @@ onHosts(hosts, (host) => {
   };
 
   test('H608: the usage of a service comes from the host of its last start, in seconds, bytes and cores', async () => {
-    agent = await join();
     const one = await running();
     const reply = await readWith(one, LINES);
     expect(reply.status).toBe(200);
@@ -60,7 +50,6 @@ onHosts(hosts, (host) => {
   });
 
   test('H609: without samples, and before the first start, the start is null', async () => {
-    agent = await join();
     const { service: id } = await running();
     const reading = read(id);
     (await agent.log(id)).end('missing');
@@ -71,7 +60,6 @@ onHosts(hosts, (host) => {
   });
 
   test('H610: a host that is not connected, or that sends something else, is unavailable', async () => {
-    agent = await join();
     const one = await running();
     const odd = await readWith(one, '1000\n999 1 1\n');
     expect([odd.status, odd.text]).toEqual([503, expect.stringContaining('invalid usage')]);
@@ -87,7 +75,6 @@ onHosts(hosts, (host) => {
   });
 
   test('W181: the page has the numbers, the samples and a table of each service, without script', async () => {
-    agent = await join();
     const one = await running();
     const path = `/executions/${one.execution}/usage`;
     const web = await WebClient.logIn(host);
@@ -119,7 +106,6 @@ onHosts(hosts, (host) => {
   });
 
   test('W182: of many services the page shows 16, and a host that fails hides no other', async () => {
-    agent = await join();
     const many = service({ name: 'many', total_count: 17, essential_count: 17 });
     const all = await agent.assigned(await api.submit(application(many)), 17);
     await agent.report(...all.map(seen.running));
@@ -139,7 +125,6 @@ onHosts(hosts, (host) => {
   });
 
   test("H608: another user's usage is not found, and there is none without credentials or outside Berth's own path", async () => {
-    agent = await join();
     expect((await read(999_999)).status).toBe(404);
     const { service: id } = await running();
     await addUser(host(), 'curious', 'secret words', 'user');

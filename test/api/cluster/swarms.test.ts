@@ -1,10 +1,10 @@
 /** Overlay networks of a swarm, as its agents see them. */
 import { expect, test } from 'vitest';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const MANAGER: Swarm = { node: 'm', isManager: true, managers: ['m'] };
@@ -38,9 +38,7 @@ onHosts(hosts, (host) => {
 
   test('C191: a swarm that an engine joins or leaves counts from the next report on', async () => {
     const [manager, host2] = [await join('manager', MANAGER), await join('joins')];
-    const [before] = await host2.assigned(await at('joins'));
-    if (!before) throw new Error('nothing is assigned');
-    await host2.report(seen.running(before));
+    await host2.runs(await at('joins'));
     await host2.reportSwarm(WORKER);
     const [after] = await host2.assigned(await at('joins'));
     expect(after).toMatchObject({ overlay: 'now' });
@@ -52,16 +50,12 @@ onHosts(hosts, (host) => {
   });
 });
 
-onHosts(
-  hosts,
-  (host) => {
-    test('C192: with isolation none nothing joins an overlay network', async () => {
-      const agent = await ScriptedAgent.join(host(), { swarm: MANAGER });
-      const [assignment] = await agent.assigned(await new ApiClient(host).submit());
-      expect(assignment).not.toHaveProperty('overlay');
-      expect(made(agent)).toEqual([]);
-      await agent.close();
-    });
-  },
-  { BERTH_NETWORK_ISOLATION: 'none' },
-);
+onHostsWith({ BERTH_NETWORK_ISOLATION: 'none' }, hosts, (host) => {
+  test('C192: with isolation none nothing joins an overlay network', async () => {
+    const agent = await ScriptedAgent.join(host(), { swarm: MANAGER });
+    const [assignment] = await agent.assigned(await new ApiClient(host).submit());
+    expect(assignment).not.toHaveProperty('overlay');
+    expect(made(agent)).toEqual([]);
+    await agent.close();
+  });
+});

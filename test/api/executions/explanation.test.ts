@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
+import type { Explanation } from '../../../client/api-types.ts';
 import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
-import { ApiClient, type ExplanationJson } from '../../support/clients/api-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { eitherGroup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
@@ -12,7 +13,7 @@ const needing = (gibibytes: number, cores: number, changes: Partial<ServiceDescr
     resources: { memory: { min: gibibytes * GIB, max: null }, cores: { min: cores, max: null } },
     ...changes,
   });
-const reasonOf = ({ reasons }: ExplanationJson, filter: string) =>
+const reasonOf = ({ reasons }: Explanation, filter: string) =>
   reasons.find((reason) => reason.filter === filter);
 
 onHosts(eitherGroup, (host, { variant }) => {
@@ -80,7 +81,7 @@ onHosts(eitherGroup, (host, { variant }) => {
   }
 
   /** The explanation of an application before its submission, and of the submitted execution. */
-  async function both(described: Application, api = admin): Promise<[ExplanationJson, ExplanationJson]> {
+  async function both(described: Application, api = admin): Promise<[Explanation, Explanation]> {
     const foretold = await api.explainSubmission(described);
     const id = await api.submit(described);
     const explained = await api.explain(id);

@@ -4,7 +4,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, eitherGroup, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, eitherGroup, hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const PASSWORD = 'long enough secret';
@@ -85,39 +85,26 @@ onHosts(eitherGroup, (host, { kind }) => {
   });
 });
 
-onHosts(
-  hosts,
-  (host) => {
-    const anonymous = new HttpClient(() => host().url());
-    test('H450: with a token, it alone opens the metrics', async () => {
-      expect((await anonymous.with(bearer(TOKEN)).get('/metrics')).status).toBe(200);
-      for (const headers of [{}, bearer(`${TOKEN}.`), bearer(''), basic('admin', ADMIN_PASSWORD)]) {
-        const reply = await anonymous.with(headers).get('/metrics');
-        expect(reply.status).toBe(401);
-        expect(reply.headers['www-authenticate']).toContain('Bearer');
-      }
-    });
-  },
-  { BERTH_METRICS_TOKEN: TOKEN },
-);
+onHostsWith({ BERTH_METRICS_TOKEN: TOKEN }, hosts, (host) => {
+  const anonymous = new HttpClient(() => host().url());
+  test('H450: with a token, it alone opens the metrics', async () => {
+    expect((await anonymous.with(bearer(TOKEN)).get('/metrics')).status).toBe(200);
+    for (const headers of [{}, bearer(`${TOKEN}.`), bearer(''), basic('admin', ADMIN_PASSWORD)]) {
+      const reply = await anonymous.with(headers).get('/metrics');
+      expect(reply.status).toBe(401);
+      expect(reply.headers['www-authenticate']).toContain('Bearer');
+    }
+  });
+});
 
-onHosts(
-  hosts,
-  (host) => {
-    test('H450: open metrics need no credentials', async () => {
-      expect((await new HttpClient(() => host().url()).get('/metrics')).status).toBe(200);
+for (const [mode, status] of [
+  ['open', 200],
+  ['off', 404],
+] as const)
+  onHostsWith({ BERTH_METRICS: mode }, hosts, (host) => {
+    test(`H450: metrics that are ${mode} are ${status} for everybody`, async () => {
+      const anonymous = new HttpClient(() => host().url());
+      for (const client of [anonymous, anonymous.with(basic('admin', ADMIN_PASSWORD))])
+        expect((await client.get('/metrics')).status).toBe(status);
     });
-  },
-  { BERTH_METRICS: 'open' },
-);
-
-onHosts(
-  hosts,
-  (host) => {
-    test('H450: metrics that are off are 404 for everybody', async () => {
-      const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
-      expect((await admin.get('/metrics')).status).toBe(404);
-    });
-  },
-  { BERTH_METRICS: 'off' },
-);
+  });

@@ -5,20 +5,17 @@ import { encode } from '../../../shared/protocol/codec.ts';
 import { ScriptedAgent } from '../agents/scripted-agent.ts';
 import type { Host } from '../hosts/hosts.ts';
 
-/** Nothing listens there. */
-const CLOSED_PORT = 1;
-
-/** `ports`: of loopback, by those of containers. Nothing listens at any other. */
+/** `portAt`: the port of loopback for a port of a container. */
 export async function joinAppAgent(
   host: Host,
   name: string,
-  ports: ReadonlyMap<number, number>,
+  portAt: (port: number) => number,
 ): Promise<ScriptedAgent> {
   const agent = await ScriptedAgent.join(host, { facts: { name } });
   agent.carrier = new Streams({
     open: async (_, target) => {
       if (target.kind !== 'http') throw new Error(target.kind);
-      return new HttpTarget('127.0.0.1', ports.get(target.port) ?? CLOSED_PORT);
+      return new HttpTarget('127.0.0.1', portAt(target.port));
     },
     send: (message) => agent.sendRaw(encode(message)),
     sendBytes: async (frame) => agent.sendRaw(frame),

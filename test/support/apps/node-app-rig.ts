@@ -20,54 +20,42 @@ import { decodeChunk } from '../../../shared/protocol/codec.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { appRequest } from './app-request.ts';
 
-export interface NodeAppRig {
-  url: string;
-  permits: { send(line: PermitLine): void; deed: unknown; isOpen: boolean }[];
-  streams: OpenStreams;
-  /** What the agent did that is not allowed. */
-  refused: string[];
-  /** The connection of the agent ends. */
-  disconnect(): void;
-  close(): Promise<void>;
+interface Permit {
+  send(line: PermitLine): void;
+  isOpen: boolean;
 }
 
 /** `requestMs`: how long a request may take that is not for an application. */
-export async function startNodeAppRig(requestMs = 600_000): Promise<NodeAppRig> {
+export async function startNodeAppRig(requestMs = 600_000) {
+  /** What the agent did that is not allowed. */
   const refused: string[] = [];
-  let agent: Streams;
-  let streams: OpenStreams | undefined;
-  const connect = () => {
-    const joined = new OpenStreams({
-      traffic: { toServices: 0, fromServices: 0 },
-      sendText: (message) => agent.receive(message),
-      sendBytes: (frame) => {
-        if (!agent.chunk(decodeChunk(frame))) refused.push('the control plane exceeds its credit');
-      },
-      refused: (what) => refused.push(what),
-    });
-    agent = new Streams({
-      open: async (_, target) => {
-        if (target.kind !== 'http') throw new Error(target.kind);
-        return new HttpTarget('127.0.0.1', target.port);
-      },
-      send: (message) => joined.receive(message),
-      sendBytes: async (frame) => joined.chunk(decodeChunk(frame)),
-    });
-    streams = joined;
-    return joined;
-  };
-  connect();
-  const permits: NodeAppRig['permits'] = [];
+  const streams = new OpenStreams({
+    traffic: { toServices: 0, fromServices: 0 },
+    sendText: (message) => agent.receive(message),
+    sendBytes: (frame) => {
+      if (!agent.chunk(decodeChunk(frame))) refused.push('the control plane exceeds its credit');
+    },
+    refused: (what) => refused.push(what),
+  });
+  const agent = new Streams({
+    open: async (_, target) => {
+      if (target.kind !== 'http') throw new Error(target.kind);
+      return new HttpTarget('127.0.0.1', target.port);
+    },
+    send: (message) => streams.receive(message),
+    sendBytes: async (frame) => streams.chunk(decodeChunk(frame)),
+  });
+  const permits: Permit[] = [];
   const relay = new AppRelay({
     clock: nodeClock(() => {}),
     rules: defaultStreamRules,
     left: async () => {},
-    permit: async (_, service, deed) =>
+    permit: async (_, service) =>
       new ReadableStream({
         start(controller) {
           const send = (line: PermitLine) =>
             controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
-          const permit = { send, deed, isOpen: true };
+          const permit = { send, isOpen: true };
           permits.push(permit);
           send({ key: { service, generation: 1 }, hostId: 1, gateway: null });
         },
@@ -114,17 +102,7 @@ export async function startNodeAppRig(requestMs = 600_000): Promise<NodeAppRig> 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     permits,
-    get streams() {
-      if (!streams) throw new Error('the agent is not connected');
-      return streams;
-    },
     refused,
-    disconnect() {
-      agent.closeAll();
-      const gone = streams?.detach() ?? [];
-      connect();
-      for (const sink of gone) sink.detached();
-    },
     async close() {
       endApps();
       server.closeAllConnections();

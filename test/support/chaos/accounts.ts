@@ -2,8 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
+import type { Execution } from '../../../client/api-types.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import type { ExecutionJson } from '../clients/rest-client.ts';
 import type { SteadyLoad } from './load.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { SteadyLoad } from './load.ts';
  */
 export function accountFor(
   load: Pick<SteadyLoad, 'accepted' | 'unsure'>,
-  executions: readonly ExecutionJson[],
+  executions: readonly Execution[],
 ): string[] {
   const byId = new Map(executions.map((one) => [one.id, one]));
   const problems: string[] = [];

@@ -3,40 +3,12 @@
  * succeeded.
  */
 import { expect } from 'vitest';
-import type { StatisticsJson } from '../../../control-plane/http/json/schemas.ts';
+import type { Execution, Explanation, SchedulerStatistics, Service } from '../../../client/api-types.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import { application, service } from '../fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, type Host } from '../hosts/hosts.ts';
 import { eventually } from '../tools/eventually.ts';
 import { basic, HttpClient } from './http-client.ts';
-import type { ExecutionJson, ServiceJson } from './rest-client.ts';
-
-export interface FullExecution extends ExecutionJson {
-  user_id: number | string;
-  description: unknown;
-}
-
-export interface ExplanationJson {
-  status: string | null;
-  summary: string;
-  position: number | null;
-  queue_length: number | null;
-  waiting_for: string[];
-  reasons: {
-    instance: string;
-    instances: number;
-    filter: string;
-    hosts: number;
-    of_hosts: number;
-    text: string;
-  }[];
-  quota: { dimension: string; over: number; text: string }[];
-  backfill_reserved_for: number | null;
-  retry_at: number | null;
-  demand: { memory: number; cores: number; memory_limit: number } | null;
-  fits_when_idle: boolean | null;
-  placement: { host: string; instances: string[] }[] | null;
-}
 
 export class ApiClient {
   readonly http: HttpClient;
@@ -51,26 +23,26 @@ export class ApiClient {
     return reply.json<{ execution_id: number }>().execution_id;
   }
 
-  execution(id: number): Promise<FullExecution> {
+  execution(id: number): Promise<Execution> {
     return this.#read(`execution/${id}`);
   }
 
-  explain(id: number): Promise<ExplanationJson> {
+  explain(id: number): Promise<Explanation> {
     return this.#read(`execution/${id}/explain`);
   }
 
   /** Explains what would happen to a submission now. */
-  async explainSubmission(described: Application): Promise<ExplanationJson> {
+  async explainSubmission(described: Application): Promise<Explanation> {
     const reply = await this.http.post('execution/explain', { application: described });
     expect(reply.status, reply.text).toBe(200);
-    return reply.json<ExplanationJson>();
+    return reply.json<Explanation>();
   }
 
-  list(): Promise<Record<string, FullExecution>> {
+  list(): Promise<Record<string, Execution>> {
     return this.#read('execution');
   }
 
-  service(id: number): Promise<ServiceJson & { execution_id: number; description: unknown }> {
+  service(id: number): Promise<Service> {
     return this.#read(`service/${id}`);
   }
 
@@ -82,7 +54,7 @@ export class ApiClient {
     return this.#read(`discovery/by_group/${id}/${group}`);
   }
 
-  statistics(): Promise<StatisticsJson> {
+  statistics(): Promise<SchedulerStatistics> {
     return this.#read('statistics/scheduler');
   }
 
@@ -94,8 +66,8 @@ export class ApiClient {
     expect(await this.http.delete(`execution/delete/${id}`)).toMatchObject({ status: 200, text: '' });
   }
 
-  async reached(id: number, status: string): Promise<FullExecution> {
-    let last: FullExecution | undefined;
+  async reached(id: number, status: string): Promise<Execution> {
+    let last: Execution | undefined;
     await eventually(async () => {
       last = await this.execution(id);
       return last.status === status;

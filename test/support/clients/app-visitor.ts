@@ -6,12 +6,10 @@ import type { WebClient } from './web-client.ts';
 
 /** As browsers send them when a person opens a page. */
 export const VISIT = {
-  ...{
-    accept: 'text/html',
-    'sec-fetch-site': 'none',
-    'sec-fetch-mode': 'navigate',
-    'sec-fetch-dest': 'document',
-  },
+  accept: 'text/html',
+  'sec-fetch-site': 'none',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
 };
 
 export class AppVisitor {

@@ -1,30 +1,8 @@
 /** Small client of the REST API (group B), as a user would write it: HTTP Basic, JSON, and polling. */
+import type { Execution, Host, Service } from '../../../client/api-types.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import { checkExchange } from '../tools/documented.ts';
 import { eventually } from '../tools/eventually.ts';
-import type { HostJson } from './host-client.ts';
-
-export interface ExecutionJson {
-  id: number;
-  name: string;
-  status: string;
-  error_message: string | null;
-  time_submit: number;
-  time_start: number | null;
-  time_end: number | null;
-  services: number[];
-}
-
-export interface ServiceJson {
-  id: number;
-  name: string;
-  service_group: string;
-  status: string;
-  backend_status: string;
-  backend_id: string;
-  ip_address: string;
-  error_message: string | null;
-}
 
 export class RestClient {
   readonly #base: string;
@@ -61,18 +39,18 @@ export class RestClient {
     return execution_id;
   }
 
-  execution(id: number): Promise<ExecutionJson> {
+  execution(id: number): Promise<Execution> {
     return this.#json(`execution/${id}`);
   }
 
-  executions(): Promise<Record<string, ExecutionJson>> {
+  executions(): Promise<Record<string, Execution>> {
     return this.#json('execution');
   }
 
   /** Services in the order of the description. */
-  async services(execution: number): Promise<ServiceJson[]> {
+  async services(execution: number): Promise<Service[]> {
     const { services } = await this.execution(execution);
-    return Promise.all(services.map((id) => this.#json<ServiceJson>(`service/${id}`)));
+    return Promise.all(services.map((id) => this.#json<Service>(`service/${id}`)));
   }
 
   /** Explains why the execution is in its state. */
@@ -117,8 +95,8 @@ export class RestClient {
     return (await this.#json<{ token: string }>('host/token', init)).token;
   }
 
-  async host(name: string): Promise<HostJson> {
-    const [found] = Object.values(await this.#json<Record<string, HostJson>>(`host?name=${name}`));
+  async host(name: string): Promise<Host> {
+    const [found] = Object.values(await this.#json<Record<string, Host>>(`host?name=${name}`));
     if (!found) throw new Error(`host ${name} does not exist`);
     return found;
   }
@@ -133,7 +111,7 @@ export class RestClient {
     await eventually(async () => (await this.#unended()).length === 0, 120_000);
   }
 
-  async #unended(): Promise<ExecutionJson[]> {
+  async #unended(): Promise<Execution[]> {
     return Object.values(await this.executions()).filter(({ status }) => !isEnd(status));
   }
 
@@ -157,8 +135,8 @@ export class RestClient {
   }
 
   /** Waits until the execution has this status. Throws at once if the execution ends with another status. */
-  async waitFor(id: number, status: string, timeoutMs = 60_000): Promise<ExecutionJson> {
-    let last: ExecutionJson | undefined;
+  async waitFor(id: number, status: string, timeoutMs = 60_000): Promise<Execution> {
+    let last: Execution | undefined;
     const reached = await eventually(async () => {
       // Polls again if the control plane is unavailable for a moment.
       last = await this.execution(id);

@@ -103,16 +103,6 @@ export class DirectoryServer {
     process.kill(this.#program?.pid ?? 0, 'SIGCONT');
   }
 
-  /** Changes the password of a person as an administrator of the directory does. */
-  async setPassword(uid: string, password: string): Promise<void> {
-    const { Client, Change, Attribute } = await import('ldapts');
-    const client = new Client({ url: this.url });
-    await client.bind(ROOT.dn, ROOT.password);
-    const modification = new Attribute({ type: 'userPassword', values: [password] });
-    await client.modify(`uid=${uid},${PEOPLE}`, new Change({ operation: 'replace', modification }));
-    await client.unbind();
-  }
-
   /** Connections that slapd has open, by its own monitor. */
   async connections(): Promise<number> {
     const { Client } = await import('ldapts');

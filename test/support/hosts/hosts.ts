@@ -119,6 +119,25 @@ export async function writeRow(host: Host, sql: string, args: readonly Value[]):
   }
 }
 
+/** Runs a statement on the database as another process would. */
+export async function queryRows(host: Host, sql: string, args: readonly Value[] = []) {
+  const db = await host.openDb();
+  return db.query(sql, args).finally(() => db.close());
+}
+
+/** All rows of the database, as JSON by table. */
+export async function allRows(host: Host): Promise<Record<string, string[]>> {
+  const db = await host.openDb();
+  const tables = await db.query(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%sqlite%'",
+  );
+  const rows: Record<string, string[]> = {};
+  for (const { name } of tables)
+    rows[`${name}`] = (await db.query(`SELECT * FROM "${name}"`)).map((row) => JSON.stringify(row));
+  await db.close();
+  return rows;
+}
+
 /**
  * Sets the start of an execution back by 3 s, after which the zoe variants show what became of it (H168). An
  * execution that has not ended gets its real start back with the next change.
@@ -126,15 +145,17 @@ export async function writeRow(host: Host, sql: string, args: readonly Value[]):
 export const startedLongAgo = (host: Host, executionId: number): Promise<void> =>
   writeRow(host, 'UPDATE executions SET time_start_ms = time_start_ms - 3000 WHERE id = ?', [executionId]);
 
+type Suite = (host: () => Host, setup: Setup) => void;
+
 /**
  * Registers `suite` once for each setup, with one control plane for all its tests. `host` may be called only
  * within tests.
  */
-export function onHosts(
-  setups: readonly Setup[],
-  suite: (host: () => Host, setup: Setup) => void,
-  env: Record<string, string> = {},
-): void {
+export const onHosts = (setups: readonly Setup[], suite: Suite, env: Record<string, string> = {}): void =>
+  onHostsWith(env, setups, suite);
+
+/** The same, for control planes with these settings. */
+export function onHostsWith(env: Record<string, string>, setups: readonly Setup[], suite: Suite): void {
   describe.each(onlyHere(setups))('$kind, group $variant', (setup) => {
     let started: Host | undefined;
     beforeAll(async () => {

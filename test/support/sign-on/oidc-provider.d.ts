@@ -7,9 +7,7 @@ declare module 'oidc-provider' {
     save(): Promise<string>;
   }
   export interface Context {
-    body: Record<string, unknown> | undefined;
     oidc?: {
-      route?: string;
       provider: Provider;
       client: { clientId: string };
       session: { accountId: string; grantIdFor(clientId: string): string | undefined };
@@ -17,13 +15,10 @@ declare module 'oidc-provider' {
   }
   export class Provider {
     constructor(issuer: string, configuration: Record<string, unknown>);
-    proxy: boolean;
     readonly Grant: {
       new (of: { clientId: string; accountId: string }): Grant;
       find(id: string): Promise<Grant>;
     };
-    use(middleware: (ctx: Context, next: () => Promise<void>) => Promise<void>): void;
-    on(event: string, listener: (...args: unknown[]) => void): void;
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>;
     interactionFinished(
       request: IncomingMessage,
@@ -31,5 +26,4 @@ declare module 'oidc-provider' {
       result: Record<string, unknown>,
     ): Promise<void>;
   }
-  export default Provider;
 }

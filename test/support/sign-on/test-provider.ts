@@ -1,10 +1,7 @@
-/**
- * A real provider of OpenID Connect (oidc-provider) on loopback. Accounts log in there without a form. A test
- * can change its keys, and falsify its ID tokens with the key of the provider itself.
- */
+/** A real provider of OpenID Connect (oidc-provider) on loopback. Accounts log in there without a form. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { type Context, Provider } from 'oidc-provider';
 import { freePort } from '../hosts/port.ts';
 
@@ -21,40 +18,30 @@ interface SigningKey {
   privateKey: Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
 }
 
-/** What a test changes in an ID token before it is signed. */
-export interface Falsified {
-  claims?: JWTPayload;
-  /** Another key than the provider publishes. */
-  key?: SigningKey;
-}
-
 export class TestProvider {
   readonly issuer: string;
   readonly #server: Server;
-  #provider: Provider | undefined;
-  #key: SigningKey | undefined;
+  readonly #provider: Provider;
   /** Subject and claims of those who have an account. */
   accounts: Accounts = {};
   /** The subject that logs in next; null: the person refuses. */
   next: string | null = null;
-  falsified: Falsified | undefined;
   /** Requests so far, as method and path. */
   readonly requests: string[] = [];
 
-  private constructor(issuer: string, server: Server) {
+  private constructor(issuer: string, server: Server, jwk: JWK) {
     this.issuer = issuer;
     this.#server = server;
+    this.#provider = this.#build(jwk);
+    server.on('request', (request, response) => this.#answer(request, response));
   }
 
   static async start(): Promise<TestProvider> {
     const port = await freePort();
-    const server = createServer();
-    const provider = new TestProvider(`http://127.0.0.1:${port}`, server);
-    server.on('request', (request, response) => provider.#answer(request, response));
-    server.listen(port, '127.0.0.1');
+    const { jwk } = await newKey();
+    const server = createServer().listen(port, '127.0.0.1');
     await once(server, 'listening');
-    await provider.changeKey();
-    return provider;
+    return new TestProvider(`http://127.0.0.1:${port}`, server, jwk);
   }
 
   /** The settings of a control plane that uses this provider. */
@@ -68,12 +55,6 @@ export class TestProvider {
     };
   }
 
-  /** From now on only the new key is published and used. */
-  async changeKey(): Promise<void> {
-    this.#key = await newKey();
-    this.#provider = this.#build(this.#key.jwk);
-  }
-
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((done) => this.#server.close(done));
@@ -82,7 +63,6 @@ export class TestProvider {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', this.issuer);
     this.requests.push(`${request.method} ${pathname}`);
-    if (!this.#provider) throw new Error('the provider has not started');
     if (!pathname.startsWith('/interaction/')) return this.#provider.callback()(request, response);
     const admitted = { login: { accountId: this.next }, consent: {} };
     const result = this.next === null ? { error: 'access_denied' } : admitted;
@@ -90,7 +70,7 @@ export class TestProvider {
   }
 
   #build(jwk: JWK): Provider {
-    const provider = new Provider(this.issuer, {
+    return new Provider(this.issuer, {
       clients: [
         {
           client_id: CLIENT_ID,
@@ -117,21 +97,6 @@ export class TestProvider {
       cookies: { keys: ['a key for the cookies of tests'] },
       jwks: { keys: [jwk] },
     });
-    provider.use(async (context, next) => {
-      await next();
-      const token = context.body?.id_token;
-      if (context.body && this.falsified && typeof token === 'string')
-        context.body.id_token = await this.#falsify(token, this.falsified);
-    });
-    return provider;
-  }
-
-  async #falsify(token: string, { claims, key = this.#key }: Falsified): Promise<string> {
-    if (!key) throw new Error('there is no key');
-    const payload = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as JWTPayload;
-    return new SignJWT({ ...payload, ...claims })
-      .setProtectedHeader({ alg: 'RS256', kid: this.#key?.jwk.kid ?? '' })
-      .sign(key.privateKey);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The protocol of sign-on against a provider that answers falsely. */
 import { createHmac } from 'node:crypto';
-import { exportSPKI, importJWK, type JWTPayload, UnsecuredJWT } from 'jose';
+import { exportSPKI, importJWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { Provider } from '../../../../control-plane/operations/sign-on/provider.ts';
@@ -40,6 +40,10 @@ const byHmac = (secret: string) => (claims: JWTPayload) => {
   const text = `${part({ alg: 'HS256', kid: provider.key.jwk.kid })}.${part(claims)}`;
   return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`;
 };
+const byAnotherKey = async (claims: JWTPayload) =>
+  new SignJWT(claims)
+    .setProtectedHeader({ alg: 'RS256', kid: provider.key.jwk.kid ?? '' })
+    .sign((await newKey()).privateKey);
 const publicPem = async () => exportSPKI((await importJWK(await provider.publicKey(), 'RS256')) as never);
 const unsigned = (claims: JWTPayload) => new UnsecuredJWT(claims).encode();
 const [STATES_ISSUER, ALGS] = [
@@ -52,11 +56,12 @@ const without = (name: string): Script => ({ comeBack: (query) => query.delete(n
 const withOne = (name: string, value: string): Script => ({ comeBack: (query) => query.set(name, value) });
 const stating = (discovery: Record<string, unknown>): Script => ({ discovery });
 
-test('H640: what a proper provider answers is accepted, with its issuer in the answer too', async () => {
+test('H534, H640: what a proper provider answers is accepted, with its issuer in the answer too, by clocks that differ a little', async () => {
   expect(await outcomeOf({})).toBe('ann');
   expect(await outcomeOf(withOne('iss', provider.issuer))).toBe('ann');
   expect(await outcomeOf(claims({ aud: ['berth', 'other'], azp: 'berth' }))).toBe('ann');
   for (const aside of [-50, 50]) expect(await outcomeOf(claims({ iat: nowS() + aside }))).toBe('ann');
+  expect(await outcomeOf(claims({ exp: nowS() - 50, nbf: nowS() + 50 }))).toBe('ann');
 });
 
 test.each<[string, () => Script, RegExp]>([
@@ -90,6 +95,10 @@ test.each<[string, () => Script, RegExp]>([
   ['an audience of several without azp', () => claims({ aud: ['berth', 'other'] }), /aud/],
   ['an audience of nobody', () => claims({ aud: [] }), /aud/],
   ['an audience with other capitals', () => claims({ aud: 'Berth' }), /aud/],
+  ['an audience of several for another', () => claims({ aud: ['berth', 'other'], azp: 'other' }), /azp/],
+  ['a begin in 2 minutes', () => claims({ nbf: nowS() + 120 }), /nbf/],
+  ['a signature by another key', () => ({ sign: byAnotherKey }), /signature/],
+  ['a nonce of another sign-on', () => claims({ nonce: 'that of another' }), /nonce/],
   ['no nonce', () => claims({ nonce: undefined }), /nonce/],
   ['a nonce that is a list', () => claims({ nonce: ['a'] }), /nonce/],
   ['a subject that is a number', () => claims({ sub: 7 }), /sub/],
@@ -104,14 +113,14 @@ test.each<[string, () => Script, RegExp]>([
     () => ({ paths: { '/token': (response) => response.writeHead(307, { location: '/else' }).end() } }),
     /status/,
   ],
-])('H640: %s is refused', async (_, make, reason) => {
+])('H534, H640: %s is refused', async (_, make, reason) => {
   const outcome = await outcomeOf(make());
   expect(outcome).toMatch(/^unauthenticated: /);
   expect(outcome).toMatch(reason);
   expect(provider.requests).not.toContain('POST /else');
 });
 
-test('H640: keys are read once by a sign-on with a code of the provider, also for an unknown key, and by no other', async () => {
+test('H534, H640: keys are read once by a sign-on with a code of the provider, also for an unknown key, and by no other; a change of keys hinders nobody', async () => {
   const berth = new Provider(settings(), Date.now);
   const keysRead = async (script: Script) => {
     provider.requests = [];
