@@ -20,19 +20,20 @@ const newFlags = {
 };
 const roleName = name.describe('Name of the role');
 
+const body = z.strictObject({
+  name: roleName,
+  ...newFlags,
+  can_exec: flags.can_exec.default(true),
+});
+const changes = z.strictObject({ ...flags, name: roleName }).partial();
+
+export type RoleFieldsJson = z.input<typeof body>;
+export type RoleChangesJson = z.input<typeof changes>;
+
 export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
   kind: 'role',
-  body: z
-    .strictObject({
-      name: roleName,
-      ...newFlags,
-      can_exec: flags.can_exec.default(true),
-    })
-    .transform(camelKeys),
-  changes: z
-    .strictObject({ ...flags, name: roleName })
-    .partial()
-    .transform(camelKeys),
+  body: body.transform(camelKeys),
+  changes: changes.transform(camelKeys),
   filter: nameFilter,
   render: roleJson,
   create: createRole,
