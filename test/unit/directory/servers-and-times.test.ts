@@ -2,10 +2,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { ConfigError, readNodeConfig } from '../../../control-plane/config.ts';
 import { plainName } from '../../../control-plane/core/accounts/sign-on.ts';
-import { openDirectory } from '../../../control-plane/directory/ldap-directory.ts';
+import { openDirectory, RefusalTimes, Servers } from '../../../control-plane/directory/ldap-directory.ts';
 import { ldapConfigOf } from '../../../control-plane/directory/ldap-settings.ts';
-import { RefusalTimes } from '../../../control-plane/directory/refusal-times.ts';
-import { Servers } from '../../../control-plane/directory/servers.ts';
 import {
   type Asked,
   entry,

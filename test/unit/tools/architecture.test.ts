@@ -1,10 +1,7 @@
-/**
- * The architecture: which folder may import which, circles of imports, sizes of folders, and what must stay
- * pure (ARCH-2 to ARCH-4).
- */
+/** The architecture: which folder may import which, circles of imports, and what must stay pure (ARCH-2). */
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Import, projectFiles, type Source, sourceOf, sourcesIn } from '../../support/tools/sources.ts';
+import { type Import, type Source, sourceOf, sourcesIn } from '../../support/tools/sources.ts';
 
 const program = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli');
 
@@ -342,19 +339,6 @@ describe('circles of imports', () => {
     const sources = [source('a', 'b'), source('b', 'c', 'd'), source('c'), source('d', 'b')];
     expect(circleIn(sources)).toEqual(['b', 'd', 'b']);
     expect(circleIn(sources.slice(0, 3))).toBeUndefined();
-  });
-});
-
-describe('sizes', () => {
-  const MAX_FILES = 24;
-  const folders = Map.groupBy(
-    projectFiles().map(({ path }) => path),
-    (path) => posix.dirname(path),
-  );
-
-  test(`no folder has more than ${MAX_FILES} files`, () => {
-    const large = [...folders].filter(([folder, { length }]) => folder !== '.' && length > MAX_FILES);
-    expect(large.map(([folder, { length }]) => `${folder} has ${length} files: divide it`)).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkText, textSteps } from '../../../control-plane/web/description/draft.ts';
-import { pathOf, placeSteps } from '../../../control-plane/web/description/json-text.ts';
+import { pathOf, placeSteps } from '../../../control-plane/web/description/json-places.ts';
 import { readJson } from '../../../shared/json-faults.ts';
 import { finish, TURN_UNITS } from '../../../shared/steps.ts';
 import { application, service } from '../../support/fixtures/applications.ts';

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { Readable } from 'node:stream';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { EngineInfo } from '../../../../agent/engine/docker/engine-info.ts';
+import { EngineInfo } from '../../../../agent/engine/docker/docker-engine.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import {
   connectEngine,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CommandOutput } from '../../../../../agent/engine/health/command-output.ts';
+import { CommandOutput } from '../../../../../agent/engine/health/command-probe.ts';
 
 const frame = (text: string, source = 1): Buffer => {
   const header = Buffer.from([source, 0, 0, 0, 0, 0, 0, 0]);

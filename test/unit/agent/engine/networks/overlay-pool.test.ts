@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { overlayPool } from '../../../../../agent/engine/networks/overlay-pool.ts';
+import { overlayPool } from '../../../../../agent/engine/networks/overlay-networks.ts';
 import { subnetText } from '../../../../../agent/engine/networks/subnets.ts';
 
 test.each([
