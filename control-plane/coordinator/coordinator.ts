@@ -129,7 +129,10 @@ export class Coordinator implements CoordinatorApi {
     this.#credentials = new Credentials(db, clock);
     this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
     const changes = {
-      ...{ db, turns: this.#turns, credentials: this.#credentials, keys: this.#keys },
+      db,
+      turns: this.#turns,
+      credentials: this.#credentials,
+      keys: this.#keys,
       nowMs: () => clock.nowMs(),
     };
     this.#accounts = new AccountChanges({ ...changes, audited: () => this.#history.audited(1) });

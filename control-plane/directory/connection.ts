@@ -102,9 +102,14 @@ export class Connection {
     const { code, text, dns } = await this.#exchange(
       'search',
       new SearchRequest({
-        ...{ messageId: this.#nextId(), baseDN: base, scope: 'sub', derefAliases: 'never' },
-        ...{ filter: FilterParser.parseString(filter), attributes: ['1.1'] },
-        ...{ sizeLimit: max, timeLimit: Math.ceil(timeLimitMs / 1_000) },
+        messageId: this.#nextId(),
+        baseDN: base,
+        scope: 'sub',
+        derefAliases: 'never',
+        filter: FilterParser.parseString(filter),
+        attributes: ['1.1'],
+        sizeLimit: max,
+        timeLimit: Math.ceil(timeLimitMs / 1_000),
       }),
     );
     if (code !== SUCCESS && code !== SIZE_LIMIT_EXCEEDED) throw refused('the search', code, text);

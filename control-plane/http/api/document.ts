@@ -27,7 +27,9 @@ export function openApiDocument(variant: Variant, apiPath = API_PATH) {
   return {
     openapi: '3.1.0',
     info: {
-      ...{ title: 'Berth', version: VERSION, description: DESCRIPTION },
+      title: 'Berth',
+      version: VERSION,
+      description: DESCRIPTION,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: apiPath }],

@@ -55,8 +55,14 @@ export const deletionOfRole = (id: number): Statement => ({
 });
 
 const FLAGS = [
-  ...['can_change_config', 'can_delete_executions', 'can_see_status', 'can_access_full_app_shop'],
-  ...['can_operate_others', 'can_customize_resources', 'can_access_api', 'can_exec'],
+  'can_change_config',
+  'can_delete_executions',
+  'can_see_status',
+  'can_access_full_app_shop',
+  'can_operate_others',
+  'can_customize_resources',
+  'can_access_api',
+  'can_exec',
 ];
 
 /**

@@ -138,7 +138,7 @@ describe('places', () => {
         const value = JSON.parse(typed);
         const pointers = pointersIn(value);
         // Other pointers must not disturb, whether their values are there or in an earlier member only.
-        const places = placesIn(typed, [...pointers, ...['/a/a/a', '/a/b', '/b/a', '/b/0/a', '/a/0']]);
+        const places = placesIn(typed, [...pointers, '/a/a/a', '/a/b', '/b/a', '/b/0/a', '/a/0']);
         for (const [n, pointer] of pointers.entries()) {
           const rest = typed.slice((places[n]?.column ?? 0) - 1);
           const member = /^"[ab]":/.exec(rest)?.[0] ?? '';

@@ -49,8 +49,13 @@ export class TerminalScreen {
     this.#events = events;
     const { fontFamily, fontSize } = getComputedStyle(place);
     this.#terminal = new Terminal({
-      ...{ fontFamily, fontSize: Number.parseFloat(fontSize), scrollback: SCROLLBACK },
-      ...{ theme: themeOf(place), minimumContrastRatio: 4.5, logLevel: 'off', disableStdin: true },
+      fontFamily,
+      fontSize: Number.parseFloat(fontSize),
+      scrollback: SCROLLBACK,
+      theme: themeOf(place),
+      minimumContrastRatio: 4.5,
+      logLevel: 'off',
+      disableStdin: true,
     });
     const { parser } = this.#terminal;
     for (const number of IGNORED_OSC) parser.registerOscHandler(number, () => true);
@@ -163,8 +168,10 @@ function themeOf(place: HTMLElement): ITheme {
   ]);
   return {
     ...Object.fromEntries(ansi),
-    ...{ foreground: colour('text'), background: colour('card') },
-    ...{ cursor: colour('accent'), cursorAccent: colour('card') },
+    foreground: colour('text'),
+    background: colour('card'),
+    cursor: colour('accent'),
+    cursorAccent: colour('card'),
     selectionBackground: colour('found'),
   };
 }

@@ -171,10 +171,7 @@ const removeCard = ({ id }: SeenHost): Html => html`
 <a class="button danger" href="/cluster/hosts/${id}/remove">Remove host</a>
 </div>`;
 
-const COLUMNS = [
-  ...(['memoryReserved', 'memoryUsed', 'memory'] as const),
-  ...(['coresReserved', 'coresUsed', 'cores'] as const),
-] as const;
+const COLUMNS = ['memoryReserved', 'memoryUsed', 'memory', 'coresReserved', 'coresUsed', 'cores'] as const;
 
 /** The last hour of a host: a table, and the samples for browser/charts.ts. */
 const hostHistoryPart = ({ memoryBytes, cores, samples }: SeenHost): Html => html`
@@ -183,8 +180,12 @@ ${samplesFor(
   COLUMNS,
   samples.map((one) => ({
     atMs: one.atMs,
-    ...{ memoryReserved: one.reservedMemoryBytes, memoryUsed: one.usedMemoryBytes, memory: memoryBytes },
-    ...{ coresReserved: one.reservedCores, coresUsed: one.usedCores, cores },
+    memoryReserved: one.reservedMemoryBytes,
+    memoryUsed: one.usedMemoryBytes,
+    memory: memoryBytes,
+    coresReserved: one.reservedCores,
+    coresUsed: one.usedCores,
+    cores,
   })),
 )}
 <details class="card">
