@@ -33,8 +33,7 @@ import {
   Secrets,
   Shop,
 } from './resources.ts';
-import type { ExecRequest } from './streams.ts';
-import { ClientStream } from './streams.ts';
+import { ClientStream, type ExecRequest } from './streams.ts';
 import { send, sendOnce, sessionOf } from './transport.ts';
 import { answerOf, watch } from './watch.ts';
 

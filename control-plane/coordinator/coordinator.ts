@@ -51,8 +51,7 @@ import type { Clock } from './ports.ts';
 import type { SavedCoordinator } from './sleep/saved-state.ts';
 import { Events } from './streams/events.ts';
 import { ServiceStreams } from './streams/service-streams.ts';
-import type { TurnEvents } from './turns.ts';
-import { Turns } from './turns.ts';
+import { type TurnEvents, Turns } from './turns.ts';
 
 /** The parts of a coordinator: its database, clock and log, its configuration, and how it claims epochs. */
 export interface CoordinatorDeps extends AgentsDeps {

@@ -2,13 +2,14 @@
  * Verifies passwords by a bind at a directory (LDAP). Names are escaped, every step has a bound on time and
  * size, and passwords leave this process only over a connection that the settings allow.
  */
+
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../coordinator/ports.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { PasswordSource } from '../operations/passwords/password-source.ts';
-import type { Connection } from './connection.ts';
-import { openConnection } from './connection.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { filled, filledFor } from './escaping.ts';
 import type { GroupSearch, LdapAddress, LdapConfig } from './ldap-settings.ts';
 
@@ -56,7 +57,7 @@ class LdapDirectory implements Directory {
     const beganMs = performance.now();
     const isRight = await this.#run((connection) => this.#verifyBy(connection, username, password));
     const tookMs = performance.now() - beganMs;
-    if (username === undefined) await after(this.#refusals.sample(Math.random()) - tookMs);
+    if (username === undefined) await pause(Math.max(0, this.#refusals.sample(Math.random()) - tookMs));
     else if (!isRight) this.#refusals.add(tookMs);
     return isRight;
   }
@@ -212,9 +213,6 @@ function shareOf(signal: AbortSignal, ms: number): AbortSignal {
   const share = AbortSignal.timeout(Math.round(ms));
   return AbortSignal.any([signal, share]);
 }
-
-const after = (ms: number): Promise<void> =>
-  ms > 0 ? new Promise((done) => setTimeout(done, ms)) : Promise.resolve();
 
 const nobody = (): string => `berth${randomBytes(8).toString('hex')}`;
 
