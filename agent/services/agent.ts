@@ -5,14 +5,41 @@
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Observation, Up } from '../../shared/protocol/up.ts';
 import { type Container, type ContainerSummary, type Engine, EngineError } from '../engine/engine.ts';
-import { messageOf } from '../logger.ts';
+import type { SecretSource } from '../engine/folders/start-secrets.ts';
+import type { FetchCredentials } from '../engine/pulls/pull-credentials.ts';
+import { type Logger, messageOf } from '../logger.ts';
+import type { OutputStore } from '../logs/output-store.ts';
 import { highestProofs, type StoredIds } from '../logs/stored-ids.ts';
-import type { AgentOptions } from './agent-options.ts';
 import { ConcurrencyLimits, type WorkKind } from './concurrency-limits.ts';
 import { CpuLimits } from './cpu-limits.ts';
 import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
+import type { Reporter } from './reporter.ts';
 import { ServiceRegistry, type Stuck, type TrackedService } from './service-registry.ts';
 import { type Effect, execute, type Step } from './steps.ts';
+
+/** What an agent requires of the parts around it. */
+interface AgentOptions extends SecretSource {
+  engine: Engine;
+  output: OutputStore;
+  reporter: Reporter;
+  fetchCredentials: FetchCredentials;
+  log: Logger;
+  /** Cores that the host offers to services. */
+  cores: number;
+  /** Why the host counts as low on disk; then no image is pulled. Undefined if it is not. */
+  lowDisk(): string | undefined;
+  /**
+   * Called after each look at all containers, with the services that the control plane does not know and that
+   * have containers here.
+   */
+  leftAlone(services: readonly number[]): void;
+  /** Called with all services of which the engine refuses to stop or remove a container, at each change. */
+  stuck?(services: readonly { service: number; reason: string }[]): void;
+  /** A stop or a removal that takes longer is one that hangs. Default: 45 s. */
+  hangsMs?: number;
+  /** The engine failed at a step that will be retried after the next refresh. */
+  onEngineFailure(): void;
+}
 
 /** Pauses after a refused stop or removal. */
 const FIRST_PAUSE_MS = 1_000;

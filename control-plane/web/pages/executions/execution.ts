@@ -1,4 +1,4 @@
-/** The page of an execution: its state with the reason, its actions, timeline and services. */
+/** The page of an execution: its state with the reason, its actions, timeline, services and their starts. */
 import { Hono } from 'hono';
 import type { AppAddresses } from '../../../core/apps/app-address.ts';
 import { OperationError } from '../../../core/model/errors.ts';
@@ -12,7 +12,7 @@ import {
   whyEnded,
 } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
-import type { StartView } from '../../../core/views/service-starts.ts';
+import { exitText, type StartView } from '../../../core/views/service-starts.ts';
 import { demandText } from '../../../core/views/start-demand.ts';
 import { pathId } from '../../../http/request.ts';
 import { appAddresses } from '../../../operations/app-addresses.ts';
@@ -38,7 +38,6 @@ import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { indentSteps } from '../../description/indented.ts';
 import { aboutDescription } from './execution-description.ts';
 import { endpoints, openingPage } from './execution-endpoints.ts';
-import { endedMark, SHOWN_STARTS, startTable } from './execution-starts.ts';
 import { filesPath } from './files.ts';
 import { terminalPath } from './terminal.ts';
 
@@ -409,3 +408,41 @@ function ended({ timeStartMs, timeStopMs, timeEndMs }: ExecutionView, nowMs: num
       : ` It ran for ${duration((timeStopMs ?? timeEndMs) - timeStartMs)}.`;
   return html`${ran} It ended ${ago(timeEndMs, nowMs)}.`;
 }
+
+/** Rows on the page. */
+const SHOWN_STARTS = 50;
+
+/**
+ * The last starts of an execution's services. `starts`: the latest first, at most SHOWN_STARTS and one more.
+ */
+function startTable(starts: readonly StartView[], nowMs: number): Html | '' {
+  if (starts.length === 0) return '';
+  const isCut = starts.length > SHOWN_STARTS;
+  return html`
+<section aria-labelledby="starts-title">
+<h2 id="starts-title">Starts</h2>
+<div class="scroll"><table>
+<thead><tr><th scope="col">Service</th><th scope="col" class="number">Start</th><th scope="col">Host</th>
+<th scope="col">Started</th><th scope="col">Ran for</th><th scope="col">Ended</th><th scope="col">How</th></tr></thead>
+<tbody>${starts.slice(0, SHOWN_STARTS).map((start) => startRow(start, nowMs))}</tbody>
+</table></div>
+${isCut ? html`<p class="below">These are the last ${SHOWN_STARTS}. <code>berth get ID/SERVICE</code> shows the last 20 of each service.</p>` : ''}
+</section>`;
+}
+
+function startRow(start: StartView, nowMs: number): Html {
+  const { serviceId, service, generation, host, startMs, runMs, endMs, hasEndedExecution } = start;
+  return html`
+<tr>
+<th scope="row"><a href="#service-${serviceId}">${service}</a></th>
+<td class="number">${generation}</td>
+<td>${host}</td>
+<td>${timeOf(startMs)}</td>
+<td>${runMs === null ? html`<span class="quiet">did not run</span>` : endMs === null ? elapsed(runMs, nowMs) : duration(endMs - runMs)}</td>
+<td>${endMs === null ? '' : timeOf(endMs)}</td>
+<td>${exitText(start)}${hasEndedExecution ? endedMark : ''}</td>
+</tr>`;
+}
+
+/** Marks the service, and the start, whose end has decided that of the execution. */
+const endedMark: Html = html` <span class="mark strong">ended the execution</span>`;
