@@ -203,7 +203,9 @@ function containerConnector(config: Config, log: Logger): ConnectContainer {
   const { dockerHost, deployment, name, secretsDir, dataDir } = config;
   const docker = connectEngine(dockerHost);
   const options = {
-    ...{ deployment, host: name, secretsDir },
+    deployment,
+    host: name,
+    secretsDir,
     local: socketOf(dockerHost) !== undefined,
     begun: new BegunCommands(`${dataDir}/${deployment}/commands`),
   };

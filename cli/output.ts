@@ -117,11 +117,9 @@ class Lines {
 
   #object(service: number, timeMs: number, text: Uint8Array, end: LinePart['end']): Buffer {
     const line = {
-      ...{
-        service: this.#names.get(service) ?? '',
-        time: timeMs / 1_000,
-        text: Buffer.from(text).toString(),
-      },
+      service: this.#names.get(service) ?? '',
+      time: timeMs / 1_000,
+      text: Buffer.from(text).toString(),
       ...(end === undefined && { partial: true }),
     };
     return Buffer.from(jsonOf(line));

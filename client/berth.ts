@@ -18,25 +18,32 @@ import type {
   UserChanges,
   UserFields,
 } from './api-types.ts';
-import { Audit } from './audit.ts';
 import type { Call, Credentials, Method } from './call.ts';
 import { type BerthEvent, readEvents } from './events.ts';
 import type { FollowOptions } from './follow-options.ts';
 import { type LogLine, type LogOptions, readLines } from './logs.ts';
 import { type Output, type OutputOptions, readOutput } from './output.ts';
-import { Accounts, Hosts, PersonalTokens, Registries, type Requests, Secrets, Shop } from './resources.ts';
-import type { ExecRequest } from './streams.ts';
-import { ClientStream } from './streams.ts';
+import {
+  Accounts,
+  Audit,
+  Hosts,
+  PersonalTokens,
+  Registries,
+  type Requests,
+  Secrets,
+  Shop,
+} from './resources.ts';
+import { ClientStream, type ExecRequest } from './streams.ts';
 import { send, sendOnce, sessionOf } from './transport.ts';
 import { answerOf, watch } from './watch.ts';
 
 export type * from './api-types.ts';
-export type { AuditFilter } from './audit.ts';
 export { BerthError, type Credentials, type Problem } from './call.ts';
 export type { BerthEvent, Change } from './events.ts';
 export type { FollowOptions } from './follow-options.ts';
 export type { LogLine, LogOptions } from './logs.ts';
 export { MAX_SERVICES, type Output, type OutputOptions } from './output.ts';
+export type { AuditFilter } from './resources.ts';
 
 const API_PATH = '/native/api/0.7/';
 

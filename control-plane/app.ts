@@ -123,7 +123,10 @@ export function createApp(settings: AppDeps): Hono<Env> {
   const web = webDeps(deps, authenticating);
   const fetches = new SecretFetches(deps);
   const limits = () => [
-    ...[deps.bodies.limit, deps.turns.limit, deps.shares.limit, ...authenticating.authentication.limits],
+    deps.bodies.limit,
+    deps.turns.limit,
+    deps.shares.limit,
+    ...authenticating.authentication.limits,
     ...(web.signOns?.limits ?? []),
   ];
   if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));

@@ -52,20 +52,28 @@ export function nodeCoordinator(
   if (config.BERTH_STANDBY === 'off') {
     const coordinator = coordinatorOf({ isBeating });
     return {
-      ...{ api: coordinator, agents: coordinator.agents, stop },
-      ...{ assertActive: undefined, assertAdmitting: undefined },
+      api: coordinator,
+      agents: coordinator.agents,
+      stop,
+      assertActive: undefined,
+      assertAdmitting: undefined,
       begin: () => coordinator.wake(),
       endEvents: () => coordinator.endEvents(),
     };
   }
   const standby = new Standby({
-    ...{ db, log, clock: nodeClock(() => {}), monotonicMs: () => performance.now() },
+    db,
+    log,
+    clock: nodeClock(() => {}),
+    monotonicMs: () => performance.now(),
     checkSchema: () => migrateDatabase(db, log).then(() => {}),
     newCoordinator: (seen, retired) =>
       coordinatorOf({ isBeating, yields: true, ...(seen && { seen }) }, retired),
   });
   return {
-    ...{ api: standby.api, agents: standby.agents, stop },
+    api: standby.api,
+    agents: standby.agents,
+    stop,
     assertActive: () => standby.assertActive(),
     assertAdmitting: () => standby.assertAdmitting(),
     begin: () => standby.start(isUpgrade),

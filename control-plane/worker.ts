@@ -2,6 +2,8 @@
  * Cloudflare entry: the app on workerd, with the coordinator in a Durable Object and libSQL over HTTP. Only
  * assembles the parts.
  */
+
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
@@ -29,7 +31,8 @@ import { HostKeys } from './operations/cluster/agent-proof.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
 import { signOnOf } from './operations/sign-on/settings.ts';
-import { groupReadsOfRequests, type RequestReads } from './request-reads.ts';
+import type { Db } from './store/db/db.ts';
+import { groupReads, ReadGroup } from './store/db/grouped-reads.ts';
 
 export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 export { GatewayObject } from './coordinator/runtime/gateway-object.ts';
@@ -154,4 +157,23 @@ async function readAsset({ ASSETS }: WorkerEnv, name: string): Promise<ArrayBuff
   if (response.ok) return response.arrayBuffer();
   const code = response.status === 404 ? 'ENOENT' : undefined;
   throw Object.assign(new Error(`the asset ${name} can't be read: ${response.status}`), { code });
+}
+
+interface RequestReads {
+  /** Reads outside of `serve` run at once. */
+  db: Db;
+  /** Runs `answer` with a group of its own for the reads of its request. */
+  serve<T>(answer: () => T): T;
+}
+
+/** Groups the small reads of each request, since on workerd no request may wait for the I/O of another. */
+function groupReadsOfRequests(db: Db): RequestReads {
+  const current = new AsyncLocalStorage<ReadGroup>();
+  const afterTurn = (run: () => void) => {
+    setTimeout(run, 0);
+  };
+  return {
+    db: groupReads(db, () => current.getStore()),
+    serve: (answer) => current.run(new ReadGroup(db, afterTurn), answer),
+  };
 }

@@ -3,11 +3,13 @@
  * with a line for each stage. Uses only the HTTP API. Leaves no container, network or process behind, also
  * after Ctrl-C.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { connectEngine } from '../agent/engine/engine-address.ts';
 import { ensureEngine, type LocalEngine } from '../agent/local/local-engine.ts';
 import { terminal } from '../agent/local/terminal.ts';
@@ -210,7 +212,7 @@ async function until<T>(
     const found = await probe();
     if (found) return found;
     if (Date.now() > deadlineMs) throw new Error(`${problem} within ${timeMs / 1000} s`);
-    await new Promise((done) => setTimeout(done, 50));
+    await pause(50);
   }
 }
 

@@ -110,8 +110,16 @@ function makeManifest({ dependencies, optionalDependencies, ...rest }: Manifest)
   const { name, version, description, license, type, engines } = rest;
   const nodes = Object.entries(optionalDependencies).filter(([one]) => OWN_OPTIONAL.test(one));
   return {
-    ...{ name, version, description, license, type, engines, bin: { berth: COMMAND } },
+    name,
+    version,
+    description,
+    license,
+    type,
+    engines,
+    bin: { berth: COMMAND },
     exports: { './client': CLIENT_EXPORT },
-    ...{ dependencies, optionalDependencies: Object.fromEntries(nodes), bundleDependencies: CARRIED },
+    dependencies,
+    optionalDependencies: Object.fromEntries(nodes),
+    bundleDependencies: CARRIED,
   };
 }

@@ -115,7 +115,8 @@ const zoeLabels = (
 
 const portsOf = (definition: ServiceDescription): Assignment['ports'] =>
   definition.ports.map((port) => ({
-    ...{ port: port.port_number, protocol: port.protocol },
+    port: port.port_number,
+    protocol: port.protocol,
     ...(!isPublished(definition, port) && { publish: false }),
   }));
 

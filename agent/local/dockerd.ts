@@ -2,7 +2,9 @@
  * One dockerd process that Berth starts on this machine, until it is stopped or left running. Never installs
  * dockerd, and never touches a dockerd that Berth did not start.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -79,7 +81,7 @@ async function launch(program: string, args: string[], logFile: string): Promise
     env: { ...env, PATH: systemPath() },
   });
   closeSync(log);
-  await new Promise<void>((done, fail) => child.once('spawn', done).once('error', fail));
+  await once(child, 'spawn');
   child.unref();
   return child;
 }

@@ -7,6 +7,7 @@
  * the engine's files cannot be read, the log API is copied continuously. All three have the same bytes at the
  * same positions. Never changes or removes a file of the engine.
  */
+
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type FileHandle, readdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -14,7 +15,6 @@ import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/a
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
-import { writeIfAbsent } from './exclusive-file.ts';
 import { LogRetention, type RetentionOptions } from './log-retention.ts';
 import { copyOutput } from './output-copy.ts';
 import * as files from './stored-files.ts';
@@ -316,4 +316,18 @@ function markedKey(path: string, mark: 'started' | 'lapsed'): string[] {
 function readKey(text: string): ServiceKey {
   const [service = 0, generation = 0] = text.split('.').map(Number);
   return { service, generation };
+}
+
+/**
+ * Creates an empty file, which marks something by its existence. False if the file exists: only one process
+ * creates it.
+ */
+function writeIfAbsent(path: string): boolean {
+  try {
+    writeFileSync(path, '', { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
 }

@@ -3,18 +3,43 @@
  * step -> engine. Each service runs one step at a time. Never communicates with the control plane itself.
  */
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
-import type { Observation } from '../../shared/protocol/up.ts';
-import { type Container, EngineError } from '../engine/engine.ts';
-import { messageOf } from '../logger.ts';
-import type { AgentOptions } from './agent-options.ts';
+import type { Observation, Up } from '../../shared/protocol/up.ts';
+import { type Container, type ContainerSummary, type Engine, EngineError } from '../engine/engine.ts';
+import type { SecretSource } from '../engine/folders/start-secrets.ts';
+import type { FetchCredentials } from '../engine/pulls/pull-credentials.ts';
+import { type Logger, messageOf } from '../logger.ts';
+import type { OutputStore } from '../logs/output-store.ts';
+import { highestProofs, type StoredIds } from '../logs/stored-ids.ts';
 import { ConcurrencyLimits, type WorkKind } from './concurrency-limits.ts';
 import { CpuLimits } from './cpu-limits.ts';
-import { findContainers } from './find-containers.ts';
-import { removeLogs } from './log-removal.ts';
 import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
-import { type SeenIds, seenIds } from './seen-ids.ts';
+import type { Reporter } from './reporter.ts';
 import { ServiceRegistry, type Stuck, type TrackedService } from './service-registry.ts';
 import { type Effect, execute, type Step } from './steps.ts';
+
+/** What an agent requires of the parts around it. */
+interface AgentOptions extends SecretSource {
+  engine: Engine;
+  output: OutputStore;
+  reporter: Reporter;
+  fetchCredentials: FetchCredentials;
+  log: Logger;
+  /** Cores that the host offers to services. */
+  cores: number;
+  /** Why the host counts as low on disk; then no image is pulled. Undefined if it is not. */
+  lowDisk(): string | undefined;
+  /**
+   * Called after each look at all containers, with the services that the control plane does not know and that
+   * have containers here.
+   */
+  leftAlone(services: readonly number[]): void;
+  /** Called with all services of which the engine refuses to stop or remove a container, at each change. */
+  stuck?(services: readonly { service: number; reason: string }[]): void;
+  /** A stop or a removal that takes longer is one that hangs. Default: 45 s. */
+  hangsMs?: number;
+  /** The engine failed at a step that will be retried after the next refresh. */
+  onEngineFailure(): void;
+}
 
 /** Pauses after a refused stop or removal. */
 const FIRST_PAUSE_MS = 1_000;
@@ -360,3 +385,73 @@ export class Agent {
 /** The pause after so many attempts. */
 export const pauseMs = (attempts: number): number =>
   Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 16));
+
+/**
+ * Finds all containers of this host on its engine, for a comparison with what the registry has. Returns those
+ * of each service by their ids. Throws EngineError.
+ */
+async function findContainers(
+  engine: Pick<Engine, 'list' | 'inspect'>,
+  registry: ServiceRegistry,
+  limits: ConcurrencyLimits,
+): Promise<Map<number, Map<string, Container>>> {
+  const lane = limits.laneFor('inspect');
+  // A container listed in its known state needs no inspection.
+  const inspectListed = async (listed: ContainerSummary): Promise<Container | undefined> => {
+    const known = registry.get(listed.service)?.containers.get(listed.id);
+    return known && isSame(known, listed) ? known : await lane.run(() => engine.inspect(listed.id));
+  };
+  const found = new Map<number, Map<string, Container>>();
+  for (const container of await Promise.all((await engine.list()).map(inspectListed))) {
+    if (!container) continue;
+    const ofService = found.get(container.service) ?? new Map<string, Container>();
+    found.set(container.service, ofService.set(container.id, container));
+  }
+  return found;
+}
+
+const isSame = (known: Container, { state, paused, health }: ContainerSummary): boolean =>
+  known.state === state &&
+  (known.state !== 'running' || (known.health?.state === health && known.paused === paused));
+
+/**
+ * Removes the logs of a service at the control plane's request, and reports their removal (P14). If the
+ * removal fails, the control plane repeats its request after the next hello.
+ */
+function removeLogs(
+  service: number,
+  { output, reporter, log }: Pick<AgentOptions, 'output' | 'reporter' | 'log'>,
+): void {
+  output.forget(service).then(
+    () => reporter.forgot([service]),
+    (error: unknown) => log('logs.removal-failed', { service, reason: messageOf(error) }),
+  );
+}
+
+type Hello = Extract<Up, { type: 'hello' }>;
+type SeenIds = Required<Pick<Hello, 'highest' | 'idProofs'>>;
+
+/**
+ * The highest ids that a host has seen, and their proofs, for `hello` (P31, P144). 0: the host has seen no
+ * id.
+ */
+export function seenIds(
+  containers: readonly Pick<Container, 'service' | 'execution' | 'idProof'>[],
+  stored: Pick<StoredIds, 'highestService' | 'proven'>,
+): SeenIds {
+  const proven = [
+    ...stored.proven,
+    ...containers.flatMap(({ service, execution, idProof: proof }) =>
+      execution === undefined || proof === undefined ? [] : [{ service, execution, proof }],
+    ),
+  ];
+  const highest = (ids: readonly (number | undefined)[]) =>
+    ids.reduce<number>((max, id) => Math.max(max, id ?? 0), 0);
+  return {
+    highest: {
+      execution: highest([...containers, ...proven].map(({ execution }) => execution)),
+      service: highest([stored.highestService, ...containers.map(({ service }) => service)]),
+    },
+    idProofs: highestProofs(proven),
+  };
+}

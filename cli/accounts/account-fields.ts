@@ -116,7 +116,9 @@ export const users: Kind<User> = {
   hasPassword: true,
   heads: ['ID', 'NAME', 'EMAIL', 'ROLE', 'QUOTA', 'ENABLED'],
   row: (one, { role: roleNames, quota: quotaNames }) => [
-    ...[String(one.id), one.username, one.email],
+    String(one.id),
+    one.username,
+    one.email,
     roleNames.get(one.role_id) ?? String(one.role_id),
     quotaNames.get(one.quota_id) ?? String(one.quota_id),
     String(one.enabled),
@@ -140,7 +142,8 @@ export const roles: Kind<Role> = {
   hasPassword: false,
   heads: ['ID', 'NAME', 'RIGHTS'],
   row: ({ id, name, ...rights }) => [
-    ...[String(id), name],
+    String(id),
+    name,
     Object.entries(rights)
       .flatMap(([right, isGiven]) => (isGiven ? [right] : []))
       .join(', '),
@@ -163,8 +166,11 @@ export const quotas: Kind<Quota> = {
   hasPassword: false,
   heads: ['ID', 'NAME', 'EXECUTIONS', 'MEMORY', 'CORES', 'TIME LIMIT', 'LONGEST'],
   row: (one) => [
-    ...[String(one.id), one.name, String(one.concurrent_executions || NO_LIMIT)],
-    ...[one.memory === 0 ? NO_LIMIT : sizeText(one.memory), String(one.cores || NO_LIMIT)],
+    String(one.id),
+    one.name,
+    String(one.concurrent_executions || NO_LIMIT),
+    one.memory === 0 ? NO_LIMIT : sizeText(one.memory),
+    String(one.cores || NO_LIMIT),
     ...[one.time_limit, one.max_time_limit].map((limitS) => (limitS ? durationText(limitS) : NO_LIMIT)),
   ],
 };

@@ -132,13 +132,15 @@ async function list(
   const executions = await berth.executions(filter);
   const owners = form.json || form.quiet ? undefined : await ownersOf(berth, executions);
   const nowMs = Date.now();
-  const heads = [
-    ...['ID', 'STATUS', 'SUBMITTED', ...(owners ? ['OWNER'] : []), 'NAME', 'ERROR', 'WAITS FOR'],
-  ];
+  const heads = ['ID', 'STATUS', 'SUBMITTED', ...(owners ? ['OWNER'] : []), 'NAME', 'ERROR', 'WAITS FOR'];
   await printList(terminal, form, executions, heads, (one) => [
-    ...[String(one.id), one.status, ageOf(one.time_submit, nowMs)],
+    String(one.id),
+    one.status,
+    ageOf(one.time_submit, nowMs),
     ...(owners ? [owners.get(one.user_id) ?? String(one.user_id)] : []),
-    ...[one.name, one.error_message ?? '', one.waiting_for?.[0] ?? ''],
+    one.name,
+    one.error_message ?? '',
+    one.waiting_for?.[0] ?? '',
   ]);
 }
 
@@ -184,7 +186,11 @@ async function show(
   );
   const nowMs = Date.now();
   const rows = services.map((one) => [
-    ...[String(one.id), one.name, one.status, one.backend_status, one.ip_address],
+    String(one.id),
+    one.name,
+    one.status,
+    one.backend_status,
+    one.ip_address,
     detailOf(one, nowMs),
   ]);
   const heads = ['SERVICE', 'NAME', 'STATUS', 'CONTAINER', 'ADDRESS', 'DETAIL'];
@@ -203,7 +209,10 @@ function detailOf({ error_message, progress, time_restart }: Service, nowMs: num
 function startTable(services: readonly Service[], columns: number | undefined): string {
   const rows = services.flatMap(({ name, history = [] }) =>
     history.map(({ start, host, time_start, time_run, time_end, reason, ended_execution }) => [
-      ...[name, String(start), host, timeOf(time_start)],
+      name,
+      String(start),
+      host,
+      timeOf(time_start),
       time_run === null ? '' : timeOf(time_run),
       time_end === null ? '' : timeOf(time_end),
       `${reason}${ended_execution ? ' (ended the execution)' : ''}`,

@@ -88,7 +88,10 @@ async function list(terminal: Terminal, connect: () => Promise<Berth>, form: For
   const hosts = await (await connect()).hosts.list();
   const heads = ['ID', 'NAME', 'STATE', 'CONTAINERS', 'MEMORY', 'CORES', 'LABELS'];
   await printList(terminal, form, hosts, heads, (one) => [
-    ...[String(one.id), one.name, one.state, String(one.containers)],
+    String(one.id),
+    one.name,
+    one.state,
+    String(one.containers),
     `${sizeText(one.memory_reserved)} of ${sizeText(one.memory_total)}`,
     `${one.cores_reserved} of ${one.cores_total}`,
     one.labels.join(','),
@@ -124,8 +127,12 @@ async function show(
   if (host.pending !== null) features.push(['Pending', 'Its agent offers more than was agreed (--json)']);
   await terminal.out(details(features));
   const rows = host.services.map((one) => [
-    ...[String(one.id), one.name, String(one.execution_id), one.essential ? 'essential' : 'elastic'],
-    ...[one.status, one.backend_status],
+    String(one.id),
+    one.name,
+    String(one.execution_id),
+    one.essential ? 'essential' : 'elastic',
+    one.status,
+    one.backend_status,
   ]);
   const heads = ['SERVICE', 'NAME', 'EXECUTION', 'KIND', 'STATUS', 'CONTAINER'];
   await terminal.out(`\n${table(heads, rows, terminal.columns)}`);

@@ -63,7 +63,8 @@ async function create(
   const days = expires === undefined ? undefined : daysOf(expires);
   const { tokens } = await connect();
   const made: NewPersonalToken = await tokens.create({
-    ...{ name, scopes: scope },
+    name,
+    scopes: scope,
     ...(days !== undefined && { expires_days: days }),
     current_password: await ownPassword(terminal, passwordStdin),
   });
@@ -85,7 +86,10 @@ async function list(
   const all = await tokens.list(user === undefined ? {} : { user_id: await idNamed(users, user) });
   const heads = ['ID', 'NAME', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'];
   await printList(terminal, form, all, heads, (one) => [
-    ...[String(one.id), one.name, one.scopes.join(','), timeOf(one.created_at)],
+    String(one.id),
+    one.name,
+    one.scopes.join(','),
+    timeOf(one.created_at),
     one.expires_at === null ? 'never' : timeOf(one.expires_at),
     one.last_used_at === null ? 'never' : ageOf(one.last_used_at, Date.now()),
   ]);

@@ -66,7 +66,9 @@ export function addRegistryCommands(
     .action(async (form: Form) => {
       const all = await (await registries()).list();
       await printList(terminal, form, all, ['ID', 'REGISTRY', 'FOR', 'SET'], (one: RegistryCredentials) => [
-        ...[String(one.id), one.registry, one.for_all ? 'all' : 'you'],
+        String(one.id),
+        one.registry,
+        one.for_all ? 'all' : 'you',
         ageOf(one.set_at, Date.now()),
       ]);
     });
@@ -109,7 +111,10 @@ function addCommands(
     .action(async (form: Form) => {
       const all = await (await connect()).list();
       await printList(terminal, form, all, ['ID', 'NAME', 'FOR', 'BYTES', 'SET'], (one: Secret) => [
-        ...[String(one.id), one.name, one.for_all ? 'all' : 'you', String(one.size)],
+        String(one.id),
+        one.name,
+        one.for_all ? 'all' : 'you',
+        String(one.size),
         ageOf(one.set_at, Date.now()),
       ]);
     });

@@ -147,7 +147,10 @@ async function list(
 ): Promise<void> {
   const { current, contexts } = await file.read();
   const all = Object.entries(contexts).map(([name, context]) => ({
-    ...{ name, url: context.url, user: context.username ?? null, current: name === current },
+    name,
+    url: context.url,
+    user: context.username ?? null,
+    current: name === current,
     logged_in: credentialsIn(context) !== undefined,
   }));
   if (json) return terminal.out(jsonOf(all));

@@ -56,7 +56,10 @@ async function show(
   const entry = await shop.get(id).catch(whichThereAre(shop, id));
   if (json) return terminal.out(jsonOf(entry));
   const rows = entry.parameters.map((one) => [
-    ...[one.key, one.readable_name, one.default, limitsOf(one)],
+    one.key,
+    one.readable_name,
+    one.default,
+    limitsOf(one),
     one.may_change ? '' : 'fixed for your role',
   ]);
   await terminal.out(table(['PARAMETER', 'MEANING', 'DEFAULT', 'LIMITS', ''], rows, terminal.columns));

@@ -69,7 +69,10 @@ async function usageOf(berth: Berth): Promise<Usage> {
   const services = executions.flatMap(({ id, name: execution_name, description }) =>
     description.services.map(
       ({ name, total_count: count, resources }): ServiceGroup => ({
-        ...{ execution_id: id, execution_name, name, count },
+        execution_id: id,
+        execution_name,
+        name,
+        count,
         memory_reserved: resources.memory.min,
         cores_reserved: resources.cores.min,
       }),
@@ -99,7 +102,9 @@ const HOST_HEADS = [
 ];
 
 const hostRow = (one: Host): string[] => [
-  ...[one.name, one.state, String(one.containers)],
+  one.name,
+  one.state,
+  String(one.containers),
   ...[one.memory_used, one.memory_reserved, one.memory_total].map(sizeOrDash),
   ...[one.cores_used, one.cores_reserved, one.cores_total].map(coresOrDash),
 ];
@@ -107,8 +112,12 @@ const hostRow = (one: Host): string[] => [
 const SERVICE_HEADS = ['EXECUTION', 'NAME', 'SERVICE', 'INSTANCES', 'MEMORY EACH', 'CORES EACH'];
 
 const serviceRow = (one: ServiceGroup): string[] => [
-  ...[String(one.execution_id), one.execution_name, one.name, String(one.count)],
-  ...[sizeOrDash(one.memory_reserved), coresOrDash(one.cores_reserved)],
+  String(one.execution_id),
+  one.execution_name,
+  one.name,
+  String(one.count),
+  sizeOrDash(one.memory_reserved),
+  coresOrDash(one.cores_reserved),
 ];
 
 const sizeOrDash = (bytes: number | null): string => (bytes === null ? '-' : sizeText(bytes));
@@ -150,8 +159,11 @@ async function hostUsage(terminal: Terminal, berth: Berth, host: string, json = 
   for (const one of usage.samples.toReversed())
     if (rows.length === 0 || (rows.at(-1)?.time ?? 0) - one.time >= ROW_S) rows.push(one);
   const texts = rows.map((one) => [
-    ...[timeOf(one.time), sizeOrDash(one.memory_reserved), sizeOrDash(one.memory_used)],
-    ...[finer(one.cores_reserved), finer(one.cores_used)],
+    timeOf(one.time),
+    sizeOrDash(one.memory_reserved),
+    sizeOrDash(one.memory_used),
+    finer(one.cores_reserved),
+    finer(one.cores_used),
   ]);
   await terminal.out(table(HOST_USAGE_HEADS, texts, terminal.columns));
 }
@@ -174,18 +186,19 @@ const serviceUsageOf = (berth: Berth, { id, name }: { id: number; name: string }
     },
   );
 
-const USAGE_HEADS = [
-  'SERVICE',
-  ...['MEMORY', 'HIGHEST', 'RESERVED'],
-  ...['CORES', 'AVERAGE', 'RESERVED', 'PROBLEM'],
-];
+const USAGE_HEADS = ['SERVICE', 'MEMORY', 'HIGHEST', 'RESERVED', 'CORES', 'AVERAGE', 'RESERVED', 'PROBLEM'];
 
 function usageRow({ name, start, samples = [], reserved, problem = '' }: UsedByService): string[] {
   const last = samples.at(-1);
   const highest = samples.length === 0 ? null : Math.max(...samples.map(({ memory }) => memory));
   return [
-    ...[name, sizeOrDash(last?.memory ?? null), sizeOrDash(highest), sizeOrDash(reserved?.memory ?? null)],
-    ...[finer(last?.cores ?? null), finer(averageOf(start ?? null, samples)), finer(reserved?.cores ?? null)],
+    name,
+    sizeOrDash(last?.memory ?? null),
+    sizeOrDash(highest),
+    sizeOrDash(reserved?.memory ?? null),
+    finer(last?.cores ?? null),
+    finer(averageOf(start ?? null, samples)),
+    finer(reserved?.cores ?? null),
     problem,
   ];
 }

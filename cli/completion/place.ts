@@ -43,8 +43,11 @@ interface Walked {
 
 function walk(program: Command, words: readonly string[]): Walked {
   const walked: Walked = {
-    ...{ command: program, parent: program },
-    ...{ operands: [], option: undefined, isRest: false },
+    command: program,
+    parent: program,
+    operands: [],
+    option: undefined,
+    isRest: false,
   };
   for (const word of words) {
     const subcommand = walked.operands.length === 0 ? subcommandOf(walked.command, word) : undefined;

@@ -7,8 +7,17 @@ type Port = ServiceDescription['ports'][number];
 
 /** What listens at a port, unless `app_protocol` says it. Any other TCP port is taken for one of HTTP. */
 const SCHEMES: Readonly<Record<number, string>> = {
-  ...{ 22: 'ssh', 443: 'https', 1883: 'mqtt', 3306: 'mysql', 4222: 'nats', 5432: 'postgresql', 5672: 'amqp' },
-  ...{ 6379: 'redis', 8443: 'https', 9092: 'kafka', 27017: 'mongodb' },
+  22: 'ssh',
+  443: 'https',
+  1883: 'mqtt',
+  3306: 'mysql',
+  4222: 'nats',
+  5432: 'postgresql',
+  5672: 'amqp',
+  6379: 'redis',
+  8443: 'https',
+  9092: 'kafka',
+  27017: 'mongodb',
 };
 /** `127.0.0.1:8080:80/tcp`, of which only the last number and the protocol count. */
 const SHORT = /^(?:(.*):)?(\d{1,5})(?:-(\d{1,5}))?(?:\/([a-z]+))?$/;

@@ -6,9 +6,9 @@ import { reviewFields } from './fields.ts';
 import { healthOf } from './health.ts';
 import { portsOf } from './ports.ts';
 import type { Path, Remarks } from './remarks.ts';
-import { instancesOf, resourcesOf } from './resources.ts';
 import { restartOf } from './restart.ts';
 import { type ComposeService, composeService } from './schema.ts';
+import { bytesOf } from './sizes.ts';
 import { commandWithReferences, hostIn, serviceName, withReferences } from './texts.ts';
 import { environmentOf, type VariableFiles } from './variables/environment.ts';
 import type { LookUp } from './variables/interpolation.ts';
@@ -223,4 +223,46 @@ function userOf({ user }: ComposeService, path: Path, remarks: Remarks): { user?
   if (/^\d+(:\d+)?$/.test(user)) return { user };
   remarks.leaveOut([...path, 'user'], 'a user is an id such as 1000, or two such as 1000:1000');
   return {};
+}
+
+/** Reads `deploy`, or the fields that were there before it. A 0 removes a limit. */
+function resourcesOf(service: ComposeService, path: Path, remarks: Remarks): ServiceDescription['resources'] {
+  const { limits, reservations } = service.deploy?.resources ?? {};
+  const { mem_limit, mem_reservation, cpus, shm_size } = service;
+  const either = <T>(now: T | null | undefined, before: T | null | undefined, field: string): T | null =>
+    oneOf(now, before, [...path, field], 'deploy.resources', remarks);
+  const bytes = (text: string | null) => (text === null ? null : bytesOf(text) || null);
+  return {
+    memory: {
+      min: bytes(either(reservations?.memory, mem_reservation, 'mem_reservation')),
+      max: bytes(either(limits?.memory, mem_limit, 'mem_limit')),
+    },
+    cores: { min: reservations?.cpus || null, max: either(limits?.cpus, cpus, 'cpus') || null },
+    ...(shm_size != null && { shm: bytesOf(shm_size) }),
+  };
+}
+
+function instancesOf(service: ComposeService, path: Path, remarks: Remarks): number {
+  const { deploy, scale } = service;
+  if (deploy?.mode != null && deploy.mode !== 'replicated')
+    remarks.leaveOut([...path, 'deploy', 'mode'], 'replicas is the number of instances, whatever the hosts');
+  const count = oneOf(deploy?.replicas, scale, [...path, 'scale'], 'deploy.replicas', remarks) ?? 1;
+  if (count === 0)
+    remarks.problem(
+      [...path, deploy?.replicas == null ? 'scale' : 'deploy'],
+      'has no instance: remove the service',
+    );
+  return count;
+}
+
+function oneOf<T>(
+  now: T | null | undefined,
+  before: T | null | undefined,
+  path: Path,
+  other: string,
+  remarks: Remarks,
+): T | null {
+  if (now != null && before != null && now !== before)
+    remarks.problem(path, `differs from ${other}: remove one of them`);
+  return now ?? before ?? null;
 }

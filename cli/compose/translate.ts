@@ -165,7 +165,9 @@ function decideMonitors(
 ): { monitors: Set<string>; willEnd: boolean } {
   const needed = new Set([...dependencies.values()].flat());
   const candidates = given.map(({ key, compose, own }) => ({
-    ...{ name: key, monitor: own.monitor, isNeeded: needed.has(key) },
+    name: key,
+    monitor: own.monitor,
+    isNeeded: needed.has(key),
     hasPorts: (own.ports ?? compose.ports ?? []).length > 0,
     restarts: startsAgain(compose),
   }));

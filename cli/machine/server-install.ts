@@ -1,12 +1,14 @@
 /** Installs, updates and removes the control plane as a service of systemd. */
+
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { nodeOfPackage, programAt } from './programs.ts';
 import { PLACES, UNIT_NAME, USER, unitText } from './server-unit.ts';
 import { settingsIn, settingsText } from './settings-file.ts';
-import { assertServiceMachine, hasUser, run, runIn } from './system.ts';
 
 type Say = (line: string) => void;
 
@@ -158,5 +160,38 @@ async function untilHealthy(settings: Record<string, string>): Promise<string> {
     );
     if (answer?.ok) return url;
     await pause(POLL_MS);
+  }
+}
+
+const promised = promisify(execFile);
+
+/** Runs a program to its end. Resolves to its standard output, and throws what it has said if it fails. */
+const run = (file: string, ...args: string[]): Promise<string> => runIn(process.env, file, ...args);
+
+/** `env` is its whole environment. */
+async function runIn(env: NodeJS.ProcessEnv, file: string, ...args: string[]): Promise<string> {
+  try {
+    return (await promised(file, args, { env })).stdout;
+  } catch (error) {
+    const { stderr = '', message } = error as { stderr?: string; message: string };
+    throw new Error(`${file} ${args.join(' ')} failed: ${stderr.trim() || message}`, { cause: error });
+  }
+}
+
+/** Throws with the way out unless this is root, on Linux with systemd. */
+function assertServiceMachine(): void {
+  if (process.platform !== 'linux' || !existsSync('/run/systemd/system'))
+    throw new Error(
+      'This machine does not run systemd: let your service manager run berth server, or use the image.',
+    );
+  if (process.getuid?.() !== 0) throw new Error('This needs root: run it with sudo --preserve-env.');
+}
+
+function hasUser(name: string): boolean {
+  try {
+    execFileSync('id', ['-u', name], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
   }
 }

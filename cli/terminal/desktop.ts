@@ -1,5 +1,7 @@
 /** Opens URLs with the program that the desktop has for them. */
+
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 
 const OPENERS: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
   darwin: ['open'],
@@ -22,6 +24,6 @@ export async function openUrl(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const child = spawn(program, [...args, url], { env, detached: true, stdio: 'ignore' });
-  await new Promise<void>((done, fail) => child.once('spawn', done).once('error', fail));
+  await once(child, 'spawn');
   child.unref();
 }

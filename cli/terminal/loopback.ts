@@ -1,4 +1,5 @@
 /** A page of this machine that a browser opens once, to bring back a code to a command. */
+import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -13,8 +14,8 @@ export interface Loopback {
 
 export async function listenForCode(signal: AbortSignal): Promise<Loopback> {
   const { createServer } = await import('node:http');
-  const server = createServer();
-  await new Promise<void>((done, fail) => server.once('error', fail).listen(0, '127.0.0.1', done));
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
   const code = codeAt(server, signal).finally(() => server.close());
   return { port: (server.address() as AddressInfo).port, code };
 }

@@ -2,7 +2,6 @@
  * The coordinator: the single writer of executions, services, hosts, users and quotas. This class implements
  * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
-
 import { authoriseOwned, type KnownActor } from '../core/accounts/account.ts';
 import type { WriteOutcome } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
@@ -12,11 +11,13 @@ import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts'
 import { CoordinatorCounts } from '../core/metrics/coordinator-counts.ts';
 import type { Family } from '../core/metrics/family.ts';
 import type { Made } from '../core/model/idempotency.ts';
+import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import { progressOf } from '../core/model/service.ts';
 import { restoreReservation, savedReservation } from '../core/scheduling/backfill-reservation.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
+import type { AwakeSummary } from '../core/views/awake-totals.ts';
 import { type Explanation, explainLive, explainSubmission } from '../core/views/explanation.ts';
 import { type HostView, hostViewsOf } from '../core/views/host-view.ts';
 import {
@@ -34,7 +35,9 @@ import {
   schedulerSnapshotOf,
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
-import { Agents } from './agents/agents.ts';
+import type { Db } from '../store/db/db.ts';
+import type { ClaimTerms } from '../store/db/epoch.ts';
+import { Agents, type AgentsDeps } from './agents/agents.ts';
 import { AccountChanges } from './changes/account-changes.ts';
 import { Credentials } from './changes/credentials.ts';
 import { ExecutionChanges, ownerOf } from './changes/execution-changes.ts';
@@ -43,15 +46,27 @@ import { HostRegister } from './changes/host-register.ts';
 import { IdempotencyKeys } from './changes/idempotency-keys.ts';
 import { SavedSamples } from './changes/saved-samples.ts';
 import type { CoordinatorApi } from './coordinator-api.ts';
-import type { CoordinatorDeps } from './coordinator-deps.ts';
 import { readMetrics } from './coordinator-metrics.ts';
 import type { Clock } from './ports.ts';
 import type { SavedCoordinator } from './sleep/saved-state.ts';
 import { Events } from './streams/events.ts';
 import { ServiceStreams } from './streams/service-streams.ts';
-import { timedDb } from './timed-db.ts';
-import type { TurnEvents } from './turn-events.ts';
-import { Turns } from './turns.ts';
+import { type TurnEvents, Turns } from './turns.ts';
+
+/** The parts of a coordinator: its database, clock and log, its configuration, and how it claims epochs. */
+export interface CoordinatorDeps extends AgentsDeps {
+  db: Db;
+  scheduling: SchedulerConfig;
+  /** Days for which ended executions are kept; 0: for ever. Absent: what the database records (C243). */
+  keepEndedDays?: number;
+  claim?: ClaimTerms;
+  /** Set for a coordinator that has slept. */
+  resumes?: SavedCoordinator | undefined;
+  /** How long objects were awake, where the coordinator is one that can sleep. */
+  awake?: () => Promise<AwakeSummary>;
+  /** Called once another coordinator has taken over. */
+  retired?: (() => void) | undefined;
+}
 
 export class Coordinator implements CoordinatorApi {
   /** Serves the connections of agents. */
@@ -113,7 +128,10 @@ export class Coordinator implements CoordinatorApi {
     this.#credentials = new Credentials(db, clock);
     this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
     const changes = {
-      ...{ db, turns: this.#turns, credentials: this.#credentials, keys: this.#keys },
+      db,
+      turns: this.#turns,
+      credentials: this.#credentials,
+      keys: this.#keys,
       nowMs: () => clock.nowMs(),
     };
     this.#accounts = new AccountChanges({ ...changes, audited: () => this.#history.audited(1) });
@@ -314,3 +332,27 @@ export class Coordinator implements CoordinatorApi {
     this.#samples.committed();
   }
 }
+
+/**
+ * A database whose transactions are timed, for the metrics of the coordinator. `took` is called after each
+ * transaction, also after one that has failed.
+ */
+const timedDb = (db: Db, clock: Pick<Clock, 'monotonicMs'>, took: (durationMs: number) => void): Db => {
+  const timed = async <T>(transaction: () => Promise<T>): Promise<T> => {
+    const beganMs = clock.monotonicMs();
+    try {
+      return await transaction();
+    } finally {
+      took(clock.monotonicMs() - beganMs);
+    }
+  };
+  return {
+    query: (sql, args) => db.query(sql, args),
+    batch: (statements) => timed(() => db.batch(statements)),
+    batchRows: (statements) => timed(() => db.batchRows(statements)),
+    ...(db.readTogether && { readTogether: (reads) => db.readTogether?.(reads) ?? Promise.resolve([]) }),
+    ...(db.shrink && { shrink: (maxPages) => db.shrink?.(maxPages) ?? Promise.resolve(0) }),
+    ...(db.isLocked && { isLocked: () => db.isLocked?.() ?? false }),
+    close: () => db.close(),
+  };
+};

@@ -3,7 +3,6 @@
  * answered or sent before its commit. After a failed commit the state in memory is discarded and read again,
  * because the content of the database is then unknown (COORD-1).
  */
-
 import { concernsQueue } from '../core/accounts/account-input.ts';
 import { clockStepMs, handleClockStep, type Moment } from '../core/hosts/clock-step.ts';
 import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
@@ -32,7 +31,6 @@ import { Heartbeat } from './epoch/heartbeat.ts';
 import { InputQueue } from './input-queue.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
-import type { TurnEvents } from './turn-events.ts';
 import {
   callAll,
   decideAll,
@@ -43,6 +41,33 @@ import {
   runAll,
   type State,
 } from './turn-inputs.ts';
+
+/** What a turn reports to the rest of the coordinator. */
+export interface TurnEvents {
+  /**
+   * After a sleep: the state was read, before the first turn. Undefined: another coordinator has taken over.
+   */
+  resumed(cluster: Cluster | undefined): void;
+  /** The turn is committed; its decisions may be sent to the agents. */
+  committed(decisions: readonly Decision[], cluster: Cluster): void;
+  /** Called after `committed`, with the objects that the turn has changed. */
+  changed(changes: Changes, cluster: Cluster): void;
+  /** The turn that is committed has found the wall clock set by that much. Called before `committed`. */
+  clockStepped(stepMs: number): void;
+  /** A turn has ended, committed or not. */
+  took(durationMs: number): void;
+  /**
+   * A standby may have taken over: a turn will confirm that none has, as soon as the database answers. Called
+   * before that turn, and again with each beat until then.
+   */
+  doubted(): void;
+  /**
+   * The state was discarded, so clients may have received wrong data. Retired: there will be no other state.
+   */
+  lost(isRetired: boolean): void;
+  /** When the next review of the history is due. Any turn from then on begins it. */
+  nextReviewMs(): number;
+}
 
 /** How often what a query requires is read again, if it has changed meanwhile. */
 const MAX_READS = 5;

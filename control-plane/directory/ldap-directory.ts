@@ -2,18 +2,16 @@
  * Verifies passwords by a bind at a directory (LDAP). Names are escaped, every step has a bound on time and
  * size, and passwords leave this process only over a connection that the settings allow.
  */
+
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../coordinator/ports.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { PasswordSource } from '../operations/passwords/password-source.ts';
-import type { Connection } from './connection.ts';
-import { ConnectionPool } from './connection-pool.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { filled, filledFor } from './escaping.ts';
 import type { GroupSearch, LdapAddress, LdapConfig } from './ldap-settings.ts';
-import { RefusalTimes } from './refusal-times.ts';
-import { Servers } from './servers.ts';
-import { openConnection } from './sockets.ts';
 
 /** Failures in a row are one line of the log in this time. */
 const REPORT_MS = 60_000;
@@ -59,7 +57,7 @@ class LdapDirectory implements Directory {
     const beganMs = performance.now();
     const isRight = await this.#run((connection) => this.#verifyBy(connection, username, password));
     const tookMs = performance.now() - beganMs;
-    if (username === undefined) await after(this.#refusals.sample(Math.random()) - tookMs);
+    if (username === undefined) await pause(Math.max(0, this.#refusals.sample(Math.random()) - tookMs));
     else if (!isRight) this.#refusals.add(tookMs);
     return isRight;
   }
@@ -216,7 +214,95 @@ function shareOf(signal: AbortSignal, ms: number): AbortSignal {
   return AbortSignal.any([signal, share]);
 }
 
-const after = (ms: number): Promise<void> =>
-  ms > 0 ? new Promise((done) => setTimeout(done, ms)) : Promise.resolve();
-
 const nobody = (): string => `berth${randomBytes(8).toString('hex')}`;
+
+/** Directories and firewalls close idle connections after minutes. */
+const IDLE_MS = 60_000;
+
+interface Idle {
+  connection: Connection;
+  timer: NodeJS.Timeout;
+}
+
+/** Connections to the directory that are kept for the next verification. Its caller bounds those in use. */
+class ConnectionPool {
+  readonly #max: number;
+  #idle: Idle[] = [];
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** The one that was used last; undefined if none is left. */
+  take(): Connection | undefined {
+    const last = this.#idle.pop();
+    if (!last) return undefined;
+    clearTimeout(last.timer);
+    return last.connection.isOpen ? last.connection : this.take();
+  }
+
+  give(connection: Connection): void {
+    this.#idle = this.#idle.filter((one) => one.connection.isOpen);
+    if (!connection.isOpen) return;
+    if (this.#idle.length >= this.#max) {
+      connection.close();
+      return;
+    }
+    const timer = setTimeout(() => connection.close(), IDLE_MS);
+    timer.unref();
+    this.#idle.push({ connection, timer });
+  }
+
+  close(): void {
+    for (const { connection } of this.#idle) connection.close();
+  }
+}
+
+const MAX_TIMES = 32;
+
+/**
+ * How long the directory has lately taken to refuse a password of a user. A name that nobody has is refused
+ * after such a time too, since a directory may hash passwords of entries only (H557).
+ */
+export class RefusalTimes {
+  #times: number[] = [];
+
+  add(ms: number): void {
+    this.#times = [...this.#times.slice(1 - MAX_TIMES), ms];
+  }
+
+  /** One of them in milliseconds, by chance; 0 if there is none yet. `chance`: at least 0, below 1. */
+  sample(chance: number): number {
+    return this.#times[Math.floor(chance * this.#times.length)] ?? 0;
+  }
+}
+
+/** A server that has failed is tried after the others for so long. */
+const FAILED_MS = 30_000;
+
+/** The servers of the directory: tried in the order of the setting, those that have just failed last. */
+export class Servers {
+  readonly #addresses: readonly LdapAddress[];
+  readonly #nowMs: () => number;
+  readonly #failedMs = new Map<LdapAddress, number>();
+
+  constructor(addresses: readonly LdapAddress[], nowMs: () => number) {
+    this.#addresses = addresses;
+    this.#nowMs = nowMs;
+  }
+
+  /** All servers, in the order in which they are to be tried. */
+  inOrder(): LdapAddress[] {
+    const sinceMs = this.#nowMs() - FAILED_MS;
+    const hasFailed = (one: LdapAddress) => (this.#failedMs.get(one) ?? Number.NEGATIVE_INFINITY) > sinceMs;
+    return [...this.#addresses.filter((one) => !hasFailed(one)), ...this.#addresses.filter(hasFailed)];
+  }
+
+  failed(address: LdapAddress): void {
+    this.#failedMs.set(address, this.#nowMs());
+  }
+
+  worked(address: LdapAddress): void {
+    this.#failedMs.delete(address);
+  }
+}

@@ -119,7 +119,8 @@ export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
     one ? [{ ...one, tls: isEncrypted ? one.tls : ('none' as const) }] : [],
   );
   return {
-    ...{ servers, caFile },
+    servers,
+    caFile,
     naming: namingOf(settings),
     reader: readerOf(settings),
     groups: groupsOf(settings),

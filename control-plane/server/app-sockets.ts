@@ -48,7 +48,9 @@ export const acceptAppBy =
     if (!isSound || !/^[\w+/]{22}==$/.test(handshake.key)) throw notAHandshake();
     const { signal } = appUpgrade;
     const answer = await relay.request(withHandshake(request, handshake), {
-      ...{ body: null, signal, isUpgrade: true },
+      body: null,
+      signal,
+      isUpgrade: true,
     });
     if (answer.status !== 101)
       return { headers: answer.headers, respond: (headers) => responseOf(answer, 'GET', [...headers]) };

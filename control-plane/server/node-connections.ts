@@ -71,20 +71,29 @@ export class NodeConnections {
     const unread = this.#unread().reduce((sum, { bytes }) => sum + bytes, 0);
     return [
       {
-        ...{ name: 'connections', setting: 'BERTH_MAX_CONNECTIONS' },
-        ...{ used: size, limit: connections },
+        name: 'connections',
+        setting: 'BERTH_MAX_CONNECTIONS',
+        used: size,
+        limit: connections,
       },
       {
-        ...{ name: 'requests', setting: 'BERTH_CONNECTIONS_FOR_AGENTS' },
-        ...{ used: requestCount, limit: connections - forAgents },
+        name: 'requests',
+        setting: 'BERTH_CONNECTIONS_FOR_AGENTS',
+        used: requestCount,
+        limit: connections - forAgents,
       },
       {
-        ...{ name: 'connections_of_one_address', setting: 'BERTH_MAX_CONNECTIONS_PER_ADDRESS' },
-        ...{ used: mostOfOneAddress, limit: perAddress },
+        name: 'connections_of_one_address',
+        setting: 'BERTH_MAX_CONNECTIONS_PER_ADDRESS',
+        used: mostOfOneAddress,
+        limit: perAddress,
       },
       {
-        ...{ name: 'unread_answers', setting: 'BERTH_MAX_UNREAD_MIB' },
-        ...{ unit: 'bytes', used: unread, limit: unreadBytes },
+        name: 'unread_answers',
+        setting: 'BERTH_MAX_UNREAD_MIB',
+        unit: 'bytes',
+        used: unread,
+        limit: unreadBytes,
       },
     ];
   }

@@ -83,8 +83,18 @@ export class HeadReader {
 
 /** Headers that concern one connection only (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = [
-  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
-  ...['proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info', 'http2-settings', 'expect'],
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-authentication-info',
+  'http2-settings',
+  'expect',
 ];
 /** What no side may remove by naming it in `connection`. */
 const ESSENTIAL: ReadonlySet<string> = new Set(['content-length', 'content-type', 'cookie', 'set-cookie']);

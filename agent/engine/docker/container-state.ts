@@ -28,7 +28,10 @@ export function readContainer(info: ContainerInspectInfo): Container | undefined
       return { ...common, state };
     case 'running':
       return {
-        ...{ ...common, state, ...readAddress(info), startedAtMs: readTime(StartedAt) },
+        ...common,
+        state,
+        ...readAddress(info),
+        startedAtMs: readTime(StartedAt),
         ...(Status === 'paused' && { paused: true }),
       };
     case 'exited':

@@ -5,6 +5,7 @@
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { MAX_ADDRESS_LENGTH } from '../../../shared/protocol/bounds.ts';
 import type { Overlay, Swarm } from '../../../shared/protocol/swarm.ts';
 import { claimOf } from '../cpu-allocation.ts';
 import {
@@ -32,29 +33,53 @@ import {
   type Watch,
 } from '../engine.ts';
 import { type EngineFiles, filesIn } from '../engine-files.ts';
-import { closeFolders } from '../folders/allowed-folders.ts';
-import { containerUser } from '../folders/container-user.ts';
+import { closeFolders, type MountRules } from '../folders/allowed-folders.ts';
+import { containerUser, type RunAs } from '../folders/container-user.ts';
 import { HostFolders } from '../folders/host-folders.ts';
 import type { HealthChecks } from '../health/health-checks.ts';
+import type { ImageRecordOptions } from '../images/image-record.ts';
 import { label } from '../labels.ts';
-import { ContainerNetworks } from '../networks/container-networks.ts';
+import { ContainerNetworks, type NetworkOptions } from '../networks/container-networks.ts';
 import { killProcesses } from '../processes/container-processes.ts';
 import { ContainerImages } from '../pulls/container-images.ts';
 import { OwnImages } from '../pulls/own-images.ts';
 import { requirePlatform } from '../pulls/platform.ts';
 import { PrivateImages } from '../pulls/private-images.ts';
-import { Pulls } from '../pulls/pulls.ts';
+import { type PullOptions, Pulls } from '../pulls/pulls.ts';
 import { readDiskUse } from './container-disk-use.ts';
 import { memoryKills, OomEvents, watchContainers } from './container-events.ts';
-import { containerOptions, nanoCpus, publishedPorts, STOP_GRACE_SECONDS } from './container-spec.ts';
+import type { ContainerSettings } from './container-settings.ts';
+import {
+  containerOptions,
+  type DockerInfo,
+  nanoCpus,
+  publishedPorts,
+  STOP_GRACE_SECONDS,
+} from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
-import type { DockerEngineOptions } from './docker-engine-options.ts';
-import { EngineInfo, engineId } from './engine-info.ts';
 import { healthChecks, requireCheckable } from './health-probe.ts';
 import { freeHostPorts } from './host-ports.ts';
 import { followOutput } from './output-stream.ts';
 import { startErrorOf } from './start-error.ts';
+
+/** What the settings of an agent say about its engine. */
+export interface DockerEngineOptions extends MountRules, NetworkOptions, ContainerSettings {
+  /** Name of this host. */
+  host: string;
+  /** Memory withheld from a container without a limit, on a machine of this size. */
+  reservedOf(totalBytes: number): number;
+  /** Most bytes of one container's output at an engine whose files are out of reach. */
+  logMaxBytes: number;
+  /** The user of a container with host folders. */
+  runAs: RunAs;
+  /** How long the engine may take to list its containers. Default: 20 s. */
+  listMs?: number;
+  pull: PullOptions;
+  images: ImageRecordOptions;
+  /** The file of the pulls with credentials that have begun (P236). */
+  intentsFile: string;
+}
 
 /** Starts of one container, each on other ports of the host. */
 const MAX_PORT_ATTEMPTS = 5;
@@ -350,5 +375,39 @@ export class DockerEngine implements Engine {
     const holder = await this.inspect(assignment.name);
     if (holder?.service === assignment.service && holder.generation === assignment.generation) return holder;
     throw new EngineError('temporary', engineError(conflict).message, conflict);
+  }
+}
+
+/** For people to copy, too. Engines of one machine may have the same ID, but never the same folder. */
+const engineId = ({ ID, DockerRootDir }: Pick<DockerInfo, 'ID' | 'DockerRootDir'>): string =>
+  `${ID}@${DockerRootDir}`.slice(0, MAX_ADDRESS_LENGTH);
+
+/** The engine's own description of itself, read once for all who need it. */
+export class EngineInfo {
+  readonly #docker: Docker;
+  #info: Promise<DockerInfo> | undefined;
+
+  constructor(docker: Docker) {
+    this.#docker = docker;
+  }
+
+  read(): Promise<DockerInfo> {
+    this.#info ??= wrapErrors(this.#docker.info() as Promise<DockerInfo>).catch((error: unknown) => {
+      this.#info = undefined;
+      throw error;
+    });
+    return this.#info;
+  }
+
+  /** Differs between engines, and after an engine has got another data folder. */
+  async identity(): Promise<string> {
+    const { ID, DockerRootDir } = await this.read();
+    return `${ID} ${DockerRootDir}`;
+  }
+
+  /** Reads again. */
+  refresh(): Promise<DockerInfo> {
+    this.#info = undefined;
+    return this.read();
   }
 }

@@ -49,7 +49,13 @@ export function marksIn(tags: readonly string[]): Mark[] {
 
 /** Registries that are known to serve only what their repositories hold. */
 const HONEST: readonly string[] = [
-  ...['docker.io', 'ghcr.io', 'quay.io', 'gcr.io', 'registry.k8s.io', 'mcr.microsoft.com', 'public.ecr.aws'],
+  'docker.io',
+  'ghcr.io',
+  'quay.io',
+  'gcr.io',
+  'registry.k8s.io',
+  'mcr.microsoft.com',
+  'public.ecr.aws',
 ];
 
 /**

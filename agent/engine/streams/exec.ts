@@ -8,9 +8,8 @@ import { endCommand, isAlive, signalCommand } from '../processes/command-process
 import type { Running } from '../processes/container-processes.ts';
 import type { BegunCommands } from './begun-commands.ts';
 import { splitOutput, wholeOutput } from './exec-output.ts';
-import { withStartFailure } from './missing-program.ts';
 import { write } from './socket-target.ts';
-import type { Target } from './target.ts';
+import type { Piece, Target } from './target.ts';
 
 /** The engine reports the end of a command's output shortly before its exit code. */
 const EXIT_LOOKS = 50;
@@ -194,4 +193,60 @@ class Command implements Target {
       await delay(LOOK_MS);
     }
   }
+}
+
+const BEGINNING = 'OCI runtime exec failed: ';
+const MAX_WORDS = 4_096;
+const STDERR = 2;
+const NOT_FOUND = 127;
+const NOT_EXECUTABLE = 126;
+
+/**
+ * Why the runtime could not start a command, in words for people. The runtime reports it as output of the
+ * command, with an exit code of the engine.
+ */
+interface StartFailure {
+  text: string;
+  /** As shells have it. */
+  exitCode: number;
+}
+
+/**
+ * The output, with the words of the runtime replaced by those for people, and a call of `failed`. `hasRun`
+ * decides whether they are the runtime's: a command may write the same.
+ */
+export async function* withStartFailure(
+  output: AsyncIterable<Piece>,
+  program: string,
+  { hasRun, failed }: { hasRun: () => Promise<boolean>; failed: (failure: StartFailure) => void },
+): AsyncGenerator<Piece> {
+  let isFirst = true;
+  let words: string | undefined;
+  let isTerminal = false;
+  for await (const piece of output) {
+    const text = isFirst || words !== undefined ? Buffer.from(piece.bytes).toString() : '';
+    if (isFirst && text.startsWith(BEGINNING) && !(await hasRun())) {
+      words = '';
+      isTerminal = piece.channel === undefined;
+    }
+    isFirst = false;
+    if (words === undefined) yield piece;
+    else words = (words + text).slice(0, MAX_WORDS);
+  }
+  if (words === undefined) return;
+  const failure = startFailure(program, words);
+  failed(failure);
+  const bytes = Buffer.from(`${failure.text}${isTerminal ? '\r\n' : '\n'}`);
+  yield isTerminal ? { bytes } : { bytes, channel: STDERR };
+}
+
+/** What the words of the runtime mean. */
+export function startFailure(program: string, words: string): StartFailure {
+  const isOfFolder = /\bcwd\b|chdir/.test(words);
+  if (!isOfFolder && /executable file not found|no such file or directory/.test(words))
+    return { text: `${program}: there is no such program in the container`, exitCode: NOT_FOUND };
+  if (!isOfFolder && /permission denied/.test(words))
+    return { text: `${program}: this may not be run as a program`, exitCode: NOT_EXECUTABLE };
+  const reason = words.slice(BEGINNING.length).replace(/\s+/g, ' ').trim();
+  return { text: `${program}: cannot be started: ${reason}`, exitCode: NOT_EXECUTABLE };
 }

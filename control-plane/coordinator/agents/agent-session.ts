@@ -15,7 +15,6 @@ import type { CoreShare } from '../../core/state/core-shares.ts';
 import { closeArguments, type SessionMessage } from '../connections/agent-connection.ts';
 import type { SessionPeer } from '../connections/session-peer.ts';
 import type { SessionState } from '../sleep/saved-state.ts';
-import { syncParts } from './sync-parts.ts';
 
 /** Receives the events of a session. `bye` is called exactly once. */
 export interface SessionEvents {
@@ -179,4 +178,45 @@ export class AgentSession {
   #send(message: Down): void {
     if (!this.#closed) this.peer.send(encode(message));
   }
+}
+
+/** Assignments in one part; keeps usual frames far below the message limits of every runtime. */
+const MAX_PART = 100;
+/** Text in one part, in UTF-16 units. A single assignment may have more, and then has its own part. */
+const MAX_PART_LENGTH = 2 ** 20;
+
+/** Some of the assignments of a sync; `more`: another part follows. */
+interface SyncPart {
+  assignments: Assignment[];
+  more: boolean;
+}
+
+/**
+ * Divides the assignments of a host into the parts of a sync, messages of limited size (P138). There is at
+ * least one part, which is empty for a host without assignments. Takes the assignments as they are needed:
+ * all of them together may be large.
+ */
+export function* syncParts(assignments: Iterable<Assignment>): Generator<SyncPart> {
+  let part: Assignment[] = [];
+  let length = 0;
+  for (const assignment of assignments) {
+    const added = textLength(assignment);
+    if (part.length === MAX_PART || (part.length > 0 && length + added > MAX_PART_LENGTH)) {
+      yield { assignments: part, more: true };
+      part = [];
+      length = 0;
+    }
+    part.push(assignment);
+    length += added;
+  }
+  yield { assignments: part, more: false };
+}
+
+/** Without the names, which are short. */
+function textLength({ image, command, environment, workDir, network, volumes }: Assignment): number {
+  let length = image.length + (workDir?.length ?? 0) + (network?.length ?? 0);
+  for (const word of command ?? []) length += word.length;
+  for (const [name, value] of environment) length += name.length + value.length;
+  for (const { name, path } of volumes) length += name.length + path.length;
+  return length;
 }

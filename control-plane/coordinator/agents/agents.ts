@@ -3,7 +3,8 @@
  * receive. All changes of the cluster state go through turns.
  */
 import { keyOf } from '../../../shared/protocol/assignment.ts';
-import type { Condition, Hello, Report } from '../../../shared/protocol/up.ts';
+import type { Condition, Hello, Observation, Report } from '../../../shared/protocol/up.ts';
+import { offerText } from '../../core/hosts/agreement.ts';
 import {
   confirmedLeaseMs,
   confirmLease,
@@ -12,7 +13,7 @@ import {
   noteSilence,
 } from '../../core/hosts/host-liveness.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
-import { unauthorisedServices } from '../../core/hosts/report-authorisation.ts';
+import { duplicateStarts, unauthorisedServices } from '../../core/hosts/report-authorisation.ts';
 import {
   lacksContainers,
   observe,
@@ -21,10 +22,18 @@ import {
   observeUsage,
   welcomeHost,
 } from '../../core/lifecycle/observations.ts';
-import { seenIds, waitingOwners } from '../../core/lifecycle/restored-database.ts';
-import type { Host } from '../../core/model/host.ts';
+import {
+  type SeenIds,
+  seenIds,
+  skipIds,
+  unknownIn,
+  unprovenAmong,
+  waitingOwners,
+} from '../../core/lifecycle/restored-database.ts';
+import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
 import { isAssigned } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
+import { coreSharesAt } from '../../core/state/core-shares.ts';
 import type { Decision } from '../../core/state/decision.ts';
 import type { AgentConnection } from '../connections/agent-connection.ts';
 import { AgentConnections, type ConnectionDeps, logRefusal } from '../connections/agent-connections.ts';
@@ -34,15 +43,11 @@ import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import { FreshReports } from '../sleep/fresh-reports.ts';
 import { SavedSessions } from '../sleep/saved-sessions.ts';
 import type { Turns } from '../turns.ts';
-import { Acknowledgements } from './acknowledgements.ts';
-import { AgentSession, type SessionEvents, type SessionOrigin } from './agent-session.ts';
+import { AgentSession, type SessionEvents, type SessionOrigin, type Welcome } from './agent-session.ts';
 import { assigner, assignmentsAt } from './assignments.ts';
 import { type DeploymentDeps, type DeploymentParts, deploymentParts } from './deployment-parts.ts';
-import { HostConnections } from './host-connections.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { ReplayGuard } from './replay-guard.ts';
-import { reserveIds, UNPROVEN } from './reported-ids.ts';
-import { isWatched, logSecondSession, logWelcome, type UnknownContainers, welcomeOf } from './welcome.ts';
 
 export interface AgentsDeps extends ConnectionDeps, DeploymentDeps {
   clock: Clock;
@@ -328,4 +333,151 @@ export class Agents implements SessionEvents {
     for (const [session, services] of forget) session.forget(services);
     this.#welcomed.clear();
   }
+}
+
+/** The reports that a turn acknowledges: each session gets one ack, for the last of its reports (P7). */
+class Acknowledgements {
+  readonly #sequences = new Map<AgentSession, number>();
+
+  /** The turn covers this report and all earlier ones of the session. */
+  add(session: AgentSession, sequence: number): void {
+    this.#sequences.set(session, sequence);
+  }
+
+  /** Sends them. Call it once the turn is committed. */
+  send(cluster: Cluster, nowMs: number): void {
+    for (const [session, sequence] of this.#sequences)
+      session.acknowledge(sequence, nowMs, coreSharesAt(cluster, session.hostId));
+    this.#sequences.clear();
+  }
+
+  clear(): void {
+    this.#sequences.clear();
+  }
+}
+
+/** For the agent's log. A close reason holds at most 120 characters. */
+const UNPROVEN = 'too many ids without a proof: see agent.unproven-ids in the log of the control plane';
+
+/**
+ * Reserves the ids that the host has seen, even if the database is older than they are. Returns false, and
+ * reserves none, if too many have no proof.
+ */
+function reserveIds(cluster: Cluster, host: string, seen: SeenIds, log: Logger): boolean {
+  const unproven = unprovenAmong(cluster, seen);
+  const isAccepted = skipIds(cluster, seen);
+  if (unproven > 0) {
+    const limit = cluster.schedulerConfig.bounds.unprovenIds;
+    const fields = { host, ...seen.highest, unproven, total: cluster.unprovenIds, limit };
+    log('agent.unproven-ids', { ...fields, decision: isAccepted ? 'skip' : 'refuse' });
+  }
+  return isAccepted;
+}
+
+/** An agent has one. Earlier ones may still be open if their end was not noticed. */
+const MAX_CONNECTIONS = 4;
+
+/**
+ * The open connections of each host: at most a few, since each may hold a part of a long message (P154). Also
+ * counts connections, for metrics.
+ */
+export class HostConnections {
+  /** Connections that agents have opened, and those of them of hosts that had one before. */
+  opened = 0;
+  reopened = 0;
+  /** Ids of the hosts that have had one. */
+  readonly #seen = new Set<number>();
+  /** By host id, the oldest first. */
+  readonly #sessions = new Map<number, Set<AgentSession>>();
+
+  /** Adds a connection. The oldest one closes if the host has too many. */
+  add(session: AgentSession): void {
+    this.#countOpened(session);
+    const sessions = this.#sessions.get(session.hostId) ?? new Set();
+    this.#sessions.set(session.hostId, sessions.add(session));
+    const [oldest] = sessions;
+    if (sessions.size > MAX_CONNECTIONS) oldest?.close('unavailable', 'too many connections of this host');
+  }
+
+  remove(session: AgentSession): void {
+    const sessions = this.#sessions.get(session.hostId);
+    sessions?.delete(session);
+    if (sessions?.size === 0) this.#sessions.delete(session.hostId);
+  }
+
+  /** A session that has joined before its coordinator slept is not a new connection. */
+  #countOpened({ hostId, isJoined }: AgentSession): void {
+    if (!isJoined) this.opened += 1;
+    if (!isJoined && this.#seen.has(hostId)) this.reopened += 1;
+    this.#seen.add(hostId);
+  }
+
+  /** Closes all connections, also those whose hello waits, so that the agents try another control plane. */
+  sendAway(log: Logger): void {
+    const sessions = [...this.#sessions.values()].flatMap((ofHost) => [...ofHost]);
+    if (sessions.length > 0) log('agents.sent-away', { connections: sessions.length });
+    for (const session of sessions) session.close('unavailable', 'another control plane may have taken over');
+  }
+}
+
+/** What agents do with containers whose services are not in the database (P30). */
+type UnknownContainers = 'keep' | 'remove';
+
+/** Services that a line names; it has the number of all. */
+const MAX_NAMED = 20;
+
+/**
+ * Whether the agent sends pulses, which its gateway watches (P179, P180). Only a report renews a lease, so an
+ * agent with a lease reports.
+ */
+const isWatched = ({ peer, leaseMs }: Pick<AgentSession, 'peer' | 'leaseMs'>): boolean =>
+  peer.isWatching === true && leaseMs === null;
+
+/** The welcome of a host whose hello was accepted. */
+function welcomeOf(
+  cluster: Cluster,
+  host: Host,
+  session: AgentSession,
+  { nowMs, publicUrl }: { nowMs: number; publicUrl: string | undefined },
+): Welcome {
+  const { lostAfterMs } = cluster.schedulerConfig;
+  const periodMs = reportPeriodMs(lostAfterMs);
+  return {
+    session: `${host.id}.${nowMs}`,
+    reportPeriodMs: periodMs,
+    ...(session.isWatched && { pulseMs: periodMs }),
+    spreadMs: spreadMs(cluster.hosts.size, lostAfterMs),
+    timeMs: nowMs,
+    ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
+    ...(publicUrl !== undefined && { publicUrl }),
+    ...(host.pending && { pending: offerText(host.pending) }),
+  };
+}
+
+/** An agent has connected with the key of a host whose agent is connected, which may be a copy of it. */
+function logSecondSession(
+  log: Logger,
+  { name, engineId }: Host,
+  engine: string,
+  [present, second]: readonly [AgentSession, AgentSession],
+): void {
+  const addresses = { present: present.address ?? 'unknown', second: second.address ?? 'unknown' };
+  log('agent.second-session', { host: name, ...addresses, isSameEngine: engine === engineId });
+}
+
+function logWelcome(
+  log: Logger,
+  cluster: Cluster,
+  host: Host,
+  inventory: readonly Observation[],
+  decision: UnknownContainers,
+): void {
+  log('agent.connected', { host: host.name, containers: inventory.length });
+  if (host.pending) log('host.offer-pending', { host: host.name, offer: offerText(host.pending) });
+  const unknown = unknownIn(cluster.unknown, inventory);
+  const first = unknown.slice(0, MAX_NAMED).join(' ');
+  const services = unknown.length;
+  if (first) log('agent.unknown-containers', { host: host.name, services, first, decision });
+  const duplicates = duplicateStarts(cluster, host, inventory).slice(0, MAX_NAMED).join(' ');
+  if (duplicates) log('agent.duplicate-starts', { host: host.name, services: duplicates });
 }

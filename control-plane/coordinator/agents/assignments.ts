@@ -56,7 +56,8 @@ export function assigner(
     const limitBytes = memoryLimitOf(service.requirement, cluster.schedulerConfig.defaultMemoryBytes);
     return {
       ...assignmentOf(key, service.name, definition, limitBytes, context),
-      ...{ isolation, idProof },
+      isolation,
+      idProof,
       ...(credentials !== undefined && { credentials }),
       ...overlayAt(service.hostId),
     };

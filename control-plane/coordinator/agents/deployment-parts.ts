@@ -30,7 +30,9 @@ export function deploymentParts(
 ): DeploymentParts {
   const keyOf = (ids: { service: number; port: number }) => appKey(ids, idCode.appProofOf(idKey, ids));
   return {
-    ...{ name, isolation, zoeGid },
+    name,
+    isolation,
+    zoeGid,
     proofOf: (ids) => idCode.proofOf(idKey, ids),
     apps: origin === undefined ? {} : { paths: { origin, keyOf } },
   };

@@ -222,15 +222,13 @@ export class HistoryReview {
     const { clock, db, scheduling } = this.#deps;
     const { auditRows, auditDays } = scheduling.bounds;
     const total: Expired = {
-      ...{
-        sessions: 0,
-        tokens: 0,
-        loginFailures: 0,
-        joinTokens: 0,
-        idempotencyKeys: 0,
-        hosts: 0,
-        auditRows: 0,
-      },
+      sessions: 0,
+      tokens: 0,
+      loginFailures: 0,
+      joinTokens: 0,
+      idempotencyKeys: 0,
+      hosts: 0,
+      auditRows: 0,
     };
     for (;;) {
       const nowMs = clock.nowMs();

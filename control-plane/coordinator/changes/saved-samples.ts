@@ -60,7 +60,9 @@ export class SavedSamples {
     this.#isSaving = true;
     try {
       await writeSamples(db, this.#turns.loaded.epoch, {
-        ...{ samples, movedMs, savedMs },
+        samples,
+        movedMs,
+        savedMs,
         fromMs: nowMs - HISTORY_MS,
       });
       // The clock may have been set meanwhile.

@@ -233,7 +233,9 @@ export class GatewayLinks {
     const sender =
       this.#senders.get(gateway) ??
       new BatchSender<string>({
-        ...{ clock, log, to: `gateway ${gateway}` },
+        clock,
+        log,
+        to: `gateway ${gateway}`,
         send: (batch) => down(gateway, incarnation, batch),
         lost: (id, isKnown) => {
           this.#lost(id);

@@ -7,8 +7,11 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import { LogWindows } from '../../core/streams/log-windows.ts';
-import type { AgentConnection, SessionMessage } from '../connections/agent-connection.ts';
-import { closeArguments } from '../connections/agent-connection.ts';
+import {
+  type AgentConnection,
+  closeArguments,
+  type SessionMessage,
+} from '../connections/agent-connection.ts';
 import { AgentConnections, type ConnectionDeps } from '../connections/agent-connections.ts';
 import type { OpenStreams } from '../connections/open-streams.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
@@ -17,7 +20,6 @@ import type { AgentSocket, Clock } from '../ports.ts';
 import { BatchSender } from './batch-sender.ts';
 import { GatewayLog } from './gateway-log.ts';
 import { newEntries, type Portion, type Rejected } from './portion.ts';
-import { factsOf, isSignOfLife } from './sign-of-life.ts';
 
 export interface GatewayOptions extends ConnectionDeps {
   clock: Pick<Clock, 'nowMs' | 'monotonicMs' | 'after'>;
@@ -289,4 +291,17 @@ export class Gateway {
       this.#options.over?.(id);
     }
   }
+}
+
+/** What a message says of the host itself, as text. */
+const factsOf = ({ conditions = [], swarm }: SessionMessage): string => JSON.stringify([conditions, swarm]);
+
+/**
+ * A report of nothing but the usage of the host (P177). Agents repeat in it what they have said of the host,
+ * which `facts` has from the message before.
+ */
+function isSignOfLife(message: SessionMessage, facts: string | undefined): boolean {
+  if (message.type !== 'report' || message.observations.length + message.forgotten.length > 0) return false;
+  const isSilent = message.conditions === undefined && message.swarm === undefined;
+  return isSilent || factsOf(message) === facts;
 }

@@ -8,6 +8,7 @@ import { type Assembly, assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { MIB } from '../../core/model/bounds.ts';
 import { type AwakeSummary, type AwakeTotals, sumOfTotals } from '../../core/views/awake-totals.ts';
+import type { Db } from '../../store/db/db.ts';
 import { groupAllReads } from '../../store/db/grouped-reads.ts';
 import type { SessionMessage } from '../connections/agent-connection.ts';
 import type { PassedBytes } from '../connections/traffic.ts';
@@ -17,7 +18,6 @@ import { GatewayLinks } from '../gateways/gateway-links.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
 import type { SavedState } from '../sleep/saved-state.ts';
-import { countedDb } from './counted-db.ts';
 import { idCode } from './id-code.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 import { objectClock } from './object-clock.ts';
@@ -195,3 +195,14 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     );
   }
 }
+
+/** A database whose requests count as time awake (C233). */
+const countedDb = (db: Db, awake: AwakeTime): Db => ({
+  query: (sql, args) => awake.during(() => db.query(sql, args)),
+  batch: (statements) => awake.during(() => db.batch(statements)),
+  batchRows: (statements) => awake.during(() => db.batchRows(statements)),
+  ...(db.readTogether && {
+    readTogether: (reads) => awake.during(() => db.readTogether?.(reads) ?? Promise.resolve([])),
+  }),
+  close: () => db.close(),
+});

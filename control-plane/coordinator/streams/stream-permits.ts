@@ -55,7 +55,10 @@ export class StreamPermits {
       Math.max(0, ...[...Map.groupBy(all, keyOf).values()].map(({ length }) => length));
     const { inTotal, perUser, perService, perHost } = this.#rules;
     const limit = (name: string, setting: string, used: number, max: number): Limit => ({
-      ...{ name, setting, used, limit: max },
+      name,
+      setting,
+      used,
+      limit: max,
     });
     return [
       limit('streams', 'BERTH_MAX_STREAMS', all.length, inTotal),

@@ -203,7 +203,11 @@ function concernsOthers(action: Action, { id }: User): boolean {
 }
 
 const NEED_CONFIG: ReadonlySet<Action['kind']> = new Set([
-  ...(['configure', 'operate-hosts', 'see-configuration', 'read-audit', 'change-common-secrets'] as const),
+  'configure',
+  'operate-hosts',
+  'see-configuration',
+  'read-audit',
+  'change-common-secrets',
 ]);
 
 /** Whether the user may take the action without `can_change_config`. */

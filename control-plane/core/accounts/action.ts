@@ -83,6 +83,11 @@ export const scopeForOthers: Readonly<Partial<Record<Action['kind'], Scope>>> = 
 
 /** All that a session admits to which may have outlasted its password (H169). */
 export const work: ReadonlySet<Action['kind']> = new Set([
-  ...(['login', 'submit-execution', 'list-executions', 'read-execution'] as const),
-  ...(['terminate-execution', 'limit-execution', 'delete-execution'] as const),
+  'login',
+  'submit-execution',
+  'list-executions',
+  'read-execution',
+  'terminate-execution',
+  'limit-execution',
+  'delete-execution',
 ]);

@@ -57,13 +57,30 @@ function stated({ host, scheme, address, username }: RequestFacts): Header[] {
  * What an application may not set: it would reach beyond its own host name or path, or beyond its own life.
  */
 const NOT_FOR_BROWSER: ReadonlySet<string> = new Set([
-  ...['clear-site-data', 'strict-transport-security', 'public-key-pins', 'public-key-pins-report-only'],
-  ...['expect-ct', 'alt-svc', 'nel', 'report-to', 'service-worker-allowed', 'origin-agent-cluster'],
-  ...['sec-session-registration', 'secure-session-registration', 'sec-session-challenge'],
-  ...['secure-session-challenge', 'reporting-endpoints', 'use-as-dictionary', 'accept-ch', 'critical-ch'],
-  ...['set-login', 'shared-storage-write', 'observe-browsing-topics'],
+  'clear-site-data',
+  'strict-transport-security',
+  'public-key-pins',
+  'public-key-pins-report-only',
+  'expect-ct',
+  'alt-svc',
+  'nel',
+  'report-to',
+  'service-worker-allowed',
+  'origin-agent-cluster',
+  'sec-session-registration',
+  'secure-session-registration',
+  'sec-session-challenge',
+  'secure-session-challenge',
+  'reporting-endpoints',
+  'use-as-dictionary',
+  'accept-ch',
+  'critical-ch',
+  'set-login',
+  'shared-storage-write',
+  'observe-browsing-topics',
   // Node's server takes the first for the reason phrase, and with the second sends no answer at all.
-  ...['status', 'x-hono-already-sent'],
+  'status',
+  'x-hono-already-sent',
 ]);
 
 /**

@@ -57,7 +57,11 @@ export function namedBy({ site, paths }: AppSites, host: string): AppName | 'pat
 }
 
 export const placeAtHost = (site: AppSite, name: AppName): AppPlace => ({
-  ...{ name, scheme: site.scheme, host: appHostOf(site, name), origin: appOriginOf(site, name), prefix: '' },
+  name,
+  scheme: site.scheme,
+  host: appHostOf(site, name),
+  origin: appOriginOf(site, name),
+  prefix: '',
   cookies: { pass: APP_COOKIE, visit: VISIT_COOKIE },
 });
 
@@ -68,7 +72,10 @@ export const placeAtHost = (site: AppSite, name: AppName): AppPlace => ({
 export const placeAtPath = ({ scheme, host, origin }: PathSite, app: PathApp): AppPlace => {
   const { serviceId, port, proof } = app;
   return {
-    ...{ name: { port, serviceId }, scheme, host, origin },
+    name: { port, serviceId },
+    scheme,
+    host,
+    origin,
     prefix: `/${appKey({ service: serviceId, port }, proof)}`,
     cookies: { pass: `__Secure-berth_app_${proof}`, visit: `__Secure-berth_visit_${proof}` },
   };

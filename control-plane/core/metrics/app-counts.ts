@@ -8,8 +8,15 @@ import { byLabel, counter, type Family } from './family.ts';
  * an error (`failed`).
  */
 const results = [
-  ...(['passed', 'waiting', 'ended', 'log-in', 'unauthenticated', 'refused', 'unknown', 'failed'] as const),
-];
+  'passed',
+  'waiting',
+  'ended',
+  'log-in',
+  'unauthenticated',
+  'refused',
+  'unknown',
+  'failed',
+] as const;
 export type AppResult = (typeof results)[number];
 
 export class AppCounts {

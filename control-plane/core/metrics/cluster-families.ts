@@ -23,7 +23,9 @@ export function clusterFamilies(cluster: Cluster, nowMs: number, maxHosts: numbe
   const used = usedOf(cluster);
   const { starting } = running;
   const executions = {
-    ...{ queued: queue.executions, starting, running: running.executions - starting },
+    queued: queue.executions,
+    starting,
+    running: running.executions - starting,
     cleaning_up: cleaningUp,
   };
   return [
@@ -129,25 +131,36 @@ export function clusterLimits({ counts, schedulerConfig, placedWeight, unprovenI
   const most = counts.mostWaiting;
   return [
     {
-      ...{ name: 'waiting', setting: 'BERTH_MAX_WAITING' },
-      ...{ used: counts.waiting, limit: bounds.waiting },
+      name: 'waiting',
+      setting: 'BERTH_MAX_WAITING',
+      used: counts.waiting,
+      limit: bounds.waiting,
     },
     { name: 'waiting_with_reserve', used: counts.waiting, limit: bounds.waiting + reserveOf(bounds) },
     {
-      ...{ name: 'waiting_of_one_user', setting: 'BERTH_MAX_WAITING_PER_USER' },
-      ...{ used: most.executions, limit: bounds.waitingPerUser },
+      name: 'waiting_of_one_user',
+      setting: 'BERTH_MAX_WAITING_PER_USER',
+      used: most.executions,
+      limit: bounds.waitingPerUser,
     },
     {
-      ...{ name: 'waiting_descriptions_of_one_user', setting: 'BERTH_MAX_WAITING_MIB_PER_USER' },
-      ...{ unit: 'bytes', used: most.bytes, limit: bounds.waitingBytesPerUser },
+      name: 'waiting_descriptions_of_one_user',
+      setting: 'BERTH_MAX_WAITING_MIB_PER_USER',
+      unit: 'bytes',
+      used: most.bytes,
+      limit: bounds.waitingBytesPerUser,
     },
     {
-      ...{ name: 'placed_instances', setting: 'BERTH_MAX_PLACED_INSTANCES' },
-      ...{ used: placedWeight, limit: bounds.placedInstances },
+      name: 'placed_instances',
+      setting: 'BERTH_MAX_PLACED_INSTANCES',
+      used: placedWeight,
+      limit: bounds.placedInstances,
     },
     {
-      ...{ name: 'unproven_ids', setting: 'BERTH_MAX_UNPROVEN_IDS' },
-      ...{ used: unprovenIds, limit: bounds.unprovenIds },
+      name: 'unproven_ids',
+      setting: 'BERTH_MAX_UNPROVEN_IDS',
+      used: unprovenIds,
+      limit: bounds.unprovenIds,
     },
   ];
 }

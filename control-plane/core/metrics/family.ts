@@ -34,12 +34,16 @@ const NONE: Labels = {};
 type Values = number | readonly Sample[];
 
 export const gauge = (name: string, help: string, values: Values): Family => ({
-  ...{ name, help, type: 'gauge' },
+  name,
+  help,
+  type: 'gauge',
   samples: samplesOf(values),
 });
 
 export const counter = (name: string, help: string, values: Values): Family => ({
-  ...{ name, help, type: 'counter' },
+  name,
+  help,
+  type: 'counter',
   samples: samplesOf(values),
 });
 

@@ -2,10 +2,7 @@
 import type { Family } from './family.ts';
 
 /** From a millisecond to a minute, in seconds. */
-const UP_TO_S = [
-  ...[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
-  ...[1, 2.5, 5, 10, 30, 60],
-];
+const UP_TO_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export class DurationHistogram {
   /** Those of each bucket alone, and at last those beyond all. */

@@ -9,7 +9,11 @@ export type FetchOutcome = 'values' | 'refused' | 'not-assigned' | 'excess' | 'f
 
 export class FetchCounts {
   readonly #fetches: Record<FetchOutcome, number> = {
-    ...{ values: 0, refused: 0, 'not-assigned': 0, excess: 0, failed: 0 },
+    values: 0,
+    refused: 0,
+    'not-assigned': 0,
+    excess: 0,
+    failed: 0,
   };
 
   count(outcome: FetchOutcome): void {

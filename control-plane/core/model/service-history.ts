@@ -47,8 +47,15 @@ export interface StartEnd {
 export function recordStart(service: Recorded, generation: number, host: string, nowMs: number): void {
   recordEnd(service, {}, nowMs);
   const start: ServiceStart = {
-    ...{ generation, host, startMs: nowMs, runMs: null, endMs: null },
-    ...{ exitCode: null, outOfMemory: false, reason: null, hasEndedExecution: false },
+    generation,
+    host,
+    startMs: nowMs,
+    runMs: null,
+    endMs: null,
+    exitCode: null,
+    outOfMemory: false,
+    reason: null,
+    hasEndedExecution: false,
   };
   service.history = [...service.history.slice(1 - MAX_STARTS), start];
 }

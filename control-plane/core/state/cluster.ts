@@ -6,25 +6,22 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Quota, User } from '../accounts/account.ts';
-import { type ExceededLimit, exceededLimits, type Usage } from '../accounts/quota.ts';
+import { addUsage, type ExceededLimit, exceededLimits, noUsage, type Usage } from '../accounts/quota.ts';
 import { CredentialIndex } from '../accounts/registry-credentials.ts';
-import { type Execution, type ExecutionStatus, isEnded } from '../model/execution.ts';
+import { type Execution, type ExecutionStatus, isEnded, textWeightOf } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { ResourceDemand } from '../model/resources.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
-import type { Service } from '../model/service.ts';
+import { isPreempted, type Service } from '../model/service.ts';
 import { FeasibilityCache } from '../scheduling/feasibility.ts';
 import { HostIndex } from '../scheduling/host-index.ts';
 import { type FairShareKey, Queue } from '../scheduling/queue.ts';
 import type { BackfillReservation, SchedulerState } from '../scheduling/scheduler-state.ts';
 import { type Changes, type NextIds, noChanges } from './changes.ts';
-import { Deadlines } from './deadlines.ts';
 import { DemandTable } from './demand-table.ts';
 import { ElasticQueue } from './elastic-queue.ts';
 import { ExecutionCounts } from './execution-counts.ts';
 import { retryOverBound } from './queue-membership.ts';
-import { ServiceIndex } from './service-index.ts';
-import { UserUsages } from './user-usages.ts';
 
 export class Cluster implements SchedulerState {
   readonly executions = new Map<number, Execution>();
@@ -295,5 +292,128 @@ export class Cluster implements SchedulerState {
       host.elasticCores += sign * requirement.cores;
     }
     this.hostIndex.update(host);
+  }
+}
+
+/** When to examine an execution although nothing happened. */
+class Deadlines {
+  readonly #timesMs = new Map<number, number>();
+
+  /** Sets a deadline; the earlier one wins if `id` has one already. */
+  set(id: number, timeMs: number): void {
+    this.#timesMs.set(id, Math.min(this.#timesMs.get(id) ?? Number.POSITIVE_INFINITY, timeMs));
+  }
+
+  /** Moves every deadline. */
+  move(byMs: number): void {
+    for (const [id, timeMs] of this.#timesMs) this.#timesMs.set(id, timeMs + byMs);
+  }
+
+  delete(id: number): void {
+    this.#timesMs.delete(id);
+  }
+
+  /** Removes and returns the ids whose deadline has passed. */
+  take(nowMs: number): number[] {
+    const due = [...this.#timesMs].filter(([, timeMs]) => timeMs <= nowMs).map(([id]) => id);
+    for (const id of due) this.#timesMs.delete(id);
+    return due;
+  }
+
+  /** The earliest deadline, or null. */
+  next(): number | null {
+    let next: number | null = null;
+    for (const timeMs of this.#timesMs.values()) next = Math.min(next ?? timeMs, timeMs);
+    return next;
+  }
+}
+
+/** The services in memory by id, and by the host of their last start. */
+class ServiceIndex {
+  readonly byId = new Map<number, Service>();
+  readonly #byHost = new Map<number, Set<Service>>();
+
+  add(service: Service): void {
+    this.byId.set(service.id, service);
+    if (service.hostId !== null) this.at(service.hostId).add(service);
+  }
+
+  drop(service: Service): void {
+    this.byId.delete(service.id);
+    if (service.hostId !== null) this.at(service.hostId).delete(service);
+  }
+
+  /** Records another host of the service. */
+  move(service: Service, hostId: number): void {
+    if (service.hostId !== null) this.at(service.hostId).delete(service);
+    service.hostId = hostId;
+    this.at(hostId).add(service);
+  }
+
+  at(hostId: number): Set<Service> {
+    const found = this.#byHost.get(hostId);
+    if (found) return found;
+    const services = new Set<Service>();
+    this.#byHost.set(hostId, services);
+    return services;
+  }
+
+  /** Whether containers of preempted or evicted services are still on the host. */
+  hasDeparting(hostId: number): boolean {
+    for (const service of this.at(hostId)) if (isPreempted(service)) return true;
+    return false;
+  }
+}
+
+/** What each user's placed executions and services use, and the weight of all of them. */
+class UserUsages {
+  placedWeight = 0;
+  elasticCount = 0;
+  /** Only of users with an execution that was placed at some time. */
+  readonly #usages = new Map<number, Usage>();
+  readonly #elasticOf = new Map<number, Set<Service>>();
+  readonly #placedOf = new Map<number, number>();
+  readonly #defaultMemoryBytes: number;
+
+  constructor({ defaultMemoryBytes }: SchedulerConfig) {
+    this.#defaultMemoryBytes = defaultMemoryBytes;
+  }
+
+  of(userId: number): Readonly<Usage> {
+    return this.#usages.get(userId) ?? noUsage();
+  }
+
+  /** How many services of the user are placed. */
+  placedOf(userId: number): number {
+    return this.#placedOf.get(userId) ?? 0;
+  }
+
+  /** Placed elastic services of the user. */
+  elasticOf(userId: number): ReadonlySet<Service> {
+    return this.#elasticOf.get(userId) ?? new Set();
+  }
+
+  /** Counts an execution that is placed (1), or no longer (-1). */
+  countExecution(execution: Execution, sign: 1 | -1): void {
+    this.#usageOf(execution.userId).executions += sign;
+    this.placedWeight += sign * textWeightOf(execution);
+  }
+
+  /** Counts a service that is placed (1), or no longer (-1). */
+  reserve(userId: number, service: Service, sign: 1 | -1): void {
+    addUsage(this.#usageOf(userId), service.requirement, this.#defaultMemoryBytes, sign);
+    this.placedWeight += sign * service.requirement.weight;
+    this.#placedOf.set(userId, this.placedOf(userId) + sign);
+    if (service.essential) return;
+    this.elasticCount += sign;
+    const elastic = this.#elasticOf.get(userId) ?? new Set();
+    if (sign === 1) this.#elasticOf.set(userId, elastic.add(service));
+    else elastic.delete(service);
+  }
+
+  #usageOf(userId: number): Usage {
+    const usage = this.#usages.get(userId) ?? noUsage();
+    this.#usages.set(userId, usage);
+    return usage;
   }
 }

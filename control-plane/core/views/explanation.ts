@@ -187,10 +187,15 @@ const isFeasible = (cluster: Cluster, execution: Execution, demand: ResourceDema
 const isFeasibleLater = (cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean =>
   [...cluster.hosts.values()].some((host) => !isUsable(host)) &&
   cluster.feasibilityLater.isFeasible(
-    ...([execution, demand, cluster.hosts, cluster.hostIndex.version] as const),
+    execution,
+    demand,
+    cluster.hosts,
+    cluster.hostIndex.version,
     (host) => ({
       ...host,
-      ...{ connected: true, lost: false, schedulable: true },
+      connected: true,
+      lost: false,
+      schedulable: true,
       conditions: host.conditions.filter(({ kind }) => !blockingConditions.has(kind)),
     }),
   );

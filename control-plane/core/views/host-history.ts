@@ -95,8 +95,10 @@ function frameOf(hosts: ReadonlyMap<number, Host>, atMs: number): Frame {
     if (!host) continue;
     const usage = isReachable(host) ? host.usage : null;
     const of = [
-      ...[host.reservedMemoryBytes, usage?.memoryBytes ?? Number.NaN],
-      ...[host.reservedCores, usage?.cores ?? Number.NaN],
+      host.reservedMemoryBytes,
+      usage?.memoryBytes ?? Number.NaN,
+      host.reservedCores,
+      usage?.cores ?? Number.NaN,
     ];
     numbers.set(of, at * NUMBERS);
   }

@@ -86,24 +86,27 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
   const { reservedMemoryBytes, agentVersion, engineVersion, heardMs, conditions } = host;
   const reachable = isReachable(host);
   return {
-    ...{
-      id,
-      name,
-      address,
-      state: hostStateOf(cluster, host),
-      connected,
-      lost,
-      schedulable,
-      labels,
-      adminLabels,
-    },
+    id,
+    name,
+    address,
+    state: hostStateOf(cluster, host),
+    connected,
+    lost,
+    schedulable,
+    labels,
+    adminLabels,
     pending: host.pending,
-    ...{ memoryBytes, reservedMemoryBytes, memoryLimits: memoryLimitsAt(cluster, id), cores },
+    memoryBytes,
+    reservedMemoryBytes,
+    memoryLimits: memoryLimitsAt(cluster, id),
+    cores,
     // Rounded, because sums of fractions drift.
     reservedCores: Math.round(host.reservedCores * MICRO) / MICRO + 0,
     usage: reachable ? host.usage : null,
     containers: containersAt(cluster, id),
-    ...{ agentVersion, engineVersion, heardMs },
+    agentVersion,
+    engineVersion,
+    heardMs,
     conditions: reachable ? conditions : [],
   };
 }

@@ -79,3 +79,6 @@ export const ownQuotas = {
   body: ownFields.transform(newQuotaOf),
   changes: ownFields.partial().transform(quotaChangesOf),
 };
+
+export type QuotaFieldsJson = z.input<typeof ownQuotas.body>;
+export type QuotaChangesJson = z.input<typeof ownQuotas.changes>;

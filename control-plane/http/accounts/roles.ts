@@ -12,20 +12,21 @@ import type { Resource } from './resource.ts';
 
 const roleName = name.describe('Name of the role');
 
+/** A new role denies what its creator does not mention, but for the flag that the contract lacks (H687). */
+const body = z.strictObject({
+  name: roleName,
+  ...snakeFields(contractFlagNames, (flag) => flags[snakeCase(flag)].default(false)),
+  can_exec: flags.can_exec.default(true),
+});
+const changes = z.strictObject({ ...flags, name: roleName }).partial();
+
+export type RoleFieldsJson = z.input<typeof body>;
+export type RoleChangesJson = z.input<typeof changes>;
+
 export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
   kind: 'role',
-  // A new role denies what its creator does not mention, but for the flag that the contract lacks (H687).
-  body: z
-    .strictObject({
-      name: roleName,
-      ...snakeFields(contractFlagNames, (flag) => flags[snakeCase(flag)].default(false)),
-      can_exec: flags.can_exec.default(true),
-    })
-    .transform(camelKeys),
-  changes: z
-    .strictObject({ ...flags, name: roleName })
-    .partial()
-    .transform(camelKeys),
+  body: body.transform(camelKeys),
+  changes: changes.transform(camelKeys),
   filter: nameFilter,
   render: roleJson,
   create: createRole,

@@ -106,3 +106,6 @@ export const linkable = {
     ...(user.identity !== undefined && { subject: user.identity?.subject ?? null }),
   }),
 };
+
+export type UserFieldsJson = z.input<typeof linkable.body>;
+export type UserChangesJson = z.input<typeof linkable.changes>;

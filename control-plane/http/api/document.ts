@@ -1,13 +1,13 @@
 /** OpenAPI 3.1 document, made from the table of routes. Loaded at the first request for it (API-7). */
 import * as z from 'zod';
 import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { API_PATH, NATIVE_PATH, VERSION } from '../../version.ts';
 import { KEY_HEADER, REPEAT_HEADER } from '../idempotency.ts';
 import { errorSchema } from '../json/schemas.ts';
 import { sessionCookieName } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
 import { routesOf } from './api-routes.ts';
-import { EXAMPLE } from './example.ts';
 import type { Route } from './route.ts';
 
 /** Schemas by their ids, to which the document refers. */
@@ -27,7 +27,9 @@ export function openApiDocument(variant: Variant, apiPath = API_PATH) {
   return {
     openapi: '3.1.0',
     info: {
-      ...{ title: 'Berth', version: VERSION, description: DESCRIPTION },
+      title: 'Berth',
+      version: VERSION,
+      description: DESCRIPTION,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: apiPath }],
@@ -282,3 +284,26 @@ function errorResponses({ statusHeader }: Variant, schemas: Schemas) {
     }),
   );
 }
+
+/** An application for the document: small, valid and useful. */
+export const EXAMPLE: Application = {
+  name: 'hello',
+  version: 3,
+  will_end: true,
+  size: 1,
+  services: [
+    {
+      name: 'hello',
+      image: 'busybox',
+      monitor: true,
+      total_count: 1,
+      essential_count: 1,
+      startup_order: 0,
+      resources: { memory: { min: 16_777_216, max: 67_108_864 }, cores: { min: 0.1, max: 1 } },
+      environment: [['GREETING', 'Hello, {user_name}']],
+      volumes: [],
+      ports: [],
+      command: 'sh -c "echo $GREETING"',
+    },
+  ],
+};

@@ -196,7 +196,8 @@ export class AppRequests {
       method: c.req.raw.method,
       path: url.pathname + url.search,
       headers: headersForApp(c.req.raw.headers, {
-        ...{ host, scheme },
+        host,
+        scheme,
         address: plainAddress(this.#deps.addressOf(c)),
         username: account.user.username,
       }),
@@ -242,7 +243,9 @@ export class AppRequests {
   #read(c: HonoContext, place: AppPlace, url: URL): Asked {
     const header = (one: string) => c.req.header(one);
     return {
-      ...{ c, place, url },
+      c,
+      place,
+      url,
       facts: {
         method: c.req.raw.method,
         isUpgrade: header('upgrade') !== undefined,
@@ -274,7 +277,10 @@ const ownCookie = (
   maxAge: number,
 ): string =>
   generateCookie(cookies[kind], value, {
-    ...{ httpOnly: true, sameSite: 'Lax', secure: true, path: `${prefix}/` },
+    httpOnly: true,
+    sameSite: 'Lax',
+    secure: true,
+    path: `${prefix}/`,
     maxAge,
   });
 

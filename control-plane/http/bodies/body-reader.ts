@@ -4,6 +4,7 @@
  */
 import type { Context as HonoContext } from 'hono';
 import type { FairQueue } from '../../../shared/fair-queue.ts';
+import { depthProblem } from '../../../shared/json-depth.ts';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { networkOf } from '../../core/accounts/login-throttle.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
@@ -12,7 +13,6 @@ import { fairLine, type LineWords } from '../../operations/fair-line.ts';
 import type { AddressOf } from '../address.ts';
 import { noteBody } from '../idempotency.ts';
 import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
-import { jsonSteps } from './json-body.ts';
 
 /** Set for requests of users: proves again who asks, since a client may hold its body back (ACC-12). */
 export type BodyEnv = { Variables: { proveAgain?: () => Promise<void> } };
@@ -140,4 +140,51 @@ function* formSteps(bytes: Uint8Array, maxBytes: number): Steps<URLSearchParams>
   // The page is made in another turn.
   yield TURN_UNITS;
   return fields;
+}
+
+/**
+ * The JSON of a body after its depth was checked, whatever the content type. It may be URL-encoded, as the
+ * reference clients send it.
+ */
+function* jsonSteps(bytes: Uint8Array): Steps<unknown> {
+  const text = decodedText(bytes);
+  const plain = parse(text);
+  yield TURN_UNITS;
+  if (!plain.error) return plain.value;
+  const decoded = decode(bytes, text);
+  if (decoded !== undefined) {
+    const { value, error } = parse(decoded);
+    yield TURN_UNITS;
+    if (!error) return value;
+  }
+  if (text.trim() === '') throw new OperationError('invalid', 'The body is empty: it must be JSON.');
+  throw new OperationError('invalid', `The body is not JSON${placeOf(plain.error)}.`);
+}
+
+function parse(text: string): { value?: unknown; error?: SyntaxError } {
+  const problem = depthProblem(text);
+  if (problem !== undefined) throw new OperationError('invalid', `The body ${problem}.`);
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    if (error instanceof SyntaxError) return { error };
+    throw error;
+  }
+}
+
+/** Undefined if it is not URL-encoded. */
+function decode(bytes: Uint8Array, text: string): string | undefined {
+  if (!/[%+]/.test(text) && !text.endsWith('=')) return undefined;
+  try {
+    const decoded = decodeURIComponent(spacedText(bytes));
+    return decoded.endsWith('=') ? decoded.slice(0, -1) : decoded;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the first error is, if the engine reports it: `: see line 3 column 5`. */
+function placeOf({ message }: SyntaxError): string {
+  const place = / in JSON at .*\((line \d+ column \d+)\)/.exec(message);
+  return place ? `: see ${place[1]}` : '';
 }

@@ -47,7 +47,9 @@ export function auditFilterOf(query: z.output<typeof auditFilter>): { filter: Au
   return {
     limit,
     filter: {
-      ...{ username: user, action, beforeId: before },
+      username: user,
+      action,
+      beforeId: before,
       sinceMs: since === undefined ? undefined : since * 1_000,
       untilMs: until === undefined ? undefined : until * 1_000,
       ...(kind !== undefined && {

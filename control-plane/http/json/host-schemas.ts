@@ -88,6 +88,7 @@ export type AgentUpdateJson = z.infer<typeof agentUpdateSchema>;
 export type HostJson = z.infer<typeof hostSchema>;
 export type HostDetailJson = z.infer<typeof hostDetailSchema>;
 export type HostRemovalJson = z.infer<typeof hostRemovalSchema>;
+export type HostServiceJson = z.infer<typeof hostServiceSchema>;
 
 export const hostJson = (host: HostView): HostJson => ({
   id: host.id,
@@ -123,7 +124,7 @@ export const hostDetailJson = (host: HostDetail): HostDetailJson => ({
   services: host.services.map(hostServiceJson),
 });
 
-const hostServiceJson = (service: HostService): z.infer<typeof hostServiceSchema> => ({
+const hostServiceJson = (service: HostService): HostServiceJson => ({
   id: service.id,
   name: service.name,
   execution_id: service.executionId,
@@ -169,4 +170,5 @@ export const joinTokenSchema = z
     warning: z.string().optional().describe('Why other machines cannot use the command'),
   })
   .meta({ id: 'JoinToken' });
+
 export type JoinTokenJson = z.infer<typeof joinTokenSchema>;

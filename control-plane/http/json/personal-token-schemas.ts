@@ -48,6 +48,7 @@ export const newPersonalTokenSchema = z
   })
   .meta({ id: 'NewPersonalToken' });
 
+export type PersonalTokenFieldsJson = z.input<typeof personalTokenFields>;
 export type PersonalTokenJson = z.infer<typeof personalTokenSchema>;
 export type NewPersonalTokenJson = z.infer<typeof newPersonalTokenSchema>;
 

@@ -35,8 +35,13 @@ export const joinTokenFields = z.strictObject({
   labels: hostLabels.optional().describe('The labels of the administrator for the host'),
 });
 
+/** Clients send them as they have got them. */
+const offeredLabels: z.ZodType<readonly string[], readonly string[]> = z
+  .array(z.string().max(MAX_LABEL_LENGTH))
+  .max(MAX_LABELS);
+
 export const hostOffer = z.strictObject({
-  labels: z.array(z.string().max(MAX_LABEL_LENGTH)).max(MAX_LABELS).describe('Labels'),
+  labels: offeredLabels.describe('Labels'),
   memory: z.int().nonnegative().describe('Bytes'),
   cores: z.number().nonnegative().describe('Cores'),
 });
@@ -57,3 +62,6 @@ export const hostFilter = nameFilter;
 export const hostRemoval = z
   .strictObject({ force: booleanText.describe('Whether to remove a disconnected host that is not lost yet') })
   .partial();
+
+export type JoinTokenFieldsJson = z.input<typeof joinTokenFields>;
+export type HostChangesJson = z.input<typeof hostChanges>;

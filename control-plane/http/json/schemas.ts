@@ -6,10 +6,9 @@ import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
 import { roleFlagNames, roleFlags } from '../../core/accounts/role-flags.ts';
 import { errorCodes } from '../../core/model/errors.ts';
-import { executionStatuses } from '../../core/model/execution.ts';
+import { type ExecutionStatus, executionStatuses } from '../../core/model/execution.ts';
 import { snakeFields } from '../../core/model/field-names.ts';
 import { filterNames } from '../../core/scheduling/host-filters.ts';
-import type { Words } from '../words.ts';
 
 /** The id of an object, or of one that the object belongs to. */
 export const idOf = (kind: string) => z.int().positive().describe(`Id of the ${kind}`);
@@ -94,8 +93,16 @@ export const discoverySchema = z
 const sentence = z.string().describe('A sentence for people');
 const REASONS = 'What it waits for, in lists below /native only, while it is queued and if that is known';
 
+/** The words of a variant for statuses. */
+interface StatusWords<Status extends string> {
+  statusOf(status: ExecutionStatus): Status;
+}
+
 /** In the words of the variant. */
-export const executionSchema = (words: Words, userId: z.ZodType<number | string>) =>
+export const executionSchema = <Status extends string, UserId extends z.ZodType<number | string>>(
+  words: StatusWords<Status>,
+  userId: UserId,
+) =>
   z
     .strictObject({
       id: idOf('execution'),
@@ -143,7 +150,7 @@ const exceededLimitSchema = z
   .meta({ id: 'QuotaReason' });
 
 /** In the words of the variant. */
-export const explanationSchema = (words: Words) =>
+export const explanationSchema = <Status extends string>(words: StatusWords<Status>) =>
   z
     .strictObject({
       status: z
@@ -290,8 +297,14 @@ export type StatisticsJson = z.infer<typeof statisticsSchema>;
 export type DiscoveryJson = z.infer<typeof discoverySchema>;
 export type ExecutionJson = z.infer<ReturnType<typeof executionSchema>>;
 export type ExplanationJson = z.infer<ReturnType<typeof explanationSchema>>;
+/** As groups have it that identify users by id and have the statuses of the core. */
+export type ExecutionJsonOfB = z.infer<
+  ReturnType<typeof executionSchema<ExecutionStatus, typeof groupSchemas.B.userId>>
+>;
+export type ExplanationJsonOfB = z.infer<ReturnType<typeof explanationSchema<ExecutionStatus>>>;
 export type UserJson = z.infer<typeof userSchema>;
 export type RoleJson = z.infer<typeof roleSchema>;
 export type QuotaJson = z.infer<typeof quotaSchema>;
 export type TokenJson = z.infer<typeof tokenSchema>;
-export type LoginJson = z.infer<(typeof groupSchemas)[Group]['login']>;
+export type LoginJson<In extends Group = Group> = z.infer<(typeof groupSchemas)[In]['login']>;
+export type ErrorJson = z.infer<typeof errorSchema>;

@@ -129,8 +129,12 @@ export const credentialsSchema = z
   })
   .meta({ id: 'RegistryCredentials' });
 
-export const credentialsJson = ({ id, name, userId, setMs }: Secret): z.infer<typeof credentialsSchema> => ({
-  ...{ id, registry: name, for_all: userId === null },
+export type CredentialsJson = z.infer<typeof credentialsSchema>;
+
+export const credentialsJson = ({ id, name, userId, setMs }: Secret): CredentialsJson => ({
+  id,
+  registry: name,
+  for_all: userId === null,
   set_at: setMs / 1_000,
 });
 
@@ -142,6 +146,7 @@ export const resealingSchema = z
   })
   .meta({ id: 'SecretEncryption' });
 
+export type ResealingJson = z.infer<typeof resealingSchema>;
 export type SecretJson = z.infer<typeof secretSchema>;
 
 export const secretJson = ({ id, name, userId, bytes: size, setMs }: Secret): SecretJson => ({

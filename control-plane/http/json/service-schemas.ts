@@ -86,5 +86,6 @@ export const serviceViewSchema = z
   })
   .meta({ id: 'Service' });
 
+export type EndpointsJson = z.infer<typeof endpointsSchema>;
 export type StartJson = z.infer<typeof startSchema>;
 export type ServiceJson = z.infer<typeof serviceViewSchema>;

@@ -65,7 +65,16 @@ export const shopEntryDetailJson = (entry: ShopEntry, role: Role): ShopEntryDeta
 const parameterJson = (parameter: Parameter, role: Role): ShopEntryJson['parameters'][number] => {
   const { key, kind, name, readableName, description, type, min, max, step } = parameter;
   return {
-    ...{ key, kind, name, readable_name: readableName, description, type },
-    ...{ default: parameter.default, min, max, step, may_change: mayChange(role, parameter) },
+    key,
+    kind,
+    name,
+    readable_name: readableName,
+    description,
+    type,
+    default: parameter.default,
+    min,
+    max,
+    step,
+    may_change: mayChange(role, parameter),
   };
 };

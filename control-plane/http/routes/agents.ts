@@ -28,8 +28,12 @@ import type { Statuses } from '../words.ts';
 
 /** Answers to agents are the same in every variant of the API. */
 const PLAIN: Statuses = {
-  ...{ created: 200, removed: 200, options: 200, forbidden: 403 },
-  ...{ statusHeader: false, errorBody: true },
+  created: 200,
+  removed: 200,
+  options: 200,
+  forbidden: 403,
+  statusHeader: false,
+  errorBody: true,
 };
 
 const startQuery = z.strictObject({ service: integerText, generation: integerText });

@@ -60,6 +60,8 @@ export function metricsRoutes(
 }
 
 const buildFamily = (): Family => ({
-  ...{ name: 'berth_build_info', help: 'The version of the control plane.', type: 'gauge' },
+  name: 'berth_build_info',
+  help: 'The version of the control plane.',
+  type: 'gauge',
   samples: [{ labels: { version: VERSION }, value: 1 }],
 });

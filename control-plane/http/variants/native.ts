@@ -33,7 +33,8 @@ export const native: Variant = {
     history: (service.history ?? []).map(startJson),
   }),
   accounts: {
-    ...{ users: { ...users, ...linkable }, roles: { ...roles, ...ownRoles } },
+    users: { ...users, ...linkable },
+    roles: { ...roles, ...ownRoles },
     quotas: {
       ...quotas,
       ...ownQuotas,

@@ -4,6 +4,7 @@
  */
 import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
 import { type Endpoint, isEssential, type ServiceView } from '../../core/views/execution-views.ts';
+import { type HostState, rounded } from '../../core/views/statistics.ts';
 import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
 import { executionText, hasContainer, serviceJson } from '../json/render.ts';
@@ -13,7 +14,6 @@ import type { Variant } from './variant.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
 import { readDescription, showDescription, showService } from './zoe-description.ts';
 import { openLines } from './zoe-log.ts';
-import { platformJson } from './zoe-platform.ts';
 
 /** As long as the cookies of the earlier platform lived. */
 const WORK_SESSION_MS = 30 * 24 * 60 * 60_000;
@@ -122,3 +122,37 @@ export const zoe2017: Variant = {
     };
   },
 };
+
+/** What the original reports without a database of metrics: Berth's agents report usage on request only. */
+const UNMEASURED = { memory_in_use: 0, cores_in_use: 0 };
+
+/**
+ * `platform_stats` of the scheduler statistics: the hosts as nodes of one platform. Memory is in bytes. What
+ * is allocated is what is reserved, since services get no more than that.
+ */
+const platformJson = (hosts: readonly HostState[]) => ({
+  ...UNMEASURED,
+  container_count: sum(hosts, ({ containers }) => containers),
+  memory_total: sum(hosts, ({ memoryBytes }) => memoryBytes),
+  memory_reserved: sum(hosts, ({ reservedMemoryBytes }) => reservedMemoryBytes),
+  cores_total: rounded(sum(hosts, ({ cores }) => cores)),
+  cores_reserved: rounded(sum(hosts, ({ reservedCores }) => reservedCores)),
+  nodes: hosts.map((host) => ({
+    name: host.name,
+    status: host.connected ? 'online' : 'offline',
+    labels: host.labels,
+    container_count: host.containers,
+    memory_total: host.memoryBytes,
+    memory_reserved: host.reservedMemoryBytes,
+    memory_allocated: host.reservedMemoryBytes,
+    cores_total: host.cores,
+    cores_reserved: host.reservedCores,
+    cores_allocated: host.reservedCores,
+    ...UNMEASURED,
+    service_stats: {},
+    images: [],
+  })),
+});
+
+const sum = (hosts: readonly HostState[], of: (host: HostState) => number): number =>
+  hosts.reduce((total, host) => total + of(host), 0);

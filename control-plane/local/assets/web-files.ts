@@ -43,7 +43,8 @@ async function webFiles(): Promise<[name: string, content: Uint8Array][]> {
     absWorkingDir: ROOT,
     entryPoints: [
       ...entries.map((name) => `${WEB}/browser/${name}`),
-      ...[`${WEB}/berth.css`, `${WEB}/styles/terminal.css`],
+      `${WEB}/berth.css`,
+      `${WEB}/styles/terminal.css`,
     ],
     outdir: 'out',
     entryNames: '[name]',

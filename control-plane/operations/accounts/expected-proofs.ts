@@ -51,6 +51,10 @@ export const admitsSame = (one: Authenticated, other: Authenticated): boolean =>
 
 const rightsOf = (actor: Actor) =>
   actor.kind === 'user' && [
-    ...[actor.credential, actor.role, actor.user.id, actor.user.credentialVersion],
-    ...[actor.user.enabled, actor.user.authSource],
+    actor.credential,
+    actor.role,
+    actor.user.id,
+    actor.user.credentialVersion,
+    actor.user.enabled,
+    actor.user.authSource,
   ];

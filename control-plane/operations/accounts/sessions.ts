@@ -62,7 +62,11 @@ export class Sessions {
         ? this.#lifeFrom(nowMs, openedFrom)
         : { expiresMs: times.expiresMs, fullUntilMs: null };
     const session = {
-      ...{ tokenHash: digest(token), userId, credentialVersion, openedFrom, signedOnMs },
+      tokenHash: digest(token),
+      userId,
+      credentialVersion,
+      openedFrom,
+      signedOnMs,
       ...life,
     };
     const limits = { nowMs, maxPerUser, keptMs: this.#deps.workSessionMs ?? REMEMBER_MS };

@@ -116,7 +116,8 @@ async function writeChanges(
   const { username } = user;
   const linked = await newLinkOf(context, user, { subject, issuer }, changes.authSource);
   const after = {
-    ...{ id, username: changes.username ?? username },
+    id,
+    username: changes.username ?? username,
     authSource: linked.authSource ?? changes.authSource ?? user.authSource,
   };
   checkPassword(context, password, after);
@@ -127,7 +128,9 @@ async function writeChanges(
   const isRenamed = after.username !== username || after.authSource !== user.authSource;
   if (isRenamed) await checkAlike(context, after);
   const stored = {
-    ...{ ...changes, ...linked, passwordHash: await hashIfGiven(context, password) },
+    ...changes,
+    ...linked,
+    passwordHash: await hashIfGiven(context, password),
     ...(isRenamed && { foldedName: folded(after.username) }),
   };
   const fields = [...asked, ...givenFields({ password })];

@@ -130,7 +130,8 @@ export function appsOf({
 
 /** What the addresses of applications are made of. */
 export const appPlacesOf = (config: Config, proofOf: AppPlaces['proofOf']): AppPlaces => ({
-  ...{ hosts: siteOf(config.BERTH_APPS_URL), paths: config.BERTH_APPS_PATHS },
+  hosts: siteOf(config.BERTH_APPS_URL),
+  paths: config.BERTH_APPS_PATHS,
   proofOf,
 });
 

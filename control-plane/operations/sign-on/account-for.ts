@@ -53,7 +53,9 @@ function admitted(account: Account | undefined, origin: Origin): UserOfSignOn {
 }
 
 const userOf = ({ user, role }: Account, origin: Origin): UserOfSignOn => ({
-  ...{ user, role, origin },
+  user,
+  role,
+  origin,
   credential: { by: 'oidc' },
 });
 
@@ -93,7 +95,12 @@ async function create(
   const taken = `The user name ${username} is taken here by another user. Capitals make no difference. ${remedy}`;
   if (await isLikeness(db, username)) throw new OperationError('forbidden', taken);
   const user = {
-    ...{ username, email: emailIn(claims), ...rights, authSource: OIDC_SOURCE, priority: 0, enabled: true },
+    username,
+    email: emailIn(claims),
+    ...rights,
+    authSource: OIDC_SOURCE,
+    priority: 0,
+    enabled: true,
     identity: { issuer, subject },
   };
   const entry = entryWithoutUser('oidc', origin, { action: 'create-user', targetName: username });

@@ -17,7 +17,9 @@ export async function boundedFetch(
   maxMs = MAX_MS,
 ): Promise<Response> {
   const response = await fetch(url, {
-    ...{ method, headers, redirect },
+    method,
+    headers,
+    redirect,
     signal: AbortSignal.timeout(maxMs),
     ...(body !== undefined && { body: body as URLSearchParams }),
   });

@@ -14,9 +14,12 @@ const DISCOVERED_MS = 300_000;
 
 /** What the provider states of itself as URLs, and Berth or the browser opens. */
 const ENDPOINTS = [
-  ...(['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint'] as const),
-  ...(['jwks_uri', 'end_session_endpoint'] as const),
-];
+  'authorization_endpoint',
+  'token_endpoint',
+  'userinfo_endpoint',
+  'jwks_uri',
+  'end_session_endpoint',
+] as const;
 
 /** What Berth must remember of a sign-on between its two requests. */
 export type Pending = {

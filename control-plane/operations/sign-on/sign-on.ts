@@ -30,8 +30,12 @@ export const PENDING_MS = 600_000;
 
 /** Requests to the provider: at once, of one network, and waiting. */
 const LIMITS = {
-  ...{ total: 32, perOwner: 8, waiting: 256, waitingPerOwner: 32 },
-  ...{ waitMs: 10_000, lostMs: 60_000 },
+  total: 32,
+  perOwner: 8,
+  waiting: 256,
+  waitingPerOwner: 32,
+  waitMs: 10_000,
+  lostMs: 60_000,
 };
 
 const begunSignOn = z.object({

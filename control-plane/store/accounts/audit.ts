@@ -30,8 +30,16 @@ const storedFields = (fields: readonly string[]): string =>
   fields.map((field) => field.replaceAll(' ', SPACE)).join(' ');
 
 const valuesOf = (entry: AuditEntry, timeMs: number, outcome: AuditRow['outcome']): Value[] => [
-  ...[timeMs, entry.userId, entry.username, entry.credential, entry.tokenId, entry.requestId],
-  ...[entry.action, shortName(entry.targetName), storedFields(entry.fields ?? []), outcome],
+  timeMs,
+  entry.userId,
+  entry.username,
+  entry.credential,
+  entry.tokenId,
+  entry.requestId,
+  entry.action,
+  shortName(entry.targetName),
+  storedFields(entry.fields ?? []),
+  outcome,
 ];
 
 /** An entry and its time. */
@@ -47,7 +55,8 @@ export const insertAudits = (entries: readonly TimedEntry[]): Statement => ({
     JSON.stringify(
       entries.map(({ entry, timeMs }) => [
         ...valuesOf(entry, timeMs, 'done'),
-        ...[entry.address, entry.targetId ?? null],
+        entry.address,
+        entry.targetId ?? null,
       ]),
     ),
   ],

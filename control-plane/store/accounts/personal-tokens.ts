@@ -13,8 +13,14 @@ export const insertPersonalToken = (token: StoredPersonalToken, maxPerUser: numb
     SELECT id, ?, ?, ?, ?, ? FROM users WHERE id = ? AND credential_version = ? AND enabled = 1 AND deleted = 0
       AND (SELECT count(*) FROM personal_tokens WHERE user_id = users.id) < ? ON CONFLICT DO NOTHING`,
   args: [
-    ...[token.name, token.hash, JSON.stringify(token.scopes), token.madeMs, token.expiresMs],
-    ...[token.userId, token.credentialVersion, maxPerUser],
+    token.name,
+    token.hash,
+    JSON.stringify(token.scopes),
+    token.madeMs,
+    token.expiresMs,
+    token.userId,
+    token.credentialVersion,
+    maxPerUser,
   ],
 });
 

@@ -74,12 +74,23 @@ const takenArgs = (
   id: number | undefined,
   { username, identity, fsUid, authSource, foldedName }: StoredUserChanges,
 ): Value[] => [
-  ...[given(id), given(username), given(id), given(identity?.issuer), given(identity?.subject)],
-  ...[given(fsUid), given(id)],
-  ...[given(authSource), given(id), given(id === undefined ? folded(username ?? '') : foldedName), given(id)],
+  given(id),
+  given(username),
+  given(id),
+  given(identity?.issuer),
+  given(identity?.subject),
+  given(fsUid),
+  given(id),
+  given(authSource),
+  given(id),
+  given(id === undefined ? folded(username ?? '') : foldedName),
+  given(id),
 ];
 const danglingArgs = ({ roleId, quotaId }: StoredUserChanges): Value[] => [
-  ...[given(roleId), given(roleId), given(quotaId), given(quotaId)],
+  given(roleId),
+  given(roleId),
+  given(quotaId),
+  given(quotaId),
 ];
 
 /** Why a change of the user, or the creation of one without `id`, is refused. */
@@ -109,7 +120,8 @@ export const insertUser = (user: StoredNewUser): Statement => ({
     given(user.enabled),
     given(user.passwordHash),
     folded(user.username),
-    ...[user.username, user.username],
+    user.username,
+    user.username,
     ...takenArgs(undefined, user),
     ...danglingArgs(user),
   ],
@@ -136,12 +148,23 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
         OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))
         AND NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
     args: [
-      ...[given(username), given(email), given(roleId), given(quotaId), given(authSource)],
-      ...[given(fsUid), given(priority), given(enabled), Number(Boolean(identity)), given(passwordHash)],
-      ...[given(passwordHash ?? (identity === undefined ? undefined : 1)), ...access],
+      given(username),
+      given(email),
+      given(roleId),
+      given(quotaId),
+      given(authSource),
+      given(fsUid),
+      given(priority),
+      given(enabled),
+      Number(Boolean(identity)),
+      given(passwordHash),
+      given(passwordHash ?? (identity === undefined ? undefined : 1)),
+      ...access,
       given(changes.foldedName),
-      ...[id, ...access],
-      ...[...takenArgs(id, changes), ...danglingArgs(changes)],
+      id,
+      ...access,
+      ...takenArgs(id, changes),
+      ...danglingArgs(changes),
     ],
   };
 }

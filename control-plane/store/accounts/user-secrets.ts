@@ -48,8 +48,20 @@ export function insertSecret(
       SET key_id = excluded.key_id, sealed = excluded.sealed, bytes = excluded.bytes,
         set_ms = max(excluded.set_ms, set_ms + 1)`;
   const args = [
-    ...[kind, userId, name, sealed.keyId, sealed.text, bytes, setMs],
-    ...[byUserId, userId, userId, maxPerUser, userId, kind, name],
+    kind,
+    userId,
+    name,
+    sealed.keyId,
+    sealed.text,
+    bytes,
+    setMs,
+    byUserId,
+    userId,
+    userId,
+    maxPerUser,
+    userId,
+    kind,
+    name,
   ];
   return { sql, args };
 }
@@ -99,7 +111,9 @@ export async function loadCredentials(db: Db): Promise<StoredCredentials[]> {
 }
 
 export const credentialsOf = ({ id, userId, name, setMs }: Secret): StoredCredentials => ({
-  ...{ id, userId, setMs },
+  id,
+  userId,
+  setMs,
   registry: name,
 });
 
@@ -197,7 +211,8 @@ export const resealed = ({ id, sealed }: SealedSecret, { keyId, text }: Sealed):
 const nameOf = (row: Row): SecretName => ({ kind: String(row.kind) as SecretKind, name: String(row.name) });
 
 const placeOf = (row: Row): SecretPlace => ({
-  ...{ kind: String(row.kind) as StoredKind, name: String(row.name) },
+  kind: String(row.kind) as StoredKind,
+  name: String(row.name),
   userId: row.user_id === null ? null : Number(row.user_id),
 });
 

@@ -159,7 +159,8 @@ export async function listStarts(db: Db, executionId: number, limit: number): Pr
   );
   return rows.map(({ id, name, start }) => ({
     ...(JSON.parse(String(start)) as ServiceStart),
-    ...{ serviceId: Number(id), service: String(name) },
+    serviceId: Number(id),
+    service: String(name),
   }));
 }
 
@@ -254,7 +255,12 @@ function unplacedViews(execution: ExecutionView): ServiceView[] {
   const application = JSON.parse(description) as Application;
   return expandApplication(application).map(({ name, group, definition }, at) => ({
     ...UNPLACED,
-    ...{ id: serviceIds[at] ?? 0, executionId, userId, name, group, description: definition },
+    id: serviceIds[at] ?? 0,
+    executionId,
+    userId,
+    name,
+    group,
+    description: definition,
     share: application.share,
     execution: { status: execution.status, timeStartMs: execution.timeStartMs },
   }));

@@ -10,7 +10,7 @@ import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { descriptionSteps, nameProblem, unwrapped } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
-import { pathOf, placeSteps } from './json-text.ts';
+import { pathOf, placeSteps } from './json-places.ts';
 
 /** The fields of the form as typed. */
 export interface Draft {

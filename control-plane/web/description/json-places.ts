@@ -3,6 +3,7 @@
  * JSON takes half a second.
  */
 import { afterSpace, endOfString } from '../../../shared/json-depth.ts';
+import { type Place, placesOf } from '../../../shared/json-faults.ts';
 import { type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 
 /** A value to be found, and those within it. */
@@ -111,3 +112,23 @@ function endOfValue(text: string, start: number): number {
   }
   return text.length;
 }
+
+/**
+ * The places in a valid text of the values that pointers (RFC 6901) name, or the places where missing values
+ * belong.
+ */
+export function* placeSteps(text: string, pointers: readonly string[]): Steps<Place[]> {
+  return placesOf(text, yield* offsetSteps(text, pointers.map(segmentsOf)));
+}
+
+const segmentsOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** A pointer in programming notation: `services[0].resources.memory`. */
+export const pathOf = (pointer: string): string =>
+  segmentsOf(pointer)
+    .map((segment, at) => (/^\d+$/.test(segment) ? `[${segment}]` : `${at > 0 ? '.' : ''}${segment}`))
+    .join('');

@@ -35,8 +35,11 @@ function fieldsOf(
   const { image, command, resources, environment, ports } = service;
   const memory = resources.memory.min === null ? null : memoryEntry(resources.memory.min);
   return {
-    ...{ name, image, command: command ?? '' },
-    ...{ memory: memory?.amount ?? '', memory_unit: memory?.unit ?? 'MiB' },
+    name,
+    image,
+    command: command ?? '',
+    memory: memory?.amount ?? '',
+    memory_unit: memory?.unit ?? 'MiB',
     cores: resources.cores.min === null ? '' : String(resources.cores.min),
     life: will_end ? 'ends' : 'stays',
     environment: environment.map(([variable, value]) => `${variable}=${value}`).join('\n'),

@@ -51,7 +51,9 @@ const fieldsWith = (present: z.ZodType<string | undefined>) =>
     .transform(({ name, days, present, ...chosen }) => {
       const scopes = SCOPES.flatMap(([scope]) => (chosen[scope] === undefined ? [] : [scope]));
       return {
-        ...{ name, expiresDays: days, currentPassword: present },
+        name,
+        expiresDays: days,
+        currentPassword: present,
         scopes: scopes.length > 0 ? scopes : (['read'] as const),
       };
     });

@@ -42,7 +42,8 @@ const fields = {
 } as const;
 
 const inputOf = (name: string, value: Uint8Array, all: string | undefined): SecretInput => ({
-  ...{ name, value },
+  name,
+  value,
   isOfAll: all !== undefined,
 });
 

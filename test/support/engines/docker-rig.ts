@@ -4,8 +4,8 @@
  */
 import type Docker from 'dockerode';
 import { afterEach, beforeEach } from 'vitest';
+import type { DockerEngineOptions } from '../../../agent/engine/docker/docker-engine.ts';
 import { DockerEngine } from '../../../agent/engine/docker/docker-engine.ts';
-import type { DockerEngineOptions } from '../../../agent/engine/docker/docker-engine-options.ts';
 import type { Container, Engine, EngineError } from '../../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';

@@ -54,7 +54,7 @@ export function sourceOf(path: string): Source {
   const text = readFileSync(join(ROOT, path), 'utf8');
   const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '');
   const imports = [...code.matchAll(IMPORT)].map(([statement, from, bare]) =>
-    importOf(path, from ?? bare ?? '', statement.startsWith('import type')),
+    importOf(path, from ?? bare ?? '', /^(import|export) type\b/.test(statement)),
   );
   return { path, text, code, imports };
 }

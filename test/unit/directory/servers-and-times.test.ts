@@ -2,9 +2,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { readNodeConfig } from '../../../control-plane/config.ts';
 import { plainName } from '../../../control-plane/core/accounts/sign-on.ts';
+import { RefusalTimes, Servers } from '../../../control-plane/directory/ldap-directory.ts';
 import { ldapConfigOf } from '../../../control-plane/directory/ldap-settings.ts';
-import { RefusalTimes } from '../../../control-plane/directory/refusal-times.ts';
-import { Servers } from '../../../control-plane/directory/servers.ts';
 import {
   type Asked,
   entry,
@@ -24,7 +23,9 @@ const { start } = ScriptedDirectory;
 const configOf = (urls: string) =>
   ldapConfigOf(
     readNodeConfig({
-      ...{ BERTH_LDAP_URL: urls, BERTH_LDAP_TLS: 'off', BERTH_LDAP_TIMEOUT: '2' },
+      BERTH_LDAP_URL: urls,
+      BERTH_LDAP_TLS: 'off',
+      BERTH_LDAP_TIMEOUT: '2',
       BERTH_LDAP_USER_DN: 'uid={name},dc=example',
     }),
   );

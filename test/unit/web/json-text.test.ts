@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkText, textSteps } from '../../../control-plane/web/description/draft.ts';
-import { placeSteps } from '../../../control-plane/web/description/json-text.ts';
+import { placeSteps } from '../../../control-plane/web/description/json-places.ts';
 import { readJson } from '../../../shared/json-faults.ts';
 import { finish, TURN_UNITS } from '../../../shared/steps.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
@@ -105,7 +105,7 @@ describe('places', () => {
         const value = JSON.parse(typed);
         const pointers = pointersIn(value);
         // Other pointers must not disturb, whether their values are there or in an earlier member only.
-        const places = placesIn(typed, [...pointers, ...['/a/a/a', '/a/b', '/b/a', '/b/0/a', '/a/0']]);
+        const places = placesIn(typed, [...pointers, '/a/a/a', '/a/b', '/b/a', '/b/0/a', '/a/0']);
         for (const [n, pointer] of pointers.entries()) {
           const rest = typed.slice((places[n]?.column ?? 0) - 1);
           const member = /^"[ab]":/.exec(rest)?.[0] ?? '';

@@ -107,7 +107,9 @@ async function acceptSocket(
 ): Promise<Response> {
   const handshake = ownHandshake(forwarded.headers.get('sec-websocket-protocol') ?? undefined);
   const answer = await relay.request(withHandshake(request, handshake), {
-    ...{ body: null, isUpgrade: true, signal: forwarded.signal },
+    body: null,
+    isUpgrade: true,
+    signal: forwarded.signal,
   });
   if (answer.status !== 101) return answerOf(answer, 'GET');
   await assertAccepted(answer, handshake).catch((error) => {

@@ -4,7 +4,6 @@
  */
 import { type ITheme, Terminal } from '@xterm/xterm';
 import type { TerminalSize } from '../../../../shared/streams/targets.ts';
-import { allowStylesOfSpans, withSheets } from './terminal-styles.ts';
 import { TerminalText } from './terminal-text.ts';
 
 /** Lines that can be scrolled back to. */
@@ -50,8 +49,13 @@ export class TerminalScreen {
     this.#events = events;
     const { fontFamily, fontSize } = getComputedStyle(place);
     this.#terminal = new Terminal({
-      ...{ fontFamily, fontSize: Number.parseFloat(fontSize), scrollback: SCROLLBACK },
-      ...{ theme: themeOf(place), minimumContrastRatio: 4.5, logLevel: 'off', disableStdin: true },
+      fontFamily,
+      fontSize: Number.parseFloat(fontSize),
+      scrollback: SCROLLBACK,
+      theme: themeOf(place),
+      minimumContrastRatio: 4.5,
+      logLevel: 'off',
+      disableStdin: true,
     });
     const { parser } = this.#terminal;
     for (const number of IGNORED_OSC) parser.registerOscHandler(number, () => true);
@@ -164,8 +168,47 @@ function themeOf(place: HTMLElement): ITheme {
   ]);
   return {
     ...Object.fromEntries(ansi),
-    ...{ foreground: colour('text'), background: colour('card') },
-    ...{ cursor: colour('accent'), cursorAccent: colour('card') },
+    foreground: colour('text'),
+    background: colour('card'),
+    cursor: colour('accent'),
+    cursorAccent: colour('card'),
     selectionBackground: colour('found'),
+  };
+}
+
+/**
+ * Runs `open`, which may make <style> elements: each becomes a sheet of the document in its place. xterm
+ * makes some when it is opened, and sets the attribute `style` of its spans. The policy of the page allows no
+ * inline styles, but sheets and styles that a script sets by the CSSOM (WEB-16).
+ */
+function withSheets(open: () => void): void {
+  const create = document.createElement;
+  document.createElement = ((name: string, options?: ElementCreationOptions) =>
+    name === 'style' ? standIn() : create.call(document, name, options)) as typeof create;
+  try {
+    open();
+  } finally {
+    document.createElement = create;
+  }
+}
+
+/** An element whose text is the text of a sheet. */
+function standIn(): HTMLElement {
+  const sheet = new CSSStyleSheet();
+  document.adoptedStyleSheets.push(sheet);
+  const element = document.createElementNS('http://www.w3.org/1999/xhtml', 'span') as HTMLElement;
+  element.hidden = true;
+  Object.defineProperty(element, 'textContent', {
+    set: (text: string) => sheet.replaceSync(text),
+  });
+  return element;
+}
+
+/** For all spans of the page: `setAttribute('style', ...)` has the effect that the policy would forbid. */
+function allowStylesOfSpans(): void {
+  const { setAttribute } = Element.prototype;
+  HTMLSpanElement.prototype.setAttribute = function (name: string, value: string): void {
+    if (name === 'style') this.style.cssText = value;
+    else setAttribute.call(this, name, value);
   };
 }

@@ -95,8 +95,12 @@ function usagesBy(users: readonly User[], usages: readonly UserUsage[]): Usage[]
 }
 
 const FRESH = {
-  ...{ concurrent_executions: '5', memory: '32', memory_unit: 'GiB', cores: '20' },
-  ...{ time_limit: '0', max_time_limit: '0' },
+  concurrent_executions: '5',
+  memory: '32',
+  memory_unit: 'GiB',
+  cores: '20',
+  time_limit: '0',
+  max_time_limit: '0',
 };
 
 function valuesOf(quota: Quota): Record<string, string> {

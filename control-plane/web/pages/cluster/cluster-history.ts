@@ -23,15 +23,26 @@ ${samplesFor('samples', COLUMNS, samples.map(numbersOf))}
 }
 
 const COLUMNS = [
-  ...(['running', 'queued'] as const),
-  ...(['memoryReserved', 'memoryUsed', 'memory'] as const),
-  ...(['coresReserved', 'coresUsed', 'cores'] as const),
+  'running',
+  'queued',
+  'memoryReserved',
+  'memoryUsed',
+  'memory',
+  'coresReserved',
+  'coresUsed',
+  'cores',
 ] as const;
 
 const numbersOf = (one: Sample) => ({
-  ...{ atMs: one.atMs, running: one.running, queued: one.queued },
-  ...{ memoryReserved: one.reservedMemoryBytes, memoryUsed: one.usedMemoryBytes, memory: one.memoryBytes },
-  ...{ coresReserved: one.reservedCores, coresUsed: rounded(one.usedCores), cores: one.cores },
+  atMs: one.atMs,
+  running: one.running,
+  queued: one.queued,
+  memoryReserved: one.reservedMemoryBytes,
+  memoryUsed: one.usedMemoryBytes,
+  memory: one.memoryBytes,
+  coresReserved: one.reservedCores,
+  coresUsed: rounded(one.usedCores),
+  cores: one.cores,
 });
 
 /** Newest first, one row every five minutes. */

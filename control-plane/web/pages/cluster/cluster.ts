@@ -2,14 +2,18 @@
 import { Hono } from 'hono';
 import { coresText, memoryText } from '../../../core/model/text.ts';
 import { type HostView, hostStates } from '../../../core/views/host-view.ts';
-import { type HostSearch, type SeenCluster, viewCluster } from '../../../operations/cluster/cluster.ts';
+import {
+  type HostSearch,
+  type SeenCluster,
+  type SeenQueued,
+  viewCluster,
+} from '../../../operations/cluster/cluster.ts';
 import { chartPlace } from '../../components/charts.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { ago, badge, coresNumber, empty, facts, live, options } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { historyPart } from './cluster-history.ts';
-import { queuePart } from './cluster-queue.ts';
 import { hostPages } from './host.ts';
 import { coreMeters, limitsText, memoryMeters, reservedText } from './host-meters.ts';
 import { joinPages } from './join-token.ts';
@@ -98,3 +102,48 @@ const hostRow = (host: HostView, nowMs: number): Html => html`
 <td>${host.agentVersion}<br>Docker ${host.engineVersion}</td>
 <td>${ago(host.heardMs, nowMs)}</td>
 </tr>`;
+
+/** The head of the queue: what each execution waits for, with the same reasons stated once. */
+function queuePart({ queue, summary }: SeenCluster, nowMs: number): Html {
+  const waiting = summary.queue.executions;
+  if (waiting === 0) return html`<p class="quiet">The queue is empty.</p>`;
+  const rest = waiting - queue.length;
+  return html`
+<p>${waiting === 1 ? '1 execution is waiting, submitted' : `${waiting} executions are waiting. The oldest was submitted`} ${ago(summary.queue.oldestSubmitMs, nowMs)}.</p>
+${queue.length === 0 ? '' : html`<ol class="bare">${alike(queue).map((group) => card(group, nowMs))}</ol>`}
+${queue.length > 0 && rest > 0 ? html`<p class="hint">${rest} more are behind these, or wait to be retried after a failed start.</p>` : ''}
+${queue.length === 0 ? html`<p class="hint">Their start failed and will be retried.</p>` : ''}`;
+}
+
+/** Executions that wait for the same, in the order of the first of each group. */
+const alike = (queue: readonly SeenQueued[]): SeenQueued[][] => [
+  ...Map.groupBy(queue, ({ waitingFor }) => waitingFor.join('\n')).values(),
+];
+
+function card(group: readonly SeenQueued[], nowMs: number): Html {
+  const [first, ...others] = group;
+  if (!first) return html``;
+  const reasons =
+    first.waitingFor.length === 0
+      ? html`<p>About to start.</p>`
+      : first.waitingFor.map((text) => html`<p>${text}</p>`);
+  if (others.length === 0)
+    return html`
+<li class="card">
+<h3>${first.position}. ${nameOf(first)}</h3>
+<p class="quiet">${sinceOf(first, nowMs)}</p>
+${reasons}
+</li>`;
+  return html`
+<li class="card">
+<h3>${group.length} executions</h3>
+${reasons}
+<ul class="bare">${group.map((one) => html`<li>${one.position}. ${nameOf(one)} <span class="quiet">${sinceOf(one, nowMs)}</span></li>`)}</ul>
+</li>`;
+}
+
+const nameOf = ({ own }: SeenQueued): Html | string =>
+  own ? html`<a href="/executions/${own.id}">${own.name}</a>` : "Another user's execution";
+
+const sinceOf = ({ own, timeSubmitMs }: SeenQueued, nowMs: number): Html =>
+  html`${own ? html`${own.userName}, submitted` : 'Submitted'} ${ago(timeSubmitMs, nowMs)}`;

@@ -1,20 +1,38 @@
-/** The page of a host: its facts and services, and the forms that drain, label and remove it. */
+/**
+ * The page of a host: its facts, services and last hour, what it offers, and the forms that drain, label and
+ * remove it.
+ */
+
 import { Hono } from 'hono';
-import { hostLabels } from '../../../http/json/request-schemas.ts';
+import * as z from 'zod';
+import type { HostOffer } from '../../../core/model/host.ts';
+import { coresText, memoryText } from '../../../core/model/text.ts';
+import type { HostSample } from '../../../core/views/host-history.ts';
+import type { HostView } from '../../../core/views/host-view.ts';
+import { hostLabels, hostOffer } from '../../../http/json/request-schemas.ts';
 import { checked, pathId } from '../../../http/request.ts';
 import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster/cluster.ts';
 import { updateHost } from '../../../operations/cluster/hosts.ts';
-import { chartPlace } from '../../components/charts.ts';
+import { chartPlace, samplesFor } from '../../components/charts.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { redirectAfter } from '../../components/notice.ts';
 import { page } from '../../components/page.ts';
-import { ago, badge, checkbox, crumbs, facts, field, live } from '../../components/pieces.ts';
+import {
+  ago,
+  badge,
+  checkbox,
+  coresNumber,
+  crumbs,
+  facts,
+  field,
+  live,
+  timeOf,
+} from '../../components/pieces.ts';
 import { kindMark, termHeading, termList } from '../../components/terms.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { hostHistoryPart } from './host-history.ts';
+import { rowsOf } from './cluster-history.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
-import { offerCard, offerIn } from './host-offer.ts';
 import { hostRemovalPages } from './host-removal.ts';
 
 export function hostPages(deps: WebDeps): Hono<WebEnv> {
@@ -152,3 +170,74 @@ const removeCard = ({ id }: SeenHost): Html => html`
 <p>Removes this host from the cluster. Its agent stops its containers, and can join again only with a new join token.</p>
 <a class="button danger" href="/cluster/hosts/${id}/remove">Remove host</a>
 </div>`;
+
+const COLUMNS = ['memoryReserved', 'memoryUsed', 'memory', 'coresReserved', 'coresUsed', 'cores'] as const;
+
+/** The last hour of a host: a table, and the samples for browser/charts.ts. */
+const hostHistoryPart = ({ memoryBytes, cores, samples }: SeenHost): Html => html`
+${samplesFor(
+  'samples',
+  COLUMNS,
+  samples.map((one) => ({
+    atMs: one.atMs,
+    memoryReserved: one.reservedMemoryBytes,
+    memoryUsed: one.usedMemoryBytes,
+    memory: memoryBytes,
+    coresReserved: one.reservedCores,
+    coresUsed: one.usedCores,
+    cores,
+  })),
+)}
+<details class="card">
+<summary>Last hour as a table</summary>
+<p class="hint">Samples are kept for an hour, and are lost when the control plane restarts.</p>
+<div class="scroll"><table>
+<thead><tr><th scope="col">Time</th><th scope="col">Memory reserved</th><th scope="col">Memory in use</th><th scope="col">Cores reserved</th><th scope="col">Cores in use</th></tr></thead>
+<tbody>${rowsOf(samples).map(row)}</tbody>
+</table></div>
+</details>`;
+
+const row = (one: HostSample): Html => html`
+<tr><th scope="row">${timeOf(one.atMs)}</th>
+<td>${memoryText(one.reservedMemoryBytes)}</td>
+<td>${one.usedMemoryBytes === null ? 'unknown' : memoryText(one.usedMemoryBytes)}</td>
+<td>${coresNumber(one.reservedCores)}</td>
+<td>${one.usedCores === null ? 'unknown' : coresNumber(one.usedCores)}</td></tr>`;
+
+const offerText = z.string().transform((text, context) => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    context.addIssue('must be JSON');
+    return z.NEVER;
+  }
+});
+
+/** The offer that the page has shown. */
+function offerIn(form: URLSearchParams): HostOffer {
+  const text = form.get('offer') ?? '';
+  const { labels, memory, cores } = checked(offerText.pipe(hostOffer), text, 'offer');
+  return { labels, memoryBytes: memory, cores };
+}
+
+/** What a host offers beyond what was agreed: both amounts, and the form that accepts them. */
+function offerCard({ id, pending, labels, adminLabels, memoryBytes, cores }: Offering): Html {
+  if (!pending) return html``;
+  const offer = { labels: pending.labels, memory: pending.memoryBytes, cores: pending.cores };
+  const agreed = labels.filter((label) => !adminLabels.includes(label));
+  const change = (now: string, then: string) => (now === then ? now : `${now}, offers ${then}`);
+  return html`
+<form class="card" method="post" action="/cluster/hosts/${id}/accept">
+<h3>Offers more</h3>
+<p>Its agent offers more than was agreed when it joined. Accept only what this machine is meant to have: services that require these labels will run here.</p>
+${facts([
+  ['Labels', change(agreed.join(', ') || 'none', pending.labels.join(', ') || 'none')],
+  ['Memory', change(memoryText(memoryBytes), memoryText(pending.memoryBytes))],
+  ['Cores', change(coresText(cores), coresText(pending.cores))],
+])}
+<input type="hidden" name="offer" value="${JSON.stringify(offer)}">
+<button class="primary">Accept</button>
+</form>`;
+}
+
+type Offering = Pick<HostView, 'id' | 'pending' | 'labels' | 'adminLabels' | 'memoryBytes' | 'cores'>;

@@ -25,8 +25,11 @@ export function logPages(deps: WebDeps): Hono<WebEnv> {
   routes.get('/:id/logs', (c) => logPage(c, deps));
   routes.get('/:id/logs/stream', (c) =>
     executionLogs(deps, {
-      ...{ actor: c.get('actor'), executionId: pathId(c, 'id'), from: c.req.query('from') },
-      ...{ format: 'timestamps', isHead: c.req.method === 'HEAD' },
+      actor: c.get('actor'),
+      executionId: pathId(c, 'id'),
+      from: c.req.query('from'),
+      format: 'timestamps',
+      isHead: c.req.method === 'HEAD',
     }),
   );
   routes.get('/:id/logs/text', (c) => wholeText(c, deps));

@@ -85,10 +85,13 @@ ${samplesFor(
   `samples-${service.id}`,
   ['memoryReserved', 'memoryUsed', 'memoryLimit', 'coresReserved', 'coresUsed'],
   spansOf(usage).map(([atMs, one]) => ({
-    ...{ atMs, memoryReserved: memoryBytes, memoryUsed: one.memoryBytes },
+    atMs,
+    memoryReserved: memoryBytes,
+    memoryUsed: one.memoryBytes,
     // Null without a limit.
     memoryLimit: (limitBytes ?? defaultMemoryBytes) || null,
-    ...{ coresReserved: cores, coresUsed: one.cores },
+    coresReserved: cores,
+    coresUsed: one.cores,
   })),
 )}
 ${problem === null ? '' : html`<p class="notice waits">${problem}</p>`}

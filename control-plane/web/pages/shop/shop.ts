@@ -12,14 +12,15 @@ import {
   type ShopOrder,
   startFromShop,
 } from '../../../operations/shop/shop.ts';
+import { pictureType } from '../../../operations/shop/shop-entries.ts';
 import { fieldsOf, formOf } from '../../components/form.ts';
-import { type Html, html } from '../../components/html.ts';
+import { type Html, html, trusted } from '../../components/html.ts';
+import { renderMarkdown } from '../../components/markdown.ts';
 import { page } from '../../components/page.ts';
 import { empty } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { statusOf } from '../../error-page.ts';
 import { entryPage, type Filled, logo, orderOf, shopPath } from './shop-entry.ts';
-import { Readmes } from './shop-readmes.ts';
 
 export function shopPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -147,4 +148,43 @@ function summaryOf(readme: string): string {
     .replace(/\s+/g, ' ')
     .trim();
   return text.length > MAX_SUMMARY_LENGTH ? `${text.slice(0, MAX_SUMMARY_LENGTH - 1).trimEnd()}…` : text;
+}
+
+const MAX_CACHED = 200;
+/** In characters. A longer text is shown unrendered: some Markdown takes seconds per page. */
+const MAX_RENDERED_LENGTH = 64 * 1024;
+
+/**
+ * Caches the rendered texts of applications by their content, because rendering a long one takes noticeable
+ * time.
+ */
+class Readmes {
+  /** By id, most recently used last. */
+  readonly #cache = new Map<string, { readme: string; rendered: Html }>();
+
+  async of(entry: ShopEntry): Promise<Html> {
+    const { id, readme } = entry;
+    const cached = this.#cache.get(id);
+    const rendered = cached?.readme === readme ? cached.rendered : await render(entry);
+    this.#cache.delete(id);
+    this.#cache.set(id, { readme, rendered });
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= MAX_CACHED) break;
+      this.#cache.delete(oldest);
+    }
+    return rendered;
+  }
+}
+
+async function render(entry: ShopEntry): Promise<Html> {
+  if (entry.readme.length > MAX_RENDERED_LENGTH) return html`<pre tabindex="0">${entry.readme}</pre>`;
+  const files = `${shopPath(entry.id)}/files/`;
+  const pictureUrl = (name: string) => (pictureType(name) ? files + encodeURIComponent(name) : undefined);
+  return trusted(await renderMarkdown(withoutTitle(entry), { pictureUrl }));
+}
+
+/** Removes a title that repeats the name, which the page already shows. */
+function withoutTitle({ readme, name }: ShopEntry): string {
+  const [, title, rest = ''] = /^\s*#[ \t]+(\S[^\n]*)\n([\s\S]*)$/.exec(readme) ?? [];
+  return title?.trim().toLowerCase() === name.toLowerCase() ? rest : readme;
 }

@@ -9,9 +9,9 @@ import type {
   SessionMessage,
 } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import type { PassedBytes } from '../../../../control-plane/coordinator/connections/traffic.ts';
+import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
-import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator-deps.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { openLogsFrom } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';

@@ -3,8 +3,8 @@ import { mkdir, readdir, readlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type Docker from 'dockerode';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { DockerEngineOptions } from '../../../../agent/engine/docker/docker-engine.ts';
 import { DockerEngine } from '../../../../agent/engine/docker/docker-engine.ts';
-import type { DockerEngineOptions } from '../../../../agent/engine/docker/docker-engine-options.ts';
 import type { StartMark } from '../../../../agent/engine/engine.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { engineOptions, errorOf } from '../../../support/engines/docker-rig.ts';
@@ -31,7 +31,11 @@ beforeEach(async () => {
 /** Containers join the host's network, so that no other is looked for. */
 const agentEngine = (changes: Partial<DockerEngineOptions> = {}): DockerEngine =>
   new DockerEngine(docker, docker, {
-    ...{ deployment: 'blue', ...engineOptions, local: false, networks: ['host'], bind: '10.0.0.5' },
+    deployment: 'blue',
+    ...engineOptions,
+    local: false,
+    networks: ['host'],
+    bind: '10.0.0.5',
     intentsFile: `${engine.folder}/pulls.json`,
     images: { file: `${engine.folder}/images.json`, log: () => {}, nowMs: Date.now },
     ...changes,
@@ -60,7 +64,11 @@ describe('the engine', () => {
     engine.info.DockerRootDir = engine.folder;
     await mkdir(`${engine.folder}/containers`);
     expect(await agent.facts()).toEqual({
-      ...{ memoryBytes: 2 ** 30, cores: 4, version: '28', id: `E1@${engine.folder}`, dataDir: undefined },
+      memoryBytes: 2 ** 30,
+      cores: 4,
+      version: '28',
+      id: `E1@${engine.folder}`,
+      dataDir: undefined,
     });
     expect(agent.outputFile('scripted1')).toBeUndefined();
     await create();
@@ -206,7 +214,8 @@ describe('a container', () => {
     };
     const portsOf = (number: object) => ({ '80/tcp': [expect.objectContaining(number)] });
     expect(await configOf(1, agentEngine({ reservedOf: (total) => total / 4 }))).toMatchObject({
-      ...{ Memory: 0.75 * 2 ** 30, Init: true },
+      Memory: 0.75 * 2 ** 30,
+      Init: true,
       PortBindings: portsOf({ HostIp: '10.0.0.5', HostPort: '' }),
     });
     engine.info.InitBinary = '';

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { Readable } from 'node:stream';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { EngineInfo } from '../../../../agent/engine/docker/engine-info.ts';
+import { EngineInfo } from '../../../../agent/engine/docker/docker-engine.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import {
   connectEngine,
@@ -47,7 +47,10 @@ test('P49: the description of an engine is read once, and again after a failure 
 
 test('an engine is at a socket, or where the environment says', () => {
   expect(['unix:///run/x', 'unix://', 'tcp://a:1', 'ssh://a'].map(socketOf)).toEqual([
-    ...['/run/x', '/var/run/docker.sock', undefined, undefined],
+    '/run/x',
+    '/var/run/docker.sock',
+    undefined,
+    undefined,
   ]);
   const usual = ['unix:///var/run/docker.sock', `unix://${homedir()}/.docker/run/docker.sock`];
   expect(usualHosts({})).toEqual(usual);

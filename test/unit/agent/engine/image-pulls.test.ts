@@ -8,7 +8,6 @@ import { PrivateImages } from '../../../../agent/engine/pulls/private-images.ts'
 import { digestOf } from '../../../../agent/engine/pulls/private-marks.ts';
 import { pullCredentials } from '../../../../agent/engine/pulls/pull-credentials.ts';
 import { type PullOptions, Pulls } from '../../../../agent/engine/pulls/pulls.ts';
-import { withResolvers } from '../../../../agent/with-resolvers.ts';
 import { errorOf } from '../../../support/engines/docker-rig.ts';
 import { type Answer, ScriptedEngine } from '../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
@@ -90,7 +89,7 @@ test('P44: a name without a tag means latest, also behind a port', async () => {
 });
 
 test('P44: all who want an image share its pull, which ends when none waits any longer', async () => {
-  const answer = withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
   answers(answer.promise, []);
   const [first, second] = [new AbortController(), new AbortController()];
   const waiting = [pull(APP, { signal: first.signal }), pull(APP, { signal: second.signal }), pull(APP)];
@@ -349,7 +348,7 @@ describe('images that this deployment pulled', () => {
     answers([]);
     await pull('a:1');
     later();
-    const removal = withResolvers<void>();
+    const removal = Promise.withResolvers<void>();
     const usual = engine.instead;
     engine.instead = async (...request) => {
       if (request[0].startsWith('DELETE')) await removal.promise;
@@ -366,7 +365,7 @@ describe('images that this deployment pulled', () => {
     await pulled;
     expect(names()).toEqual(['other:1', 'a:1']);
     // What is being pulled is in use.
-    const answer = withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
     answers(answer.promise);
     const again = pull('a:1');
     await eventually(async () => created().length === 4);

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
 import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
-import { seenIds } from '../../../../agent/services/seen-ids.ts';
+import { seenIds } from '../../../../agent/services/agent.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
-import { HostConnections } from '../../../../control-plane/coordinator/agents/host-connections.ts';
+import { HostConnections } from '../../../../control-plane/coordinator/agents/agents.ts';
 import { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { MessageAllowances } from '../../../../control-plane/coordinator/connections/message-allowance.ts';
 import { encode, encodeChunk } from '../../../../shared/protocol/codec.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { syncParts } from '../../../../control-plane/coordinator/agents/sync-parts.ts';
+import { syncParts } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 

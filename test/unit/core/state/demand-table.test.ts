@@ -5,8 +5,7 @@ import {
   demandText,
   gangDemandOf,
 } from '../../../../control-plane/core/scheduling/resource-demand.ts';
-import { DemandTable } from '../../../../control-plane/core/state/demand-table.ts';
-import { SortedTable } from '../../../../control-plane/core/state/sorted-table.ts';
+import { DemandTable, SortedTable } from '../../../../control-plane/core/state/demand-table.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { cases, fc } from '../../../support/tools/random-cases.ts';
 

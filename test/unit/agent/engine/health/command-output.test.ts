@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CommandOutput } from '../../../../../agent/engine/health/command-output.ts';
+import { CommandOutput } from '../../../../../agent/engine/health/command-probe.ts';
 import { frame } from '../../../../support/fixtures/engine-frames.ts';
 
 test('P212: the beginning of the output is kept as one line, wherever chunks divide its frames', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { networkDevices, parseRoutes } from '../../../../../agent/engine/networks/host-routes.ts';
-import { overlayPool } from '../../../../../agent/engine/networks/overlay-pool.ts';
+import { overlayPool } from '../../../../../agent/engine/networks/overlay-networks.ts';
 import {
   capacityOf,
   freeSubnet,

@@ -6,9 +6,8 @@ import type { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
 import { BegunCommands } from '../../../../../agent/engine/streams/begun-commands.ts';
 import { containerTargets, mountsFolders } from '../../../../../agent/engine/streams/container-targets.ts';
-import { startExec } from '../../../../../agent/engine/streams/exec.ts';
+import { startExec, withStartFailure } from '../../../../../agent/engine/streams/exec.ts';
 import { splitOutput } from '../../../../../agent/engine/streams/exec-output.ts';
-import { withStartFailure } from '../../../../../agent/engine/streams/missing-program.ts';
 import { type Mounted, markedIn } from '../../../../../agent/engine/streams/mount-points.ts';
 import type { Piece } from '../../../../../agent/engine/streams/target.ts';
 import type { Logger } from '../../../../../agent/logger.ts';
@@ -292,8 +291,16 @@ test('P270: copies cross the own volumes of a container and the files of its eng
     HostConfig: { Mounts: [{ Target: '/given' }] },
   } as unknown as Mounted;
   expect(markedIn(`${mounts.join('\n')}\n`, info)).toEqual([
-    ...['+/own', '-/given', '-/bind', '+/etc/hosts', '-/etc/passwd', '+/dev/shm', '-/dev/shm', '-/dev/shm'],
-    ...['-/shm', '+/a b\u00e9'],
+    '+/own',
+    '-/given',
+    '-/bind',
+    '+/etc/hosts',
+    '-/etc/passwd',
+    '+/dev/shm',
+    '-/dev/shm',
+    '-/dev/shm',
+    '-/shm',
+    '+/a b\u00e9',
   ]);
   expect(markedIn(line('/own', '/volumes/v1/_data', 'ext4'), { ...info, HostConfig: {} })).toEqual(['+/own']);
 });

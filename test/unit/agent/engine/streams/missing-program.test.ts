@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startFailure } from '../../../../../agent/engine/streams/missing-program.ts';
+import { startFailure } from '../../../../../agent/engine/streams/exec.ts';
 
 const BEGINNING = 'OCI runtime exec failed: exec failed: unable to start container process: ';
 
