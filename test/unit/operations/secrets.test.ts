@@ -78,7 +78,7 @@ test('H578: a value whose key is no longer in the setting counts as missing, and
   expect(problem).toContain('The key of secret A');
 });
 
-test('H828: values in the form of before 0.1.0 are converted, whichever statement the start ends at, and as soon as their key is there', async () => {
+test('H832: values in the form of before 0.1.0 are converted, whichever statement the start ends at, and as soon as their key is there', async () => {
   const names = ['A', 'B', 'C'];
   for (const name of names) await setEarlier(name, FIRST);
   await setEarlier('CHANGED', FIRST, (text) => `${text.slice(0, 20)}AAAA${text.slice(24)}`);
