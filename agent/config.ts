@@ -1,5 +1,8 @@
 /** Reads the agent's settings, with their defaults, and reports all invalid settings at once. */
+import { readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
+import { withLimitsFile } from '../shared/settings/limits-file.ts';
+import { removedIn } from '../shared/settings/setting-names.ts';
 import { isLoopback } from '../shared/streams/masks.ts';
 import { socketOf } from './engine/engine-address.ts';
 import type { Subnet } from './engine/networks/subnets.ts';
@@ -96,17 +99,12 @@ export class ConfigError extends Error {
 
 /** Reads the settings from `env`; an empty setting counts as unset. Throws ConfigError with every problem. */
 export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const result = settingsSchema.safeParse(given);
-  if (!result.success) {
-    const problems = result.error.issues.map((issue) => `${issue.path[0]?.toString()} ${issue.message}`);
-    throw new ConfigError(`The agent's settings are invalid: ${[...new Set(problems)].join('; ')}.`);
-  }
-  const settings = result.data;
+  const settings = readSettings(env);
   const urls = settings.BERTH_URL.map((url) => new URL(url));
   const insecure = urls.find((url) => url.protocol === 'http:' && !isLoopback(url.hostname));
   if (insecure && settings.BERTH_AGENT_INSECURE === 'off') throw new ConfigError(insecureUrl(insecure));
   const dockerHost = settings.DOCKER_HOST ?? machine.dockerHost;
+  const { BERTH_LIMITS: limits } = settings;
   return {
     urls,
     joinToken: settings.BERTH_JOIN_TOKEN,
@@ -129,21 +127,36 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     subnets: settings.BERTH_AGENT_SUBNETS,
     firewall: settings.BERTH_AGENT_FIREWALL === 'on',
     overlay: settings.BERTH_AGENT_OVERLAY === 'on',
-    logDays: settings.BERTH_AGENT_LOG_DAYS,
-    logMaxBytes: settings.BERTH_AGENT_LOG_MAX,
-    maxCopies: settings.BERTH_AGENT_MAX_COPIES,
-    copyMaxBytes: settings.BERTH_AGENT_COPY_MAX,
-    keepImagesDays: settings.BERTH_AGENT_KEEP_IMAGES,
-    minDiskBytes: settings.BERTH_AGENT_MIN_DISK,
-    criticalDiskBytes: Math.min(settings.BERTH_AGENT_CRITICAL_DISK, settings.BERTH_AGENT_MIN_DISK),
+    logDays: limits.logDays,
+    logMaxBytes: limits.logBytes,
+    maxCopies: limits.copies,
+    copyMaxBytes: limits.copyBytes,
+    keepImagesDays: limits.unusedImageDays,
+    minDiskBytes: limits.minDiskBytes,
+    criticalDiskBytes: Math.min(limits.criticalDiskBytes, limits.minDiskBytes),
     update: {
       isAllowed: settings.BERTH_AGENT_UPDATES === 'on',
       releaseKey: settings.BERTH_AGENT_RELEASE_KEY,
-      waitMs: settings.BERTH_AGENT_UPDATE_WAIT * 1_000,
+      waitMs: limits.updateWaitS * 1_000,
     },
     secretsDir: socketOf(dockerHost) === undefined ? null : settings.BERTH_AGENT_SECRETS_DIR,
     dataDir: settings.BERTH_AGENT_DATA_DIR ?? `${settings.BERTH_DATA_DIR}/agent`,
   };
+}
+
+/** The name of a setting, or of a field of one; without the place in a list. */
+const nameOf = (path: readonly PropertyKey[]): string =>
+  path.filter((part) => typeof part === 'string').join('.');
+
+function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const given = Object.entries(withLimitsFile(env, (path) => readFileSync(path, 'utf8'))).filter(
+    ([, value]) => value !== '',
+  );
+  const result = settingsSchema.safeParse(Object.fromEntries(given));
+  const issues = result.error?.issues.map(({ path, message }) => `${nameOf(path)} ${message}`) ?? [];
+  const problems = [...removedIn(env), ...new Set(issues)];
+  if (result.success && problems.length === 0) return result.data;
+  throw new ConfigError(`The agent's settings are invalid: ${problems.join('; ')}.`);
 }
 
 /**

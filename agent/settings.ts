@@ -1,7 +1,7 @@
 /** The forms and defaults of the agent's settings. config.ts makes the configuration of them. */
 import * as z from 'zod';
 import { releaseKeySchema } from '../shared/protocol/release.ts';
-import { parseBytes } from '../shared/sizes.ts';
+import { defaultLimits, limitsSetting } from '../shared/settings/limits.ts';
 import { capabilityOf } from './engine/capabilities.ts';
 import { parseSubnet, type Subnet } from './engine/networks/subnets.ts';
 import { parseReserve, type Reserve } from './reserve.ts';
@@ -27,9 +27,6 @@ const registryForm = 'must be a list of "public" and registries such as docker.i
 
 const MAX_URLS = 8;
 const urlForm = `must be a URL like http://host:5001, or up to ${MAX_URLS} of them, comma-separated`;
-
-const MIN_LOG_BYTES = 2 ** 20;
-const MIN_COPY_BYTES = 2 ** 20;
 
 export const settingsSchema = z.object({
   BERTH_URL: list
@@ -100,61 +97,11 @@ export const settingsSchema = z.object({
     .default([{ first: 0xc6120000, bits: 15 }]),
   BERTH_AGENT_FIREWALL: z.enum(['on', 'off'], 'must be on or off').default('on'),
   BERTH_AGENT_OVERLAY: z.enum(['on', 'off'], 'must be on or off').default('on'),
-  BERTH_AGENT_LOG_DAYS: z.coerce.number('must be a number of days').positive('must be above 0').default(30),
-  BERTH_AGENT_LOG_MAX: z
-    .string()
-    .default('1GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined && bytes >= MIN_LOG_BYTES) return bytes;
-      context.addIssue('must be a size of at least 1MiB, like 256MiB');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_MAX_COPIES: z.coerce
-    .number('must be a whole number')
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .default(16),
-  BERTH_AGENT_COPY_MAX: z
-    .string()
-    .default('100GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined && bytes >= MIN_COPY_BYTES) return bytes;
-      context.addIssue('must be a size of at least 1MiB, like 100GiB');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_KEEP_IMAGES: z.coerce
-    .number('must be a number of days, or 0')
-    .min(0, 'must be a number of days, or 0')
-    .default(14),
-  BERTH_AGENT_MIN_DISK: z
-    .string()
-    .default('1GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined) return bytes;
-      context.addIssue('must be a size like 2GiB, or 0');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_CRITICAL_DISK: z
-    .string()
-    .default('512MiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined) return bytes;
-      context.addIssue('must be a size like 512MiB, or 0');
-      return z.NEVER;
-    }),
   BERTH_DATA_DIR: z.string().default('.berth'),
   BERTH_AGENT_DATA_DIR: z.string().optional(),
   BERTH_AGENT_UPDATES: z.enum(['on', 'off'], 'must be on or off').default('on'),
   BERTH_AGENT_RELEASE_KEY: releaseKeySchema.optional(),
-  BERTH_AGENT_UPDATE_WAIT: z.coerce
-    .number('must be a number of seconds')
-    .min(1, 'must be at least 1')
-    .max(600, 'must be at most 600')
-    .default(60),
+  BERTH_LIMITS: limitsSetting(defaultLimits),
 });
 export type Settings = z.infer<typeof settingsSchema>;
 

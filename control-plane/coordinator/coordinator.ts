@@ -111,7 +111,7 @@ export class Coordinator implements CoordinatorApi {
     this.#streams = new ServiceStreams(db, this.#turns, this.agents, clock, scheduling.streams);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db, clock);
-    this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
+    this.#keys = new IdempotencyKeys(db, scheduling.bounds.idempotencyKeysPerUser);
     const changes = {
       ...{ db, turns: this.#turns, credentials: this.#credentials, keys: this.#keys },
       nowMs: () => clock.nowMs(),

@@ -1,55 +1,26 @@
-/** Settings of the directory that verifies the passwords of users of `ldap`. On Node only. */
-import * as z from 'zod';
-import { groupTable } from '../operations/accounts/group-table.ts';
-import { DN_PLACE, PLACE } from './escaping.ts';
+/**
+ * The directory that verifies the passwords of users of `ldap`, as the settings describe it. On Node only.
+ */
+import type { Limits } from '../../shared/settings/limits.ts';
+import type { GroupRow } from '../core/accounts/sign-on.ts';
 
-const MAX_TEXT_LENGTH = 1_000;
-const MAX_SERVERS = 8;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 
-const text = z.string().min(1).max(MAX_TEXT_LENGTH);
-const template = text.refine(
-  (one) => one.includes(PLACE),
-  `must contain ${PLACE}, which the user's name replaces`,
-);
-
-export const ldapSettings = {
-  BERTH_LDAP_URL: text
-    .refine(
-      (urls) => addressesIn(urls).every((one) => one !== undefined),
-      'must be ldap://HOST or ldaps://HOST, perhaps with a port, or several of them with spaces between',
-    )
-    .refine((urls) => addressesIn(urls).length <= MAX_SERVERS, `must name at most ${MAX_SERVERS} servers`)
-    .optional(),
-  BERTH_LDAP_TLS: z.enum(['on', 'off', 'insecure']).default('on'),
-  BERTH_LDAP_CA: text.optional(),
-  BERTH_LDAP_USER_DN: template.optional(),
-  BERTH_LDAP_SEARCH_BASE: text.optional(),
-  BERTH_LDAP_SEARCH_FILTER: template.default('(uid={name})'),
-  BERTH_LDAP_BIND_DN: text.optional(),
-  BERTH_LDAP_BIND_PASSWORD: text.optional(),
-  BERTH_LDAP_GROUPS: groupTable.optional(),
-  BERTH_LDAP_GROUP_BASE: text.optional(),
-  BERTH_LDAP_GROUP_FILTER: text
-    .refine(
-      (one) => one.includes(DN_PLACE) || one.includes(PLACE),
-      `must contain ${DN_PLACE} or ${PLACE}, which the user's distinguished name or name replaces`,
-    )
-    .default(`(member=${DN_PLACE})`),
-  BERTH_LDAP_TIMEOUT: z.coerce
-    .number('must be a number of seconds')
-    .min(0.1, 'must be at least 0.1 seconds')
-    .max(30, 'must be at most 30 seconds')
-    .default(5),
-  BERTH_LDAP_CONNECTIONS: z.coerce
-    .number('must be a number of connections')
-    .int('must be a whole number of connections')
-    .min(1, 'must be at least 1')
-    .max(64, 'must be at most 64 connections')
-    .default(4),
-};
-
-export type LdapSettings = z.infer<z.ZodObject<typeof ldapSettings>>;
+/** The settings of the directory, as control-plane/settings.ts has checked them. */
+export interface LdapSettings {
+  BERTH_LDAP_URL?: string | undefined;
+  BERTH_LDAP_TLS: 'on' | 'off' | 'insecure';
+  BERTH_LDAP_CA?: string | undefined;
+  BERTH_LDAP_USER_DN?: string | undefined;
+  BERTH_LDAP_SEARCH_BASE?: string | undefined;
+  BERTH_LDAP_SEARCH_FILTER: string;
+  BERTH_LDAP_BIND_DN?: string | undefined;
+  BERTH_LDAP_BIND_PASSWORD?: string | undefined;
+  BERTH_LDAP_GROUPS?: GroupRow[] | undefined;
+  BERTH_LDAP_GROUP_BASE?: string | undefined;
+  BERTH_LDAP_GROUP_FILTER: string;
+  BERTH_LIMITS: Pick<Limits, 'ldapTimeoutS' | 'ldapConnections'>;
+}
 
 /** How to connect. */
 export interface LdapAddress {
@@ -123,8 +94,8 @@ export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
     naming: namingOf(settings),
     reader: readerOf(settings),
     groups: groupsOf(settings),
-    timeoutMs: Math.round(settings.BERTH_LDAP_TIMEOUT * 1_000),
-    connections: settings.BERTH_LDAP_CONNECTIONS,
+    timeoutMs: Math.round(settings.BERTH_LIMITS.ldapTimeoutS * 1_000),
+    connections: settings.BERTH_LIMITS.ldapConnections,
   };
 }
 
@@ -142,7 +113,8 @@ function groupsOf(settings: LdapSettings): GroupSearch | undefined {
   return rows && { base, filter: settings.BERTH_LDAP_GROUP_FILTER };
 }
 
-const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);
+/** Undefined for each that is not an address. */
+export const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);
 
 /** Undefined if the text is anything else than a scheme, a host and perhaps a port. */
 function addressOf(url: string): LdapAddress | undefined {

@@ -71,19 +71,19 @@ export class NodeConnections {
     const unread = this.#unread().reduce((sum, { bytes }) => sum + bytes, 0);
     return [
       {
-        ...{ name: 'connections', setting: 'BERTH_MAX_CONNECTIONS' },
+        ...{ name: 'connections', setting: 'BERTH_LIMITS.connections' },
         ...{ used: size, limit: connections },
       },
       {
-        ...{ name: 'requests', setting: 'BERTH_CONNECTIONS_FOR_AGENTS' },
+        ...{ name: 'requests', setting: 'BERTH_LIMITS.connectionsForAgents' },
         ...{ used: requestCount, limit: connections - forAgents },
       },
       {
-        ...{ name: 'connections_of_one_address', setting: 'BERTH_MAX_CONNECTIONS_PER_ADDRESS' },
+        ...{ name: 'connections_of_one_address', setting: 'BERTH_LIMITS.connectionsPerAddress' },
         ...{ used: mostOfOneAddress, limit: perAddress },
       },
       {
-        ...{ name: 'unread_answers', setting: 'BERTH_MAX_UNREAD_MIB' },
+        ...{ name: 'unread_answers', setting: 'BERTH_LIMITS.unreadBytes' },
         ...{ unit: 'bytes', used: unread, limit: unreadBytes },
       },
     ];

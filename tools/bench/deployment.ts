@@ -54,8 +54,7 @@ export class Deployment {
         BERTH_ADMIN_PASSWORD: PASSWORD,
         BERTH_LOCAL_AGENT: agent,
         // One user submits everything.
-        BERTH_MAX_WAITING: '1000000',
-        BERTH_MAX_WAITING_PER_USER: '1000000',
+        BERTH_LIMITS: JSON.stringify({ waiting: 1_000_000, waitingPerUser: 1_000_000 }),
         ...env,
       },
     });

@@ -9,7 +9,7 @@ test('H648: if no server answers, the login is refused within the time of one', 
   const servers = await Promise.all([1, 2, 3].map(() => ScriptedDirectory.start(() => {})));
   const settings = {
     ...{ BERTH_LDAP_URL: servers.map(({ url }) => url).join(' '), BERTH_LDAP_TLS: 'off' },
-    ...{ BERTH_LDAP_TIMEOUT: '0.6', BERTH_LDAP_USER_DN: 'uid={name},dc=example' },
+    ...{ BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 0.6 }), BERTH_LDAP_USER_DN: 'uid={name},dc=example' },
   };
   const events: string[] = [];
   const config = ldapConfigOf(readNodeConfig(settings)) as LdapConfig;

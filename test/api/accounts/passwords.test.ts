@@ -203,7 +203,7 @@ onHosts(
       expect((await as('moved', 'of another hose').get('login')).status).toBe(401);
     });
 
-    test('H322: BERTH_MIN_PASSWORD_LENGTH changes the minimum, in the message too', async () => {
+    test('H322: BERTH_LIMITS.minPasswordLength changes the minimum, in the message too', async () => {
       const admin = as('admin', ADMIN_PASSWORD);
       const { user_id } = (
         await admin.post('user', { username: 'ann', role_id: ROLE.user, quota_id: 1 })
@@ -216,5 +216,5 @@ onHosts(
       expect((await admin.post(`user/${user_id}`, { password: '0123456789ab' })).status).toBe(200);
     });
   },
-  { BERTH_MIN_PASSWORD_LENGTH: '12', ...USUAL_PASSWORD_COST },
+  { BERTH_LIMITS: JSON.stringify({ minPasswordLength: 12 }), ...USUAL_PASSWORD_COST },
 );

@@ -117,5 +117,5 @@ onHosts(
       expect((await anonymous.with({ cookie }).get('execution')).status).toBe(200);
     });
   },
-  { BERTH_MAX_SESSIONS_PER_USER: '3' },
+  { BERTH_LIMITS: JSON.stringify({ sessionsPerUser: 3 }) },
 );

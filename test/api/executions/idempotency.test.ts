@@ -124,7 +124,7 @@ onHosts(
       const refused = await submit(api, newKey());
       expect(refused.status).toBe(429);
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000);
-      expect(refused.json().message).toContain('BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER');
+      expect(refused.json().message).toContain('BERTH_LIMITS.idempotencyKeysPerUser');
       expect(idOf(await submit(api, first))).toBe(id);
       idOf(await api.http.post('execution', submission));
       await writeRow(host(), 'UPDATE idempotency_keys SET made_ms = made_ms - 86400000 WHERE key = ?', [
@@ -134,7 +134,7 @@ onHosts(
       expect([next.status, next.headers[REPEATED]]).toEqual([200, undefined]);
     });
   },
-  { BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER: '2' },
+  { BERTH_LIMITS: JSON.stringify({ idempotencyKeysPerUser: 2 }) },
 );
 
 onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant }) => {

@@ -50,8 +50,10 @@ onHosts(
     });
   },
   {
-    BERTH_MAX_CONNECTIONS: String(CONNECTIONS),
-    BERTH_MAX_CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS),
-    BERTH_CONNECTIONS_FOR_AGENTS: '5',
+    BERTH_LIMITS: JSON.stringify({
+      connections: CONNECTIONS,
+      connectionsPerAddress: PER_ADDRESS,
+      connectionsForAgents: 5,
+    }),
   },
 );

@@ -15,6 +15,8 @@ const machine: Machine = {
 };
 const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);
 
+const withLimits = (limits: object) => ({ BERTH_LIMITS: JSON.stringify(limits) });
+
 describe('settings', () => {
   test('every setting has a default', () => {
     expect(read()).toMatchObject({
@@ -112,20 +114,18 @@ describe('settings', () => {
     );
   });
   test('P311, P312: the bounds of copies can be set, but not to nothing', () => {
-    const set = read({ BERTH_AGENT_MAX_COPIES: '3', BERTH_AGENT_COPY_MAX: '2GiB' });
+    const set = read(withLimits({ copies: 3, copyBytes: '2GiB' }));
     expect([set.maxCopies, set.copyMaxBytes]).toEqual([3, 2 ** 31]);
-    expect(problemsOf({ BERTH_AGENT_MAX_COPIES: '0' })).toContain(
-      'BERTH_AGENT_MAX_COPIES must be at least 1',
-    );
-    expect(problemsOf({ BERTH_AGENT_COPY_MAX: '0' })).toContain(
-      'BERTH_AGENT_COPY_MAX must be a size of at least 1MiB, like 100GiB',
+    expect(problemsOf(withLimits({ copies: 0 }))).toContain('BERTH_LIMITS.copies must be at least 1 copies');
+    expect(problemsOf(withLimits({ copyBytes: '0' }))).toContain(
+      'BERTH_LIMITS.copyBytes must be a size from 1.0 MiB to',
     );
   });
   test('P121: the limit of stored output can be set, but not below 1 MiB', () => {
-    expect(read({ BERTH_AGENT_LOG_MAX: '256MiB' }).logMaxBytes).toBe(2 ** 28);
+    expect(read(withLimits({ logBytes: '256MiB' })).logMaxBytes).toBe(2 ** 28);
     for (const text of ['0', '1023KiB', 'much'])
-      expect(problemsOf({ BERTH_AGENT_LOG_MAX: text })).toContain(
-        'BERTH_AGENT_LOG_MAX must be a size of at least 1MiB, like 256MiB',
+      expect(problemsOf(withLimits({ logBytes: text }))).toContain(
+        'BERTH_LIMITS.logBytes must be a size from 1.0 MiB to',
       );
   });
   test('commas separate the items of lists', () => {
@@ -164,7 +164,7 @@ describe('settings', () => {
       expect(problemsOf({ BERTH_AGENT_REGISTRIES: text })).toContain('BERTH_AGENT_REGISTRIES must be a list');
   });
   test('P42: the minimum of free disk space can be set in bytes or larger units, and to 0', () => {
-    const least = (text: string) => read({ BERTH_AGENT_MIN_DISK: text }).minDiskBytes;
+    const least = (text: string) => read(withLimits({ minDiskBytes: text })).minDiskBytes;
     expect([least('0'), least('1000'), least('2.5GiB'), least('1TiB')]).toEqual([
       0,
       1000,
@@ -172,26 +172,24 @@ describe('settings', () => {
       2 ** 40,
     ]);
     for (const text of ['5%', '1GB', '-1', 'much'])
-      expect(problemsOf({ BERTH_AGENT_MIN_DISK: text })).toContain(
-        'BERTH_AGENT_MIN_DISK must be a size like 2GiB, or 0',
+      expect(problemsOf(withLimits({ minDiskBytes: text }))).toContain(
+        'BERTH_LIMITS.minDiskBytes must be a size from 0 bytes to',
       );
   });
   test('P182: the days for which images stay can be any number from 0', () => {
-    const days = (text: string) => read({ BERTH_AGENT_KEEP_IMAGES: text }).keepImagesDays;
-    expect([days('0'), days('0.5'), days('90')]).toEqual([0, 0.5, 90]);
-    for (const text of ['-1', 'a week'])
-      expect(problemsOf({ BERTH_AGENT_KEEP_IMAGES: text })).toContain(
-        'BERTH_AGENT_KEEP_IMAGES must be a number of days, or 0',
-      );
+    const days = (unusedImageDays: number) => read(withLimits({ unusedImageDays })).keepImagesDays;
+    expect([days(0), days(0.5), days(90)]).toEqual([0, 0.5, 90]);
+    for (const unusedImageDays of [-1, 'a week'])
+      expect(problemsOf(withLimits({ unusedImageDays }))).toContain('BERTH_LIMITS.unusedImageDays must be');
   });
   test('P145: the free space below which services are ended is at most the minimum', () => {
     const critical = (env: NodeJS.ProcessEnv) => read(env).criticalDiskBytes;
-    expect(critical({ BERTH_AGENT_CRITICAL_DISK: '100MiB' })).toBe(100 * 2 ** 20);
-    expect(critical({ BERTH_AGENT_CRITICAL_DISK: '0' })).toBe(0);
-    expect(critical({ BERTH_AGENT_MIN_DISK: '256MiB' })).toBe(2 ** 28);
-    expect(critical({ BERTH_AGENT_MIN_DISK: '0' })).toBe(0);
-    expect(problemsOf({ BERTH_AGENT_CRITICAL_DISK: '1GB' })).toContain(
-      'BERTH_AGENT_CRITICAL_DISK must be a size like 512MiB, or 0',
+    expect(critical(withLimits({ criticalDiskBytes: '100MiB' }))).toBe(100 * 2 ** 20);
+    expect(critical(withLimits({ criticalDiskBytes: '0' }))).toBe(0);
+    expect(critical(withLimits({ minDiskBytes: '256MiB' }))).toBe(2 ** 28);
+    expect(critical(withLimits({ minDiskBytes: '0' }))).toBe(0);
+    expect(problemsOf(withLimits({ criticalDiskBytes: '1GB' }))).toContain(
+      'BERTH_LIMITS.criticalDiskBytes must be a size from 0 bytes to',
     );
   });
   test('P92: ranges of addresses for networks can be set, and are by default those for measurements', () => {
@@ -242,7 +240,7 @@ describe('settings', () => {
     const env = {
       BERTH_URL: 'nonsense',
       BERTH_AGENT_RESERVE: 'much',
-      BERTH_AGENT_LOG_DAYS: '-1',
+      BERTH_LIMITS: '{"logDays": -1}',
     };
     const message = problemsOf(env);
     for (const name of Object.keys(env)) expect(message).toContain(name);

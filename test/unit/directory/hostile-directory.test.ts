@@ -33,7 +33,12 @@ const start = async (answer: (asked: Asked) => void): Promise<ScriptedDirectory>
 
 async function open({ url }: ScriptedDirectory, settings: Record<string, string>): Promise<Directory> {
   const config = ldapConfigOf(
-    readNodeConfig({ BERTH_LDAP_URL: url, BERTH_LDAP_TLS: 'off', BERTH_LDAP_TIMEOUT: '0.5', ...settings }),
+    readNodeConfig({
+      BERTH_LDAP_URL: url,
+      BERTH_LDAP_TLS: 'off',
+      BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 0.5 }),
+      ...settings,
+    }),
   );
   if (!config) throw new Error('no directory');
   const directory = await openDirectory(config, (_, fields) => void reasons.push(String(fields?.reason)));

@@ -30,7 +30,7 @@ const start = async (answer: (asked: Asked) => void) => {
 const configOf = (urls: string) =>
   ldapConfigOf(
     readNodeConfig({
-      ...{ BERTH_LDAP_URL: urls, BERTH_LDAP_TLS: 'off', BERTH_LDAP_TIMEOUT: '2' },
+      ...{ BERTH_LDAP_URL: urls, BERTH_LDAP_TLS: 'off', BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 2 }) },
       BERTH_LDAP_USER_DN: 'uid={name},dc=example',
     }),
   );

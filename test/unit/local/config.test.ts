@@ -27,58 +27,52 @@ describe('BERTH_HOST_LOST_AFTER', () => {
   });
 });
 
-describe('BERTH_BACKFILL_RESERVE_AFTER', () => {
-  test('C73: it is in seconds, a day by default', () => {
-    const delayMs = (text?: string) =>
-      schedulerConfigOf(readConfig({ BERTH_BACKFILL_RESERVE_AFTER: text })).backfillReserveAfterMs;
-    expect([delayMs('0'), delayMs('60'), delayMs()]).toEqual([0, 60_000, 86_400_000]);
-  });
-  test('C73: its old name is refused, and the message names the new one beside every other problem', () => {
-    const read = () => readConfig({ BERTH_HOLD_AFTER: '60', BERTH_HOST_LOSS: 'never' });
-    expect(read).toThrow(
-      'BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead; BERTH_HOST_LOSS:',
-    );
-  });
+const withLimits = (limits: object) => ({ BERTH_LIMITS: JSON.stringify(limits) });
+
+test('C73: the delay of backfill reservations is in seconds, a day by default', () => {
+  const delayMs = (backfillReserveAfterS?: number) =>
+    schedulerConfigOf(readConfig(withLimits({ backfillReserveAfterS }))).backfillReserveAfterMs;
+  expect([delayMs(0), delayMs(60), delayMs()]).toEqual([0, 60_000, 86_400_000]);
 });
 
 test('C198: the default memory limit is 512 MiB, and no size that an engine refuses as a limit', () => {
-  const limitOf = (text?: string) =>
-    schedulerConfigOf(readConfig({ BERTH_DEFAULT_MEMORY: text })).defaultMemoryBytes;
+  const limitOf = (defaultMemoryBytes?: string) =>
+    schedulerConfigOf(readConfig(withLimits({ defaultMemoryBytes }))).defaultMemoryBytes;
   expect([limitOf(), limitOf('6MiB'), limitOf('1.5GiB')]).toEqual([
     512 * 2 ** 20,
     6 * 2 ** 20,
     1.5 * 2 ** 30,
   ]);
   for (const text of ['0', '5MiB', 'much', '99999999TiB'])
-    expect(() => limitOf(text)).toThrow('BERTH_DEFAULT_MEMORY: must be a size of at least 6MiB, like 512MiB');
+    expect(() => limitOf(text)).toThrow('BERTH_LIMITS.defaultMemoryBytes: must be a size from 6.0 MiB to');
 });
 
 describe('bounds of the queue', () => {
-  const boundsOf = (read: typeof readConfig, env = {}) => schedulerConfigOf(read(env)).bounds;
+  const boundsOf = (read: typeof readConfig, limits = {}) =>
+    schedulerConfigOf(read(withLimits(limits))).bounds;
 
   test('H309: the memory for bodies is 64 MiB on Node and 16 MiB on Cloudflare', () => {
-    expect(readNodeConfig({}).BERTH_MAX_BODY_MEMORY_MIB).toBe(64);
-    expect(readConfig({}).BERTH_MAX_BODY_MEMORY_MIB).toBe(16);
-    expect(() => readConfig({ BERTH_MAX_BODY_MEMORY_MIB: '0' })).toThrow(/BERTH_MAX_BODY_MEMORY_MIB/);
+    expect(readNodeConfig({}).BERTH_LIMITS.bodyMemoryBytes).toBe(64 * 2 ** 20);
+    expect(readConfig({}).BERTH_LIMITS.bodyMemoryBytes).toBe(16 * 2 ** 20);
   });
   test('H355, H356, H357, H360, H379, H443, C173, C220, C266, C267: the bounds have defaults for Node and for Cloudflare', () => {
-    expect(boundsOf(readNodeConfig)).toEqual({
+    expect(boundsOf(readNodeConfig)).toMatchObject({
       ...{ waiting: 100_000, waitingPerUser: 10_000, waitingBytesPerUser: 256 * 2 ** 20 },
       ...{ placedInstances: 200_000, adoptedInstances: 200_000, instancesPerExecution: 1_000 },
-      ...{ textBytesPerExecution: 8 * 2 ** 20, unprovenIds: 100_000, keysPerUser: 10_000 },
+      ...{ textBytesPerExecution: 8 * 2 ** 20, unprovenIds: 100_000, idempotencyKeysPerUser: 10_000 },
       ...{ auditRows: 100_000, auditDays: 90 },
     });
-    expect(boundsOf(readConfig)).toEqual({
+    expect(boundsOf(readConfig)).toMatchObject({
       ...{ waiting: 20_000, waitingPerUser: 2_000, waitingBytesPerUser: 32 * 2 ** 20 },
       ...{ placedInstances: 20_000, adoptedInstances: 20_000, instancesPerExecution: 1_000 },
-      ...{ textBytesPerExecution: 4 * 2 ** 20, unprovenIds: 100_000, keysPerUser: 10_000 },
+      ...{ textBytesPerExecution: 4 * 2 ** 20, unprovenIds: 100_000, idempotencyKeysPerUser: 10_000 },
       ...{ auditRows: 100_000, auditDays: 90 },
     });
   });
   test('C211: the bound on ids without a proof may be 0, which refuses all of them', () => {
-    expect(boundsOf(readNodeConfig, { BERTH_MAX_UNPROVEN_IDS: '0' }).unprovenIds).toBe(0);
-    expect(() => readConfig({ BERTH_MAX_UNPROVEN_IDS: '-1' })).toThrow(
-      'BERTH_MAX_UNPROVEN_IDS: must be at least 0',
+    expect(boundsOf(readNodeConfig, { unprovenIds: 0 }).unprovenIds).toBe(0);
+    expect(() => readConfig(withLimits({ unprovenIds: -1 }))).toThrow(
+      'BERTH_LIMITS.unprovenIds: must be at least 0 ids',
     );
   });
   test('C240, C243: the days for which ended executions are kept may be a fraction, 0 or absent', () => {
@@ -91,21 +85,19 @@ describe('bounds of the queue', () => {
     );
   });
   test('H358: a bound that is not a positive whole number is refused by name', () => {
-    for (const text of ['0', '1.5', 'many'])
-      expect(() => boundsOf(readNodeConfig, { BERTH_MAX_WAITING: text })).toThrow(
-        'BERTH_MAX_WAITING: must be',
-      );
-    expect(() => boundsOf(readConfig, { BERTH_MAX_INSTANCES_PER_EXECUTION: '1001' })).toThrow(
-      'BERTH_MAX_INSTANCES_PER_EXECUTION: must be at most 1000 instances',
+    for (const waiting of [0, 1.5, '4'])
+      expect(() => boundsOf(readNodeConfig, { waiting })).toThrow('BERTH_LIMITS.waiting: must be');
+    expect(() => boundsOf(readConfig, { instancesPerExecution: 1_001 })).toThrow(
+      'BERTH_LIMITS.instancesPerExecution: must be at most 1000 instances',
     );
   });
 });
 
-describe('BERTH_MAX_CONNECTIONS', () => {
-  const limits = (env: Record<string, string>) => connectionLimitsOf(readNodeConfig(env));
+describe('connections', () => {
+  const limits = (given = {}) => connectionLimitsOf(readNodeConfig(withLimits(given)));
 
   test('H344, H345, H347, H377, H378: the limits have defaults', () => {
-    expect(limits({})).toEqual({
+    expect(limits()).toEqual({
       connections: 5_000,
       perAddress: 2_000,
       forAgents: 1_000,
@@ -114,10 +106,10 @@ describe('BERTH_MAX_CONNECTIONS', () => {
     });
   });
   test('H347: agents have at most half of all connections in reserve', () => {
-    expect(limits({ BERTH_MAX_CONNECTIONS: '101' }).forAgents).toBe(50);
+    expect(limits({ connections: 101 }).forAgents).toBe(50);
   });
   test('H345: a limit of no connection is refused', () => {
-    expect(() => limits({ BERTH_MAX_CONNECTIONS: '0' })).toThrow('BERTH_MAX_CONNECTIONS: must be at least 1');
+    expect(() => limits({ connections: 0 })).toThrow('BERTH_LIMITS.connections: must be at least 1');
   });
 });
 

@@ -43,24 +43,20 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
   },
   'cli/compose': { variables: ['remarks.ts', 'type schema.ts'] },
-  shared: { archives: [], streams: [], protocol: ['streams'] },
+  shared: { archives: [], streams: [], protocol: ['streams'], settings: ['sizes.ts', 'streams'] },
   'control-plane': {
     core: [],
     store: ['core'],
     coordinator: ['store', 'core'],
     operations: ['store', 'core', 'type coordinator/coordinator-api.ts'],
-    directory: [
-      ...['core', 'type coordinator/ports.ts', 'type operations/passwords/password-source.ts'],
-      'operations/accounts/group-table.ts',
-    ],
+    directory: [...['core', 'type coordinator/ports.ts', 'type operations/passwords/password-source.ts']],
     http: ['operations', 'core', 'store/db/db.ts', 'version.ts'],
     web: ['http', 'operations', 'core'],
     server: [
       ...['http', 'core', 'type coordinator/ports.ts', 'coordinator/streams/stream-session.ts'],
       ...['coordinator/runtime/refuse-upgrade.ts', 'coordinator/apps'],
     ],
-    settings: ['core'],
-    local: ['config.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
+    local: ['config.ts', 'settings.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
   },
   'control-plane/core': {
     model: [],

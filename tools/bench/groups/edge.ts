@@ -31,8 +31,7 @@ const places = [
 const settings = (databaseUrl: string): Record<string, string> => ({
   BERTH_DATABASE_URL: databaseUrl,
   BERTH_ADMIN_PASSWORD: PASSWORD,
-  BERTH_MAX_WAITING: '1000000',
-  BERTH_MAX_WAITING_PER_USER: '1000000',
+  BERTH_LIMITS: JSON.stringify({ waiting: 1_000_000, waitingPerUser: 1_000_000 }),
 });
 
 /** Each login by the form opens a new session. */

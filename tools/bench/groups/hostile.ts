@@ -27,7 +27,13 @@ const MAX_PARSED = 100;
 /** Between two requests of the other client. */
 const PAUSE_MS = 10;
 /** A refusal for want of room would cost less than the body. */
-const ROOM = { BERTH_MAX_WAITING_MIB_PER_USER: '4096' };
+const ROOM = {
+  BERTH_LIMITS: JSON.stringify({
+    waiting: 1_000_000,
+    waitingPerUser: 1_000_000,
+    waitingBytesPerUser: '4096MiB',
+  }),
+};
 const ZOE = { ...ROOM, BERTH_API_VARIANT: 'zoe-2018.12' };
 
 /** Task of hostile-clients.ts. */

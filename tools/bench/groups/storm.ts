@@ -88,8 +88,7 @@ export async function measureStormOnWorkerd(): Promise<Measurement[]> {
   const workerd = await startLimitedWorkerd([], {
     BERTH_DEPLOYMENT_NAME: name,
     BERTH_ADMIN_PASSWORD: PASSWORD,
-    BERTH_MAX_WAITING: '1000000',
-    BERTH_MAX_WAITING_PER_USER: '1000000',
+    BERTH_LIMITS: JSON.stringify({ waiting: 1_000_000, waitingPerUser: 1_000_000 }),
   });
   try {
     const url = workerd.url();

@@ -162,8 +162,8 @@ test('P313, L170: a copy that would leave the disk nearly full ends with that re
   await aliceApi.waitFor(id, 'running', START_MS);
   await agent.stop();
   const { bavail, bsize } = await statfs((await berth.docker.info()).DockerRootDir);
-  const BERTH_AGENT_MIN_DISK = `${Math.floor((bavail * bsize) / 2 ** 20) - 64}MiB`;
-  agent = berth.startAgent({ BERTH_AGENT_MIN_DISK });
+  const minDiskBytes = Math.floor(bavail * bsize) - 64 * 2 ** 20;
+  agent = berth.startAgent({ BERTH_LIMITS: JSON.stringify({ minDiskBytes }) });
   await agent.waitFor(/session\.synced/);
   const { code, err } = await alice.run(['cp', join(home, 'large'), `${id}:/srv/large`]);
   expect([code, err]).toEqual([

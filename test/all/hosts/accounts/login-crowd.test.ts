@@ -66,5 +66,5 @@ onHosts(
       });
     });
   },
-  { BERTH_TRUST_PROXY: 'on', BERTH_MAX_WAITING_LOGINS: '64', ...USUAL_PASSWORD_COST },
+  { BERTH_TRUST_PROXY: 'on', BERTH_LIMITS: JSON.stringify({ waitingLogins: 64 }), ...USUAL_PASSWORD_COST },
 );

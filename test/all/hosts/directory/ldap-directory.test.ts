@@ -167,7 +167,11 @@ test('H551: plain text is for a directory on this machine, or where the settings
 });
 
 test('H554: connections are kept and used again, and never more than the setting', async () => {
-  const directory = await open({ ...byTls(), ...byTemplate(), BERTH_LDAP_CONNECTIONS: '2' });
+  const directory = await open({
+    ...byTls(),
+    ...byTemplate(),
+    BERTH_LIMITS: JSON.stringify({ ldapConnections: 2 }),
+  });
   for (let n = 0; n < 5; n++) expect(await verify(directory, 'alice')).toBe(true);
   expect(await server.connections()).toBe(1);
   await Promise.all([verify(directory, 'alice'), verify(directory, 'alice'), verify(directory, 'alice')]);
@@ -194,7 +198,11 @@ test('H555: a directory that is down is reported once, and so is that it is back
 });
 
 test('H555: a directory that does not answer is given up after the timeout', async () => {
-  const directory = await open({ ...byTls(), ...byTemplate(), BERTH_LDAP_TIMEOUT: '0.3' });
+  const directory = await open({
+    ...byTls(),
+    ...byTemplate(),
+    BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 0.3 }),
+  });
   expect(await verify(directory, 'alice')).toBe(true);
   await server.freeze();
   try {

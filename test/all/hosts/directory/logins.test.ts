@@ -279,7 +279,7 @@ describe('a control plane on Node', () => {
     const after = await all();
     expect(after.map((value, at) => value - (before[at] ?? 0))).toEqual([1, 0, 1, 1, 1]);
     expect(
-      await figure('berth_limit{name="waiting_directory_logins",setting="BERTH_MAX_WAITING_LOGINS"}'),
+      await figure('berth_limit{name="waiting_directory_logins",setting="BERTH_LIMITS.waitingLogins"}'),
     ).toBe(1_024);
   });
 

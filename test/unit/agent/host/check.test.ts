@@ -92,7 +92,7 @@ describe('a machine', () => {
     return {
       BERTH_URL: url,
       BERTH_AGENT_DATA_DIR: `${folder}/data`,
-      BERTH_AGENT_MIN_DISK: '0',
+      BERTH_LIMITS: JSON.stringify({ minDiskBytes: 0 }),
       DOCKER_HOST: `unix://${folder}/engine.sock`,
     };
   }
@@ -113,7 +113,7 @@ describe('a machine', () => {
     await expect(checkHost({ ...env, BERTH_URL: away })).rejects.toThrow(/problem .*cannot be reached/);
     const none = checkHost({ ...env, DOCKER_HOST: `${env.DOCKER_HOST}.none` });
     await expect(none).rejects.toThrow(/problem {2}No Docker engine answers at .*\.none/);
-    await expect(checkHost({ ...env, BERTH_AGENT_MIN_DISK: '1024TiB' })).resolves.toMatch(
+    await expect(checkHost({ ...env, BERTH_LIMITS: '{"minDiskBytes": "1024TiB"}' })).resolves.toMatch(
       /warning {2}Disk space is low: .* GiB free at/,
     );
   });

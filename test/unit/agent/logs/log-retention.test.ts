@@ -77,7 +77,7 @@ describe('output beyond its limit', () => {
     expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
     const [notice, ...lines] = textOf(1).split('\n');
     expect(notice).toMatch(
-      /^\[berth\] 1\.\d MiB of older output are missing here: the host stores at most 1\.0 MiB of the output of a service \(BERTH_AGENT_LOG_MAX\)\.$/,
+      /^\[berth\] 1\.\d MiB of older output are missing here: the host stores at most 1\.0 MiB of the output of a service \(BERTH_LIMITS.logBytes\)\.$/,
     );
     expect(lines.pop()).toBe('');
     const first = Number(lines[0]?.slice(0, 5));

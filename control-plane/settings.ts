@@ -1,0 +1,193 @@
+/**
+ * All settings of the control plane: names, defaults and checks of each one. config.ts reads them, checks
+ * those that belong together, and derives what the parts of the program require.
+ */
+import * as z from 'zod';
+import { isolations } from '../shared/protocol/assignment.ts';
+import { defaultLimits, limitsSetting, workerLimits } from '../shared/settings/limits.ts';
+import { readAppSite } from './core/apps/app-site.ts';
+import {
+  defaultSchedulerConfig,
+  hostLossPolicies,
+  placementPolicies,
+  queuePolicies,
+} from './core/model/scheduler-config.ts';
+import { DN_PLACE, PLACE } from './directory/escaping.ts';
+import { addressesIn } from './directory/ldap-settings.ts';
+import { groupTable } from './operations/accounts/group-table.ts';
+import { isEncrypted, NOT_ENCRYPTED, ORIGIN } from './operations/apps/settings.ts';
+import { isIssuer } from './operations/sign-on/settings.ts';
+
+const MAX_KEEP_DAYS = 36_500;
+const MIN_METRICS_TOKEN_LENGTH = 16;
+const MAX_SECRET_KEYS = 8;
+const MAX_LDAP_TEXT_LENGTH = 1_000;
+const MAX_LDAP_SERVERS = 8;
+
+export const isSecretKey = (text: string) => /^[A-Za-z0-9+/]{43}=$/.test(text);
+
+const onOff = (value: 'on' | 'off') => z.enum(['on', 'off']).default(value);
+const withoutSlash = (url: string) => url.replace(/\/$/, '');
+const claim = (name: string) => z.string().min(1).max(200).default(name);
+const ldapText = z.string().min(1).max(MAX_LDAP_TEXT_LENGTH);
+const ldapTemplate = ldapText.refine(
+  (one) => one.includes(PLACE),
+  `must contain ${PLACE}, which the user's name replaces`,
+);
+
+/** Settings of every control plane. */
+export const settings = z.object({
+  BERTH_DATABASE_URL: z.string().min(1).optional(),
+  BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
+  BERTH_DEPLOYMENT_NAME: z
+    .string()
+    .max(24)
+    .regex(
+      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
+      'must consist of lower-case letters, digits and inner "-", since it becomes part of DNS names',
+    )
+    .default('local'),
+  BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
+  BERTH_SECRET_KEYS: z
+    .string()
+    .transform((text) => text.split(',').map((key) => key.trim()))
+    .refine((keys) => keys.length <= MAX_SECRET_KEYS, `must have at most ${MAX_SECRET_KEYS} keys`)
+    .refine(
+      (keys) => keys.every(isSecretKey),
+      'must be keys of 32 random bytes in base64, separated by commas: `openssl rand -base64 32` makes one',
+    )
+    .optional(),
+
+  BERTH_OIDC_ISSUER: z
+    .string()
+    .refine(isIssuer, 'must be the https URL of a provider; http works on this machine only')
+    .optional(),
+  BERTH_OIDC_CLIENT_ID: z.string().min(1).optional(),
+  BERTH_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  BERTH_OIDC_NAME: z.string().min(1).max(40).optional(),
+  BERTH_OIDC_SCOPE: z
+    .string()
+    .regex(/(^| )openid( |$)/, 'must contain openid')
+    .default('openid profile email'),
+  BERTH_OIDC_CREATE_USERS: onOff('off'),
+  BERTH_OIDC_USERNAME_CLAIM: claim('preferred_username'),
+  BERTH_OIDC_GROUPS_CLAIM: claim('groups'),
+  BERTH_OIDC_GROUPS: groupTable.optional(),
+  BERTH_OIDC_LOGOUT_HINT: onOff('off'),
+  BERTH_OIDC_SESSION_HOURS: z.coerce
+    .number('must be a number of hours')
+    .min(0.1, 'must be at least 0.1 hours')
+    .max(12, 'must be at most 12 hours')
+    .default(12),
+  BERTH_OIDC_TOKEN_DAYS: z.coerce
+    .number('must be a number of days')
+    .min(0, 'must be at least 0 days')
+    .max(365, 'must be at most 365 days')
+    .default(7),
+
+  BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
+  /** The default is that of the earlier platform. */
+  BERTH_ZOE_GID: z.coerce
+    .number('must be the id of a group')
+    .int('must be the id of a group')
+    .min(0, 'must be the id of a group')
+    .max(2 ** 31 - 1, 'must be the id of a group')
+    .default(5001),
+  BERTH_PUBLIC_URL: z
+    .string()
+    .regex(
+      /^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?\/?$/,
+      'must be the http or https address of this control plane without a path, like https://berth.example.org',
+    )
+    .transform(withoutSlash)
+    .optional(),
+  BERTH_APPS_URL: z
+    .string()
+    .superRefine((text, { addIssue }) => {
+      const read = readAppSite(text);
+      if ('problem' in read) addIssue(read.problem);
+    })
+    .transform(withoutSlash)
+    .optional(),
+  BERTH_APPS_PATHS: z
+    .string()
+    .regex(ORIGIN, {
+      error: 'must be an address without a path, like https://app-paths.example.org',
+      abort: true,
+    })
+    .refine((url) => URL.canParse(url), {
+      error: 'must be an address without a path, like https://app-paths.example.org',
+      abort: true,
+    })
+    .refine(isEncrypted, NOT_ENCRYPTED)
+    .transform(withoutSlash)
+    .optional(),
+
+  BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultSchedulerConfig.queuePolicy),
+  BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultSchedulerConfig.placementPolicy),
+  BERTH_HOST_LOSS: z.enum(hostLossPolicies).default(defaultSchedulerConfig.hostLossPolicy),
+  BERTH_HOST_LOST_AFTER: z.coerce
+    .number('must be a number of seconds')
+    .min(5, 'must be at least 5 seconds')
+    .max(86_400, 'must be at most 86400 seconds (a day)')
+    .default(defaultSchedulerConfig.lostAfterMs / 1000),
+  BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
+  BERTH_UNKNOWN_CONTAINERS: z.enum(['keep', 'remove']).default('keep'),
+  BERTH_KEEP_ENDED: z.coerce
+    .number('must be a number of days')
+    .min(0, 'must be at least 0 days')
+    .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
+    .optional(),
+
+  BERTH_METRICS: z.enum(['token', 'open', 'off']).default('token'),
+  BERTH_METRICS_TOKEN: z
+    .string()
+    .min(MIN_METRICS_TOKEN_LENGTH, `must have at least ${MIN_METRICS_TOKEN_LENGTH} characters`)
+    .regex(/^[!-~]*$/, 'must consist of printable ASCII without spaces, since it is sent in a header')
+    .optional(),
+  BERTH_LIMITS: limitsSetting(workerLimits, 'must be a JSON object, since a Worker cannot read a file'),
+});
+
+/** Settings of a self-hosted control plane. */
+export const nodeSettings = settings.extend({
+  BERTH_PORT: z.coerce.number().int().min(0).max(65535).default(5001),
+  BERTH_HOST: z.string().min(1).default('127.0.0.1'),
+  BERTH_DATA_DIR: z.string().min(1).default('.berth'),
+  BERTH_TRUST_PROXY: onOff('off'),
+  BERTH_LOCAL_AGENT: onOff('on'),
+  BERTH_STANDBY: onOff('off'),
+  /** Folder with a signed agent, instead of the one that Berth comes with. */
+  BERTH_AGENT_RELEASE: z.string().min(1).optional(),
+  BERTH_SHOP: z.string().min(1).optional(),
+
+  BERTH_LDAP_URL: ldapText
+    .refine(
+      (urls) => addressesIn(urls).every((one) => one !== undefined),
+      'must be ldap://HOST or ldaps://HOST, perhaps with a port, or several of them with spaces between',
+    )
+    .refine(
+      (urls) => addressesIn(urls).length <= MAX_LDAP_SERVERS,
+      `must name at most ${MAX_LDAP_SERVERS} servers`,
+    )
+    .optional(),
+  BERTH_LDAP_TLS: z.enum(['on', 'off', 'insecure']).default('on'),
+  BERTH_LDAP_CA: ldapText.optional(),
+  BERTH_LDAP_USER_DN: ldapTemplate.optional(),
+  BERTH_LDAP_SEARCH_BASE: ldapText.optional(),
+  BERTH_LDAP_SEARCH_FILTER: ldapTemplate.default('(uid={name})'),
+  BERTH_LDAP_BIND_DN: ldapText.optional(),
+  BERTH_LDAP_BIND_PASSWORD: ldapText.optional(),
+  BERTH_LDAP_GROUPS: groupTable.optional(),
+  BERTH_LDAP_GROUP_BASE: ldapText.optional(),
+  BERTH_LDAP_GROUP_FILTER: ldapText
+    .refine(
+      (one) => one.includes(DN_PLACE) || one.includes(PLACE),
+      `must contain ${DN_PLACE} or ${PLACE}, which the user's distinguished name or name replaces`,
+    )
+    .default(`(member=${DN_PLACE})`),
+
+  BERTH_LIMITS: limitsSetting(defaultLimits),
+});
+
+export type Config = z.infer<typeof settings>;
+export type NodeConfig = z.infer<typeof nodeSettings>;
