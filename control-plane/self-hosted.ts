@@ -223,7 +223,7 @@ async function openDirectoryOf(config: NodeConfig, log: Logger): Promise<Directo
   try {
     return await openDirectory(settings, log);
   } catch (error) {
-    throw new ConfigError(`BERTH_LDAP_CA: the file can not be read: ${String(error)}`);
+    throw new ConfigError(`BERTH_LDAP_OPTIONS.ca: the file can not be read: ${String(error)}`);
   }
 }
 
@@ -257,8 +257,8 @@ function appDeps(
     directory,
     rightsOf:
       directory &&
-      config.BERTH_LDAP_GROUPS &&
-      rightsByDirectory({ db, coordinator: coordinator.api }, directory, config.BERTH_LDAP_GROUPS),
+      config.BERTH_LDAP_OPTIONS.groups &&
+      rightsByDirectory({ db, coordinator: coordinator.api }, directory, config.BERTH_LDAP_OPTIONS.groups),
     withoutDirectory: ({ id }) =>
       log('directory.missing', { userId: id, reason: 'BERTH_LDAP_URL is not set' }),
     bodyMemoryBytes: config.BERTH_LIMITS.bodyMemoryBytes,

@@ -4,7 +4,9 @@
  */
 import * as z from 'zod';
 import { isolations } from '../shared/protocol/assignment.ts';
+import { fieldsSetting } from '../shared/settings/fields-setting.ts';
 import { defaultLimits, limitsSetting, workerLimits } from '../shared/settings/limits.ts';
+import type { GroupRow } from './core/accounts/sign-on.ts';
 import { readAppSite } from './core/apps/app-site.ts';
 import {
   defaultSchedulerConfig,
@@ -14,13 +16,14 @@ import {
 } from './core/model/scheduler-config.ts';
 import { DN_PLACE, PLACE } from './directory/escaping.ts';
 import { addressesIn } from './directory/ldap-settings.ts';
-import { groupTable } from './operations/accounts/group-table.ts';
 import { isEncrypted, NOT_ENCRYPTED, ORIGIN } from './operations/apps/settings.ts';
 import { isIssuer } from './operations/sign-on/settings.ts';
 
 const MAX_KEEP_DAYS = 36_500;
 const MIN_METRICS_TOKEN_LENGTH = 16;
 const MAX_SECRET_KEYS = 8;
+const MAX_GROUP_ROWS = 1_000;
+const MAX_CLAIM_LENGTH = 200;
 const MAX_LDAP_TEXT_LENGTH = 1_000;
 const MAX_LDAP_SERVERS = 8;
 
@@ -28,12 +31,65 @@ export const isSecretKey = (text: string) => /^[A-Za-z0-9+/]{43}=$/.test(text);
 
 const onOff = (value: 'on' | 'off') => z.enum(['on', 'off']).default(value);
 const withoutSlash = (url: string) => url.replace(/\/$/, '');
-const claim = (name: string) => z.string().min(1).max(200).default(name);
-const ldapText = z.string().min(1).max(MAX_LDAP_TEXT_LENGTH);
-const ldapTemplate = ldapText.refine(
-  (one) => one.includes(PLACE),
-  `must contain ${PLACE}, which the user's name replaces`,
-);
+
+/** Roles and quotas of the members of groups. */
+const groupTable = z
+  .array(
+    z.strictObject({
+      group: z.string().min(1),
+      role: z.string().min(1),
+      quota: z.string().min(1).default('default'),
+    }) satisfies z.ZodType<GroupRow>,
+    'must be a list of rows with group, role and quota',
+  )
+  .min(1, 'must have at least one row')
+  .max(MAX_GROUP_ROWS, `must have at most ${MAX_GROUP_ROWS} rows`);
+
+const claim = (name: string) =>
+  z.string('must be the name of a claim').min(1).max(MAX_CLAIM_LENGTH).default(name);
+
+/** What few providers of OpenID Connect require. */
+const oidcOptions = z.object({
+  name: z.string('must be a text').min(1).max(40, 'must have at most 40 characters').optional(),
+  scope: z
+    .string('must be a text')
+    .regex(/(^| )openid( |$)/, 'must contain openid')
+    .default('openid profile email'),
+  createUsers: z.boolean('must be true or false').default(false),
+  usernameClaim: claim('preferred_username'),
+  groupsClaim: claim('groups'),
+  groups: groupTable.optional(),
+  logoutHint: z.boolean('must be true or false').default(false),
+  sessionHours: z
+    .number('must be a number of hours')
+    .min(0.1, 'must be at least 0.1 hours')
+    .max(12, 'must be at most 12 hours')
+    .default(12),
+  tokenDays: z
+    .number('must be a number of days')
+    .min(0, 'must be at least 0 days')
+    .max(365, 'must be at most 365 days')
+    .default(7),
+});
+
+const ldapText = z.string('must be a text').min(1).max(MAX_LDAP_TEXT_LENGTH);
+
+/** What few directories require. */
+const ldapOptions = z.object({
+  tls: z.enum(['on', 'off', 'insecure'], 'must be "on", "off" or "insecure"').default('on'),
+  ca: ldapText.optional(),
+  userFilter: ldapText
+    .refine((one) => one.includes(PLACE), `must contain ${PLACE}, which the user's name replaces`)
+    .default('(uid={name})'),
+  groups: groupTable.optional(),
+  groupBase: ldapText.optional(),
+  groupFilter: ldapText
+    .refine(
+      (one) => one.includes(DN_PLACE) || one.includes(PLACE),
+      `must contain ${DN_PLACE} or ${PLACE}, which the user's distinguished name or name replaces`,
+    )
+    .default(`(member=${DN_PLACE})`),
+});
 
 /** Settings of every control plane. */
 export const settings = z.object({
@@ -64,26 +120,7 @@ export const settings = z.object({
     .optional(),
   BERTH_OIDC_CLIENT_ID: z.string().min(1).optional(),
   BERTH_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
-  BERTH_OIDC_NAME: z.string().min(1).max(40).optional(),
-  BERTH_OIDC_SCOPE: z
-    .string()
-    .regex(/(^| )openid( |$)/, 'must contain openid')
-    .default('openid profile email'),
-  BERTH_OIDC_CREATE_USERS: onOff('off'),
-  BERTH_OIDC_USERNAME_CLAIM: claim('preferred_username'),
-  BERTH_OIDC_GROUPS_CLAIM: claim('groups'),
-  BERTH_OIDC_GROUPS: groupTable.optional(),
-  BERTH_OIDC_LOGOUT_HINT: onOff('off'),
-  BERTH_OIDC_SESSION_HOURS: z.coerce
-    .number('must be a number of hours')
-    .min(0.1, 'must be at least 0.1 hours')
-    .max(12, 'must be at most 12 hours')
-    .default(12),
-  BERTH_OIDC_TOKEN_DAYS: z.coerce
-    .number('must be a number of days')
-    .min(0, 'must be at least 0 days')
-    .max(365, 'must be at most 365 days')
-    .default(7),
+  BERTH_OIDC_OPTIONS: fieldsSetting(oidcOptions, { kind: 'field' }),
 
   BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
   /** The default is that of the earlier platform. */
@@ -170,21 +207,10 @@ export const nodeSettings = settings.extend({
       `must name at most ${MAX_LDAP_SERVERS} servers`,
     )
     .optional(),
-  BERTH_LDAP_TLS: z.enum(['on', 'off', 'insecure']).default('on'),
-  BERTH_LDAP_CA: ldapText.optional(),
-  BERTH_LDAP_USER_DN: ldapTemplate.optional(),
-  BERTH_LDAP_SEARCH_BASE: ldapText.optional(),
-  BERTH_LDAP_SEARCH_FILTER: ldapTemplate.default('(uid={name})'),
+  BERTH_LDAP_USERS: ldapText.optional(),
   BERTH_LDAP_BIND_DN: ldapText.optional(),
   BERTH_LDAP_BIND_PASSWORD: ldapText.optional(),
-  BERTH_LDAP_GROUPS: groupTable.optional(),
-  BERTH_LDAP_GROUP_BASE: ldapText.optional(),
-  BERTH_LDAP_GROUP_FILTER: ldapText
-    .refine(
-      (one) => one.includes(DN_PLACE) || one.includes(PLACE),
-      `must contain ${DN_PLACE} or ${PLACE}, which the user's distinguished name or name replaces`,
-    )
-    .default(`(member=${DN_PLACE})`),
+  BERTH_LDAP_OPTIONS: fieldsSetting(ldapOptions, { kind: 'field' }),
 
   BERTH_LIMITS: limitsSetting(defaultLimits),
 });

@@ -3,22 +3,26 @@
  */
 import type { Limits } from '../../shared/settings/limits.ts';
 import type { GroupRow } from '../core/accounts/sign-on.ts';
+import { PLACE } from './escaping.ts';
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 
 /** The settings of the directory, as control-plane/settings.ts has checked them. */
 export interface LdapSettings {
   BERTH_LDAP_URL?: string | undefined;
-  BERTH_LDAP_TLS: 'on' | 'off' | 'insecure';
-  BERTH_LDAP_CA?: string | undefined;
-  BERTH_LDAP_USER_DN?: string | undefined;
-  BERTH_LDAP_SEARCH_BASE?: string | undefined;
-  BERTH_LDAP_SEARCH_FILTER: string;
+  /** A distinguished name with a place for the user's name, or the entry below which users are searched. */
+  BERTH_LDAP_USERS?: string | undefined;
   BERTH_LDAP_BIND_DN?: string | undefined;
   BERTH_LDAP_BIND_PASSWORD?: string | undefined;
-  BERTH_LDAP_GROUPS?: GroupRow[] | undefined;
-  BERTH_LDAP_GROUP_BASE?: string | undefined;
-  BERTH_LDAP_GROUP_FILTER: string;
+  BERTH_LDAP_OPTIONS: {
+    tls: 'on' | 'off' | 'insecure';
+    /** Path of the PEM file with the authorities. */
+    ca?: string | undefined;
+    userFilter: string;
+    groups?: GroupRow[] | undefined;
+    groupBase?: string | undefined;
+    groupFilter: string;
+  };
   BERTH_LIMITS: Pick<Limits, 'ldapTimeoutS' | 'ldapConnections'>;
 }
 
@@ -55,27 +59,26 @@ export interface LdapConfig {
 
 /** What contradicts itself, in words for the operator. */
 export function ldapProblems(settings: LdapSettings): string[] {
-  const { BERTH_LDAP_URL: url, BERTH_LDAP_USER_DN: userDn, BERTH_LDAP_SEARCH_BASE: base } = settings;
+  const { BERTH_LDAP_URL: url, BERTH_LDAP_OPTIONS: options } = settings;
   if (url === undefined) return [];
   const addresses = addressesIn(url);
-  const isPlain =
-    settings.BERTH_LDAP_TLS === 'off' && addresses.some((one) => !LOOPBACK.test(one?.host ?? ''));
+  const isPlain = options.tls === 'off' && addresses.some((one) => !LOOPBACK.test(one?.host ?? ''));
   return [
-    ...((userDn === undefined) === (base === undefined)
-      ? ['BERTH_LDAP_USER_DN: set either this or BERTH_LDAP_SEARCH_BASE if BERTH_LDAP_URL is set']
+    ...(settings.BERTH_LDAP_USERS === undefined
+      ? ['BERTH_LDAP_USERS: must be set if BERTH_LDAP_URL is set']
       : []),
     ...((settings.BERTH_LDAP_BIND_DN === undefined) === (settings.BERTH_LDAP_BIND_PASSWORD === undefined)
       ? []
       : ['BERTH_LDAP_BIND_DN: must be set together with BERTH_LDAP_BIND_PASSWORD']),
-    ...((settings.BERTH_LDAP_GROUPS === undefined) === (settings.BERTH_LDAP_GROUP_BASE === undefined)
+    ...((options.groups === undefined) === (options.groupBase === undefined)
       ? []
-      : ['BERTH_LDAP_GROUPS: must be set together with BERTH_LDAP_GROUP_BASE']),
-    ...(settings.BERTH_LDAP_TLS !== 'on' && addresses.some((one) => one?.tls === 'from-start')
-      ? ['BERTH_LDAP_TLS: must be on with ldaps://']
+      : ['BERTH_LDAP_OPTIONS.groups: must be set together with groupBase']),
+    ...(options.tls !== 'on' && addresses.some((one) => one?.tls === 'from-start')
+      ? ['BERTH_LDAP_OPTIONS.tls: must be on with ldaps://']
       : []),
     ...(isPlain
       ? [
-          'BERTH_LDAP_TLS: off is for a directory on this machine; insecure sends passwords in plain text to any other',
+          'BERTH_LDAP_OPTIONS.tls: off is for a directory on this machine; insecure sends passwords in plain text to any other',
         ]
       : []),
   ];
@@ -83,35 +86,27 @@ export function ldapProblems(settings: LdapSettings): string[] {
 
 /** Undefined if there is no directory. The settings must have no problems. */
 export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
-  const { BERTH_LDAP_URL: urls, BERTH_LDAP_CA: caFile } = settings;
+  const { BERTH_LDAP_URL: urls, BERTH_LDAP_USERS: users = '', BERTH_LDAP_OPTIONS: options } = settings;
   if (urls === undefined) return undefined;
-  const isEncrypted = settings.BERTH_LDAP_TLS === 'on';
+  const isEncrypted = options.tls === 'on';
   const servers = addressesIn(urls).flatMap((one) =>
     one ? [{ ...one, tls: isEncrypted ? one.tls : ('none' as const) }] : [],
   );
   return {
-    ...{ servers, caFile },
-    naming: namingOf(settings),
+    servers,
+    caFile: options.ca,
+    naming: users.includes(PLACE)
+      ? { by: 'template', userDn: users }
+      : { by: 'search', base: users, filter: options.userFilter },
     reader: readerOf(settings),
-    groups: groupsOf(settings),
+    groups: options.groups && { base: options.groupBase ?? '', filter: options.groupFilter },
     timeoutMs: Math.round(settings.BERTH_LIMITS.ldapTimeoutS * 1_000),
     connections: settings.BERTH_LIMITS.ldapConnections,
   };
 }
 
-function namingOf(settings: LdapSettings): UserNaming {
-  const { BERTH_LDAP_USER_DN: userDn, BERTH_LDAP_SEARCH_BASE: base = '' } = settings;
-  if (userDn !== undefined) return { by: 'template', userDn };
-  return { by: 'search', base, filter: settings.BERTH_LDAP_SEARCH_FILTER };
-}
-
 const readerOf = ({ BERTH_LDAP_BIND_DN: dn, BERTH_LDAP_BIND_PASSWORD: password }: LdapSettings) =>
   dn === undefined || password === undefined ? undefined : { dn, password };
-
-function groupsOf(settings: LdapSettings): GroupSearch | undefined {
-  const { BERTH_LDAP_GROUPS: rows, BERTH_LDAP_GROUP_BASE: base = '' } = settings;
-  return rows && { base, filter: settings.BERTH_LDAP_GROUP_FILTER };
-}
 
 /** Undefined for each that is not an address. */
 export const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);

@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import { parseBytes, sizeText } from '../sizes.ts';
 import { MAX_STREAMS } from '../streams/targets.ts';
-import { objectIn, unknownNames } from './json-fields.ts';
+import { fieldsSetting } from './fields-setting.ts';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -133,15 +133,4 @@ const FORM = 'must be a JSON object, or the path of a file that can be read and 
  * the file beforehand.
  */
 export const limitsSetting = (defaults: Limits, form = FORM) =>
-  z
-    .string()
-    .prefault('{}')
-    .transform((text, context): Limits => {
-      const given = objectIn(text);
-      const problems = given === undefined ? [form] : unknownNames(given, limitNames, 'limit');
-      for (const problem of problems) context.addIssue(problem);
-      const result = limitsSchema.safeParse({ ...defaults, ...given });
-      for (const { path, message } of result.error?.issues ?? [])
-        context.addIssue({ code: 'custom', path, message });
-      return result.success ? result.data : z.NEVER;
-    });
+  fieldsSetting(limitsSchema, { kind: 'limit', form, defaults });

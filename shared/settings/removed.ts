@@ -21,6 +21,23 @@ const limit = (field: LimitName, value: (text: string) => unknown = number): Suc
   value,
 });
 
+const isOn = (given: string): boolean => given === 'on';
+
+/** Undefined if the text is not JSON. */
+function json(given: string): unknown {
+  try {
+    return JSON.parse(given);
+  } catch {
+    return undefined;
+  }
+}
+
+const option = (
+  provider: 'OIDC' | 'LDAP',
+  field: string,
+  value: (text: string) => unknown = text,
+): Successor => ({ setting: `BERTH_${provider}_OPTIONS`, field, value });
+
 export const removedSettings: Readonly<Record<string, Successor>> = {
   BERTH_MAX_WAITING: limit('waiting'),
   BERTH_MAX_WAITING_PER_USER: limit('waitingPerUser'),
@@ -73,5 +90,22 @@ export const removedSettings: Readonly<Record<string, Successor>> = {
   BERTH_AGENT_MIN_DISK: limit('minDiskBytes', text),
   BERTH_AGENT_CRITICAL_DISK: limit('criticalDiskBytes', text),
   BERTH_AGENT_UPDATE_WAIT: limit('updateWaitS'),
+  BERTH_OIDC_NAME: option('OIDC', 'name'),
+  BERTH_OIDC_SCOPE: option('OIDC', 'scope'),
+  BERTH_OIDC_CREATE_USERS: option('OIDC', 'createUsers', isOn),
+  BERTH_OIDC_USERNAME_CLAIM: option('OIDC', 'usernameClaim'),
+  BERTH_OIDC_GROUPS_CLAIM: option('OIDC', 'groupsClaim'),
+  BERTH_OIDC_GROUPS: option('OIDC', 'groups', json),
+  BERTH_OIDC_LOGOUT_HINT: option('OIDC', 'logoutHint', isOn),
+  BERTH_OIDC_SESSION_HOURS: option('OIDC', 'sessionHours', number),
+  BERTH_OIDC_TOKEN_DAYS: option('OIDC', 'tokenDays', number),
+  BERTH_LDAP_USER_DN: { setting: 'BERTH_LDAP_USERS' },
+  BERTH_LDAP_SEARCH_BASE: { setting: 'BERTH_LDAP_USERS' },
+  BERTH_LDAP_SEARCH_FILTER: option('LDAP', 'userFilter'),
+  BERTH_LDAP_TLS: option('LDAP', 'tls'),
+  BERTH_LDAP_CA: option('LDAP', 'ca'),
+  BERTH_LDAP_GROUPS: option('LDAP', 'groups', json),
+  BERTH_LDAP_GROUP_BASE: option('LDAP', 'groupBase'),
+  BERTH_LDAP_GROUP_FILTER: option('LDAP', 'groupFilter'),
   BERTH_EXECUTION_ENDPOINTS: { reason: 'both groups of the API have execution/endpoints' },
 };

@@ -23,15 +23,18 @@ interface Config {
   BERTH_OIDC_ISSUER?: string | undefined;
   BERTH_OIDC_CLIENT_ID?: string | undefined;
   BERTH_OIDC_CLIENT_SECRET?: string | undefined;
-  BERTH_OIDC_NAME?: string | undefined;
-  BERTH_OIDC_SCOPE: string;
-  BERTH_OIDC_CREATE_USERS: 'on' | 'off';
-  BERTH_OIDC_USERNAME_CLAIM: string;
-  BERTH_OIDC_GROUPS_CLAIM: string;
-  BERTH_OIDC_GROUPS?: GroupRow[] | undefined;
-  BERTH_OIDC_LOGOUT_HINT: 'on' | 'off';
-  BERTH_OIDC_SESSION_HOURS: number;
-  BERTH_OIDC_TOKEN_DAYS: number;
+  BERTH_OIDC_OPTIONS: {
+    /** Name of the provider on the login page. */
+    name?: string | undefined;
+    scope: string;
+    createUsers: boolean;
+    usernameClaim: string;
+    groupsClaim: string;
+    groups?: GroupRow[] | undefined;
+    logoutHint: boolean;
+    sessionHours: number;
+    tokenDays: number;
+  };
 }
 
 /** Problems of settings that belong together. */
@@ -42,20 +45,20 @@ export const signOnProblems = ({ BERTH_OIDC_ISSUER, BERTH_OIDC_CLIENT_ID }: Conf
 
 /** Undefined if nobody signs on. */
 export function signOnOf(config: Config): SignOnSettings | undefined {
-  const { BERTH_OIDC_ISSUER: issuer, BERTH_OIDC_CLIENT_ID: clientId } = config;
+  const { BERTH_OIDC_ISSUER: issuer, BERTH_OIDC_CLIENT_ID: clientId, BERTH_OIDC_OPTIONS: options } = config;
   if (issuer === undefined || clientId === undefined) return undefined;
   return {
     issuer,
     clientId,
     clientSecret: config.BERTH_OIDC_CLIENT_SECRET,
-    name: config.BERTH_OIDC_NAME ?? new URL(issuer).hostname,
-    scope: config.BERTH_OIDC_SCOPE,
-    createsUsers: config.BERTH_OIDC_CREATE_USERS === 'on',
-    usernameClaim: config.BERTH_OIDC_USERNAME_CLAIM,
-    groupsClaim: config.BERTH_OIDC_GROUPS_CLAIM,
-    groups: config.BERTH_OIDC_GROUPS,
-    logoutHint: config.BERTH_OIDC_LOGOUT_HINT === 'on',
-    sessionMs: Math.round(config.BERTH_OIDC_SESSION_HOURS * HOUR_MS),
-    tokensMs: Math.round(config.BERTH_OIDC_TOKEN_DAYS * DAY_MS),
+    name: options.name ?? new URL(issuer).hostname,
+    scope: options.scope,
+    createsUsers: options.createUsers,
+    usernameClaim: options.usernameClaim,
+    groupsClaim: options.groupsClaim,
+    groups: options.groups,
+    logoutHint: options.logoutHint,
+    sessionMs: Math.round(options.sessionHours * HOUR_MS),
+    tokensMs: Math.round(options.tokenDays * DAY_MS),
   };
 }

@@ -84,7 +84,7 @@ onSites(
   },
   {
     kinds: ['node'],
-    env: { ...provider.settings(), BERTH_OIDC_CREATE_USERS: 'on' },
+    env: provider.settings({ createUsers: true }),
   },
 );
 
@@ -117,5 +117,5 @@ onSites(
       expect(new URL(page.url()).pathname).toBe('/login');
     });
   },
-  { kinds: ['node'], env: { ...withHint.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' } },
+  { kinds: ['node'], env: withHint.settings({ logoutHint: true }) },
 );

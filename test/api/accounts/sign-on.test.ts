@@ -555,10 +555,5 @@ onHosts(
         expect((await new Visitor().open(`${berth()}/account/command-line?${wrong}`)).status).toBe(303);
     });
   },
-  {
-    ...provider.settings(),
-    BERTH_OIDC_CREATE_USERS: 'on',
-    BERTH_OIDC_GROUPS: JSON.stringify(GROUPS),
-    BERTH_OIDC_SESSION_HOURS: '2',
-  },
+  provider.settings({ createUsers: true, groups: GROUPS, sessionHours: 2 }),
 );

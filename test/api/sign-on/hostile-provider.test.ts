@@ -276,7 +276,7 @@ onHosts(
       expect(await figures()).toEqual(idle);
     });
 
-    test('H647: with BERTH_OIDC_LOGOUT_HINT the ID token is sealed in a cookie for the logout, and goes to the provider in a body', async () => {
+    test('H647: with logoutHint the ID token is sealed in a cookie for the logout, and goes to the provider in a body', async () => {
       const long = await signOn({ claims: { groups: 'x'.repeat(4_000) } }, visitor);
       expect([long.isIn, visitor.cookiesFor(`${berth()}/logout`)]).toEqual([
         true,
@@ -310,5 +310,5 @@ onHosts(
       expect([mixed.status, session(mixed)]).toEqual([401, false]);
     });
   },
-  { ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' },
+  provider.settings({ logoutHint: true }),
 );

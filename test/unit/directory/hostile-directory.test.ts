@@ -15,8 +15,8 @@ import {
 } from '../../support/directory/scripted-directory.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
-const NAMING = { BERTH_LDAP_USER_DN: 'uid={name},dc=example' };
-const SEARCH = { BERTH_LDAP_SEARCH_BASE: 'dc=example' };
+const NAMING = { BERTH_LDAP_USERS: 'uid={name},dc=example' };
+const SEARCH = { BERTH_LDAP_USERS: 'dc=example' };
 
 const ending: (() => void)[] = [];
 let reasons: string[] = [];
@@ -35,7 +35,7 @@ async function open({ url }: ScriptedDirectory, settings: Record<string, string>
   const config = ldapConfigOf(
     readNodeConfig({
       BERTH_LDAP_URL: url,
-      BERTH_LDAP_TLS: 'off',
+      BERTH_LDAP_OPTIONS: '{"tls": "off"}',
       BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 0.5 }),
       ...settings,
     }),
@@ -54,7 +54,7 @@ const verify = async (server: ScriptedDirectory, settings: Record<string, string
   });
 };
 
-const START_TLS = { BERTH_LDAP_TLS: 'on', ...NAMING };
+const START_TLS = { BERTH_LDAP_OPTIONS: '{"tls": "on"}', ...NAMING };
 const accepted = result(1, RESPONSE.extended);
 
 test.each<[string, Buffer, RegExp]>([

@@ -30,8 +30,10 @@ const start = async (answer: (asked: Asked) => void) => {
 const configOf = (urls: string) =>
   ldapConfigOf(
     readNodeConfig({
-      ...{ BERTH_LDAP_URL: urls, BERTH_LDAP_TLS: 'off', BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 2 }) },
-      BERTH_LDAP_USER_DN: 'uid={name},dc=example',
+      BERTH_LDAP_URL: urls,
+      BERTH_LDAP_USERS: 'uid={name},dc=example',
+      BERTH_LDAP_OPTIONS: '{"tls": "off"}',
+      BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 2 }),
     }),
   );
 async function open(...urls: string[]) {
@@ -113,7 +115,7 @@ test('H648: each of several servers is checked like one, and there are at most 8
   expect(problemOf(Array(8).fill('ldap://localhost').join(' '))).toBe('');
   expect(problemOf(Array(9).fill('ldap://localhost').join(' '))).toMatch(/at most 8/);
   expect(problemOf('ldap://localhost http://localhost')).toMatch(/BERTH_LDAP_URL: must be/);
-  expect(problemOf('ldap://localhost ldap://directory.example.org')).toMatch(/BERTH_LDAP_TLS: off/);
+  expect(problemOf('ldap://localhost ldap://directory.example.org')).toMatch(/BERTH_LDAP_OPTIONS.tls: off/);
   expect(problemOf('ldap://localhost ldaps://localhost')).toMatch(/must be on with ldaps/);
 });
 
@@ -160,9 +162,10 @@ test.each([
 });
 
 test('H649: a table of groups needs a base, and names of groups are alike in any capitals', () => {
-  const settings = { BERTH_LDAP_URL: 'ldap://localhost', BERTH_LDAP_USER_DN: 'uid={name},dc=a' };
-  expect(() =>
-    readNodeConfig({ ...settings, BERTH_LDAP_GROUPS: '[{"group": "*", "role": "user"}]' }),
-  ).toThrow(/BERTH_LDAP_GROUP_BASE/);
+  const settings = { BERTH_LDAP_URL: 'ldap://localhost', BERTH_LDAP_USERS: 'uid={name},dc=a' };
+  const groups = [{ group: '*', role: 'user' }];
+  expect(() => readNodeConfig({ ...settings, BERTH_LDAP_OPTIONS: JSON.stringify({ groups }) })).toThrow(
+    'BERTH_LDAP_OPTIONS.groups: must be set together with groupBase',
+  );
   expect(plainName(' CN=Staff , OU=Groups,dc=a')).toBe('cn=staff,ou=groups,dc=a');
 });

@@ -48,10 +48,12 @@ describe('settings', () => {
   });
 
   test('the guide lists the defaults of the control plane with their values', () => {
-    const { BERTH_LIMITS: _, ...config } = readNodeConfig({});
-    const defaults = Object.entries(config).filter(([, value]) => value !== undefined);
+    const defaults = Object.entries(readNodeConfig({})).filter(([, value]) => value !== undefined);
     const inGuide = listed('Settings of the control plane');
-    for (const [name, value] of defaults) expect([name, inGuide.get(name)]).toEqual([name, String(value)]);
+    for (const [name, value] of defaults) {
+      const text = typeof value === 'object' ? '{}' : String(value);
+      expect([name, inGuide.get(name)]).toEqual([name, text]);
+    }
   });
 
   test('the guide lists exactly the limits, with their defaults', () => {

@@ -47,15 +47,17 @@ describe('a control plane on Node', () => {
       { kind: 'node', variant: 'B' },
       {
         BERTH_LDAP_URL: server.tlsUrl,
-        BERTH_LDAP_CA: server.authority.ca,
-        BERTH_LDAP_USER_DN: `uid={name},${PEOPLE}`,
+        BERTH_LDAP_USERS: `uid={name},${PEOPLE}`,
         BERTH_LDAP_BIND_DN: READER.dn,
         BERTH_LDAP_BIND_PASSWORD: READER.password,
-        BERTH_LDAP_GROUP_BASE: GROUPS,
-        BERTH_LDAP_GROUPS: JSON.stringify([
-          { group: `CN=operators, ${GROUPS}`, role: 'admin' },
-          { group: `cn=staff,${GROUPS}`, role: 'user' },
-        ]),
+        BERTH_LDAP_OPTIONS: JSON.stringify({
+          ca: server.authority.ca,
+          groupBase: GROUPS,
+          groups: [
+            { group: `CN=operators, ${GROUPS}`, role: 'admin' },
+            { group: `cn=staff,${GROUPS}`, role: 'user' },
+          ],
+        }),
       },
     );
     await accounts.addUser('internal', {}, STORED);

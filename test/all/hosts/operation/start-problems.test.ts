@@ -86,7 +86,7 @@ describe('npm run dev', () => {
   test('H786: a setting that only the Worker refuses ends the start, once and by its name', async () => {
     const settings = {
       BERTH_LDAP_URL: 'ldaps://directory.example.org',
-      BERTH_LDAP_USER_DN: 'uid={name},dc=example',
+      BERTH_LDAP_USERS: 'uid={name},dc=example',
     };
     const { code, output } = await start('control-plane/local/dev.ts', settings);
     expect(output.match(/BERTH_LDAP_URL: a Worker can not verify passwords/g)).toHaveLength(1);

@@ -34,7 +34,7 @@ async function changeFor(settings: Partial<SignOnSettings>, claims: Record<strin
   return { change: changes[0], message: error instanceof Error ? error.message : '' };
 }
 
-test('H531: without BERTH_OIDC_CREATE_USERS nobody is created, and the answer names the subject for an administrator', async () => {
+test('H531: without createUsers nobody is created, and the answer names the subject for an administrator', async () => {
   const { change, message } = await changeFor({ createsUsers: false }, { preferred_username: 'ann' });
   expect(change).toBeUndefined();
   expect(message).toBe(
@@ -56,7 +56,7 @@ test('H533: a table that names a role or a quota which does not exist admits nob
     const { change, message } = await changeFor({ groups }, { preferred_username: 'ann' });
     expect([change, message]).toEqual([
       undefined,
-      expect.stringMatching(/BERTH_OIDC_GROUPS names the \w+ gone/),
+      expect.stringMatching(/BERTH_OIDC_OPTIONS.groups names the \w+ gone/),
     ]);
   }
 });

@@ -48,6 +48,25 @@ describe('a file of settings', () => {
       rewritten('BERTH_MAX_STREAMS=2000', 'BERTH_MAX_WAITING=7', `BERTH_LIMITS='{"streams": 5}'`, 'OTHER=1'),
     ).toEqual([`BERTH_LIMITS='{"streams":5,"waiting":7}'`, 'OTHER=1']);
   });
+  test('H830: tables over several lines, quotes, and `export` are carried over', () => {
+    expect(
+      rewritten(
+        `export BERTH_OIDC_GROUPS='[`,
+        `  {"group": "staff", "role": "user"}`,
+        `]'`,
+        `BERTH_OIDC_NAME="The \\"Works\\", Ann's"`,
+        `export BERTH_LDAP_USER_DN="uid={name},dc=ex ample"`,
+      ),
+    ).toEqual([
+      `export BERTH_OIDC_OPTIONS='{"groups":[{"group":"staff","role":"user"}],"name":"The \\"Works\\", Ann\\u0027s"}'`,
+      `export BERTH_LDAP_USERS='uid={name},dc=ex ample'`,
+    ]);
+  });
+  test('H830: two settings with one successor are refused where both are set', () => {
+    expect(() => rewriteSettings('BERTH_LDAP_USER_DN=uid={name}\nBERTH_LDAP_SEARCH_BASE=dc=a')).toThrow(
+      'The file has both BERTH_LDAP_SEARCH_BASE and BERTH_LDAP_USERS: remove one of them.',
+    );
+  });
   test('H830: if a name occurs twice, the later line counts', () => {
     expect(rewritten('BERTH_AGENT_MIN_DISK=2GiB', 'A=1', 'BERTH_AGENT_MIN_DISK=0')).toEqual([
       'A=1',
@@ -75,7 +94,7 @@ describe('a file of settings', () => {
     const text = `${name}=${VALUES[name] ?? '20'}\n`;
     const { text: first, changes } = rewriteSettings(text);
     expect(changes).toHaveLength(1);
-    const env = { ...NEEDED[name], ...parseEnv(first) };
+    const env = parseEnv(first);
     expect(() => readNodeConfig(env)).not.toThrow();
     expect(() => readAgentConfig(env, readMachine())).not.toThrow();
     expect(rewriteSettings(first)).toEqual({ text: first, changes: [] });
@@ -89,10 +108,16 @@ const VALUES: Record<string, string> = {
   BERTH_MAX_AUDIT: '5000',
   BERTH_AGENT_LOG_MAX: '2GiB',
   BERTH_AGENT_COPY_MAX: '2GiB',
+  BERTH_OIDC_SCOPE: '"openid email"',
+  BERTH_OIDC_CREATE_USERS: 'on',
+  BERTH_OIDC_GROUPS: `'[{"group": "staff", "role": "user"}]'`,
+  BERTH_OIDC_LOGOUT_HINT: 'on',
+  BERTH_OIDC_SESSION_HOURS: '2',
+  BERTH_LDAP_SEARCH_FILTER: '(uid={name})',
+  BERTH_LDAP_TLS: 'insecure',
+  BERTH_LDAP_GROUPS: `'[{"group": "cn=staff,dc=example", "role": "user"}]'`,
+  BERTH_LDAP_GROUP_FILTER: '(member={dn})',
 };
-
-/** Settings without which others are refused. */
-const NEEDED: Record<string, Record<string, string>> = {};
 
 describe('the command', () => {
   const folder = () => {
