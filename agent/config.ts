@@ -100,11 +100,11 @@ export class ConfigError extends Error {
 /** Reads the settings from `env`; an empty setting counts as unset. Throws ConfigError with every problem. */
 export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
   const settings = readSettings(env);
+  const { BERTH_LIMITS: limits, BERTH_AGENT_WITHOUT: without } = settings;
   const urls = settings.BERTH_URL.map((url) => new URL(url));
   const insecure = urls.find((url) => url.protocol === 'http:' && !isLoopback(url.hostname));
-  if (insecure && settings.BERTH_AGENT_INSECURE === 'off') throw new ConfigError(insecureUrl(insecure));
+  if (insecure && !without.includes('encryption')) throw new ConfigError(insecureUrl(insecure));
   const dockerHost = settings.DOCKER_HOST ?? machine.dockerHost;
-  const { BERTH_LIMITS: limits } = settings;
   return {
     urls,
     joinToken: settings.BERTH_JOIN_TOKEN,
@@ -122,11 +122,11 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     networks: settings.BERTH_AGENT_NETWORKS,
     runAs: settings.BERTH_AGENT_RUN_AS,
     capabilities: settings.BERTH_AGENT_CAPABILITIES,
-    etcFiles: settings.BERTH_AGENT_ETC_FILES,
+    etcFiles: without.includes('read-only-etc') ? 'writable' : 'read-only',
     registries: settings.BERTH_AGENT_REGISTRIES,
     subnets: settings.BERTH_AGENT_SUBNETS,
-    firewall: settings.BERTH_AGENT_FIREWALL === 'on',
-    overlay: settings.BERTH_AGENT_OVERLAY === 'on',
+    firewall: !without.includes('firewall'),
+    overlay: !without.includes('overlay'),
     logDays: limits.logDays,
     logMaxBytes: limits.logBytes,
     maxCopies: limits.copies,
@@ -135,7 +135,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     minDiskBytes: limits.minDiskBytes,
     criticalDiskBytes: Math.min(limits.criticalDiskBytes, limits.minDiskBytes),
     update: {
-      isAllowed: settings.BERTH_AGENT_UPDATES === 'on',
+      isAllowed: !without.includes('updates'),
       releaseKey: settings.BERTH_AGENT_RELEASE_KEY,
       waitMs: limits.updateWaitS * 1_000,
     },
@@ -208,4 +208,4 @@ const canonical = (address: string): string =>
 
 const insecureUrl = (url: URL): string =>
   `BERTH_URL=${url.href} is on another machine and not encrypted: anyone on the path could give this host orders. ` +
-  'Set it to the https:// address of the control plane, or set BERTH_AGENT_INSECURE=on if you trust the network.';
+  'Set it to the https:// address of the control plane, or set BERTH_AGENT_WITHOUT=encryption if you trust the network.';

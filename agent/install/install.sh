@@ -26,7 +26,8 @@
 #                           stored in agent.env, and used again by the next run
 #   BERTH_AGENT_RELEASE_KEY the key whose owner may update this agent through the control plane; by default
 #                           the one that signed the agent at the first installation
-#   BERTH_AGENT_UPDATES=off refuse all updates through the control plane
+#   BERTH_AGENT_WITHOUT=updates
+#                           refuse all updates through the control plane
 #   BERTH_ANY_CLOCK=1       join although the clocks of this machine and the control plane differ by over 30 s
 #   BERTH_ROOT              a folder to install beneath instead of the system's; systemd is then left alone
 set -eu

@@ -7,7 +7,7 @@ export type Successor =
   | { setting: string }
   /** A field of a setting that is a JSON object. */
   | { setting: string; field: string; value: (text: string) => unknown }
-  /** A word of a setting that is a list; undefined for the value that was the default. */
+  /** A word of a setting that is a list, for the value that was not the default. */
   | { setting: string; word: string; isMeant: (text: string) => boolean }
   | { reason: string };
 
@@ -37,6 +37,12 @@ const option = (
   field: string,
   value: (text: string) => unknown = text,
 ): Successor => ({ setting: `BERTH_${provider}_OPTIONS`, field, value });
+
+const without = (word: string, meant: string): Successor => ({
+  setting: 'BERTH_AGENT_WITHOUT',
+  word,
+  isMeant: (given) => given === meant,
+});
 
 export const removedSettings: Readonly<Record<string, Successor>> = {
   BERTH_MAX_WAITING: limit('waiting'),
@@ -107,5 +113,10 @@ export const removedSettings: Readonly<Record<string, Successor>> = {
   BERTH_LDAP_GROUPS: option('LDAP', 'groups', json),
   BERTH_LDAP_GROUP_BASE: option('LDAP', 'groupBase'),
   BERTH_LDAP_GROUP_FILTER: option('LDAP', 'groupFilter'),
+  BERTH_AGENT_INSECURE: without('encryption', 'on'),
+  BERTH_AGENT_FIREWALL: without('firewall', 'off'),
+  BERTH_AGENT_OVERLAY: without('overlay', 'off'),
+  BERTH_AGENT_ETC_FILES: without('read-only-etc', 'writable'),
+  BERTH_AGENT_UPDATES: without('updates', 'off'),
   BERTH_EXECUTION_ENDPOINTS: { reason: 'both groups of the API have execution/endpoints' },
 };

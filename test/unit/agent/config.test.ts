@@ -133,10 +133,7 @@ describe('settings', () => {
   });
   test('P155: containers cannot write to the files of the engine in /etc, unless the setting allows it', () => {
     expect(read().etcFiles).toBe('read-only');
-    expect(read({ BERTH_AGENT_ETC_FILES: 'writable' }).etcFiles).toBe('writable');
-    expect(problemsOf({ BERTH_AGENT_ETC_FILES: 'on' })).toContain(
-      'BERTH_AGENT_ETC_FILES must be read-only or writable',
-    );
+    expect(read({ BERTH_AGENT_WITHOUT: 'read-only-etc' }).etcFiles).toBe('writable');
   });
   test('P110: containers with host folders run as their image says, or as the fs_uid of their owner', () => {
     expect(read().runAs).toBe('image');
@@ -203,12 +200,21 @@ describe('settings', () => {
   });
   test('P97: the firewall is on unless it is turned off', () => {
     expect(read().firewall).toBe(true);
-    expect(read({ BERTH_AGENT_FIREWALL: 'off' }).firewall).toBe(false);
-    expect(problemsOf({ BERTH_AGENT_FIREWALL: 'no' })).toContain('BERTH_AGENT_FIREWALL must be on or off');
+    expect(read({ BERTH_AGENT_WITHOUT: 'firewall' }).firewall).toBe(false);
   });
   test('P98: overlay networks are joined unless they are turned off', () => {
     expect(read().overlay).toBe(true);
-    expect(read({ BERTH_AGENT_OVERLAY: 'off' }).overlay).toBe(false);
+    expect(read({ BERTH_AGENT_WITHOUT: 'overlay' }).overlay).toBe(false);
+  });
+  test('P97, P98: what an agent does without is a list, and any other word is refused', () => {
+    expect(read({ BERTH_AGENT_WITHOUT: 'firewall, overlay' })).toMatchObject({
+      firewall: false,
+      overlay: false,
+      etcFiles: 'read-only',
+    });
+    expect(problemsOf({ BERTH_AGENT_WITHOUT: 'firewall,off' })).toContain(
+      'BERTH_AGENT_WITHOUT must be a list of encryption, firewall, overlay, read-only-etc, updates, which off is not',
+    );
   });
   test('C111: the shared network must be a network that an administrator created', () => {
     expect(read({ BERTH_AGENT_NETWORK: 'overlay1' }).network).toBe('overlay1');

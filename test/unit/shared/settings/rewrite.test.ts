@@ -62,6 +62,16 @@ describe('a file of settings', () => {
       `export BERTH_LDAP_USERS='uid={name},dc=ex ample'`,
     ]);
   });
+  test('H830: switches become words of a list, unless they have the value that was the default', () => {
+    expect(
+      rewritten(
+        'BERTH_AGENT_FIREWALL=off',
+        'BERTH_AGENT_OVERLAY=on',
+        'BERTH_AGENT_ETC_FILES=writable',
+        'A=1',
+      ),
+    ).toEqual(['BERTH_AGENT_WITHOUT=firewall,read-only-etc', 'A=1']);
+  });
   test('H830: two settings with one successor are refused where both are set', () => {
     expect(() => rewriteSettings('BERTH_LDAP_USER_DN=uid={name}\nBERTH_LDAP_SEARCH_BASE=dc=a')).toThrow(
       'The file has both BERTH_LDAP_SEARCH_BASE and BERTH_LDAP_USERS: remove one of them.',
@@ -108,6 +118,7 @@ const VALUES: Record<string, string> = {
   BERTH_MAX_AUDIT: '5000',
   BERTH_AGENT_LOG_MAX: '2GiB',
   BERTH_AGENT_COPY_MAX: '2GiB',
+  BERTH_AGENT_ETC_FILES: 'writable',
   BERTH_OIDC_SCOPE: '"openid email"',
   BERTH_OIDC_CREATE_USERS: 'on',
   BERTH_OIDC_GROUPS: `'[{"group": "staff", "role": "user"}]'`,
