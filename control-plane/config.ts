@@ -93,7 +93,7 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
   placementPolicy: config.BERTH_PLACEMENT_POLICY,
   backfillReserveAfterMs: config.BERTH_LIMITS.backfillReserveAfterS * 1_000,
   // The setting may be fractional; the protocol has whole milliseconds.
-  lostAfterMs: Math.round(1_000 * config.BERTH_HOST_LOST_AFTER),
+  lostAfterMs: Math.round(1_000 * config.BERTH_LIMITS.hostLostAfterS),
   hostLossPolicy: config.BERTH_HOST_LOSS,
   defaultMemoryBytes: config.BERTH_LIMITS.defaultMemoryBytes,
   bounds: config.BERTH_LIMITS,

@@ -82,6 +82,6 @@ const coordinatorSettings = (config: NodeConfig) => ({
   isolation: config.BERTH_NETWORK_ISOLATION,
   appPaths: config.BERTH_APPS_PATHS,
   zoeGid: zoeGidOf(config),
-  ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
+  keepEndedDays: config.BERTH_LIMITS.endedDays,
   messageAllowance: { maxBytes: config.BERTH_LIMITS.hostMessageBytes },
 });

@@ -19,8 +19,6 @@ import { addressesIn } from './directory/ldap-settings.ts';
 import { isEncrypted, NOT_ENCRYPTED, ORIGIN } from './operations/apps/settings.ts';
 import { isIssuer } from './operations/sign-on/settings.ts';
 
-const MAX_KEEP_DAYS = 36_500;
-const MIN_METRICS_TOKEN_LENGTH = 16;
 const MAX_SECRET_KEYS = 8;
 const MAX_GROUP_ROWS = 1_000;
 const MAX_CLAIM_LENGTH = 200;
@@ -78,6 +76,7 @@ const ldapText = z.string('must be a text').min(1).max(MAX_LDAP_TEXT_LENGTH);
 const ldapOptions = z.object({
   tls: z.enum(['on', 'off', 'insecure'], 'must be "on", "off" or "insecure"').default('on'),
   ca: ldapText.optional(),
+  bindDn: ldapText.optional(),
   userFilter: ldapText
     .refine((one) => one.includes(PLACE), `must contain ${PLACE}, which the user's name replaces`)
     .default('(uid={name})'),
@@ -163,23 +162,12 @@ export const settings = z.object({
   BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultSchedulerConfig.queuePolicy),
   BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultSchedulerConfig.placementPolicy),
   BERTH_HOST_LOSS: z.enum(hostLossPolicies).default(defaultSchedulerConfig.hostLossPolicy),
-  BERTH_HOST_LOST_AFTER: z.coerce
-    .number('must be a number of seconds')
-    .min(5, 'must be at least 5 seconds')
-    .max(86_400, 'must be at most 86400 seconds (a day)')
-    .default(defaultSchedulerConfig.lostAfterMs / 1000),
   BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
   BERTH_UNKNOWN_CONTAINERS: z.enum(['keep', 'remove']).default('keep'),
-  BERTH_KEEP_ENDED: z.coerce
-    .number('must be a number of days')
-    .min(0, 'must be at least 0 days')
-    .max(MAX_KEEP_DAYS, `must be at most ${MAX_KEEP_DAYS} days`)
-    .optional(),
 
-  BERTH_METRICS: z.enum(['token', 'open', 'off']).default('token'),
-  BERTH_METRICS_TOKEN: z
+  BERTH_METRICS: z
     .string()
-    .min(MIN_METRICS_TOKEN_LENGTH, `must have at least ${MIN_METRICS_TOKEN_LENGTH} characters`)
+    .regex(/^(open|off|.{16,})$/s, 'must be open, off, or a token of at least 16 characters')
     .regex(/^[!-~]*$/, 'must consist of printable ASCII without spaces, since it is sent in a header')
     .optional(),
   BERTH_LIMITS: limitsSetting(workerLimits, 'must be a JSON object, since a Worker cannot read a file'),
@@ -208,7 +196,6 @@ export const nodeSettings = settings.extend({
     )
     .optional(),
   BERTH_LDAP_USERS: ldapText.optional(),
-  BERTH_LDAP_BIND_DN: ldapText.optional(),
   BERTH_LDAP_BIND_PASSWORD: ldapText.optional(),
   BERTH_LDAP_OPTIONS: fieldsSetting(ldapOptions, { kind: 'field' }),
 

@@ -10,7 +10,7 @@ export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
   scheduling: SchedulerConfig;
   /** Days for which ended executions are kept; 0: for ever. Absent: what the database records (C243). */
-  keepEndedDays?: number;
+  keepEndedDays?: number | undefined;
   claim?: ClaimTerms;
   /** Set for a coordinator that has slept. */
   resumes?: SavedCoordinator | undefined;

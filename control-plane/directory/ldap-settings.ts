@@ -12,12 +12,13 @@ export interface LdapSettings {
   BERTH_LDAP_URL?: string | undefined;
   /** A distinguished name with a place for the user's name, or the entry below which users are searched. */
   BERTH_LDAP_USERS?: string | undefined;
-  BERTH_LDAP_BIND_DN?: string | undefined;
   BERTH_LDAP_BIND_PASSWORD?: string | undefined;
   BERTH_LDAP_OPTIONS: {
     tls: 'on' | 'off' | 'insecure';
     /** Path of the PEM file with the authorities. */
     ca?: string | undefined;
+    /** Who searches; undefined: nobody in particular. */
+    bindDn?: string | undefined;
     userFilter: string;
     groups?: GroupRow[] | undefined;
     groupBase?: string | undefined;
@@ -67,9 +68,9 @@ export function ldapProblems(settings: LdapSettings): string[] {
     ...(settings.BERTH_LDAP_USERS === undefined
       ? ['BERTH_LDAP_USERS: must be set if BERTH_LDAP_URL is set']
       : []),
-    ...((settings.BERTH_LDAP_BIND_DN === undefined) === (settings.BERTH_LDAP_BIND_PASSWORD === undefined)
+    ...((options.bindDn === undefined) === (settings.BERTH_LDAP_BIND_PASSWORD === undefined)
       ? []
-      : ['BERTH_LDAP_BIND_DN: must be set together with BERTH_LDAP_BIND_PASSWORD']),
+      : ['BERTH_LDAP_OPTIONS.bindDn: must be set together with BERTH_LDAP_BIND_PASSWORD']),
     ...((options.groups === undefined) === (options.groupBase === undefined)
       ? []
       : ['BERTH_LDAP_OPTIONS.groups: must be set together with groupBase']),
@@ -105,8 +106,10 @@ export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
   };
 }
 
-const readerOf = ({ BERTH_LDAP_BIND_DN: dn, BERTH_LDAP_BIND_PASSWORD: password }: LdapSettings) =>
-  dn === undefined || password === undefined ? undefined : { dn, password };
+const readerOf = ({
+  BERTH_LDAP_OPTIONS: { bindDn: dn },
+  BERTH_LDAP_BIND_PASSWORD: password,
+}: LdapSettings) => (dn === undefined || password === undefined ? undefined : { dn, password });
 
 /** Undefined for each that is not an address. */
 export const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);

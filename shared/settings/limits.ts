@@ -60,8 +60,11 @@ const limitsSchema = z.object({
   textBytesPerExecution: size(8 * MIB),
   defaultMemoryBytes: size(512 * MIB, { min: 6 * MIB, max: MAX_SIZE }),
   backfillReserveAfterS: count(DAY_S, 'seconds', { min: 0, max: 366 * DAY_S }),
+  hostLostAfterS: time(90, 'seconds', { min: 5, max: DAY_S }),
   unprovenIds: count(100_000, 'ids', { min: 0, max: 1_000_000_000 }),
   idempotencyKeysPerUser: count(10_000, 'keys'),
+  /** Undefined: what the database records. */
+  endedDays: between('days', 0, MAX_DAYS).optional(),
   auditRows: count(100_000, 'rows', { min: 1_000 }),
   auditDays: time(90, 'days'),
   auditedCommandLength: count(0, 'characters', { min: 0, max: 4_096 }),

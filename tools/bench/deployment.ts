@@ -25,6 +25,9 @@ const executionSchema = z.object({
 });
 type Execution = z.infer<typeof executionSchema>;
 
+/** Limits under which one user can submit everything. */
+export const ROOM = { waiting: 1_000_000, waitingPerUser: 1_000_000 };
+
 export class Deployment {
   readonly name: string;
   readonly url: string;
@@ -53,8 +56,7 @@ export class Deployment {
         BERTH_DEPLOYMENT_NAME: name,
         BERTH_ADMIN_PASSWORD: PASSWORD,
         BERTH_LOCAL_AGENT: agent,
-        // One user submits everything.
-        BERTH_LIMITS: JSON.stringify({ waiting: 1_000_000, waitingPerUser: 1_000_000 }),
+        BERTH_LIMITS: JSON.stringify(ROOM),
         ...env,
       },
     });

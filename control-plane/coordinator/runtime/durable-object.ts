@@ -106,7 +106,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       isolation: config.BERTH_NETWORK_ISOLATION,
       appPaths: config.BERTH_APPS_PATHS,
       zoeGid,
-      ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
+      keepEndedDays: config.BERTH_LIMITS.endedDays,
       claim: { prepare: () => this.#prepareAnew() },
       resumes: state,
       awake: () => this.#awakeSummary(),

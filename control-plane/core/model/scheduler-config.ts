@@ -37,7 +37,7 @@ export const defaultSchedulerConfig: SchedulerConfig = {
   placementPolicy: 'average',
   seed: 1,
   backfillReserveAfterMs: defaultLimits.backfillReserveAfterS * 1_000,
-  lostAfterMs: 90_000,
+  lostAfterMs: defaultLimits.hostLostAfterS * 1_000,
   hostLossPolicy: 'wait',
   defaultMemoryBytes: defaultLimits.defaultMemoryBytes,
   bounds: defaultBounds,

@@ -15,7 +15,7 @@ beforeAll(async () => {
       { name: 'three', labels: ['three'] },
     ],
     // Long enough for an agent on a busy machine to report.
-    env: { BERTH_HOST_LOST_AFTER: '8' },
+    env: { BERTH_LIMITS: JSON.stringify({ hostLostAfterS: 8 }) },
   });
   await cluster.api.removeQuotaLimits();
 });

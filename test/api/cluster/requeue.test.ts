@@ -45,5 +45,5 @@ onHosts(
       await Promise.all([second.close(), back.close()]);
     });
   },
-  { BERTH_HOST_LOSS: 'requeue', BERTH_HOST_LOST_AFTER: '5' },
+  { BERTH_HOST_LOSS: 'requeue', BERTH_LIMITS: JSON.stringify({ hostLostAfterS: 5 }) },
 );

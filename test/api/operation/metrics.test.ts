@@ -98,7 +98,7 @@ onHosts(
       }
     });
   },
-  { BERTH_METRICS_TOKEN: TOKEN },
+  { BERTH_METRICS: TOKEN },
 );
 
 onHosts(

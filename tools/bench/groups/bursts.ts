@@ -46,7 +46,7 @@ export async function measureBursts(): Promise<Measurement[]> {
       BERTH_DATABASE_URL: distantUrl,
       BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
       BERTH_HOST_LOSS: 'requeue',
-      BERTH_HOST_LOST_AFTER: String(LOST_AFTER_S),
+      BERTH_LIMITS: JSON.stringify({ hostLostAfterS: LOST_AFTER_S }),
     });
     try {
       return await beside(deployment, serverUrl);

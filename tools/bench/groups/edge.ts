@@ -6,7 +6,7 @@ import { heapsMb } from '../../../test/support/hosts/isolate-heap.ts';
 import { freePort } from '../../../test/support/hosts/port.ts';
 import { startLimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
 import { queuedApplication } from '../application.ts';
-import { PASSWORD } from '../deployment.ts';
+import { PASSWORD, ROOM } from '../deployment.ts';
 import { withDistantDatabase } from '../distant-database.ts';
 import { type EdgeLimits, startEdgeLimits } from '../edge-limits.ts';
 import { atLeast, atMost, type Goal, type Measurement, median } from '../figure.ts';
@@ -31,7 +31,7 @@ const places = [
 const settings = (databaseUrl: string): Record<string, string> => ({
   BERTH_DATABASE_URL: databaseUrl,
   BERTH_ADMIN_PASSWORD: PASSWORD,
-  BERTH_LIMITS: JSON.stringify({ waiting: 1_000_000, waitingPerUser: 1_000_000 }),
+  BERTH_LIMITS: JSON.stringify(ROOM),
 });
 
 /** Each login by the form opens a new session. */

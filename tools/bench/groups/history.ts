@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { startProgram } from '../../../test/support/hosts/process.ts';
-import { Deployment } from '../deployment.ts';
+import { Deployment, ROOM } from '../deployment.ts';
 import { atMost, type Measurement } from '../figure.ts';
 import { type LoadResult, runLoad, startLoad } from '../load.ts';
 import { addUsers, FIRST_MS } from '../many.ts';
@@ -59,7 +59,7 @@ class Place {
   /** With `count` ended executions. */
   static async make(count: number): Promise<Place> {
     const place = new Place(await mkdtemp(join(tmpdir(), 'berth-bench-history-')));
-    await (await place.start({ BERTH_KEEP_ENDED: '0' })).stop();
+    await (await place.start(0)).stop();
     await addUsers(place.url);
     await addYears(place.url, count);
     return place;
@@ -85,8 +85,9 @@ class Place {
     return (await stat(this.path)).size / 1e6;
   }
 
-  start(env: NodeJS.ProcessEnv): Promise<Deployment> {
-    return Deployment.start('bench-history', 'off', { BERTH_DATA_DIR: this.folder, ...env });
+  start(endedDays: number): Promise<Deployment> {
+    const BERTH_LIMITS = JSON.stringify({ ...ROOM, endedDays });
+    return Deployment.start('bench-history', 'off', { BERTH_DATA_DIR: this.folder, BERTH_LIMITS });
   }
 
   remove(): Promise<void> {
@@ -99,10 +100,7 @@ export async function measureHistory(): Promise<Measurement[]> {
   const long = await Place.make(ALL);
   try {
     const measurements = [await measureStartOver(long, short)];
-    const [one, other] = [
-      await long.start({ BERTH_KEEP_ENDED: '0' }),
-      await short.start({ BERTH_KEEP_ENDED: '0' }),
-    ];
+    const [one, other] = [await long.start(0), await short.start(0)];
     try {
       measurements.push(...(await measureRequests(one, other)), ...(await measureBackup(one, long)));
     } finally {
@@ -121,7 +119,7 @@ export async function measureHistory(): Promise<Measurement[]> {
 async function measureStartOver(long: Place, short: Place): Promise<Measurement> {
   const timeMs = async (place: Place) => {
     const startMs = performance.now();
-    const deployment = await place.start({ BERTH_KEEP_ENDED: '0' });
+    const deployment = await place.start(0);
     const ms = performance.now() - startMs;
     await deployment.stop();
     return ms;
@@ -228,13 +226,13 @@ const removedBy = async (deployment: Deployment): Promise<number> =>
 
 /** All executions are older than 90 days. A start waits 5 s before its first review. */
 async function measureReview(place: Place): Promise<Measurement[]> {
-  const idle = await place.start({ BERTH_KEEP_ENDED: '0' });
+  const idle = await place.start(0);
   await pause(10_000);
   const idleShare = await processorShare(idle.pid);
   const alone = await visitsFor(idle, () => pause(REVIEW_S * 1_000));
   await idle.stop();
   await place.settle();
-  const deployment = await place.start({ BERTH_KEEP_ENDED: '90' });
+  const deployment = await place.start(90);
   try {
     await pause(10_000);
     const before = await removedBy(deployment);
@@ -268,7 +266,7 @@ async function measureRemoval(): Promise<Measurement[]> {
   try {
     await place.settle();
     const limit = await place.megabytes();
-    const deployment = await place.start({ BERTH_KEEP_ENDED: '90' });
+    const deployment = await place.start(90);
     const deadlineMs = performance.now() + MAX_REMOVAL_MS;
     while ((await reviewed(deployment)) === false && performance.now() < deadlineMs) await pause(1_000);
     await deployment.stop();

@@ -12,7 +12,7 @@ import * as z from 'zod';
 import { REGISTER_PATH } from '../../../shared/protocol/enrolment.ts';
 import { startProgram } from '../../../test/support/hosts/process.ts';
 import { startLimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
-import { cookieOf, Deployment, PASSWORD } from '../deployment.ts';
+import { cookieOf, Deployment, PASSWORD, ROOM } from '../deployment.ts';
 import { atMost, type Measurement, median } from '../figure.ts';
 import { type HostileRequest, hostileRequests, zoeRequests } from '../hostile-requests.ts';
 
@@ -27,14 +27,10 @@ const MAX_PARSED = 100;
 /** Between two requests of the other client. */
 const PAUSE_MS = 10;
 /** A refusal for want of room would cost less than the body. */
-const ROOM = {
-  BERTH_LIMITS: JSON.stringify({
-    waiting: 1_000_000,
-    waitingPerUser: 1_000_000,
-    waitingBytesPerUser: '4096MiB',
-  }),
+const SETTINGS = {
+  BERTH_LIMITS: JSON.stringify({ ...ROOM, waitingBytesPerUser: '4096MiB' }),
 };
-const ZOE = { ...ROOM, BERTH_API_VARIANT: 'zoe-2018.12' };
+const ZOE = { ...SETTINGS, BERTH_API_VARIANT: 'zoe-2018.12' };
 
 /** Task of hostile-clients.ts. */
 export interface HostileLoad {
@@ -59,9 +55,9 @@ interface Target {
 }
 
 export const measureHostile = async (): Promise<Measurement[]> => [
-  ...(await ownCosts(await Deployment.start('bench-hostile', 'off', ROOM), 'Node')),
+  ...(await ownCosts(await Deployment.start('bench-hostile', 'off', SETTINGS), 'Node')),
   ...(await zoeCosts(await Deployment.start('bench-hostile-zoe', 'off', ZOE), 'Node')),
-  ...(await ownCosts(await startWorkerd(ROOM), 'workerd')),
+  ...(await ownCosts(await startWorkerd(SETTINGS), 'workerd')),
   ...(await zoeCosts(await startWorkerd(ZOE), 'workerd')),
 ];
 

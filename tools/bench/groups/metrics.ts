@@ -15,7 +15,7 @@ const QUEUED = 20_000;
 const TOKEN = 'token-of-the-bench';
 
 export async function measureMetrics(): Promise<Measurement[]> {
-  const deployment = await Deployment.start('bench-metrics', 'off', { BERTH_METRICS_TOKEN: TOKEN });
+  const deployment = await Deployment.start('bench-metrics', 'off', { BERTH_METRICS: TOKEN });
   try {
     return await measure(deployment);
   } finally {

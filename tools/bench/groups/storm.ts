@@ -8,7 +8,7 @@ import { RestClient } from '../../../test/support/clients/rest-client.ts';
 import { type Program, startProgram } from '../../../test/support/hosts/process.ts';
 import { startLimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
 import { application } from '../application.ts';
-import { cookieOf, Deployment, PASSWORD } from '../deployment.ts';
+import { cookieOf, Deployment, PASSWORD, ROOM } from '../deployment.ts';
 import { atLeast, atMost, type Measurement, median } from '../figure.ts';
 import { runLoad, startLoad } from '../load.ts';
 import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
@@ -88,7 +88,7 @@ export async function measureStormOnWorkerd(): Promise<Measurement[]> {
   const workerd = await startLimitedWorkerd([], {
     BERTH_DEPLOYMENT_NAME: name,
     BERTH_ADMIN_PASSWORD: PASSWORD,
-    BERTH_LIMITS: JSON.stringify({ waiting: 1_000_000, waitingPerUser: 1_000_000 }),
+    BERTH_LIMITS: JSON.stringify(ROOM),
   });
   try {
     const url = workerd.url();

@@ -38,17 +38,19 @@ afterEach(() => {
 afterAll(() => server.stop());
 
 const byTemplate = () => ({ BERTH_LDAP_USERS: `uid={name},${PEOPLE}` });
+/** By an account that searches. After `byTls`, of which it has the authority, too. */
 const bySearch = () => ({
   BERTH_LDAP_USERS: BASE,
-  BERTH_LDAP_BIND_DN: READER.dn,
   BERTH_LDAP_BIND_PASSWORD: READER.password,
+  BERTH_LDAP_OPTIONS: JSON.stringify({
+    ca: server.authority.ca,
+    bindDn: READER.dn,
+    userFilter: '(&(objectClass=inetOrgPerson)(uid={name}))',
+  }),
 });
 const byTls = () => ({
   BERTH_LDAP_URL: server.tlsUrl,
-  BERTH_LDAP_OPTIONS: JSON.stringify({
-    ca: server.authority.ca,
-    userFilter: '(&(objectClass=inetOrgPerson)(uid={name}))',
-  }),
+  BERTH_LDAP_OPTIONS: JSON.stringify({ ca: server.authority.ca }),
 });
 const withTls = (tls: string) => ({ BERTH_LDAP_OPTIONS: JSON.stringify({ tls }) });
 const byStartTls = () => ({ ...byTls(), BERTH_LDAP_URL: server.url });
@@ -228,5 +230,5 @@ test('H555: a directory that does not answer is given up after the timeout', asy
 test('H555: where the directory refuses the account that searches, nobody is refused for it', async () => {
   const directory = await open({ ...byTls(), ...bySearch(), BERTH_LDAP_BIND_PASSWORD: 'wrong' });
   expect(await verify(directory, 'alice')).toBe('unavailable');
-  expect(String(events[0]?.reason)).toMatch(/BERTH_LDAP_BIND_DN/);
+  expect(String(events[0]?.reason)).toMatch(/BERTH_LDAP_OPTIONS.bindDn/);
 });

@@ -48,10 +48,10 @@ describe('a control plane on Node', () => {
       {
         BERTH_LDAP_URL: server.tlsUrl,
         BERTH_LDAP_USERS: `uid={name},${PEOPLE}`,
-        BERTH_LDAP_BIND_DN: READER.dn,
         BERTH_LDAP_BIND_PASSWORD: READER.password,
         BERTH_LDAP_OPTIONS: JSON.stringify({
           ca: server.authority.ca,
+          bindDn: READER.dn,
           groupBase: GROUPS,
           groups: [
             { group: `CN=operators, ${GROUPS}`, role: 'admin' },

@@ -55,7 +55,7 @@ describe('without the database', () => {
 test('C131, W103: without the database a new Worker shows a page that states this, and a coordinator woken only by its alarm becomes ready once the database is back', {
   timeout: 60_000,
 }, async () => {
-  const env = { BERTH_HOST_LOST_AFTER: '5' };
+  const env = { BERTH_LIMITS: JSON.stringify({ hostLostAfterS: 5 }) };
   const host = await startWorkerdHost({
     variant: 'B',
     deployment: 'test',

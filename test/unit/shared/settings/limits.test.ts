@@ -13,7 +13,7 @@ describe('BERTH_LIMITS', () => {
   test('H828: without it each limit has its default, and on Cloudflare some have smaller ones', () => {
     expect(readNodeConfig({}).BERTH_LIMITS).toEqual(defaultLimits);
     expect(readConfig({}).BERTH_LIMITS).toEqual(workerLimits);
-    expect(limitNames.filter((name) => workerLimits[name] > defaultLimits[name])).toEqual([]);
+    expect(limitNames.filter((name) => (workerLimits[name] ?? 0) > (defaultLimits[name] ?? 0))).toEqual([]);
   });
   test('H828: it overrides some limits and leaves the others, with sizes as text or as a number of bytes', () => {
     expect(limitsOf('{"streams": 5, "bodyMemoryBytes": "1.5GiB", "unreadBytes": 2097152}')).toEqual({

@@ -118,6 +118,7 @@ const VALUES: Record<string, string> = {
   BERTH_MAX_AUDIT: '5000',
   BERTH_AGENT_LOG_MAX: '2GiB',
   BERTH_AGENT_COPY_MAX: '2GiB',
+  BERTH_METRICS_TOKEN: '0123456789abcdef',
   BERTH_AGENT_ETC_FILES: 'writable',
   BERTH_OIDC_SCOPE: '"openid email"',
   BERTH_OIDC_CREATE_USERS: 'on',

@@ -22,8 +22,8 @@ test('the names of the control plane are exactly those of its schema', () => {
 test('the names of the agent are exactly those of its schema, which has DOCKER_HOST besides', () => {
   expect(sorted([...agentSettings, 'DOCKER_HOST'])).toEqual(sorted(Object.keys(settingsSchema.shape)));
 });
-test('both programs together have at most 60 settings', () => {
-  expect(controlPlaneSettings.length + agentSettings.length).toBeLessThanOrEqual(80);
+test('both programs together have at most 60 settings: what few operators change is a limit', () => {
+  expect(controlPlaneSettings.length + agentSettings.length).toBeLessThanOrEqual(60);
 });
 
 describe('removed settings', () => {
