@@ -167,7 +167,10 @@ export const settings = z.object({
 
   BERTH_METRICS: z
     .string()
-    .regex(/^(open|off|.{16,})$/s, 'must be open, off, or a token of at least 16 characters')
+    .regex(
+      /^(open|off|.{16,})$/s,
+      'must be open, off, or a token of at least 16 characters; unset, it is for administrators',
+    )
     .regex(/^[!-~]*$/, 'must consist of printable ASCII without spaces, since it is sent in a header')
     .optional(),
   BERTH_LIMITS: limitsSetting(workerLimits, 'must be a JSON object, since a Worker cannot read a file'),

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { rewriteSettings } from '../../shared/settings/rewrite.ts';
 import { nodeOfPackage, programAt } from './programs.ts';
 import { PLACES, UNIT_NAME, USER, unitText } from './server-unit.ts';
 import { settingsIn, settingsText } from './settings-file.ts';
@@ -22,7 +21,7 @@ export async function installServer({ env, say }: { env: NodeJS.ProcessEnv; say:
   const { folder, node } = await ownPackage();
   const isNew = !existsSync(PLACES.data);
   const isUpdate = existsSync(PLACES.unit);
-  const settings = settingsText(rewriteSettings(await textOf(PLACES.settings)).text, env);
+  const settings = settingsText(await textOf(PLACES.settings), env);
   const version = await assertUsable(folder, node, settings);
   try {
     await draft(folder, settings, unitText(relative(folder, node)));

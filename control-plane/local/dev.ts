@@ -12,7 +12,7 @@ import { makeJoinToken } from '../operations/cluster/join-tokens.ts';
 import type { NodeConfig } from '../settings.ts';
 import { openRemote } from '../store/db/remote.ts';
 import { makeDatabaseAccess } from './database-access.ts';
-import { environment } from './environment.ts';
+import { environment, variablesText } from './environment.ts';
 import { startLocalAgent } from './local-agent.ts';
 import { dataFolder, listenProblem } from './start-problems.ts';
 
@@ -60,8 +60,7 @@ async function start(): Promise<void> {
     ...(database.token !== undefined && { BERTH_DATABASE_TOKEN: database.token }),
     BERTH_DEPLOYMENT_NAME: config.BERTH_DEPLOYMENT_NAME,
   };
-  const lines = Object.entries(settings).map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
-  writeFileSync(vars, lines.join(''), { mode: 0o600 });
+  writeFileSync(vars, variablesText(settings), { mode: 0o600 });
 
   const listen = ['--ip', config.BERTH_HOST, '--port', String(config.BERTH_PORT)];
   const state = ['--persist-to', join(dataDir, 'wrangler'), '--env-file', vars];

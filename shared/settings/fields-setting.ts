@@ -3,18 +3,18 @@ import * as z from 'zod';
 import { objectIn, unknownNames } from './json-fields.ts';
 
 /**
- * A setting whose text is a JSON object with fields of `schema`. An unknown field is refused with the name
- * that was probably meant.
+ * A setting whose text is a JSON object with fields of `schema`, or which is such an object, as a variable of
+ * a Worker may be. An unknown field is refused with the name that was probably meant.
  */
 export const fieldsSetting = <Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
   { kind, form = 'must be a JSON object', defaults = {} }: FieldsOptions,
 ) =>
   z
-    .string()
+    .union([z.string(), z.record(z.string(), z.unknown())], form)
     .prefault('{}')
-    .transform((text, context) => {
-      const given = objectIn(text);
+    .transform((value, context) => {
+      const given = typeof value === 'string' ? objectIn(value) : value;
       const problems = given === undefined ? [form] : unknownNames(given, Object.keys(schema.shape), kind);
       for (const problem of problems) context.addIssue(problem);
       const result = schema.safeParse({ ...defaults, ...given });

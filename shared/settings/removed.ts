@@ -3,8 +3,8 @@ import type { LimitName } from './limits.ts';
 
 /** What took the place of a setting. The functions take its text and return the new value. */
 export type Successor =
-  /** A setting with the same values. */
-  | { setting: string }
+  /** A setting with the same values. `replaced` is an earlier value of it, which has no meaning any more. */
+  | { setting: string; replaced?: string }
   /** A field of a setting that is a JSON object. */
   | { setting: string; field: string; value: (text: string) => unknown }
   /** A word of a setting that is a list, for the value that was not the default. */
@@ -98,7 +98,7 @@ export const removedSettings: Readonly<Record<string, Successor>> = {
   BERTH_AGENT_MIN_DISK: limit('minDiskBytes', text),
   BERTH_AGENT_CRITICAL_DISK: limit('criticalDiskBytes', text),
   BERTH_AGENT_UPDATE_WAIT: limit('updateWaitS'),
-  BERTH_METRICS_TOKEN: { setting: 'BERTH_METRICS' },
+  BERTH_METRICS_TOKEN: { setting: 'BERTH_METRICS', replaced: 'token' },
   BERTH_OIDC_NAME: option('OIDC', 'name'),
   BERTH_OIDC_SCOPE: option('OIDC', 'scope'),
   BERTH_OIDC_CREATE_USERS: option('OIDC', 'createUsers', isOn),

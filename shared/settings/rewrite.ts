@@ -76,7 +76,7 @@ function nextValue({ name, value, successor }: Removed, present: string | undefi
     return [...words, successor.word].join(',');
   }
   if (!('field' in successor)) {
-    if (present !== undefined && present !== value)
+    if (present !== undefined && present !== value && present !== successor.replaced)
       throw new Error(`The file has both ${name} and ${successor.setting}: remove one of them.`);
     return value;
   }

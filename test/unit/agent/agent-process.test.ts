@@ -87,3 +87,19 @@ test('P90: a second agent on the same data folder ends with a message that names
   unlock();
   await scratch.remove();
 });
+
+test('H831: an agent logs a misspelt setting with the name that was probably meant, and starts', async () => {
+  const scratch = await scratchDir();
+  const agent = startProgram(['agent/main.ts'], {
+    env: {
+      BERTH_AGENT_DATA_DIR: scratch.path,
+      BERTH_AGENT_LABLES: 'gpu',
+      BERTH_JOIN_TOKEN: 'unused',
+      DOCKER_HOST: 'unix:///nowhere.sock',
+    },
+  });
+  await agent.waitFor(/"event":"setting\.unknown","name":"BERTH_AGENT_LABLES","like":"BERTH_AGENT_LABELS"/);
+  await agent.waitFor(/engine\.unreachable/);
+  await agent.kill();
+  await scratch.remove();
+});

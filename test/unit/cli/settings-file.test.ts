@@ -26,6 +26,12 @@ test('L89: what is written is read again as it was', () => {
   expect(settingsIn(settingsText('', { BERTH_ADMIN_PASSWORD: value })).BERTH_ADMIN_PASSWORD).toBe(value);
 });
 
+test('L89, H830: a later run replaces the removed settings of the earlier file', () => {
+  const text = settingsText('# ours\nBERTH_MAX_STREAMS=5\n', { BERTH_PORT: '5003' });
+  expect(settingsIn(text)).toEqual({ BERTH_LIMITS: '{"streams":5}', BERTH_PORT: '5003', ...OWN });
+  expect(text).toMatch(/^# ours\n/);
+});
+
 test('L89: a later run keeps comments, other lines and what a person has changed', () => {
   const edited = [
     '# ours',

@@ -63,6 +63,10 @@ describe('BERTH_LIMITS', () => {
       'BERTH_LIMITS: must be a JSON object, since a Worker cannot read a file',
     );
   });
+  test('H828: on a Worker it may be an object, as wrangler makes it of a table', () => {
+    expect(readConfig({ BERTH_LIMITS: { streams: 7 } }).BERTH_LIMITS.streams).toBe(7);
+    expect(() => readConfig({ BERTH_LIMITS: 7 })).toThrow('BERTH_LIMITS: must be a JSON object, since');
+  });
   test('H360: an execution has at most as many instances as a description may have', () => {
     expect(() => limitsOf(`{"instancesPerExecution": ${MAX_INSTANCES + 1}}`)).toThrow(
       `must be at most ${MAX_INSTANCES} instances`,

@@ -72,6 +72,11 @@ describe('a file of settings', () => {
       ),
     ).toEqual(['BERTH_AGENT_WITHOUT=firewall,read-only-etc', 'A=1']);
   });
+  test('H830: the token of the metrics becomes the setting that said that there is one', () => {
+    expect(rewritten('BERTH_METRICS=token', 'BERTH_METRICS_TOKEN=0123456789abcdef')).toEqual([
+      'BERTH_METRICS=0123456789abcdef',
+    ]);
+  });
   test('H830: two settings with one successor are refused where both are set', () => {
     expect(() => rewriteSettings('BERTH_LDAP_USER_DN=uid={name}\nBERTH_LDAP_SEARCH_BASE=dc=a')).toThrow(
       'The file has both BERTH_LDAP_SEARCH_BASE and BERTH_LDAP_USERS: remove one of them.',
