@@ -31,7 +31,9 @@ export function settingsText(earlier: string, env: NodeJS.ProcessEnv): string {
     const { [name]: fixed } = FIXED;
     if (fixed && fixed.value !== value) throw new Error(`${name} is ${value}, but ${fixed.remedy}.`);
   }
-  let lines = rewriteSettings(earlier).text.split('\n').filter((line) => line !== '');
+  let lines = rewriteSettings(earlier)
+    .text.split('\n')
+    .filter((line) => line !== '');
   for (const [name, value = ''] of given) lines = withSetting(lines, name, value);
   for (const [name, { value }] of Object.entries(FIXED))
     if (!lines.some((line) => isOf(line, name))) lines = withSetting(lines, name, value);
