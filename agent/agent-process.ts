@@ -6,6 +6,7 @@ import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import packageJson from '../package.json' with { type: 'json' };
 import { AGENT_BUNDLE } from '../shared/protocol/release.ts';
+import { unknownIn } from '../shared/settings/setting-names.ts';
 import { type Config, readConfig } from './config.ts';
 import { Addresses } from './connection/addresses.ts';
 import { HostIdentity } from './connection/identity.ts';
@@ -71,6 +72,7 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   endWithParent(onSignal);
   const log = jsonLogger(process.stderr, Date.now);
+  for (const unknown of unknownIn(env)) log('setting.unknown', { ...unknown });
   const addresses = new Addresses(settings.urls);
   const updater = updaterOf(settings, addresses, log, stop.signal);
   await updater

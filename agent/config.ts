@@ -1,5 +1,8 @@
 /** Reads the agent's settings, with their defaults, and reports all invalid settings at once. */
+import { readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
+import { withLimitsFile } from '../shared/settings/limits-file.ts';
+import { removedIn } from '../shared/settings/setting-names.ts';
 import { isLoopback } from '../shared/streams/masks.ts';
 import { socketOf } from './engine/engine-address.ts';
 import type { Subnet } from './engine/networks/subnets.ts';
@@ -96,16 +99,11 @@ export class ConfigError extends Error {
 
 /** Reads the settings from `env`; an empty setting counts as unset. Throws ConfigError with every problem. */
 export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const result = settingsSchema.safeParse(given);
-  if (!result.success) {
-    const problems = result.error.issues.map((issue) => `${issue.path[0]?.toString()} ${issue.message}`);
-    throw new ConfigError(`The agent's settings are invalid: ${[...new Set(problems)].join('; ')}.`);
-  }
-  const settings = result.data;
+  const settings = readSettings(env);
+  const { BERTH_LIMITS: limits, BERTH_AGENT_WITHOUT: without } = settings;
   const urls = settings.BERTH_URL.map((url) => new URL(url));
   const insecure = urls.find((url) => url.protocol === 'http:' && !isLoopback(url.hostname));
-  if (insecure && settings.BERTH_AGENT_INSECURE === 'off') throw new ConfigError(insecureUrl(insecure));
+  if (insecure && !without.includes('encryption')) throw new ConfigError(insecureUrl(insecure));
   const dockerHost = settings.DOCKER_HOST ?? machine.dockerHost;
   return {
     urls,
@@ -124,26 +122,41 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     networks: settings.BERTH_AGENT_NETWORKS,
     runAs: settings.BERTH_AGENT_RUN_AS,
     capabilities: settings.BERTH_AGENT_CAPABILITIES,
-    etcFiles: settings.BERTH_AGENT_ETC_FILES,
+    etcFiles: without.includes('read-only-etc') ? 'writable' : 'read-only',
     registries: settings.BERTH_AGENT_REGISTRIES,
     subnets: settings.BERTH_AGENT_SUBNETS,
-    firewall: settings.BERTH_AGENT_FIREWALL === 'on',
-    overlay: settings.BERTH_AGENT_OVERLAY === 'on',
-    logDays: settings.BERTH_AGENT_LOG_DAYS,
-    logMaxBytes: settings.BERTH_AGENT_LOG_MAX,
-    maxCopies: settings.BERTH_AGENT_MAX_COPIES,
-    copyMaxBytes: settings.BERTH_AGENT_COPY_MAX,
-    keepImagesDays: settings.BERTH_AGENT_KEEP_IMAGES,
-    minDiskBytes: settings.BERTH_AGENT_MIN_DISK,
-    criticalDiskBytes: Math.min(settings.BERTH_AGENT_CRITICAL_DISK, settings.BERTH_AGENT_MIN_DISK),
+    firewall: !without.includes('firewall'),
+    overlay: !without.includes('overlay'),
+    logDays: limits.logDays,
+    logMaxBytes: limits.logBytes,
+    maxCopies: limits.copies,
+    copyMaxBytes: limits.copyBytes,
+    keepImagesDays: limits.unusedImageDays,
+    minDiskBytes: limits.minDiskBytes,
+    criticalDiskBytes: Math.min(limits.criticalDiskBytes, limits.minDiskBytes),
     update: {
-      isAllowed: settings.BERTH_AGENT_UPDATES === 'on',
+      isAllowed: !without.includes('updates'),
       releaseKey: settings.BERTH_AGENT_RELEASE_KEY,
-      waitMs: settings.BERTH_AGENT_UPDATE_WAIT * 1_000,
+      waitMs: limits.updateWaitS * 1_000,
     },
     secretsDir: socketOf(dockerHost) === undefined ? null : settings.BERTH_AGENT_SECRETS_DIR,
     dataDir: settings.BERTH_AGENT_DATA_DIR ?? `${settings.BERTH_DATA_DIR}/agent`,
   };
+}
+
+/** The name of a setting, or of a field of one; without the place in a list. */
+const nameOf = (path: readonly PropertyKey[]): string =>
+  path.filter((part) => typeof part === 'string').join('.');
+
+function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const given = Object.entries(withLimitsFile(env, (path) => readFileSync(path, 'utf8'))).filter(
+    ([, value]) => value !== '',
+  );
+  const result = settingsSchema.safeParse(Object.fromEntries(given));
+  const issues = result.error?.issues.map(({ path, message }) => `${nameOf(path)} ${message}`) ?? [];
+  const problems = [...removedIn(env), ...new Set(issues)];
+  if (result.success && problems.length === 0) return result.data;
+  throw new ConfigError(`The agent's settings are invalid: ${problems.join('; ')}.`);
 }
 
 /**
@@ -195,4 +208,4 @@ const canonical = (address: string): string =>
 
 const insecureUrl = (url: URL): string =>
   `BERTH_URL=${url.href} is on another machine and not encrypted: anyone on the path could give this host orders. ` +
-  'Set it to the https:// address of the control plane, or set BERTH_AGENT_INSECURE=on if you trust the network.';
+  'Set it to the https:// address of the control plane, or set BERTH_AGENT_WITHOUT=encryption if you trust the network.';

@@ -1,7 +1,7 @@
 /** The forms and defaults of the agent's settings. config.ts makes the configuration of them. */
 import * as z from 'zod';
 import { releaseKeySchema } from '../shared/protocol/release.ts';
-import { parseBytes } from '../shared/sizes.ts';
+import { defaultLimits, limitsSetting } from '../shared/settings/limits.ts';
 import { capabilityOf } from './engine/capabilities.ts';
 import { parseSubnet, type Subnet } from './engine/networks/subnets.ts';
 import { parseReserve, type Reserve } from './reserve.ts';
@@ -25,11 +25,13 @@ const nameSchema = z
 const REGISTRY = /^(\[[0-9a-f:]+\]|[a-z0-9][a-z0-9.-]*)(:\d+)?$/;
 const registryForm = 'must be a list of "public" and registries such as docker.io,registry.example:5000';
 
+/** What an agent does without, if its operator wants it so. */
+const withouts = ['encryption', 'firewall', 'overlay', 'read-only-etc', 'updates'] as const;
+type Without = (typeof withouts)[number];
+const isWithout = (word: string): word is Without => withouts.some((one) => one === word);
+
 const MAX_URLS = 8;
 const urlForm = `must be a URL like http://host:5001, or up to ${MAX_URLS} of them, comma-separated`;
-
-const MIN_LOG_BYTES = 2 ** 20;
-const MIN_COPY_BYTES = 2 ** 20;
 
 export const settingsSchema = z.object({
   BERTH_URL: list
@@ -40,7 +42,6 @@ export const settingsSchema = z.object({
         .max(MAX_URLS, urlForm),
     )
     .default(['http://127.0.0.1:5001']),
-  BERTH_AGENT_INSECURE: z.enum(['on', 'off'], 'must be on or off').default('off'),
   BERTH_JOIN_TOKEN: z.string().optional(),
   BERTH_DEPLOYMENT_NAME: nameSchema.default('local'),
   DOCKER_HOST: z.string().optional(),
@@ -71,9 +72,6 @@ export const settingsSchema = z.object({
     .optional(),
   BERTH_AGENT_NETWORKS: list.default([]),
   BERTH_AGENT_RUN_AS: z.enum(['image', 'fs_uid'], 'must be image or fs_uid').default('image'),
-  BERTH_AGENT_ETC_FILES: z
-    .enum(['read-only', 'writable'], 'must be read-only or writable')
-    .default('read-only'),
   BERTH_AGENT_CAPABILITIES: list
     .transform((names, context): string[] => {
       const unknown = names.filter((name) => capabilityOf(name) === undefined);
@@ -98,63 +96,18 @@ export const settingsSchema = z.object({
     })
     // Reserved for measurements between networks (RFC 2544), so that hosts and their networks do not use it.
     .default([{ first: 0xc6120000, bits: 15 }]),
-  BERTH_AGENT_FIREWALL: z.enum(['on', 'off'], 'must be on or off').default('on'),
-  BERTH_AGENT_OVERLAY: z.enum(['on', 'off'], 'must be on or off').default('on'),
-  BERTH_AGENT_LOG_DAYS: z.coerce.number('must be a number of days').positive('must be above 0').default(30),
-  BERTH_AGENT_LOG_MAX: z
-    .string()
-    .default('1GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined && bytes >= MIN_LOG_BYTES) return bytes;
-      context.addIssue('must be a size of at least 1MiB, like 256MiB');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_MAX_COPIES: z.coerce
-    .number('must be a whole number')
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .default(16),
-  BERTH_AGENT_COPY_MAX: z
-    .string()
-    .default('100GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined && bytes >= MIN_COPY_BYTES) return bytes;
-      context.addIssue('must be a size of at least 1MiB, like 100GiB');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_KEEP_IMAGES: z.coerce
-    .number('must be a number of days, or 0')
-    .min(0, 'must be a number of days, or 0')
-    .default(14),
-  BERTH_AGENT_MIN_DISK: z
-    .string()
-    .default('1GiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined) return bytes;
-      context.addIssue('must be a size like 2GiB, or 0');
-      return z.NEVER;
-    }),
-  BERTH_AGENT_CRITICAL_DISK: z
-    .string()
-    .default('512MiB')
-    .transform((text, context): number => {
-      const bytes = parseBytes(text);
-      if (bytes !== undefined) return bytes;
-      context.addIssue('must be a size like 512MiB, or 0');
-      return z.NEVER;
-    }),
   BERTH_DATA_DIR: z.string().default('.berth'),
   BERTH_AGENT_DATA_DIR: z.string().optional(),
-  BERTH_AGENT_UPDATES: z.enum(['on', 'off'], 'must be on or off').default('on'),
   BERTH_AGENT_RELEASE_KEY: releaseKeySchema.optional(),
-  BERTH_AGENT_UPDATE_WAIT: z.coerce
-    .number('must be a number of seconds')
-    .min(1, 'must be at least 1')
-    .max(600, 'must be at most 600')
-    .default(60),
+  BERTH_AGENT_WITHOUT: list
+    .transform((words, context): Without[] => {
+      const unknown = words.filter((word) => !isWithout(word));
+      if (unknown.length === 0) return words.filter(isWithout);
+      context.addIssue(`must be a list of ${withouts.join(', ')}, which ${unknown.join(', ')} is not`);
+      return z.NEVER;
+    })
+    .default([]),
+  BERTH_LIMITS: limitsSetting(defaultLimits),
 });
 export type Settings = z.infer<typeof settingsSchema>;
 

@@ -1,12 +1,13 @@
 /**
  * The common setup of Worker and Durable Object: settings, database and log, from the bindings of an isolate.
  */
-import { type Config, ConfigError, firstPasswordOf, readConfig, schedulerConfigOf } from './config.ts';
+import { ConfigError, firstPasswordOf, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
 import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
 import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
+import type { Config } from './settings.ts';
 import type { Db } from './store/db/db.ts';
 import { openRemote } from './store/db/remote.ts';
 import { schemaVersionOf } from './store/schema/migrate.ts';
@@ -38,10 +39,7 @@ export function assemble(env: Record<string, unknown>): Assembly {
   let prepared = false;
   const prepare = async () => {
     if (prepared) return;
-    const { superuserKeepsExecutions } = chooseVariant(
-      config.BERTH_API_VARIANT,
-      config.BERTH_EXECUTION_ENDPOINTS,
-    );
+    const { superuserKeepsExecutions } = chooseVariant(config.BERTH_API_VARIANT);
     const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
     const password = await prepareDatabase(db, log, first, Date.now(), config.BERTH_SECRET_KEYS);
     if (password) log('administrator.created', { username: 'admin', password });

@@ -2,7 +2,7 @@
  * The coordinator of a self-hosted control plane: active from the start, or behind a standby
  * (`BERTH_STANDBY`). Only assembles the parts.
  */
-import { isServer, type NodeConfig, schedulerConfigOf } from './config.ts';
+import { isServer, schedulerConfigOf } from './config.ts';
 import type { Agents } from './coordinator/agents/agents.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import type { CoordinatorApi } from './coordinator/coordinator-api.ts';
@@ -10,9 +10,9 @@ import type { Logger } from './coordinator/ports.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { Standby } from './coordinator/standby.ts';
-import { MIB } from './core/model/bounds.ts';
 import { zoeGidOf } from './http/variants/choose.ts';
 import { migrateDatabase } from './prepare.ts';
+import type { NodeConfig } from './settings.ts';
 import type { Db } from './store/db/db.ts';
 import type { ClaimTerms } from './store/db/epoch.ts';
 
@@ -90,6 +90,6 @@ const coordinatorSettings = (config: NodeConfig) => ({
   isolation: config.BERTH_NETWORK_ISOLATION,
   appPaths: config.BERTH_APPS_PATHS,
   zoeGid: zoeGidOf(config),
-  ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
-  messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB },
+  keepEndedDays: config.BERTH_LIMITS.endedDays,
+  messageAllowance: { maxBytes: config.BERTH_LIMITS.hostMessageBytes },
 });

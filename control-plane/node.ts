@@ -3,11 +3,14 @@
  * agent as a child process.
  */
 import { setFlagsFromString } from 'node:v8';
-import { ConfigError, type NodeConfig, readNodeConfig } from './config.ts';
+import { unknownIn } from '../shared/settings/setting-names.ts';
+import { ConfigError, readNodeConfig } from './config.ts';
+import { environment } from './local/environment.ts';
 import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { logTo } from './logger.ts';
 import { startSelfHosted } from './self-hosted.ts';
+import type { NodeConfig } from './settings.ts';
 
 const log = logTo((line) => process.stderr.write(`${line}\n`));
 
@@ -16,7 +19,8 @@ startLean();
 // because of them (STREAM-21).
 setFlagsFromString('--scavenger-max-new-space-capacity-mb=1');
 try {
-  await start(readNodeConfig(process.env));
+  for (const unknown of unknownIn(process.env)) log('setting.unknown', { ...unknown });
+  await start(readNodeConfig(environment()));
 } catch (error) {
   process.stderr.write(`Berth can't start: ${error instanceof Error ? error.message : String(error)}\n`);
   if (!(error instanceof ConfigError) && process.env.BERTH_DEBUG)

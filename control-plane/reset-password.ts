@@ -3,16 +3,18 @@
  * The control plane may run meanwhile.
  */
 import { dirname } from 'node:path';
-import { type NodeConfig, readNodeConfig } from './config.ts';
+import { readNodeConfig } from './config.ts';
 import { command, databaseFile, mustExist, readArguments } from './local/database-file.ts';
 import { namingDisk, UsageError } from './local/disk-problems.ts';
+import { environment } from './local/environment.ts';
 import { openDatabase, urlOf } from './local/open-database.ts';
 import { resetPassword } from './operations/accounts/generated-passwords.ts';
+import type { NodeConfig } from './settings.ts';
 
 await command(async () => {
   const usage = 'npm run reset-password NAME (for programs: npm run --silent reset-password -- NAME --json)';
   const { argument: username } = readArguments(process.argv.slice(2), ['--json'], usage);
-  const config = readNodeConfig(process.env);
+  const config = readNodeConfig(environment());
   const configured = config.BERTH_DATABASE_URL;
   if (configured !== undefined && /^(https?|libsql):/.test(configured))
     return await reset(configured, username, config);
@@ -26,7 +28,7 @@ async function reset(url: string, username: string, config: NodeConfig) {
   const db = await openDatabase(url, config.BERTH_DATABASE_TOKEN);
   try {
     const done = await resetPassword(db, username, {
-      minLength: config.BERTH_MIN_PASSWORD_LENGTH,
+      minLength: config.BERTH_LIMITS.minPasswordLength,
       nowMs: Date.now(),
     });
     if (!done) throw new UsageError(`There is no user ${username}. Nothing was changed.`);

@@ -12,7 +12,6 @@ import {
   ConfigError,
   connectionLimitsOf,
   firstPasswordOf,
-  type NodeConfig,
   personalTokenRulesOf,
   schedulerConfigOf,
   secretSettingsOf,
@@ -27,7 +26,7 @@ import { openDownload } from './coordinator/streams/download.ts';
 import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
-import { MIB } from './core/model/bounds.ts';
+import { streamRulesOf } from './core/model/stream-rules.ts';
 import type { Directory } from './directory/ldap-directory.ts';
 import { ldapConfigOf } from './directory/ldap-settings.ts';
 import { forwardedAddress, lastForwarded, peerAddress, plainAddress } from './http/address.ts';
@@ -61,7 +60,7 @@ import { acceptAppBy, serveApps, upgradesOf } from './server/app-sockets.ts';
 import { httpServer } from './server/node-server.ts';
 import { EventLoopDelay, processFamilies } from './server/process-metrics.ts';
 import { acceptStream, isStream, serveStreams } from './server/stream-sockets.ts';
-import { streamRulesOf } from './settings/stream-settings.ts';
+import type { NodeConfig } from './settings.ts';
 import type { Db } from './store/db/db.ts';
 import { groupAllReads } from './store/db/grouped-reads.ts';
 import { isEmpty } from './store/schema/backup.ts';
@@ -97,7 +96,7 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const { db, isUpgrade } = await openDb(config, dataDir, log);
   const directory = await openDirectoryOf(config, log);
   const coordinator = nodeCoordinator(config, { db, log, isUpgrade });
-  const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
+  const variant = chooseVariant(config.BERTH_API_VARIANT);
   const metrics = metricsOf(config, () => connections.limits);
   const ofStreams = streamDeps(config, coordinator);
   const relay = new AppRelay(ofStreams);
@@ -122,7 +121,7 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
   const upgrades = upgradesOf(server, isApp);
   const endAgents = serveAgents(upgrades.ofBerth, coordinator.agents, {
-    maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
+    maxUnreadBytes: config.BERTH_LIMITS.hostMessageBytes,
     admit: async (authorization) => {
       coordinator.assertAdmitting?.();
       return admitAgent({ db, deploymentName, nowMs }, authorization);
@@ -228,7 +227,7 @@ async function openDirectoryOf(config: NodeConfig, log: Logger): Promise<Directo
   try {
     return await openDirectory(settings, log);
   } catch (error) {
-    throw new ConfigError(`BERTH_LDAP_CA: the file can not be read: ${String(error)}`);
+    throw new ConfigError(`BERTH_LDAP_OPTIONS.ca: the file can not be read: ${String(error)}`);
   }
 }
 
@@ -256,20 +255,20 @@ function appDeps(
     assertActive: coordinator.assertActive,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     publicUrl: config.BERTH_PUBLIC_URL,
-    minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
+    minPasswordLength: config.BERTH_LIMITS.minPasswordLength,
     defaultMemoryBytes: schedulerConfigOf(config).defaultMemoryBytes,
     nowMs,
     addressOf: behindProxy ? forwardedAddress : peerAddress,
-    maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    maxWaitingLogins: config.BERTH_LIMITS.waitingLogins,
     directory,
     rightsOf:
       directory &&
-      config.BERTH_LDAP_GROUPS &&
-      rightsByDirectory({ db, coordinator: coordinator.api }, directory, config.BERTH_LDAP_GROUPS),
+      config.BERTH_LDAP_OPTIONS.groups &&
+      rightsByDirectory({ db, coordinator: coordinator.api }, directory, config.BERTH_LDAP_OPTIONS.groups),
     withoutDirectory: ({ id }) =>
       log('directory.missing', { userId: id, reason: 'BERTH_LDAP_URL is not set' }),
-    bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
-    maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
+    bodyMemoryBytes: config.BERTH_LIMITS.bodyMemoryBytes,
+    maxSessionsPerUser: config.BERTH_LIMITS.sessionsPerUser,
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
@@ -301,7 +300,7 @@ const ownSecretKeys = (
 function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): StreamSessionDeps {
   return {
     clock: nodeClock(() => {}),
-    rules: streamRulesOf(config),
+    rules: streamRulesOf(config.BERTH_LIMITS),
     permit: (...args) => api.permitStream(...args),
     left: (id) => api.leaveStream(id),
     streamsAt: async ({ hostId }) => agents.session(hostId)?.peer.streams,
@@ -315,7 +314,7 @@ function metricsOf(config: NodeConfig, connections: () => Limit[]): MetricsSetti
   const delay = new EventLoopDelay();
   const ofProcess = () => [...limitFamilies(connections()), delay.family(), ...processFamilies()];
   const counts = { http: new HttpCounts(), apps: appsOf(config) ? new AppCounts() : undefined };
-  return { access, maxHosts: config.BERTH_METRICS_HOSTS, ...counts, process: ofProcess };
+  return { access, maxHosts: config.BERTH_LIMITS.metricsHosts, ...counts, process: ofProcess };
 }
 
 /** Resolves to the port. */

@@ -5,6 +5,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
+import { unknownIn } from '../shared/settings/setting-names.ts';
 import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
@@ -18,7 +19,6 @@ import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
-import { MIB } from './core/model/bounds.ts';
 import { cloudflareAddress } from './http/address.ts';
 import type { AcceptApp } from './http/apps/accept-app.ts';
 import { isForApp } from './http/apps/app-hosts.ts';
@@ -75,10 +75,14 @@ async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate):
     const admit = () =>
       admitAgent({ ...deps, ...(isUpgrade && { keys: hostKeys }) }, request.headers.get('authorization'));
     const forward = (proof: VerifiedProof) =>
-      forwardUpgrade(gatewayStub(env, gatewayOf(proof.hostId, config.BERTH_HOSTS_PER_GATEWAY)), request, {
-        ...proof,
-        address: request.headers.get('cf-connecting-ip') ?? undefined,
-      });
+      forwardUpgrade(
+        gatewayStub(env, gatewayOf(proof.hostId, config.BERTH_LIMITS.hostsPerGateway)),
+        request,
+        {
+          ...proof,
+          address: request.headers.get('cf-connecting-ip') ?? undefined,
+        },
+      );
     const proof = await admit();
     if (!isUpgrade) return new Response(null, { status: 426 });
     try {
@@ -101,10 +105,11 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   // A stub belongs to its request, so each call takes a new one.
   const coordinator = coordinatorClient(() => coordinatorStub(env));
   const gatewayFor = ({ hostId }: { hostId: number }) =>
-    gatewayStub(env, gatewayOf(hostId, config.BERTH_HOSTS_PER_GATEWAY));
+    gatewayStub(env, gatewayOf(hostId, config.BERTH_LIMITS.hostsPerGateway));
   const access = scrapeAccessOf(config);
   const http = new HttpCounts();
   const apps = appsOf(config);
+  for (const unknown of unknownIn(env)) log('setting.unknown', { ...unknown });
   if (apps?.sharesSite) log('apps.shared-site', sharedSite(apps));
   const acceptApp: AcceptApp = (c, request) => forwardApp(gatewayFor(request), request, c.req.raw);
   const deps: AppDeps = {
@@ -113,7 +118,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     publicUrl: config.BERTH_PUBLIC_URL,
-    minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
+    minPasswordLength: config.BERTH_LIMITS.minPasswordLength,
     defaultMemoryBytes: assembly.scheduling.defaultMemoryBytes,
     coordinator: {
       ...coordinator,
@@ -122,26 +127,34 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
     apps: apps && { ...apps, acceptApp },
     download: (one) =>
-      forwardDownload(gatewayStub(env, gatewayOf(one.request.hostId, config.BERTH_HOSTS_PER_GATEWAY)), one),
+      forwardDownload(
+        gatewayStub(env, gatewayOf(one.request.hostId, config.BERTH_LIMITS.hostsPerGateway)),
+        one,
+      ),
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
-    maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    maxWaitingLogins: config.BERTH_LIMITS.waitingLogins,
     withoutDirectory: ({ id }) =>
       log('directory.missing', { userId: id, reason: 'a Worker can not verify passwords at a directory' }),
-    bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
-    maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
+    bodyMemoryBytes: config.BERTH_LIMITS.bodyMemoryBytes,
+    maxSessionsPerUser: config.BERTH_LIMITS.sessionsPerUser,
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
     zoeGid: zoeGidOf(config),
     ...secretSettingsOf(config),
-    variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
+    variant: chooseVariant(config.BERTH_API_VARIANT),
     swaggerFile: (name) => readAsset(env, name),
     agentFile: (name) => readAsset(env, name),
     shopFiles: packedShop(async () => JSON.parse(new TextDecoder().decode(await readAsset(env, SHOP_PACK)))),
     guideFile: (name) => readAsset(env, `docs/${name}`),
     webFile: (name) => readAsset(env, `web/${name}`),
-    metrics: access && { access, maxHosts: config.BERTH_METRICS_HOSTS, http, apps: apps && new AppCounts() },
+    metrics: access && {
+      access,
+      maxHosts: config.BERTH_LIMITS.metricsHosts,
+      http,
+      apps: apps && new AppCounts(),
+    },
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   };
   return {

@@ -55,7 +55,7 @@ export class LogStreams {
       return;
     }
     const { retention } = this.#options;
-    const limit = `the host stores at most ${sizeText(retention.maxBytes)} of the output of a service (BERTH_AGENT_LOG_MAX)`;
+    const limit = `the host stores at most ${sizeText(retention.maxBytes)} of the output of a service (BERTH_LIMITS.logBytes)`;
     const reader = new LogReader({
       stream,
       offset,

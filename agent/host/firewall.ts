@@ -105,7 +105,7 @@ async function applyRules(local: boolean): Promise<void> {
 const hasJump = (program: string, { from, to }: (typeof JUMPS)[number]): Promise<boolean> =>
   succeeds(program, [...LOCK, '-C', from, ...BRIDGES, '-j', to]);
 
-const OR_OFF = 'or set BERTH_AGENT_FIREWALL=off';
+const OR_OFF = 'or put firewall into BERTH_AGENT_WITHOUT';
 
 /**
  * The chains in the format of `iptables-restore`, which replaces them in one step. `localPorts` is the range

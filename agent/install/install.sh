@@ -22,11 +22,12 @@
 #                           beside the agent at the control plane, which finds damage only
 #   BERTH_URL               the control plane, or several, comma-separated; by default the one that served
 #                           this script
-#   BERTH_AGENT_NAME, BERTH_AGENT_ADDRESS, BERTH_AGENT_LABELS and all other BERTH_AGENT_*, DOCKER_HOST
+#   BERTH_AGENT_NAME, BERTH_AGENT_ADDRESS and all other BERTH_AGENT_*, BERTH_LIMITS, DOCKER_HOST
 #                           stored in agent.env, and used again by the next run
 #   BERTH_AGENT_RELEASE_KEY the key whose owner may update this agent through the control plane; by default
 #                           the one that signed the agent at the first installation
-#   BERTH_AGENT_UPDATES=off refuse all updates through the control plane
+#   BERTH_AGENT_WITHOUT=updates
+#                           refuse all updates through the control plane
 #   BERTH_ANY_CLOCK=1       join although the clocks of this machine and the control plane differ by over 30 s
 #   BERTH_ROOT              a folder to install beneath instead of the system's; systemd is then left alone
 set -eu
@@ -76,6 +77,7 @@ install() {
   say "Fetching the agent from $url"
   fetch_agent
   make_settings
+  rewrite_settings
   check_machine
   put_drafts
   join
@@ -203,7 +205,7 @@ make_settings() {
   : >"$work/agent.env"
   chmod 600 "$work/agent.env"
   names=$(env | sed -n 's/^\(BERTH_AGENT_[A-Z_]*\)=.*/\1/p')
-  for name in DOCKER_HOST $names; do
+  for name in DOCKER_HOST BERTH_LIMITS $names; do
     eval "value=\${$name:-}"
     [ -z "$value" ] || add_setting "$name" "$value"
   done
@@ -225,6 +227,12 @@ make_settings() {
     /*) ;;
     *) fail "BERTH_AGENT_DATA_DIR=$data does not begin with /, but the agent runs in another folder than this script." 'Set it to an absolute path.' ;;
   esac
+}
+
+# An earlier run may have stored settings that this agent no longer has.
+rewrite_settings() {
+  "$node" "$work/berth-agent.mjs" settings "$work/agent.env" >"$work/rewritten" ||
+    fail "A setting in $settings cannot be carried over to this release: see the reason above." "Correct it there and run this script again."
 }
 
 # add_setting NAME VALUE: in Node's format, in which everything between single quotes is literal.

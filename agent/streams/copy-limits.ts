@@ -31,7 +31,7 @@ export class CopyLimits {
     const { maxCopies } = this.#options;
     if (this.#underWay >= maxCopies)
       throw new Error(
-        `the host has ${maxCopies} copies under way, which is its maximum (BERTH_AGENT_MAX_COPIES); try again later`,
+        `the host has ${maxCopies} copies under way, which is its maximum (BERTH_LIMITS.copies); try again later`,
       );
     this.#underWay += 1;
     try {
@@ -103,7 +103,7 @@ export class CopyLimits {
     const { maxBytes } = this.#options;
     if (bytes > maxBytes)
       throw new Error(
-        `the copy has more than ${sizeText(maxBytes)}, the maximum of its host (BERTH_AGENT_COPY_MAX)`,
+        `the copy has more than ${sizeText(maxBytes)}, the maximum of its host (BERTH_LIMITS.copyBytes)`,
       );
   }
 

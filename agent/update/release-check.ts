@@ -24,7 +24,7 @@ export function refusalOf(
   release: AgentRelease,
   { isAllowed, releaseKey, program, version }: UpdateTerms,
 ): { refusal: string; program?: undefined } | { refusal?: undefined; program: string } {
-  if (!isAllowed) return { refusal: 'BERTH_AGENT_UPDATES is off on this host: run install.sh there' };
+  if (!isAllowed) return { refusal: 'BERTH_AGENT_WITHOUT has updates on this host: run install.sh there' };
   if (program === undefined) return { refusal: NOT_INSTALLED };
   if (releaseKey === undefined) return { refusal: NO_KEY };
   if (!isSigned(release, releaseKey)) return { refusal: OTHER_KEY };

@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import { type Berth, BerthError, type ShopEntry } from '../../client/berth.ts';
 import type { Shop } from '../../client/resources.ts';
+import { mostLike } from '../../shared/settings/similar.ts';
 import { repeated } from '../inputs/arguments.ts';
-import { mostLike } from '../inputs/similar.ts';
 import { addSubmitOptions, type SubmitOptions, submit } from '../submission.ts';
 import { type Form, jsonOf, printList } from '../terminal/list.ts';
 import { table } from '../terminal/table.ts';

@@ -1,12 +1,12 @@
 /** What people name by its id or by its name: hosts, users, roles and quotas. */
 
 import type { Collection } from '../../client/resources.ts';
+import { mostLike } from '../../shared/settings/similar.ts';
 import type { Form } from '../terminal/list.ts';
 import { jsonOf } from '../terminal/list.ts';
 import { onOneLine } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { sentenceOf } from './refusals.ts';
-import { mostLike } from './similar.ts';
 
 const IS_ID = /^[1-9]\d{0,14}$/;
 

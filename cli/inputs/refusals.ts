@@ -1,6 +1,6 @@
 /** Says what Berth has refused, or why it can't be reached, and the way out. Pure. */
 import { BerthError, type Problem } from '../../client/berth.ts';
-import { mostLike } from './similar.ts';
+import { mostLike } from '../../shared/settings/similar.ts';
 
 const NOT_FOUND = 404;
 const EXECUTION = /\/execution\/(?:delete\/|endpoints\/)?(\d+)(?:\/|$)/;

@@ -1,4 +1,5 @@
 /** The settings file of the control plane's service, as systemd reads it. Pure. */
+import { rewriteSettings } from '../../shared/settings/rewrite.ts';
 import { PLACES } from './server-unit.ts';
 
 /** Settings that the service must have. */
@@ -19,7 +20,8 @@ const OF_OTHERS =
 
 /**
  * The text of the file: the settings of the environment, and the lines of the earlier file about anything
- * else. Throws an error with the way out if the file can't have a setting.
+ * else, where removed settings become what took their places. Throws an error with the way out if the file
+ * can't have a setting.
  */
 export function settingsText(earlier: string, env: NodeJS.ProcessEnv): string {
   const given = Object.entries(env).filter(
@@ -29,7 +31,9 @@ export function settingsText(earlier: string, env: NodeJS.ProcessEnv): string {
     const { [name]: fixed } = FIXED;
     if (fixed && fixed.value !== value) throw new Error(`${name} is ${value}, but ${fixed.remedy}.`);
   }
-  let lines = earlier.split('\n').filter((line) => line !== '');
+  let lines = rewriteSettings(earlier)
+    .text.split('\n')
+    .filter((line) => line !== '');
   for (const [name, value = ''] of given) lines = withSetting(lines, name, value);
   for (const [name, { value }] of Object.entries(FIXED))
     if (!lines.some((line) => isOf(line, name))) lines = withSetting(lines, name, value);

@@ -58,7 +58,7 @@ export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
   scheduling: SchedulerConfig;
   /** Days for which ended executions are kept; 0: for ever. Absent: what the database records (C243). */
-  keepEndedDays?: number;
+  keepEndedDays?: number | undefined;
   claim?: ClaimTerms;
   /** Set for a coordinator that has slept. */
   resumes?: SavedCoordinator | undefined;
@@ -126,7 +126,7 @@ export class Coordinator implements CoordinatorApi {
     this.#streams = new ServiceStreams(db, this.#turns, this.agents, clock, scheduling.streams);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db, clock);
-    this.#keys = new IdempotencyKeys(db, scheduling.bounds.keysPerUser);
+    this.#keys = new IdempotencyKeys(db, scheduling.bounds.idempotencyKeysPerUser);
     const changes = {
       db,
       turns: this.#turns,

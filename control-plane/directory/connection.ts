@@ -94,7 +94,7 @@ export class Connection {
   /** Binds without a name, as which some directories allow a search. */
   async bindAnonymously(): Promise<void> {
     const { code, text } = await this.#exchange('bind', new BindRequest({ messageId: this.#nextId() }));
-    if (code !== SUCCESS) throw refused('a login without a name: set BERTH_LDAP_BIND_DN', code, text);
+    if (code !== SUCCESS) throw refused('a login without a name: set BERTH_LDAP_OPTIONS.bindDn', code, text);
   }
 
   /** The distinguished names of the entries that match, at most `max`. No attribute is requested. */

@@ -166,7 +166,7 @@ class LdapDirectory implements Directory {
     const { reader } = this.#config;
     if (!reader) await connection.bindAnonymously();
     else if (!(await connection.accepts(reader.dn, reader.password)))
-      throw new Error('The directory refuses the name or the password of BERTH_LDAP_BIND_DN.');
+      throw new Error('The directory refuses the name or the password of BERTH_LDAP_OPTIONS.bindDn.');
   }
 
   /** The distinguished name of the user; undefined if there is none, or if there are several. */

@@ -1,55 +1,31 @@
-/** Settings of the directory that verifies the passwords of users of `ldap`. On Node only. */
-import * as z from 'zod';
-import { groupTable } from '../operations/accounts/group-table.ts';
-import { DN_PLACE, PLACE } from './escaping.ts';
+/**
+ * The directory that verifies the passwords of users of `ldap`, as the settings describe it. On Node only.
+ */
+import type { Limits } from '../../shared/settings/limits.ts';
+import type { GroupRow } from '../core/accounts/sign-on.ts';
+import { PLACE } from './escaping.ts';
 
-const MAX_TEXT_LENGTH = 1_000;
-const MAX_SERVERS = 8;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 
-const text = z.string().min(1).max(MAX_TEXT_LENGTH);
-const template = text.refine(
-  (one) => one.includes(PLACE),
-  `must contain ${PLACE}, which the user's name replaces`,
-);
-
-export const ldapSettings = {
-  BERTH_LDAP_URL: text
-    .refine(
-      (urls) => addressesIn(urls).every((one) => one !== undefined),
-      'must be ldap://HOST or ldaps://HOST, perhaps with a port, or several of them with spaces between',
-    )
-    .refine((urls) => addressesIn(urls).length <= MAX_SERVERS, `must name at most ${MAX_SERVERS} servers`)
-    .optional(),
-  BERTH_LDAP_TLS: z.enum(['on', 'off', 'insecure']).default('on'),
-  BERTH_LDAP_CA: text.optional(),
-  BERTH_LDAP_USER_DN: template.optional(),
-  BERTH_LDAP_SEARCH_BASE: text.optional(),
-  BERTH_LDAP_SEARCH_FILTER: template.default('(uid={name})'),
-  BERTH_LDAP_BIND_DN: text.optional(),
-  BERTH_LDAP_BIND_PASSWORD: text.optional(),
-  BERTH_LDAP_GROUPS: groupTable.optional(),
-  BERTH_LDAP_GROUP_BASE: text.optional(),
-  BERTH_LDAP_GROUP_FILTER: text
-    .refine(
-      (one) => one.includes(DN_PLACE) || one.includes(PLACE),
-      `must contain ${DN_PLACE} or ${PLACE}, which the user's distinguished name or name replaces`,
-    )
-    .default(`(member=${DN_PLACE})`),
-  BERTH_LDAP_TIMEOUT: z.coerce
-    .number('must be a number of seconds')
-    .min(0.1, 'must be at least 0.1 seconds')
-    .max(30, 'must be at most 30 seconds')
-    .default(5),
-  BERTH_LDAP_CONNECTIONS: z.coerce
-    .number('must be a number of connections')
-    .int('must be a whole number of connections')
-    .min(1, 'must be at least 1')
-    .max(64, 'must be at most 64 connections')
-    .default(4),
-};
-
-export type LdapSettings = z.infer<z.ZodObject<typeof ldapSettings>>;
+/** The settings of the directory, as control-plane/settings.ts has checked them. */
+export interface LdapSettings {
+  BERTH_LDAP_URL?: string | undefined;
+  /** A distinguished name with a place for the user's name, or the entry below which users are searched. */
+  BERTH_LDAP_USERS?: string | undefined;
+  BERTH_LDAP_BIND_PASSWORD?: string | undefined;
+  BERTH_LDAP_OPTIONS: {
+    tls: 'on' | 'off' | 'insecure';
+    /** Path of the PEM file with the authorities. */
+    ca?: string | undefined;
+    /** Who searches; undefined: nobody in particular. */
+    bindDn?: string | undefined;
+    userFilter: string;
+    groups?: GroupRow[] | undefined;
+    groupBase?: string | undefined;
+    groupFilter: string;
+  };
+  BERTH_LIMITS: Pick<Limits, 'ldapTimeoutS' | 'ldapConnections'>;
+}
 
 /** How to connect. */
 export interface LdapAddress {
@@ -84,27 +60,26 @@ export interface LdapConfig {
 
 /** What contradicts itself, in words for the operator. */
 export function ldapProblems(settings: LdapSettings): string[] {
-  const { BERTH_LDAP_URL: url, BERTH_LDAP_USER_DN: userDn, BERTH_LDAP_SEARCH_BASE: base } = settings;
+  const { BERTH_LDAP_URL: url, BERTH_LDAP_OPTIONS: options } = settings;
   if (url === undefined) return [];
   const addresses = addressesIn(url);
-  const isPlain =
-    settings.BERTH_LDAP_TLS === 'off' && addresses.some((one) => !LOOPBACK.test(one?.host ?? ''));
+  const isPlain = options.tls === 'off' && addresses.some((one) => !LOOPBACK.test(one?.host ?? ''));
   return [
-    ...((userDn === undefined) === (base === undefined)
-      ? ['BERTH_LDAP_USER_DN: set either this or BERTH_LDAP_SEARCH_BASE if BERTH_LDAP_URL is set']
+    ...(settings.BERTH_LDAP_USERS === undefined
+      ? ['BERTH_LDAP_USERS: must be set if BERTH_LDAP_URL is set']
       : []),
-    ...((settings.BERTH_LDAP_BIND_DN === undefined) === (settings.BERTH_LDAP_BIND_PASSWORD === undefined)
+    ...((options.bindDn === undefined) === (settings.BERTH_LDAP_BIND_PASSWORD === undefined)
       ? []
-      : ['BERTH_LDAP_BIND_DN: must be set together with BERTH_LDAP_BIND_PASSWORD']),
-    ...((settings.BERTH_LDAP_GROUPS === undefined) === (settings.BERTH_LDAP_GROUP_BASE === undefined)
+      : ['BERTH_LDAP_OPTIONS.bindDn: must be set together with BERTH_LDAP_BIND_PASSWORD']),
+    ...((options.groups === undefined) === (options.groupBase === undefined)
       ? []
-      : ['BERTH_LDAP_GROUPS: must be set together with BERTH_LDAP_GROUP_BASE']),
-    ...(settings.BERTH_LDAP_TLS !== 'on' && addresses.some((one) => one?.tls === 'from-start')
-      ? ['BERTH_LDAP_TLS: must be on with ldaps://']
+      : ['BERTH_LDAP_OPTIONS.groups: must be set together with groupBase']),
+    ...(options.tls !== 'on' && addresses.some((one) => one?.tls === 'from-start')
+      ? ['BERTH_LDAP_OPTIONS.tls: must be on with ldaps://']
       : []),
     ...(isPlain
       ? [
-          'BERTH_LDAP_TLS: off is for a directory on this machine; insecure sends passwords in plain text to any other',
+          'BERTH_LDAP_OPTIONS.tls: off is for a directory on this machine; insecure sends passwords in plain text to any other',
         ]
       : []),
   ];
@@ -112,38 +87,32 @@ export function ldapProblems(settings: LdapSettings): string[] {
 
 /** Undefined if there is no directory. The settings must have no problems. */
 export function ldapConfigOf(settings: LdapSettings): LdapConfig | undefined {
-  const { BERTH_LDAP_URL: urls, BERTH_LDAP_CA: caFile } = settings;
+  const { BERTH_LDAP_URL: urls, BERTH_LDAP_USERS: users = '', BERTH_LDAP_OPTIONS: options } = settings;
   if (urls === undefined) return undefined;
-  const isEncrypted = settings.BERTH_LDAP_TLS === 'on';
+  const isEncrypted = options.tls === 'on';
   const servers = addressesIn(urls).flatMap((one) =>
     one ? [{ ...one, tls: isEncrypted ? one.tls : ('none' as const) }] : [],
   );
   return {
     servers,
-    caFile,
-    naming: namingOf(settings),
+    caFile: options.ca,
+    naming: users.includes(PLACE)
+      ? { by: 'template', userDn: users }
+      : { by: 'search', base: users, filter: options.userFilter },
     reader: readerOf(settings),
-    groups: groupsOf(settings),
-    timeoutMs: Math.round(settings.BERTH_LDAP_TIMEOUT * 1_000),
-    connections: settings.BERTH_LDAP_CONNECTIONS,
+    groups: options.groups && { base: options.groupBase ?? '', filter: options.groupFilter },
+    timeoutMs: Math.round(settings.BERTH_LIMITS.ldapTimeoutS * 1_000),
+    connections: settings.BERTH_LIMITS.ldapConnections,
   };
 }
 
-function namingOf(settings: LdapSettings): UserNaming {
-  const { BERTH_LDAP_USER_DN: userDn, BERTH_LDAP_SEARCH_BASE: base = '' } = settings;
-  if (userDn !== undefined) return { by: 'template', userDn };
-  return { by: 'search', base, filter: settings.BERTH_LDAP_SEARCH_FILTER };
-}
+const readerOf = ({
+  BERTH_LDAP_OPTIONS: { bindDn: dn },
+  BERTH_LDAP_BIND_PASSWORD: password,
+}: LdapSettings) => (dn === undefined || password === undefined ? undefined : { dn, password });
 
-const readerOf = ({ BERTH_LDAP_BIND_DN: dn, BERTH_LDAP_BIND_PASSWORD: password }: LdapSettings) =>
-  dn === undefined || password === undefined ? undefined : { dn, password };
-
-function groupsOf(settings: LdapSettings): GroupSearch | undefined {
-  const { BERTH_LDAP_GROUPS: rows, BERTH_LDAP_GROUP_BASE: base = '' } = settings;
-  return rows && { base, filter: settings.BERTH_LDAP_GROUP_FILTER };
-}
-
-const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);
+/** Undefined for each that is not an address. */
+export const addressesIn = (urls: string) => urls.trim().split(/\s+/).map(addressOf);
 
 /** Undefined if the text is anything else than a scheme, a host and perhaps a port. */
 function addressOf(url: string): LdapAddress | undefined {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readNodeConfig } from '../config.ts';
 import { UsageError } from './disk-problems.ts';
+import { environment } from './environment.ts';
 import { fileOf } from './open-database.ts';
 
 export interface Arguments {
@@ -21,7 +22,7 @@ export function readArguments(args: readonly string[], known: readonly string[],
 
 /** The embedded database that the settings name. */
 export function databaseFile(env: NodeJS.ProcessEnv): string {
-  const config = readNodeConfig(env);
+  const config = readNodeConfig(environment(env));
   const url = config.BERTH_DATABASE_URL;
   if (url === undefined) return resolve(join(config.BERTH_DATA_DIR, 'berth.db'));
   const file = fileOf(url);

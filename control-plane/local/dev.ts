@@ -7,10 +7,12 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError, type NodeConfig, readConfig, readNodeConfig } from '../config.ts';
+import { ConfigError, readConfig, readNodeConfig } from '../config.ts';
 import { makeJoinToken } from '../operations/cluster/join-tokens.ts';
+import type { NodeConfig } from '../settings.ts';
 import { openRemote } from '../store/db/remote.ts';
 import { makeDatabaseAccess } from './database-access.ts';
+import { environment, variablesText } from './environment.ts';
 import { startLocalAgent } from './local-agent.ts';
 import { dataFolder, listenProblem } from './start-problems.ts';
 
@@ -39,9 +41,10 @@ try {
 }
 
 async function start(): Promise<void> {
-  const config = readNodeConfig(process.env);
+  const env = environment();
+  const config = readNodeConfig(env);
   // What only the Worker refuses, it would refuse at each request.
-  readConfig(process.env);
+  readConfig(env);
   await assertFree(config);
   const dataDir = dataFolder(config.BERTH_DATA_DIR, 'dev');
   const database = config.BERTH_DATABASE_URL
@@ -52,13 +55,12 @@ async function start(): Promise<void> {
   // A file instead of arguments, which every user of the machine can read.
   const vars = join(dataDir, 'vars');
   const settings = {
-    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('BERTH_'))),
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('BERTH_'))),
     BERTH_DATABASE_URL: database.url,
     ...(database.token !== undefined && { BERTH_DATABASE_TOKEN: database.token }),
     BERTH_DEPLOYMENT_NAME: config.BERTH_DEPLOYMENT_NAME,
   };
-  const lines = Object.entries(settings).map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
-  writeFileSync(vars, lines.join(''), { mode: 0o600 });
+  writeFileSync(vars, variablesText(settings), { mode: 0o600 });
 
   const listen = ['--ip', config.BERTH_HOST, '--port', String(config.BERTH_PORT)];
   const state = ['--persist-to', join(dataDir, 'wrangler'), '--env-file', vars];

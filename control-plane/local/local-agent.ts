@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { unknownIn } from '../../shared/settings/setting-names.ts';
 
 export const LOCAL_AGENT = join(import.meta.dirname, '../../agent/local/local.ts');
 const RESTART_DELAY_MS = 1_000;
@@ -108,10 +109,13 @@ const SECRETS = [
   'BERTH_LDAP_BIND_PASSWORD',
   'BERTH_DATABASE_URL',
   'BERTH_DATABASE_TOKEN',
-  'BERTH_METRICS_TOKEN',
+  'BERTH_METRICS',
   'BERTH_OIDC_CLIENT_SECRET',
   'BERTH_SECRET_KEYS',
 ];
 
-const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.includes(name)));
+/** Nor does the agent need unknown settings, which the control plane has reported. */
+function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const left = [...SECRETS, ...unknownIn(env).map(({ name }) => name)];
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !left.includes(name)));
+}

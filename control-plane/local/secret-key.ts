@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, isSecretKey } from '../config.ts';
+import { ConfigError } from '../config.ts';
+import { isSecretKey } from '../settings.ts';
 
 const NAME = 'secret-key';
 

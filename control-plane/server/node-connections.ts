@@ -72,25 +72,25 @@ export class NodeConnections {
     return [
       {
         name: 'connections',
-        setting: 'BERTH_MAX_CONNECTIONS',
+        setting: 'BERTH_LIMITS.connections',
         used: size,
         limit: connections,
       },
       {
         name: 'requests',
-        setting: 'BERTH_CONNECTIONS_FOR_AGENTS',
+        setting: 'BERTH_LIMITS.connectionsForAgents',
         used: requestCount,
         limit: connections - forAgents,
       },
       {
         name: 'connections_of_one_address',
-        setting: 'BERTH_MAX_CONNECTIONS_PER_ADDRESS',
+        setting: 'BERTH_LIMITS.connectionsPerAddress',
         used: mostOfOneAddress,
         limit: perAddress,
       },
       {
         name: 'unread_answers',
-        setting: 'BERTH_MAX_UNREAD_MIB',
+        setting: 'BERTH_LIMITS.unreadBytes',
         unit: 'bytes',
         used: unread,
         limit: unreadBytes,

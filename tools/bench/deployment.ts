@@ -27,7 +27,8 @@ const POLL_MS = 5;
 const SAMPLE_MS = 100;
 const MAX_WAIT_MS = 120_000;
 /** One user submits everything. */
-const unbounded = { BERTH_MAX_WAITING: '1000000', BERTH_MAX_WAITING_PER_USER: '1000000' };
+export const ROOM = { waiting: 1_000_000, waitingPerUser: 1_000_000 };
+const unbounded = { BERTH_LIMITS: JSON.stringify(ROOM) };
 
 const executionSchema = z.object({
   status: z.string(),

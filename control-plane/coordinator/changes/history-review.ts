@@ -40,7 +40,7 @@ export interface HistoryReviewDeps {
   log: Logger;
   scheduling: { bounds: Pick<Bounds, 'auditRows' | 'auditDays'> };
   /** Absent: what the database records. */
-  keepEndedDays?: number;
+  keepEndedDays?: number | undefined;
 }
 
 const FIRST_DELAY_MS = 5_000;

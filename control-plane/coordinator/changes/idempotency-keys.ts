@@ -47,7 +47,7 @@ export class IdempotencyKeys {
 
   /** For the metrics. Users whose keys are not in memory have made no request lately. */
   get limit(): Limit {
-    const [name, setting] = ['idempotency_keys_of_one_user', 'BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER'];
+    const [name, setting] = ['idempotency_keys_of_one_user', 'BERTH_LIMITS.idempotencyKeysPerUser'];
     const used = [...this.#ofUsers.values()].reduce((most, { count }) => Math.max(most, count), 0);
     return { name, setting, used, limit: this.#maxPerUser };
   }

@@ -6,7 +6,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import { type Assembly, assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
-import { MIB } from '../../core/model/bounds.ts';
 import { type AwakeSummary, type AwakeTotals, sumOfTotals } from '../../core/views/awake-totals.ts';
 import type { Db } from '../../store/db/db.ts';
 import { groupAllReads } from '../../store/db/grouped-reads.ts';
@@ -107,7 +106,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       isolation: config.BERTH_NETWORK_ISOLATION,
       appPaths: config.BERTH_APPS_PATHS,
       zoeGid,
-      ...(config.BERTH_KEEP_ENDED !== undefined && { keepEndedDays: config.BERTH_KEEP_ENDED }),
+      keepEndedDays: config.BERTH_LIMITS.endedDays,
       claim: { prepare: () => this.#prepareAnew() },
       resumes: state,
       awake: () => this.#awakeSummary(),
@@ -120,7 +119,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       log,
       incarnation: state?.incarnation ?? crypto.randomUUID(),
       down: (gateway, incarnation, batch) => gatewayStub(this.env, gateway).down(incarnation, batch),
-      maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
+      maxWaitingLength: config.BERTH_LIMITS.gatewayBytes,
     });
     // Agents must say hello anew, since their sessions are lost.
     if (!state) return void this.#links.greet(this.#saved.gateways);

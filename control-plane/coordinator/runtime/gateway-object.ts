@@ -7,7 +7,6 @@ import { closeCodes } from '../../../shared/protocol/close.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import { type Assembly, assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
-import { MIB } from '../../core/model/bounds.ts';
 import { holdMs } from '../../core/model/host.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import { AppRelay } from '../apps/app-relay.ts';
@@ -96,7 +95,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   async #accept(request: Request): Promise<Response> {
     const { config } = this.#assembly;
     const proof = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
-    const gateway = gatewayOf(proof.hostId, config.BERTH_HOSTS_PER_GATEWAY);
+    const gateway = gatewayOf(proof.hostId, config.BERTH_LIMITS.hostsPerGateway);
     const admission = await inTime(coordinatorStub(this.env).admit(gateway, proof), objectClock);
     if ('code' in admission) return Response.json(admission);
     const { 0: client, 1: server } = new WebSocketPair();
@@ -164,8 +163,8 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     this.#gateway = new Gateway({
       clock: this.#awake.clockOf(objectClock),
       log,
-      messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB, costs: MESSAGE_COSTS },
-      maxWaitingLength: config.BERTH_MAX_GATEWAY_MIB * MIB,
+      messageAllowance: { maxBytes: config.BERTH_LIMITS.hostMessageBytes, costs: MESSAGE_COSTS },
+      maxWaitingLength: config.BERTH_LIMITS.gatewayBytes,
       holdMs: holdMs(scheduling.lostAfterMs),
       lostAfterMs: scheduling.lostAfterMs,
       up: (...batch) => this.#awake.during(() => coordinatorStub(env).up(...batch)),

@@ -61,22 +61,22 @@ export class StreamPermits {
       limit: max,
     });
     return [
-      limit('streams', 'BERTH_MAX_STREAMS', all.length, inTotal),
+      limit('streams', 'BERTH_LIMITS.streams', all.length, inTotal),
       limit(
         'streams_of_one_user',
-        'BERTH_MAX_STREAMS_PER_USER',
+        'BERTH_LIMITS.streamsPerUser',
         most(({ subscriber }) => subscriber.userId),
         perUser,
       ),
       limit(
         'streams_of_one_service',
-        'BERTH_MAX_STREAMS_PER_SERVICE',
+        'BERTH_LIMITS.streamsPerService',
         most(({ place }) => place.key.service),
         perService,
       ),
       limit(
         'streams_of_one_host',
-        'BERTH_MAX_STREAMS_PER_HOST',
+        'BERTH_LIMITS.streamsPerHost',
         most(({ place }) => place.hostId),
         perHost,
       ),

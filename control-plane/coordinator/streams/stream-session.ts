@@ -85,7 +85,7 @@ export class StreamSession {
       `The control plane has not permitted the stream within ${PERMIT_MS / 1_000} s. Try again.`,
     );
     const { subscriber, serviceId, doer } = this.#request;
-    const entry = { ...doer, ...streamDeed(wanted, this.#deps.rules.recordsCommands) };
+    const entry = { ...doer, ...streamDeed(wanted, this.#deps.rules.auditedCommandLength) };
     this.#mayHavePermit = true;
     const open = async () => {
       const stream = await this.#deps.permit(subscriber, serviceId, entry, this.#id);

@@ -84,18 +84,16 @@ export interface Deed {
   fields?: readonly string[];
 }
 
-/** Further characters of a recorded command are counted only. */
-const MAX_COMMAND_LENGTH = 4_096;
-
 /**
  * The program of a command and how many words it has, the port, or the path of a copy are recorded. The other
- * words, which may be secrets, are recorded only if `recordsCommands`, and never what files hold.
+ * words, which may be secrets, are recorded up to `auditedCommandLength` characters. What files hold is never
+ * recorded.
  */
-export function streamDeed(opening: StreamOpening, recordsCommands: boolean): Deed {
+export function streamDeed(opening: StreamOpening, auditedCommandLength: number): Deed {
   switch (opening.type) {
     case 'exec': {
       const { words } = opening;
-      const command = recordsCommands ? [`command=${commandText(words)}`] : [];
+      const command = auditedCommandLength > 0 ? [`command=${commandText(words, auditedCommandLength)}`] : [];
       return { action: 'exec-service', fields: [programOf(words), `words=${words.length}`, ...command] };
     }
     case 'forward':
@@ -113,14 +111,14 @@ export function streamDeed(opening: StreamOpening, recordsCommands: boolean): De
 /** Commas separate the fields of an entry where people read them. */
 const plain = (text: string): string => text.replace(/[\p{C},]/gu, '?').slice(0, 256);
 
-/** JSON in ASCII, since words may hold control characters. */
-function commandText(words: readonly string[]): string {
+/** JSON in ASCII, since words may hold control characters. Characters beyond `maxLength` are counted only. */
+function commandText(words: readonly string[], maxLength: number): string {
   const text = JSON.stringify(words).replace(
     /[^ -~]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  const beyond = text.length - MAX_COMMAND_LENGTH;
-  return beyond > 0 ? `${text.slice(0, MAX_COMMAND_LENGTH)} (and ${beyond} characters)` : text;
+  const beyond = text.length - maxLength;
+  return beyond > 0 ? `${text.slice(0, maxLength)} (and ${beyond} characters)` : text;
 }
 
 /** Requests to a web application, from the first one until none has come for a while. */

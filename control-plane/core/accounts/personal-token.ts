@@ -72,7 +72,7 @@ export function expiryOf(
   if (maxDays > 0 && (days === null || days > maxDays))
     throw new OperationError(
       'invalid',
-      `A personal access token lasts at most ${maxDays} days here (BERTH_MAX_PERSONAL_TOKEN_DAYS).`,
+      `A personal access token lasts at most ${maxDays} days here (BERTH_LIMITS.personalTokenDays).`,
     );
   return days === null ? null : nowMs + days * DAY_MS;
 }

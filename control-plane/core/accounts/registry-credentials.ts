@@ -24,7 +24,7 @@ export const fingerprintOf = ({ id, setMs }: Pick<StoredCredentials, 'id' | 'set
 
 export const noSuchCredentials = () => new OperationError('not-found', 'There are no such credentials.');
 
-/** All users' credentials. BERTH_MAX_SECRETS_PER_USER bounds those of each. */
+/** All users' credentials. BERTH_LIMITS.secretsPerUser bounds those of each. */
 export class CredentialIndex {
   /** Fingerprints by user and registry. */
   readonly #byUser = new Map<number | null, Map<string, string>>();

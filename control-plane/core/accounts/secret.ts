@@ -78,7 +78,7 @@ export const tooManySecrets = ({ maxPerUser }: SecretRules, isOfAll: boolean) =>
   new OperationError(
     'conflict',
     `${isOfAll ? 'All users together' : 'You'} have ${count(maxPerUser, 'secret')}, files and registries, which is the limit ` +
-      '(BERTH_MAX_SECRETS_PER_USER): remove one that is no longer needed.',
+      '(BERTH_LIMITS.secretsPerUser): remove one that is no longer needed.',
   );
 
 /** What is wrong with secrets that a description refers to; undefined if nothing is. */

@@ -89,10 +89,10 @@ function sizeProblem(
   requirements: Requirements,
 ): string | null {
   if (serviceCount > bounds.instancesPerExecution)
-    return `The application has ${serviceCount} instances, and an execution may have ${bounds.instancesPerExecution}. Split it, or ask an administrator to raise BERTH_MAX_INSTANCES_PER_EXECUTION.`;
+    return `The application has ${serviceCount} instances, and an execution may have ${bounds.instancesPerExecution}. Split it, or ask an administrator to raise BERTH_LIMITS.instancesPerExecution.`;
   const textBytes = 1024 * weightOfServices(requirements);
   if (textBytes <= bounds.textBytesPerExecution) return null;
-  return `The texts of its ${count(serviceCount, 'instance')} (command, environment and so on) have about ${memoryText(textBytes)} in all, and those of an execution may have ${memoryText(bounds.textBytesPerExecution)}. Put them into a volume, or ask an administrator to raise BERTH_MAX_TEXT_MIB_PER_EXECUTION.`;
+  return `The texts of its ${count(serviceCount, 'instance')} (command, environment and so on) have about ${memoryText(textBytes)} in all, and those of an execution may have ${memoryText(bounds.textBytesPerExecution)}. Put them into a volume, or ask an administrator to raise BERTH_LIMITS.textBytesPerExecution.`;
 }
 
 function queueProblem({ schedulerConfig: { bounds }, counts }: Cluster, execution: Execution): string | null {

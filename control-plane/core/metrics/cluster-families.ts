@@ -46,7 +46,7 @@ export function clusterFamilies(cluster: Cluster, nowMs: number, maxHosts: numbe
     ...hostFamilies(cluster, [...cluster.hosts.values()].slice(0, maxHosts)),
     gauge(
       'berth_hosts_omitted',
-      'Hosts without metrics of their own, beyond BERTH_METRICS_HOSTS.',
+      'Hosts without metrics of their own, beyond BERTH_LIMITS.metricsHosts.',
       Math.max(0, cluster.hosts.size - maxHosts),
     ),
   ];
@@ -132,33 +132,33 @@ export function clusterLimits({ counts, schedulerConfig, placedWeight, unprovenI
   return [
     {
       name: 'waiting',
-      setting: 'BERTH_MAX_WAITING',
+      setting: 'BERTH_LIMITS.waiting',
       used: counts.waiting,
       limit: bounds.waiting,
     },
     { name: 'waiting_with_reserve', used: counts.waiting, limit: bounds.waiting + reserveOf(bounds) },
     {
       name: 'waiting_of_one_user',
-      setting: 'BERTH_MAX_WAITING_PER_USER',
+      setting: 'BERTH_LIMITS.waitingPerUser',
       used: most.executions,
       limit: bounds.waitingPerUser,
     },
     {
       name: 'waiting_descriptions_of_one_user',
-      setting: 'BERTH_MAX_WAITING_MIB_PER_USER',
+      setting: 'BERTH_LIMITS.waitingBytesPerUser',
       unit: 'bytes',
       used: most.bytes,
       limit: bounds.waitingBytesPerUser,
     },
     {
       name: 'placed_instances',
-      setting: 'BERTH_MAX_PLACED_INSTANCES',
+      setting: 'BERTH_LIMITS.placedInstances',
       used: placedWeight,
       limit: bounds.placedInstances,
     },
     {
       name: 'unproven_ids',
-      setting: 'BERTH_MAX_UNPROVEN_IDS',
+      setting: 'BERTH_LIMITS.unprovenIds',
       used: unprovenIds,
       limit: bounds.unprovenIds,
     },

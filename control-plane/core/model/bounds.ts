@@ -2,7 +2,9 @@
  * Bounds on what users can make the control plane hold (executions that wait, and placed instances), and on
  * the ids that hosts can make it skip. Pure.
  */
+import { defaultLimits, workerLimits } from '../../../shared/settings/limits.ts';
 
+/** The names are those of BERTH_LIMITS. */
 export interface Bounds {
   /** Executions that wait, of all users. */
   waiting: number;
@@ -22,7 +24,7 @@ export interface Bounds {
   /** Ids that are skipped without a proof, of all hosts, in the life of the database (SPEC.md C211). */
   unprovenIds: number;
   /** Idempotency keys that a user may use in 24 h. */
-  keysPerUser: number;
+  idempotencyKeysPerUser: number;
   /** Rows of the audit log, and days for which they are kept; 0 days: for ever (ACC-14). */
   auditRows: number;
   auditDays: number;
@@ -30,34 +32,10 @@ export interface Bounds {
 
 export const MIB = 2 ** 20;
 
-export const defaultBounds: Bounds = {
-  waiting: 100_000,
-  waitingPerUser: 10_000,
-  waitingBytesPerUser: 256 * MIB,
-  placedInstances: 200_000,
-  instancesPerExecution: 1_000,
-  textBytesPerExecution: 8 * MIB,
-  adoptedInstances: 200_000,
-  unprovenIds: 100_000,
-  keysPerUser: 10_000,
-  auditRows: 100_000,
-  auditDays: 90,
-};
+export const defaultBounds: Bounds = defaultLimits;
 
-/** Defaults on Cloudflare, where a Durable Object has 128 MB. */
-export const workerBounds: Bounds = {
-  waiting: 20_000,
-  waitingPerUser: 2_000,
-  waitingBytesPerUser: 32 * MIB,
-  placedInstances: 20_000,
-  instancesPerExecution: 1_000,
-  textBytesPerExecution: 4 * MIB,
-  adoptedInstances: 20_000,
-  unprovenIds: 100_000,
-  keysPerUser: 10_000,
-  auditRows: 100_000,
-  auditDays: 90,
-};
+/** Defaults on Cloudflare. */
+export const workerBounds: Bounds = workerLimits;
 
 /**
  * A user with fewer executions waiting than this is admitted beyond `waiting`, from a reserve of a tenth of

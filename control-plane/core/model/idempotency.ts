@@ -66,7 +66,7 @@ export function assertMayUseKey(kept: KeptKeys, limit: number, nowMs: number): v
     'too-many',
     `You have used ${count(kept.count, 'Idempotency-Key')} within the last 24 hours, and a user may use ${limit}. Try ` +
       'again later, send the request without a key, or ask an administrator to raise ' +
-      'BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER.',
+      'BERTH_LIMITS.idempotencyKeysPerUser.',
     { retryAfterS },
   );
 }

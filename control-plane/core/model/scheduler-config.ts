@@ -1,5 +1,6 @@
 /** Settings of the scheduler: queue order, choice of hosts, reservation, host loss and bounds. Pure. */
-import { type Bounds, defaultBounds, MIB } from './bounds.ts';
+import { defaultLimits } from '../../../shared/settings/limits.ts';
+import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultStreamRules, type StreamRules } from './stream-rules.ts';
 
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
@@ -35,10 +36,10 @@ export const defaultSchedulerConfig: SchedulerConfig = {
   queuePolicy: 'FIFO',
   placementPolicy: 'average',
   seed: 1,
-  backfillReserveAfterMs: 86_400_000,
-  lostAfterMs: 90_000,
+  backfillReserveAfterMs: defaultLimits.backfillReserveAfterS * 1_000,
+  lostAfterMs: defaultLimits.hostLostAfterS * 1_000,
   hostLossPolicy: 'wait',
-  defaultMemoryBytes: 512 * MIB,
+  defaultMemoryBytes: defaultLimits.defaultMemoryBytes,
   bounds: defaultBounds,
   streams: defaultStreamRules,
 };

@@ -1,4 +1,5 @@
 /** Rules of streams to services: how many, how long, and what the audit log has of them. Pure. */
+import { defaultLimits, type Limits } from '../../../shared/settings/limits.ts';
 
 export interface StreamRules {
   inTotal: number;
@@ -11,22 +12,23 @@ export interface StreamRules {
   /** The longest time without a byte in either direction, and the longest time in all. */
   idleMs: number;
   totalMs: number;
-  /** Whether the audit log has all words of commands, which may be secrets. */
-  recordsCommands: boolean;
+  /** How many characters of the words of a command, which may be secrets, the audit log has. 0: none. */
+  auditedCommandLength: number;
 }
 
-/** An agent takes 256 at most (P250). */
-export const defaultStreamRules: StreamRules = {
-  inTotal: 1_000,
-  perUser: 50,
-  perService: 32,
-  perHost: 256,
-  appRequests: 64,
-  waitingAppRequests: 64,
-  idleMs: 3_600_000,
-  totalMs: 86_400_000,
-  recordsCommands: false,
-};
+export const streamRulesOf = (limits: Limits): StreamRules => ({
+  inTotal: limits.streams,
+  perUser: limits.streamsPerUser,
+  perService: limits.streamsPerService,
+  perHost: limits.streamsPerHost,
+  appRequests: limits.appRequests,
+  waitingAppRequests: limits.waitingAppRequests,
+  idleMs: Math.round(1_000 * limits.streamIdleS),
+  totalMs: Math.round(1_000 * limits.streamTimeS),
+  auditedCommandLength: limits.auditedCommandLength,
+});
+
+export const defaultStreamRules: StreamRules = streamRulesOf(defaultLimits);
 
 /** A quarter of a host's streams is left for commands, files and forwarded ports. */
 export const appStreamsOfHost = ({ perHost }: Pick<StreamRules, 'perHost'>): number =>

@@ -26,7 +26,7 @@ export function exceededLimitText({ dimension, limit, used, wanted, over }: Exce
 export function placedBoundText({ limit, used, wanted }: ExceededLimit, instances: number): string {
   const remedy =
     wanted > limit
-      ? 'it can start only if an administrator raises BERTH_MAX_PLACED_INSTANCES or it requests less'
+      ? 'it can start only if an administrator raises BERTH_LIMITS.placedInstances or it requests less'
       : 'it starts when enough instances of any user have ended';
   return `This Berth runs at most ${count(limit, 'instance')} at a time, of which ${used} ${used === 1 ? 'is' : 'are'} in use; this start needs ${wanted}: ${remedy}.${wanted > instances ? ' An instance with more than 1 KiB of texts counts once for each KiB.' : ''}`;
 }

@@ -39,7 +39,7 @@ import type { ApiDeps, Route } from './route.ts';
 const common = { tag: 'Executions', access: 'work' } as const;
 
 export const executionRoutes = (variant: Variant): Route[] => {
-  const { documentedAs = 'B', endpoints, explains, longNames } = variant;
+  const { documentedAs = 'B', explains, longNames } = variant;
   const execution = executionSchema(variant, groupSchemas[documentedAs].userId);
   const explanation = explanationSchema(variant);
   const submission = longNames ? longNamedSchema : submissionSchema;
@@ -182,7 +182,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       },
     },
     executionLogsRoute,
-    endpoints !== 'off' && {
+    {
       ...common,
       method: 'get',
       path: '/execution/endpoints/:id',

@@ -50,7 +50,7 @@ export class BodyReader {
   }
 
   get limit(): Limit {
-    const setting = 'BERTH_MAX_BODY_MEMORY_MIB';
+    const setting = 'BERTH_LIMITS.bodyMemoryBytes';
     return { name: 'bodies', setting, unit: 'bytes', used: this.#memory.used, limit: this.#memoryBytes };
   }
 

@@ -16,11 +16,4 @@ export const zoeGidOf = (config: {
   return variant.zoeContainers ? config.BERTH_ZOE_GID : undefined;
 };
 
-/**
- * The variant with that name. `endpoints` (BERTH_EXECUTION_ENDPOINTS) counts only if the variant allows both
- * values.
- */
-export function chooseVariant(name: keyof typeof variants, endpoints: 'on' | 'off'): Variant {
-  const variant: Variant = variants[name];
-  return variant.endpoints === 'on' ? { ...variant, endpoints } : variant;
-}
+export const chooseVariant = (name: keyof typeof variants): Variant => variants[name];

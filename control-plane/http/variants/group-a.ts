@@ -36,7 +36,6 @@ export const groupA: Variant = {
   version: VERSION,
   explains: true,
   accounts: undefined,
-  endpoints: 'on',
   tokens: {
     accessMs: HOUR_MS,
     refreshMs: 30 * 24 * HOUR_MS,

@@ -26,7 +26,6 @@ export const groupB: Variant = {
   loginResult: ({ user }): LoginJson => ({ user: userJson(user) }),
   executionText: (execution) => executionText(execution, words),
   accounts: { users, roles, quotas },
-  endpoints: 'always',
   tokens: null,
   documentedAs: 'B',
 };

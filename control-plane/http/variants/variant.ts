@@ -68,8 +68,6 @@ export interface Routes {
   isZoe?: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */
   accounts: Accounts | undefined;
-  /** Whether there is a route that lists an execution's endpoints: a setting can switch `on` off. */
-  endpoints: 'always' | 'on' | 'off';
   /** Null if the variant has no tokens. */
   tokens: TokenVariant | null;
   /** What happens to a submission that exceeds the user's quota. */

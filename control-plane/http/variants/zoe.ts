@@ -38,7 +38,6 @@ const zoe = {
   validatePath: '/zapp_validate',
   explains: false,
   isZoe: true,
-  endpoints: 'always',
   tokens: null,
   documentedAs: undefined,
   queueFull: 'conflict',

@@ -1,38 +1,17 @@
-/** Settings of the addresses of web applications: names, checks, and what the programs make of them. */
-import * as z from 'zod';
+/** The addresses of web applications, as the settings describe them. */
 import { type AppSites, readPathSite } from '../../core/apps/app-place.ts';
 import { type AppSite, appAt, mayShareSite, readAppSite } from '../../core/apps/app-site.ts';
 import type { AppPlaces } from '../context.ts';
 
 const HOST = '[a-z0-9-]+(\\.[a-z0-9-]+)*';
 /** Where each application has a path. */
-const ORIGIN = new RegExp(`^https?://${HOST}(:\\d{1,5})?/?$`);
+export const ORIGIN = new RegExp(`^https?://${HOST}(:\\d{1,5})?/?$`);
 
-const isEncrypted = (url: string): boolean =>
+export const isEncrypted = (url: string): boolean =>
   url.startsWith('https:') || /^http:\/\/([^/]*\.)?localhost(:\d+)?\/?$/.test(url);
-const NOT_ENCRYPTED = 'must begin with https, except for names beneath localhost';
+export const NOT_ENCRYPTED = 'must begin with https, except for names beneath localhost';
 
-const address = (pattern: RegExp, problem: string) =>
-  z
-    .string()
-    .regex(pattern, { error: problem, abort: true })
-    .refine((url) => URL.canParse(url), { error: problem, abort: true })
-    .refine(isEncrypted, NOT_ENCRYPTED)
-    .transform((url) => url.replace(/\/$/, ''))
-    .optional();
-
-export const appsSettings = {
-  BERTH_APPS_URL: z
-    .string()
-    .superRefine((text, { addIssue }) => {
-      const read = readAppSite(text);
-      if ('problem' in read) addIssue(read.problem);
-    })
-    .transform((url) => url.replace(/\/$/, ''))
-    .optional(),
-  BERTH_APPS_PATHS: address(ORIGIN, 'must be an address without a path, like https://app-paths.example.org'),
-};
-
+/** The settings of applications, as control-plane/settings.ts has checked them. */
 interface Config {
   BERTH_APPS_URL?: string | undefined;
   BERTH_APPS_PATHS?: string | undefined;

@@ -9,15 +9,15 @@ import type { Context } from '../context.ts';
 /** Who may scrape: anybody, the holder of a token, or administrators. */
 export type ScrapeAccess = { by: 'anyone' } | { by: 'token'; token: string } | { by: 'account' };
 
-/** Access as the settings have it; undefined if there are no metrics. */
-export function scrapeAccessOf(settings: {
-  BERTH_METRICS: 'token' | 'open' | 'off';
-  BERTH_METRICS_TOKEN?: string | undefined;
+/** Access as the setting has it, which may be a token; undefined if there are no metrics. */
+export function scrapeAccessOf({
+  BERTH_METRICS: setting,
+}: {
+  BERTH_METRICS?: string | undefined;
 }): ScrapeAccess | undefined {
-  const { BERTH_METRICS: mode, BERTH_METRICS_TOKEN: token } = settings;
-  if (mode === 'off') return undefined;
-  if (mode === 'open') return { by: 'anyone' };
-  return token === undefined ? { by: 'account' } : { by: 'token', token };
+  if (setting === 'off') return undefined;
+  if (setting === 'open') return { by: 'anyone' };
+  return setting === undefined ? { by: 'account' } : { by: 'token', token: setting };
 }
 
 export interface Scraper {
@@ -46,10 +46,7 @@ function authoriseScrape({ bearer, actor }: Scraper, access: ScrapeAccess): void
   if (access.by === 'anyone') return;
   if (access.by === 'account') return void authorise(actor, { kind: 'see-configuration' });
   if (bearer === undefined || !isEqual(bearer, access.token))
-    throw new OperationError(
-      'bad-token',
-      'Send the token of BERTH_METRICS_TOKEN: Authorization: Bearer <token>.',
-    );
+    throw new OperationError('bad-token', 'Send the token of BERTH_METRICS: Authorization: Bearer <token>.');
 }
 
 /** Takes as long for every `given` of the same length. */

@@ -49,7 +49,7 @@ export class PasswordChecks {
 
   /** Familiar logins have as many places as the others. */
   get limit(): Limit {
-    const setting = 'BERTH_MAX_WAITING_LOGINS';
+    const setting = 'BERTH_LIMITS.waitingLogins';
     return { name: this.#name, setting, used: this.#waiting.size, limit: 2 * this.#maxWaiting };
   }
 

@@ -88,7 +88,7 @@ export class SecretFetches {
     const retryAfterS = Math.ceil(waitMs / 1_000);
     return new OperationError(
       'too-many',
-      `This host has fetched more secrets than BERTH_MAX_HOST_SECRETS_MIB allows; it may go on in ${retryAfterS} s.`,
+      `This host has fetched more secrets than BERTH_LIMITS.hostSecretBytes allows; it may go on in ${retryAfterS} s.`,
       { retryAfterS },
     );
   }

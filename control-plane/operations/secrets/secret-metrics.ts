@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 2_000;
 interface Deps {
   db: Db;
   nowMs: () => number;
-  /** Secrets and files of a user (BERTH_MAX_SECRETS_PER_USER). */
+  /** Secrets and files of a user (BERTH_LIMITS.secretsPerUser). */
   maxPerUser: number;
 }
 
@@ -59,7 +59,7 @@ export class SecretMetrics {
   }
 
   #limitOf({ mostOfOwner: used }: SecretStock): Limit {
-    const setting = 'BERTH_MAX_SECRETS_PER_USER';
+    const setting = 'BERTH_LIMITS.secretsPerUser';
     return { name: 'secrets_of_user', setting, used, limit: this.#deps.maxPerUser };
   }
 }

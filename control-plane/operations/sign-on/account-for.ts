@@ -19,7 +19,7 @@ import type { Statement } from './provider.ts';
 
 type Deps = GroupDeps & { isUsername: (text: string) => boolean };
 
-const SETTING = 'BERTH_OIDC_GROUPS';
+const SETTING = 'BERTH_OIDC_OPTIONS.groups';
 
 /** A user whom the provider has just vouched for, as the audit log records them. */
 export type UserOfSignOn = Account & { credential: { by: 'oidc' }; origin: Origin };

@@ -27,7 +27,7 @@ export function rightsByDirectory(
         'You are in none of the groups of the directory that may use Berth. Ask an administrator of Berth.',
       );
     }
-    const rights = await rightsBy(deps, row, 'BERTH_LDAP_GROUPS');
+    const rights = await rightsBy(deps, row, 'BERTH_LDAP_OPTIONS.groups');
     if (hasRights(actor, rights)) return account;
     await changeOwn(deps, actor, rights, ['roleId', 'quotaId']);
     return (await findAccountByName(deps.db, username)) ?? account;

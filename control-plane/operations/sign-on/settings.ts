@@ -1,7 +1,5 @@
-/** Settings of sign-on by OpenID Connect: names, defaults and checks. */
-import * as z from 'zod';
-import type { SignOnSettings } from '../../core/accounts/sign-on.ts';
-import { groupTable } from '../accounts/group-table.ts';
+/** Sign-on by OpenID Connect, as the settings describe it. */
+import type { GroupRow, SignOnSettings } from '../../core/accounts/sign-on.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -20,38 +18,24 @@ export function isSecure(text: unknown, allowsLocal: boolean): boolean {
   return url.protocol === 'https:' || (allowsLocal && isLoopback && url.protocol === 'http:');
 }
 
-const claim = (name: string) => z.string().min(1).max(200).default(name);
-
-export const signOnSettings = {
-  BERTH_OIDC_ISSUER: z
-    .string()
-    .refine(isIssuer, 'must be the https URL of a provider; http works on this machine only')
-    .optional(),
-  BERTH_OIDC_CLIENT_ID: z.string().min(1).optional(),
-  BERTH_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
-  BERTH_OIDC_NAME: z.string().min(1).max(40).optional(),
-  BERTH_OIDC_SCOPE: z
-    .string()
-    .regex(/(^| )openid( |$)/, 'must contain openid')
-    .default('openid profile email'),
-  BERTH_OIDC_CREATE_USERS: z.enum(['on', 'off']).default('off'),
-  BERTH_OIDC_USERNAME_CLAIM: claim('preferred_username'),
-  BERTH_OIDC_GROUPS_CLAIM: claim('groups'),
-  BERTH_OIDC_GROUPS: groupTable.optional(),
-  BERTH_OIDC_LOGOUT_HINT: z.enum(['on', 'off']).default('off'),
-  BERTH_OIDC_SESSION_HOURS: z.coerce
-    .number('must be a number of hours')
-    .min(0.1, 'must be at least 0.1 hours')
-    .max(12, 'must be at most 12 hours')
-    .default(12),
-  BERTH_OIDC_TOKEN_DAYS: z.coerce
-    .number('must be a number of days')
-    .min(0, 'must be at least 0 days')
-    .max(365, 'must be at most 365 days')
-    .default(7),
-};
-
-type Config = z.infer<z.ZodObject<typeof signOnSettings>>;
+/** The settings of sign-on, as control-plane/settings.ts has checked them. */
+interface Config {
+  BERTH_OIDC_ISSUER?: string | undefined;
+  BERTH_OIDC_CLIENT_ID?: string | undefined;
+  BERTH_OIDC_CLIENT_SECRET?: string | undefined;
+  BERTH_OIDC_OPTIONS: {
+    /** Name of the provider on the login page. */
+    name?: string | undefined;
+    scope: string;
+    createUsers: boolean;
+    usernameClaim: string;
+    groupsClaim: string;
+    groups?: GroupRow[] | undefined;
+    logoutHint: boolean;
+    sessionHours: number;
+    tokenDays: number;
+  };
+}
 
 /** Problems of settings that belong together. */
 export const signOnProblems = ({ BERTH_OIDC_ISSUER, BERTH_OIDC_CLIENT_ID }: Config): string[] =>
@@ -61,20 +45,20 @@ export const signOnProblems = ({ BERTH_OIDC_ISSUER, BERTH_OIDC_CLIENT_ID }: Conf
 
 /** Undefined if nobody signs on. */
 export function signOnOf(config: Config): SignOnSettings | undefined {
-  const { BERTH_OIDC_ISSUER: issuer, BERTH_OIDC_CLIENT_ID: clientId } = config;
+  const { BERTH_OIDC_ISSUER: issuer, BERTH_OIDC_CLIENT_ID: clientId, BERTH_OIDC_OPTIONS: options } = config;
   if (issuer === undefined || clientId === undefined) return undefined;
   return {
     issuer,
     clientId,
     clientSecret: config.BERTH_OIDC_CLIENT_SECRET,
-    name: config.BERTH_OIDC_NAME ?? new URL(issuer).hostname,
-    scope: config.BERTH_OIDC_SCOPE,
-    createsUsers: config.BERTH_OIDC_CREATE_USERS === 'on',
-    usernameClaim: config.BERTH_OIDC_USERNAME_CLAIM,
-    groupsClaim: config.BERTH_OIDC_GROUPS_CLAIM,
-    groups: config.BERTH_OIDC_GROUPS,
-    logoutHint: config.BERTH_OIDC_LOGOUT_HINT === 'on',
-    sessionMs: Math.round(config.BERTH_OIDC_SESSION_HOURS * HOUR_MS),
-    tokensMs: Math.round(config.BERTH_OIDC_TOKEN_DAYS * DAY_MS),
+    name: options.name ?? new URL(issuer).hostname,
+    scope: options.scope,
+    createsUsers: options.createUsers,
+    usernameClaim: options.usernameClaim,
+    groupsClaim: options.groupsClaim,
+    groups: options.groups,
+    logoutHint: options.logoutHint,
+    sessionMs: Math.round(options.sessionHours * HOUR_MS),
+    tokensMs: Math.round(options.tokenDays * DAY_MS),
   };
 }

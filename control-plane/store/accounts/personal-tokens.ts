@@ -24,7 +24,7 @@ export const insertPersonalToken = (token: StoredPersonalToken, maxPerUser: numb
   ],
 });
 
-/** In the order of their creation. BERTH_MAX_PERSONAL_TOKENS_PER_USER bounds them. */
+/** In the order of their creation. BERTH_LIMITS.personalTokensPerUser bounds them. */
 export async function listPersonalTokens(db: Db, userId: number): Promise<PersonalToken[]> {
   const sql = 'SELECT * FROM personal_tokens WHERE user_id = ? ORDER BY id';
   return (await db.query(sql, [userId])).map(tokenOf);

@@ -73,7 +73,7 @@ export const LIST = `SELECT ${LISTED}, 0 AS common FROM user_secrets WHERE user_
   UNION ALL SELECT ${LISTED}, 1 FROM user_secrets WHERE user_id IS NULL AND kind = ?
   ORDER BY name, common`;
 
-/** The user's own and those of all, by name. BERTH_MAX_SECRETS_PER_USER bounds both. */
+/** The user's own and those of all, by name. BERTH_LIMITS.secretsPerUser bounds both. */
 export async function listSecrets(db: Db, kind: StoredKind, userId: number): Promise<Secret[]> {
   return (await db.query(LIST, [userId, kind, kind])).map(secretOf);
 }

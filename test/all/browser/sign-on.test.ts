@@ -83,7 +83,7 @@ onSites(
     });
   },
   {
-    env: { ...provider.settings(), BERTH_OIDC_CREATE_USERS: 'on' },
+    env: provider.settings({ createUsers: true }),
   },
 );
 
@@ -116,5 +116,5 @@ onSites(
       expect(new URL(page.url()).pathname).toBe('/login');
     });
   },
-  { env: { ...withHint.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' } },
+  { env: withHint.settings({ logoutHint: true }) },
 );

@@ -14,7 +14,7 @@ beforeAll(async () => {
       { name: 'two', labels: ['two'] },
     ],
     // Long enough for an agent on a busy machine to report.
-    env: { BERTH_HOST_LOST_AFTER: '8' },
+    env: { BERTH_LIMITS: JSON.stringify({ hostLostAfterS: 8 }) },
   });
   await cluster.api.removeQuotaLimits();
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
       { name: 'one', labels: ['spare'] },
       { name: 'two', labels: ['spare', 'first'] },
     ],
-    env: { BERTH_HOST_LOSS: 'requeue', BERTH_HOST_LOST_AFTER: '6' },
+    env: { BERTH_HOST_LOSS: 'requeue', BERTH_LIMITS: JSON.stringify({ hostLostAfterS: 6 }) },
   });
 });
 

@@ -197,7 +197,7 @@ describe('a new machine', () => {
     await install({
       BERTH_JOIN_TOKEN: await joinToken(),
       BERTH_AGENT_LABELS: 'gpu',
-      BERTH_AGENT_LOG_DAYS: '3',
+      BERTH_LIMITS: '{"logDays":3}',
       BERTH_AGENT_DATA_DIR: folder,
     });
     expect((await stat(folder)).mode & 0o777).toBe(0o755);
@@ -205,16 +205,17 @@ describe('a new machine', () => {
     // A person may have left the file like this: without quotes, with a duplicate name, and without a newline
     // at the end.
     const written = await machine.read('/etc/berth/agent.env');
-    const edited = `${written.replace(/^(BERTH_AGENT_DATA_DIR)='(.*)'$/m, '$1=$2')}\n# ours\nBERTH_AGENT_MIN_DISK=2GiB\nBERTH_AGENT_MIN_DISK=0`;
+    const edited = `${written.replace(/^(BERTH_AGENT_DATA_DIR)='(.*)'$/m, '$1=$2')}\n# ours\nBERTH_AGENT_MIN_DISK=2GiB\nBERTH_AGENT_RESERVE=cores=1\nBERTH_AGENT_RESERVE=cores=0`;
     await writeFile(join(machine.root, 'etc/berth/agent.env'), edited);
     const again = await install({ BERTH_AGENT_LABELS: 'ssd, with a space "and" $more' });
     expect(again).toContain('This machine was already host');
     const settings = await machine.read('/etc/berth/agent.env');
-    expect(settings).toMatch(/\n# ours\n(.*\n)*BERTH_AGENT_MIN_DISK=0\n$/);
+    expect(settings).toMatch(/\n# ours\n(.*\n)*BERTH_AGENT_RESERVE=cores=0\n$/);
     expect(settings).toContain(`\nBERTH_URL='${berth.url}'\n`);
     expect(settings).toContain("\nBERTH_DEPLOYMENT_NAME='e2e-install'\n");
     expect(settings).toContain('BERTH_AGENT_LABELS=\'ssd, with a space "and" $more\'\n');
-    expect(settings).toContain("BERTH_AGENT_LOG_DAYS='3'\n");
+    // A removed setting is in what took its place.
+    expect(settings).toContain(`BERTH_LIMITS='{"logDays":3,"minDiskBytes":"2GiB"}'\n`);
     expect(settings.match(/LABELS/g)).toHaveLength(1);
   });
 

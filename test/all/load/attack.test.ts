@@ -9,7 +9,7 @@ const WEAK = {
   BERTH_NETWORK_ISOLATION: 'none',
   BERTH_AGENT_CAPABILITIES: 'NET_RAW',
   BERTH_AGENT_BIND: '0.0.0.0',
-  BERTH_MIN_PASSWORD_LENGTH: '1',
+  BERTH_LIMITS: JSON.stringify({ minPasswordLength: 1 }),
 };
 const LIMIT_MS = 240_000;
 /** These need options that make them long, or a folder of the operator's. */
@@ -51,7 +51,7 @@ describe.each(hosts)('%s', (kind, entry) => {
     berth = await startBerth({
       ...{ deployment: `e2e-attack-${kind}`, entry, port },
       env: {
-        BERTH_MAX_WAITING_PER_USER: '20',
+        BERTH_LIMITS: JSON.stringify({ waitingPerUser: 20 }),
         BERTH_APPS_URL: `http://*.apps.localhost:${port}`,
         BERTH_PUBLIC_URL: `http://localhost:${port}`,
       },

@@ -33,8 +33,7 @@ beforeAll(async () => {
     deployment: 'e2e-queue-attack',
     env: {
       BERTH_LOCAL_AGENT: 'off',
-      BERTH_MAX_WAITING_PER_USER: '100000',
-      BERTH_MAX_WAITING_MIB_PER_USER: '1000',
+      BERTH_LIMITS: JSON.stringify({ waitingPerUser: 100_000, waitingBytesPerUser: '1000MiB' }),
     },
   });
 });

@@ -8,8 +8,10 @@ import { ScriptedDirectory } from '../../support/directory/scripted-directory.ts
 test('H648: if no server answers, the login is refused within the time of one', async () => {
   const servers = await Promise.all([1, 2, 3].map(() => ScriptedDirectory.start(() => {})));
   const settings = {
-    ...{ BERTH_LDAP_URL: servers.map(({ url }) => url).join(' '), BERTH_LDAP_TLS: 'off' },
-    ...{ BERTH_LDAP_TIMEOUT: '0.6', BERTH_LDAP_USER_DN: 'uid={name},dc=example' },
+    BERTH_LDAP_URL: servers.map(({ url }) => url).join(' '),
+    BERTH_LDAP_USERS: 'uid={name},dc=example',
+    BERTH_LDAP_OPTIONS: '{"tls": "off"}',
+    BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 0.6 }),
   };
   const events: string[] = [];
   const config = ldapConfigOf(readNodeConfig(settings)) as LdapConfig;

@@ -160,33 +160,37 @@ onHosts([...hosts, ...hostsOf('zoe-2018.12')], (host, { variant }) => {
   });
 });
 
-onHostsWith({ BERTH_MIN_PASSWORD_LENGTH: '12', ...USUAL_PASSWORD_COST }, hosts, (host) => {
-  const anonymous = new HttpClient(() => host().url());
-  const as = (username: string, password: string) => anonymous.with(basic(username, password));
+onHostsWith(
+  { BERTH_LIMITS: JSON.stringify({ minPasswordLength: 12 }), ...USUAL_PASSWORD_COST },
+  hosts,
+  (host) => {
+    const anonymous = new HttpClient(() => host().url());
+    const as = (username: string, password: string) => anonymous.with(basic(username, password));
 
-  test('H135: a password is hashed by this host with the full parameters, and is accepted', async () => {
-    // The host itself hashes the first administrator's password.
-    const hash = await passwordHash(host(), 'admin');
-    expect(hash).toMatch(/^scrypt\$15\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
-    expect((await as('admin', ADMIN_PASSWORD).get('login')).status).toBe(200);
-    expect((await as('admin', 'another').get('login')).status).toBe(401);
-    const passwords = new Passwords();
-    const verified = [ADMIN_PASSWORD, 'another'].map((password) => passwords.verify(password, hash));
-    expect(await Promise.all(verified)).toEqual([true, false]);
-    await addUser(host(), 'later', 'of another user', 'user');
-    expect(await passwordHash(host(), 'later')).toMatch(/^scrypt\$15\$8\$1\$/);
-  });
+    test('H135: a password is hashed by this host with the full parameters, and is accepted', async () => {
+      // The host itself hashes the first administrator's password.
+      const hash = await passwordHash(host(), 'admin');
+      expect(hash).toMatch(/^scrypt\$15\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
+      expect((await as('admin', ADMIN_PASSWORD).get('login')).status).toBe(200);
+      expect((await as('admin', 'another').get('login')).status).toBe(401);
+      const passwords = new Passwords();
+      const verified = [ADMIN_PASSWORD, 'another'].map((password) => passwords.verify(password, hash));
+      expect(await Promise.all(verified)).toEqual([true, false]);
+      await addUser(host(), 'later', 'of another user', 'user');
+      expect(await passwordHash(host(), 'later')).toMatch(/^scrypt\$15\$8\$1\$/);
+    });
 
-  test('H322: BERTH_MIN_PASSWORD_LENGTH changes the minimum, in the message too', async () => {
-    const admin = as('admin', ADMIN_PASSWORD);
-    const { user_id } = (
-      await admin.post('user', { username: 'ann', role_id: ROLE.user, quota_id: 1 })
-    ).json<{ user_id: number }>();
-    const refused = await admin.post(`user/${user_id}`, { password: '0123456789a' });
-    expect([refused.status, refused.json()]).toEqual([
-      400,
-      { code: 'invalid', message: 'password: must have at least 12 characters, not 11.' },
-    ]);
-    expect((await admin.post(`user/${user_id}`, { password: '0123456789ab' })).status).toBe(200);
-  });
-});
+    test('H322: BERTH_LIMITS.minPasswordLength changes the minimum, in the message too', async () => {
+      const admin = as('admin', ADMIN_PASSWORD);
+      const { user_id } = (
+        await admin.post('user', { username: 'ann', role_id: ROLE.user, quota_id: 1 })
+      ).json<{ user_id: number }>();
+      const refused = await admin.post(`user/${user_id}`, { password: '0123456789a' });
+      expect([refused.status, refused.json()]).toEqual([
+        400,
+        { code: 'invalid', message: 'password: must have at least 12 characters, not 11.' },
+      ]);
+      expect((await admin.post(`user/${user_id}`, { password: '0123456789ab' })).status).toBe(200);
+    });
+  },
+);

@@ -11,8 +11,7 @@ const NATIVE = '/native/api/0.7';
 const PASSWORD = 'secret words';
 const LIMIT = 4;
 const SETTINGS = {
-  BERTH_MAX_PERSONAL_TOKENS_PER_USER: String(LIMIT),
-  BERTH_MAX_PERSONAL_TOKEN_DAYS: '365',
+  BERTH_LIMITS: JSON.stringify({ personalTokensPerUser: LIMIT, personalTokenDays: 365 }),
 };
 
 onHostsWith(SETTINGS, onEach('zoe-2018.12', 'A'), (host) => {

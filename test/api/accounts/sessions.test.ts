@@ -11,7 +11,7 @@ const PASSWORD = 'a fair password';
 const countsIn = async (host: Host): Promise<Record<string, number>> =>
   Object.fromEntries(Object.entries(await allRows(host)).map(([table, rows]) => [table, rows.length]));
 
-onHostsWith({ BERTH_MAX_SESSIONS_PER_USER: '3' }, hosts, (host) => {
+onHostsWith({ BERTH_LIMITS: JSON.stringify({ sessionsPerUser: 3 }) }, hosts, (host) => {
   const anonymous = new HttpClient(() => host().url());
   const alice = anonymous.with(basic('alice', PASSWORD));
   const statusOf = async (page: WebClient) => (await page.get('/account')).status;

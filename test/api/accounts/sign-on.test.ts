@@ -27,12 +27,7 @@ const nowS = () => Math.floor(Date.now() / 1_000);
 
 const provider = await TestProvider.start();
 afterAll(() => provider.stop());
-const SETTINGS = {
-  ...provider.settings(),
-  BERTH_OIDC_CREATE_USERS: 'on',
-  BERTH_OIDC_GROUPS: JSON.stringify(GROUPS),
-  BERTH_OIDC_SESSION_HOURS: '2',
-};
+const SETTINGS = provider.settings({ createUsers: true, groups: GROUPS, sessionHours: 2 });
 
 onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
   const anonymous = new HttpClient(() => host().url());

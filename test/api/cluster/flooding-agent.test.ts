@@ -3,10 +3,10 @@ import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { hosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-/** Five times what a host may send at once, with BERTH_MAX_HOST_MESSAGES_MIB=1. */
+/** Five times what a host may send at once, if that is 1 MiB. */
 const REPORTS = 5 * 1_024;
 
-onHostsWith({ BERTH_MAX_HOST_MESSAGES_MIB: '1' }, hosts, (host, { kind }) => {
+onHostsWith({ BERTH_LIMITS: JSON.stringify({ hostMessageBytes: '1MiB' }) }, hosts, (host, { kind }) => {
   const agents: ScriptedAgent[] = [];
 
   afterEach(() => {

@@ -11,7 +11,7 @@ const REGISTRY = 'registry.example.org:5000';
 const LIMIT = 3;
 const SETTINGS = {
   BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
-  BERTH_MAX_SECRETS_PER_USER: String(LIMIT),
+  BERTH_LIMITS: JSON.stringify({ secretsPerUser: LIMIT }),
 };
 
 onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
@@ -89,7 +89,7 @@ onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
     const beyond = await set(user, 'quay.io', 'x');
     expect([beyond.status, beyond.text]).toEqual([
       409,
-      expect.stringContaining('BERTH_MAX_SECRETS_PER_USER'),
+      expect.stringContaining('BERTH_LIMITS.secretsPerUser'),
     ]);
     expect((await set(user, 'ghcr.io', 'again')).status).toBe(200);
   });

@@ -11,8 +11,7 @@ import { fetchingHost, NATIVE } from '../../support/rigs/fetching-host.ts';
 const LIMIT = 4;
 const SETTINGS = {
   BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
-  BERTH_MAX_SECRETS_PER_USER: String(LIMIT),
-  BERTH_MAX_HOST_SECRETS_MIB: '4',
+  BERTH_LIMITS: JSON.stringify({ secretsPerUser: LIMIT, hostSecretBytes: '4MiB' }),
 };
 
 /** So many variables that have a long secret. */
@@ -84,7 +83,7 @@ onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
     const beyond = await set(user, 'MORE', 'x');
     expect([beyond.status, beyond.text]).toEqual([
       409,
-      expect.stringContaining('BERTH_MAX_SECRETS_PER_USER'),
+      expect.stringContaining('BERTH_LIMITS.secretsPerUser'),
     ]);
     expect((await set(user, 'S0', 'replaced')).status).toBe(200);
   });
@@ -266,7 +265,7 @@ onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
     const excess = replies.find(({ status }) => status !== 200);
     expect([excess?.status, excess?.text]).toEqual([
       429,
-      expect.stringContaining('BERTH_MAX_HOST_SECRETS_MIB'),
+      expect.stringContaining('BERTH_LIMITS.hostSecretBytes'),
     ]);
     expect(Number(excess?.headers['retry-after'])).toBeGreaterThan(0);
     expect(host().output()).toContain('"event":"agent.too-many-secrets"');

@@ -22,7 +22,7 @@ function clientOf(host: () => Host, name: string) {
 }
 
 describe('executions that wait', () => {
-  const bounds = { BERTH_MAX_WAITING: '4', BERTH_MAX_WAITING_PER_USER: '3' };
+  const bounds = { BERTH_LIMITS: JSON.stringify({ waiting: 4, waitingPerUser: 3 }) };
 
   onHosts(
     eitherGroup,
@@ -117,7 +117,7 @@ describe('descriptions and instances', () => {
         const refused = await alice.submit(large);
         expect(refused.status).toBe(429);
         expect(refused.headers.status).toContain(
-          'The texts of its 3 instances (command, environment and so on) have about 1.1 MiB in all, and those of an execution may have 1.0 MiB. Put them into a volume, or ask an administrator to raise BERTH_MAX_TEXT_MIB_PER_EXECUTION.',
+          'The texts of its 3 instances (command, environment and so on) have about 1.1 MiB in all, and those of an execution may have 1.0 MiB. Put them into a volume, or ask an administrator to raise BERTH_LIMITS.textBytesPerExecution.',
         );
         expect((await alice.http.post('execution/explain', { name: 'run', application: large })).status).toBe(
           429,
@@ -158,10 +158,12 @@ describe('descriptions and instances', () => {
       });
     },
     {
-      BERTH_MAX_WAITING_MIB_PER_USER: '1',
-      BERTH_MAX_PLACED_INSTANCES: '3',
-      BERTH_MAX_INSTANCES_PER_EXECUTION: '3',
-      BERTH_MAX_TEXT_MIB_PER_EXECUTION: '1',
+      BERTH_LIMITS: JSON.stringify({
+        waitingBytesPerUser: '1MiB',
+        placedInstances: 3,
+        instancesPerExecution: 3,
+        textBytesPerExecution: '1MiB',
+      }),
     },
   );
 });

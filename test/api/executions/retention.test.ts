@@ -36,5 +36,5 @@ onHosts(
       2 * TIMEOUT_MS,
     );
   },
-  { BERTH_KEEP_ENDED: String(KEEP_MS / DAY_MS) },
+  { BERTH_LIMITS: JSON.stringify({ endedDays: KEEP_MS / DAY_MS }) },
 );

@@ -190,5 +190,5 @@ onHosts(
       expect(await statusOf(later)).toBe('starting');
     });
   },
-  { BERTH_BACKFILL_RESERVE_AFTER: String(RESERVE_AFTER_S) },
+  { BERTH_LIMITS: JSON.stringify({ backfillReserveAfterS: RESERVE_AFTER_S }) },
 );

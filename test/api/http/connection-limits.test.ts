@@ -38,8 +38,10 @@ onHosts(
     });
   },
   {
-    BERTH_MAX_CONNECTIONS: '40',
-    BERTH_MAX_CONNECTIONS_PER_ADDRESS: '10',
-    BERTH_CONNECTIONS_FOR_AGENTS: '5',
+    BERTH_LIMITS: JSON.stringify({
+      connections: 40,
+      connectionsPerAddress: 10,
+      connectionsForAgents: 5,
+    }),
   },
 );

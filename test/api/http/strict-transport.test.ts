@@ -27,12 +27,18 @@ describe('behind a trusted proxy', () => {
       }
   });
 
-  test('H326: BERTH_HSTS_MAX_AGE sets its seconds, and 0 leaves it out', async () => {
-    expect(await headerOf((await behindProxy({ BERTH_HSTS_MAX_AGE: '600' })).with(HTTPS), 'info')).toBe(
-      'max-age=600',
-    );
+  test('H326: BERTH_LIMITS.hstsMaxAgeS sets its seconds, and 0 leaves it out', async () => {
     expect(
-      await headerOf((await behindProxy({ BERTH_HSTS_MAX_AGE: '0' })).with(HTTPS), 'info'),
+      await headerOf(
+        (await behindProxy({ BERTH_LIMITS: JSON.stringify({ hstsMaxAgeS: 600 }) })).with(HTTPS),
+        'info',
+      ),
+    ).toBe('max-age=600');
+    expect(
+      await headerOf(
+        (await behindProxy({ BERTH_LIMITS: JSON.stringify({ hstsMaxAgeS: 0 }) })).with(HTTPS),
+        'info',
+      ),
     ).toBeUndefined();
   });
 });

@@ -43,7 +43,7 @@ onHosts(eitherGroup, (host, { kind }) => {
     const after = await read();
     const queued = 'berth_executions{state="queued"}';
     expect(valueIn(after, queued)).toBe((valueIn(before, queued) ?? 0) + 1);
-    expect(valueIn(after, 'berth_limit_used{name="waiting",setting="BERTH_MAX_WAITING"}')).toBe(
+    expect(valueIn(after, 'berth_limit_used{name="waiting",setting="BERTH_LIMITS.waiting"}')).toBe(
       valueIn(after, queued),
     );
     expect(valueIn(after, 'berth_coordinator_active')).toBe(1);
@@ -85,7 +85,7 @@ onHosts(eitherGroup, (host, { kind }) => {
   });
 });
 
-onHostsWith({ BERTH_METRICS_TOKEN: TOKEN }, hosts, (host) => {
+onHostsWith({ BERTH_METRICS: TOKEN }, hosts, (host) => {
   const anonymous = new HttpClient(() => host().url());
   test('H450: with a token, it alone opens the metrics', async () => {
     expect((await anonymous.with(bearer(TOKEN)).get('/metrics')).status).toBe(200);

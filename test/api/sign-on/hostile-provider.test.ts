@@ -17,7 +17,7 @@ beforeEach(() => {
   provider.requests = [];
 });
 
-onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (host, { kind }) => {
+onHostsWith(provider.settings({ logoutHint: true }), hosts, (host, { kind }) => {
   const berth = () => host().url();
   const admin = new HttpClient(() => berth()).with(basic('admin', ADMIN_PASSWORD));
   let names = 0;
@@ -250,7 +250,7 @@ onHostsWith({ ...provider.settings(), BERTH_OIDC_LOGOUT_HINT: 'on' }, hosts, (ho
     expect(await figures()).toEqual(idle);
   });
 
-  test('H647: with BERTH_OIDC_LOGOUT_HINT the ID token is sealed in a cookie for the logout, and goes to the provider in a body', async () => {
+  test('H647: with logoutHint the ID token is sealed in a cookie for the logout, and goes to the provider in a body', async () => {
     const long = await signOn({ claims: { groups: 'x'.repeat(4_000) } }, visitor);
     expect([long.isIn, visitor.cookiesFor(`${berth()}/logout`)]).toEqual([
       true,

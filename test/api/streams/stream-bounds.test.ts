@@ -12,15 +12,17 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 const ADMIN = basic('admin', ADMIN_PASSWORD);
 const LIMITS = {
-  BERTH_MAX_STREAMS: '5',
-  BERTH_MAX_STREAMS_PER_USER: '4',
-  BERTH_MAX_STREAMS_PER_SERVICE: '2',
-  BERTH_MAX_STREAMS_PER_HOST: '3',
-  BERTH_AUDIT_COMMANDS: 'on',
+  BERTH_LIMITS: JSON.stringify({
+    streams: 5,
+    streamsPerUser: 4,
+    streamsPerService: 2,
+    streamsPerHost: 3,
+    auditedCommandLength: 4_096,
+  }),
   BERTH_METRICS: 'open',
 };
 /** Not with the bounds, since a slow machine has their streams open for longer. */
-const TIMES = { BERTH_STREAM_IDLE: '5', BERTH_STREAM_TIME: '7', BERTH_METRICS: 'open' };
+const TIMES = { BERTH_LIMITS: JSON.stringify({ streamIdleS: 5, streamTimeS: 7 }), BERTH_METRICS: 'open' };
 
 /** Agents and clients of a host, which are closed after each test. */
 function rigOf(host: () => Host) {
@@ -95,15 +97,15 @@ onHosts(
         expect(text).toMatch(new RegExp(`^berth_streams_refused_total\\{reason="${reason}"\\} 1$`, 'm'));
       expect(text).toContain('berth_streams_opened_total{purpose="exec"} 5\n');
       for (const [name, setting, used] of [
-        ['streams', 'BERTH_MAX_STREAMS', 5],
-        ['streams_of_one_user', 'BERTH_MAX_STREAMS_PER_USER', 4],
-        ['streams_of_one_service', 'BERTH_MAX_STREAMS_PER_SERVICE', 2],
-        ['streams_of_one_host', 'BERTH_MAX_STREAMS_PER_HOST', 3],
+        ['streams', 'BERTH_LIMITS.streams', 5],
+        ['streams_of_one_user', 'BERTH_LIMITS.streamsPerUser', 4],
+        ['streams_of_one_service', 'BERTH_LIMITS.streamsPerService', 2],
+        ['streams_of_one_host', 'BERTH_LIMITS.streamsPerHost', 3],
       ])
         expect(text).toContain(`berth_limit_used{name="${name}",setting="${setting}"} ${used}\n`);
       first.close();
       await eventually(async () =>
-        (await metrics()).includes(`{name="streams",setting="BERTH_MAX_STREAMS"} 4\n`),
+        (await metrics()).includes(`{name="streams",setting="BERTH_LIMITS.streams"} 4\n`),
       );
       await opened(one.agent, a);
     });

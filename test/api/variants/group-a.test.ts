@@ -19,26 +19,3 @@ onHosts(inA, (host) => {
     expect(reply.headers['set-cookie']?.[0]).toContain('berth_session=');
   });
 });
-
-onHosts(
-  [...inA, { kind: 'node', variant: 'B' }],
-  (host, { variant }) => {
-    const api = new ApiClient(host);
-
-    test(`H127: with BERTH_EXECUTION_ENDPOINTS=off group ${variant} ${variant === 'A' ? 'has no' : 'still has'} execution/endpoints`, async () => {
-      const id = await api.submit();
-      const reply = await api.http.get(`execution/endpoints/${id}`);
-      if (variant === 'A') {
-        expect(reply.status).toBe(404);
-        expect(reply.json()).toEqual({
-          code: 'not-found',
-          message: `There is no /api/0.7/execution/endpoints/${id} here.`,
-        });
-      } else {
-        expect([reply.status, reply.json()]).toEqual([200, []]);
-      }
-      expect((await api.execution(id)).id).toBe(id);
-    });
-  },
-  { BERTH_EXECUTION_ENDPOINTS: 'off' },
-);

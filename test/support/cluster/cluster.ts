@@ -227,7 +227,7 @@ export class Cluster {
   #agentSettings(): AgentSettings {
     return {
       BERTH_URL: `http://${GATEWAY}:${PORT}`,
-      BERTH_AGENT_INSECURE: 'on',
+      BERTH_AGENT_WITHOUT: 'encryption',
       BERTH_DEPLOYMENT_NAME: this.deployment,
       BERTH_AGENT_NETWORK: this.#options.network ?? OVERLAY,
     };

@@ -56,14 +56,13 @@ export class HostileProvider {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The settings of a control plane that uses this provider. */
-  settings(): Record<string, string> {
+  /** The settings of a control plane that uses this provider, with further fields of BERTH_OIDC_OPTIONS. */
+  settings(options: object = {}): Record<string, string> {
     return {
       BERTH_OIDC_ISSUER: this.issuer,
       BERTH_OIDC_CLIENT_ID: CLIENT_ID,
       BERTH_OIDC_CLIENT_SECRET: CLIENT_SECRET,
-      BERTH_OIDC_NAME: 'Hostile',
-      BERTH_OIDC_CREATE_USERS: 'on',
+      BERTH_OIDC_OPTIONS: JSON.stringify({ name: 'Hostile', createUsers: true, ...options }),
     };
   }
 

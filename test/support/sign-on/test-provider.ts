@@ -44,14 +44,13 @@ export class TestProvider {
     return new TestProvider(`http://127.0.0.1:${port}`, server, jwk);
   }
 
-  /** The settings of a control plane that uses this provider. */
-  settings(): Record<string, string> {
+  /** The settings of a control plane that uses this provider, with further fields of BERTH_OIDC_OPTIONS. */
+  settings(options: object = {}): Record<string, string> {
     return {
       BERTH_OIDC_ISSUER: this.issuer,
       BERTH_OIDC_CLIENT_ID: CLIENT_ID,
       BERTH_OIDC_CLIENT_SECRET: CLIENT_SECRET,
-      BERTH_OIDC_NAME: 'Example',
-      BERTH_OIDC_SCOPE: SCOPE,
+      BERTH_OIDC_OPTIONS: JSON.stringify({ name: 'Example', scope: SCOPE, ...options }),
     };
   }
 

@@ -13,18 +13,16 @@ test('H266: an agent whose settings only a person can repair ends with the exit 
 
 test('P141: an agent connects to another machine by http only if its settings allow it', () => {
   expect(() => readConfig({ BERTH_URL: 'http://192.0.2.1:5001' }, machine)).toThrow(
-    /BERTH_URL=http:\/\/192\.0\.2\.1:5001\/ is on another machine.*BERTH_AGENT_INSECURE=on/,
+    /BERTH_URL=http:\/\/192\.0\.2\.1:5001\/ is on another machine.*BERTH_AGENT_WITHOUT=encryption/,
   );
-  for (const [url, insecure] of [
-    ['http://192.0.2.1:5001', 'on'],
-    ['https://192.0.2.1', 'off'],
-    ['http://127.0.0.1:5001', 'off'],
-    ['http://[::1]:5001', 'off'],
-    ['http://localhost:5001', 'off'],
+  for (const [url, without] of [
+    ['http://192.0.2.1:5001', 'encryption'],
+    ['https://192.0.2.1', ''],
+    ['http://127.0.0.1:5001', ''],
+    ['http://[::1]:5001', ''],
+    ['http://localhost:5001', ''],
   ])
-    expect(readConfig({ BERTH_URL: url, BERTH_AGENT_INSECURE: insecure }, machine).urls.join()).toContain(
-      url,
-    );
+    expect(readConfig({ BERTH_URL: url, BERTH_AGENT_WITHOUT: without }, machine).urls.join()).toContain(url);
 });
 
 test('P90: a second agent on the same data folder ends with a message that names the holder, and the folder is free after the holder is killed', async () => {
@@ -42,4 +40,18 @@ test('P90: a second agent on the same data folder ends with a message that names
   await first.kill();
   const { signal } = new AbortController();
   (await lockFolder(`${folder}/local`, { log: () => {}, nowMs: () => 0, waitMs: 0, signal }))();
+});
+
+test('H831: an agent logs a misspelt setting with the name that was probably meant, and starts', async () => {
+  const agent = startProgram(['agent/main.ts'], {
+    env: {
+      BERTH_AGENT_DATA_DIR: await testFolder(),
+      BERTH_AGENT_LABLES: 'gpu',
+      BERTH_JOIN_TOKEN: 'unused',
+      DOCKER_HOST: 'unix:///nowhere.sock',
+    },
+  });
+  await agent.waitFor(/"event":"setting\.unknown","name":"BERTH_AGENT_LABLES","like":"BERTH_AGENT_LABELS"/);
+  await agent.waitFor(/engine\.unreachable/);
+  await agent.kill();
 });

@@ -14,6 +14,8 @@ const machine: Machine = {
   dockerHost: 'unix:///run/d.sock',
 };
 const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);
+
+const withLimits = (limits: object) => ({ BERTH_LIMITS: JSON.stringify(limits) });
 const range = (first: number, bits: number) => ({ first, bits });
 
 test('every setting has a default', () => {
@@ -106,51 +108,58 @@ test('P106: an address to listen on is refused if the advertised one could not b
 });
 test.each<[setting: string, field: keyof Config, ...meanings: [text: string, meaning: unknown][]]>([
   ['LABELS', 'labels', ['gpu, ssd,', ['gpu', 'ssd']]],
-  ['LOG_MAX', 'logMaxBytes', ['256MiB', 2 ** 28]],
-  ['MAX_COPIES', 'maxCopies', ['3', 3]],
-  ['COPY_MAX', 'copyMaxBytes', ['2GiB', 2 ** 31]],
-  ['ETC_FILES', 'etcFiles', ['writable', 'writable']],
+  ['WITHOUT', 'etcFiles', ['read-only-etc', 'writable'], ['firewall, overlay', 'read-only']],
   ['RUN_AS', 'runAs', ['fs_uid', 'fs_uid']],
   ['CAPABILITIES', 'capabilities', ['NET_RAW, cap_sys_chroot,NET_RAW', ['NET_RAW', 'SYS_CHROOT']]],
   ['REGISTRIES', 'registries', ['docker.io, R.e:5000,[fd00::1]:5', ['docker.io', 'r.e:5000', '[fd00::1]:5']]],
-  ['MIN_DISK', 'minDiskBytes', ['0', 0], ['1000', 1000], ['2.5GiB', 2.5 * 2 ** 30], ['1TiB', 2 ** 40]],
-  ['MIN_DISK', 'criticalDiskBytes', ['256MiB', 2 ** 28], ['0', 0]],
-  ['CRITICAL_DISK', 'criticalDiskBytes', ['100MiB', 100 * 2 ** 20], ['0', 0]],
-  ['KEEP_IMAGES', 'keepImagesDays', ['0', 0], ['0.5', 0.5], ['90', 90]],
   ['SUBNETS', 'subnets', ['10.1.0.0/16, 10.3.0.0/22', [range(0x0a010000, 16), range(0x0a030000, 22)]]],
-  ['FIREWALL', 'firewall', ['off', false]],
-  ['OVERLAY', 'overlay', ['off', false]],
+  ['WITHOUT', 'firewall', ['firewall, overlay', false], ['overlay', true]],
+  ['WITHOUT', 'overlay', ['firewall, overlay', false], ['firewall', true]],
   ['NETWORK', 'network', ['overlay1', 'overlay1']],
-])(
-  'C111, P42, P92, P97, P98, P107, P110, P121, P139, P145, P155, P182, P311, P312: the setting %s sets %s',
-  (setting, field, ...meanings) => {
-    for (const [text, meaning] of meanings)
-      expect([text, read({ [`BERTH_AGENT_${setting}`]: text })[field]]).toEqual([text, meaning]);
-  },
-);
+])('C111, P92, P97, P98, P107, P110, P139, P155: the setting %s sets %s', (setting, field, ...meanings) => {
+  for (const [text, meaning] of meanings)
+    expect([text, read({ [`BERTH_AGENT_${setting}`]: text })[field]]).toEqual([text, meaning]);
+});
 test.each([
-  ['LOG_MAX', 'must be a size of at least 1MiB, like 256MiB', '0', '1023KiB', 'much'],
-  ['MAX_COPIES', 'must be at least 1', '0'],
-  ['COPY_MAX', 'must be a size of at least 1MiB, like 100GiB', '0'],
-  ['ETC_FILES', 'must be read-only or writable', 'on'],
+  [
+    'WITHOUT',
+    'must be a list of encryption, firewall, overlay, read-only-etc, updates, which off is not',
+    'firewall,off',
+  ],
   ['RUN_AS', 'must be image or fs_uid', 'root'],
   ['CAPABILITIES', 'must be Linux capabilities, which ', 'ALL', 'CAP_ALL', 'NET_RAW,NONSENSE', 'toString'],
   ['CAPABILITIES', 'must be Linux capabilities, which NONSENSE is not', 'NET_RAW,NONSENSE'],
   ['REGISTRIES', 'must be a list', 'https://reg.example', 'reg.example/path', ','],
-  ['MIN_DISK', 'must be a size like 2GiB, or 0', '5%', '1GB', '-1', 'much'],
-  ['CRITICAL_DISK', 'must be a size like 512MiB, or 0', '1GB'],
-  ['KEEP_IMAGES', 'must be a number of days, or 0', '-1', 'a week'],
   ['SUBNETS', 'must be IPv4 ranges', '10.1.0.1/16', '10.1.0.0/23', 'fd00::/64', ','],
-  ['FIREWALL', 'must be on or off', 'no'],
   ['NETWORK', 'must be', 'host', 'none', 'bridge', 'ingress', 'container:x'],
   ['BIND', 'must be an IP address', 'node1.example', '10.0.0', '10.0.0.5:80'],
-])(
-  'C111, P42, P92, P97, P106, P107, P110, P121, P139, P145, P155, P182, P311, P312: the setting %s %s',
-  (setting, message, ...texts) => {
-    for (const text of texts)
-      expect(problemsOf({ [`BERTH_AGENT_${setting}`]: text })).toContain(`BERTH_AGENT_${setting} ${message}`);
-  },
-);
+])('C111, P92, P97, P98, P106, P107, P110, P139: the setting %s %s', (setting, message, ...texts) => {
+  for (const text of texts)
+    expect(problemsOf({ [`BERTH_AGENT_${setting}`]: text })).toContain(`BERTH_AGENT_${setting} ${message}`);
+});
+test.each<[limit: string, field: keyof Config, ...meanings: [given: unknown, meaning: unknown][]]>([
+  ['logBytes', 'logMaxBytes', ['256MiB', 2 ** 28]],
+  ['copies', 'maxCopies', [3, 3]],
+  ['copyBytes', 'copyMaxBytes', ['2GiB', 2 ** 31]],
+  ['minDiskBytes', 'minDiskBytes', ['0', 0], ['1000', 1000], ['2.5GiB', 2.5 * 2 ** 30], ['1TiB', 2 ** 40]],
+  ['minDiskBytes', 'criticalDiskBytes', ['256MiB', 2 ** 28], ['0', 0]],
+  ['criticalDiskBytes', 'criticalDiskBytes', ['100MiB', 100 * 2 ** 20], ['0', 0]],
+  ['unusedImageDays', 'keepImagesDays', [0, 0], [0.5, 0.5], [90, 90]],
+])('P42, P121, P145, P182, P311, P312: the limit %s sets %s', (limit, field, ...meanings) => {
+  for (const [given, meaning] of meanings)
+    expect([given, read(withLimits({ [limit]: given }))[field]]).toEqual([given, meaning]);
+});
+test.each([
+  ['logBytes', 'must be a size from 1.0 MiB to', '0', '1023KiB', 'much'],
+  ['copies', 'must be at least 1 copies', 0],
+  ['copyBytes', 'must be a size from 1.0 MiB to', '0'],
+  ['minDiskBytes', 'must be a size from 0 bytes to', '5%', '1GB', '-1', 'much'],
+  ['criticalDiskBytes', 'must be a size from 0 bytes to', '1GB'],
+  ['unusedImageDays', 'must be', -1, 'a week'],
+])('P42, P121, P145, P182, P311, P312: the limit %s %s', (limit, message, ...wrong) => {
+  for (const one of wrong)
+    expect(problemsOf(withLimits({ [limit]: one }))).toContain(`BERTH_LIMITS.${limit} ${message}`);
+});
 test('P191: BERTH_URL may list several control planes, and each must be a URL', () => {
   const BERTH_URL = 'https://one.example, https://two.example:5001/berth';
   expect(read({ BERTH_URL }).urls.map(({ href }) => href)).toEqual([
@@ -169,7 +178,7 @@ test('P191: BERTH_URL may list several control planes, and each must be a URL', 
     expect(problemsOf({ BERTH_URL: text })).toContain(problem);
 });
 test('one message names all invalid settings, and never contains the join token', () => {
-  const env = { BERTH_URL: 'nonsense', BERTH_AGENT_RESERVE: 'much', BERTH_AGENT_LOG_DAYS: '-1' };
+  const env = { BERTH_URL: 'nonsense', BERTH_AGENT_RESERVE: 'much', BERTH_LIMITS: '{"logDays": -1}' };
   const message = problemsOf({ ...env, BERTH_JOIN_TOKEN: 'secret' });
   for (const name of Object.keys(env)) expect(message).toContain(name);
   expect(message).not.toContain('secret');

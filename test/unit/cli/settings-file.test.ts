@@ -20,7 +20,13 @@ test('L89: the settings of the control plane are taken, and those of other progr
   expect(settingsIn(settingsText('', { BERTH_ADMIN_PASSWORD: value })).BERTH_ADMIN_PASSWORD).toBe(value);
 });
 
-test('L89, L90: a later run keeps comments, other lines and what a person has changed, and the same settings again change nothing', () => {
+test('L89, H830: a later run replaces the removed settings of the earlier file', () => {
+  const text = settingsText('# ours\nBERTH_MAX_STREAMS=5\n', { BERTH_PORT: '5003' });
+  expect(settingsIn(text)).toEqual({ BERTH_LIMITS: '{"streams":5}', BERTH_PORT: '5003', ...OWN });
+  expect(text).toMatch(/^# ours\n/);
+});
+
+test('L89: a later run keeps comments, other lines and what a person has changed, and the same settings again change nothing', () => {
   const hosts = ['BERTH_HOST=::1', 'BERTH_HOST=::'];
   const edited = ['# ours', 'BERTH_PORT=5002', 'BERTH_DATA_DIR="/srv/berth"', ...hosts];
   const text = settingsText(edited.join('\n'), { BERTH_PORT: '5003' });

@@ -58,7 +58,7 @@ test('H452: bytes of logs and open streams are counted', async () => {
 
 test('H452: keys of requests are counted, those of the user who has most', async () => {
   const used = () => read().then((lines) => lines.filter((line) => line.includes('idempotency_keys')));
-  const labels = 'name="idempotency_keys_of_one_user",setting="BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER"';
+  const labels = 'name="idempotency_keys_of_one_user",setting="BERTH_LIMITS.idempotencyKeysPerUser"';
   expect(await used()).toContain(`berth_limit_used{${labels}} 0`);
   for (const key of ['a', 'b', 'b']) await rig.submitOnce({ key, digest: 'of the request' });
   expect(await used()).toContain(`berth_limit_used{${labels}} 2`);

@@ -16,8 +16,8 @@ import {
 } from '../../support/directory/scripted-directory.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
-const NAMING = { BERTH_LDAP_USER_DN: 'uid={name},dc=example' };
-const SEARCH = { BERTH_LDAP_SEARCH_BASE: 'dc=example' };
+const NAMING = { BERTH_LDAP_USERS: 'uid={name},dc=example' };
+const SEARCH = { BERTH_LDAP_USERS: 'dc=example' };
 
 let reasons: string[] = [];
 beforeEach(() => {
@@ -26,7 +26,12 @@ beforeEach(() => {
 const { start } = ScriptedDirectory;
 
 function open({ url }: ScriptedDirectory, settings: Record<string, string>): Promise<Directory> {
-  const given = { BERTH_LDAP_URL: url, BERTH_LDAP_TLS: 'off', BERTH_LDAP_TIMEOUT: '0.5', ...settings };
+  const given = {
+    BERTH_LDAP_URL: url,
+    BERTH_LDAP_OPTIONS: '{"tls": "off"}',
+    BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 0.5 }),
+    ...settings,
+  };
   return opened(
     ldapConfigOf(readNodeConfig(given)),
     (_, fields) => void reasons.push(String(fields?.reason)),
@@ -41,7 +46,7 @@ const verify = async (server: ScriptedDirectory, settings: Record<string, string
   });
 };
 
-const START_TLS = { BERTH_LDAP_TLS: 'on', ...NAMING };
+const START_TLS = { BERTH_LDAP_OPTIONS: '{"tls": "on"}', ...NAMING };
 const accepted = result(1, RESPONSE.extended);
 const plain = result(1, RESPONSE.bind);
 

@@ -24,9 +24,9 @@ const configOf = (urls: string) =>
   ldapConfigOf(
     readNodeConfig({
       BERTH_LDAP_URL: urls,
-      BERTH_LDAP_TLS: 'off',
-      BERTH_LDAP_TIMEOUT: '2',
-      BERTH_LDAP_USER_DN: 'uid={name},dc=example',
+      BERTH_LDAP_USERS: 'uid={name},dc=example',
+      BERTH_LDAP_OPTIONS: '{"tls": "off"}',
+      BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 2 }),
     }),
   );
 const openWith = (config: ReturnType<typeof configOf>) =>
@@ -95,7 +95,7 @@ test('H648: each of several servers is checked like one, and there are at most 8
   for (const [urls, problem] of [
     [Array(9).fill(here).join(' '), /at most 8/],
     [`${here} http://localhost`, /BERTH_LDAP_URL: must be/],
-    [`${here} ldap://directory.example.org`, /BERTH_LDAP_TLS: off/],
+    [`${here} ldap://directory.example.org`, /BERTH_LDAP_OPTIONS.tls: off/],
     [`${here} ldaps://localhost`, /must be on with ldaps/],
   ] as const)
     expect(() => configOf(urls)).toThrow(problem);
@@ -141,8 +141,10 @@ test.each([
 });
 
 test('H649: a table of groups needs a base, and names of groups are alike in any capitals', () => {
-  const settings = { BERTH_LDAP_URL: 'ldap://localhost', BERTH_LDAP_USER_DN: 'uid={name},dc=a' };
-  const table = { ...settings, BERTH_LDAP_GROUPS: '[{"group": "*", "role": "user"}]' };
-  expect(() => readNodeConfig(table)).toThrow(/BERTH_LDAP_GROUP_BASE/);
+  const settings = { BERTH_LDAP_URL: 'ldap://localhost', BERTH_LDAP_USERS: 'uid={name},dc=a' };
+  const table = { ...settings, BERTH_LDAP_OPTIONS: '{"groups": [{"group": "*", "role": "user"}]}' };
+  expect(() => readNodeConfig(table)).toThrow(
+    'BERTH_LDAP_OPTIONS.groups: must be set together with groupBase',
+  );
   expect(plainName(' CN=Staff , OU=Groups,dc=a')).toBe('cn=staff,ou=groups,dc=a');
 });

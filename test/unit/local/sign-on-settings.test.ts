@@ -28,21 +28,35 @@ test('H543: an issuer is the https URL of a provider, and plain http works on th
     expect(signOnOf(readConfig({ ...NEEDED, BERTH_OIDC_ISSUER: issuer }))?.issuer).toBe(issuer);
 });
 
-test('H543: the table of groups is JSON, and a faulty one is refused without its content', () => {
-  const groupsOf = (text: string) => signOnOf(readConfig({ ...NEEDED, BERTH_OIDC_GROUPS: text }))?.groups;
+const withOptions = (options: object) => ({ ...NEEDED, BERTH_OIDC_OPTIONS: JSON.stringify(options) });
+
+test('H543: a faulty table of groups is refused without its content', () => {
+  const groupsOf = (groups: unknown) => signOnOf(readConfig(withOptions({ groups })))?.groups;
   const read = [{ group: 'staff', role: 'user', quota: 'default' }];
-  expect(groupsOf('[{"group":"staff","role":"user"}]')).toEqual(read);
-  for (const text of ['staff=user', '[]', '{}', '[{"group":"staff"}]', '[{"group":"","role":"user"}]'])
-    expect(() => groupsOf(text)).toThrow(/BERTH_OIDC_GROUPS/);
+  expect(groupsOf([{ group: 'staff', role: 'user' }])).toEqual(read);
+  for (const groups of ['staff=user', [], {}, [{ group: 'staff' }], [{ group: '', role: 'user' }]]) {
+    expect(() => groupsOf(groups)).toThrow(/BERTH_OIDC_OPTIONS\.groups/);
+    expect(() => groupsOf(groups)).not.toThrow(/staff/);
+  }
 });
 
 test('H543: the hours of a session and the days of tokens have bounds', () => {
-  for (const [name, text] of [
-    ['BERTH_OIDC_SESSION_HOURS', '13'],
-    ['BERTH_OIDC_SESSION_HOURS', '0'],
-    ['BERTH_OIDC_TOKEN_DAYS', '366'],
-    ['BERTH_OIDC_TOKEN_DAYS', '-1'],
-    ['BERTH_OIDC_SCOPE', 'profile'],
-  ])
-    expect(() => readConfig({ ...NEEDED, [name ?? '']: text })).toThrow(`${name}: must`);
+  for (const [name, value] of [
+    ['sessionHours', 13],
+    ['sessionHours', 0],
+    ['tokenDays', 366],
+    ['tokenDays', -1],
+    ['scope', 'profile'],
+    ['createUsers', 'on'],
+  ] as const)
+    expect(() => readConfig(withOptions({ [name]: value }))).toThrow(`BERTH_OIDC_OPTIONS.${name}: must`);
+});
+
+test('H543: an unknown field is refused with the one that was probably meant', () => {
+  expect(() => readConfig(withOptions({ userNameClaim: 'email' }))).toThrow(
+    'BERTH_OIDC_OPTIONS: "userNameClaim" is not a field; did you mean "usernameClaim"?',
+  );
+  expect(() => readConfig({ ...NEEDED, BERTH_OIDC_OPTIONS: 'name=x' })).toThrow(
+    'BERTH_OIDC_OPTIONS: must be a JSON object',
+  );
 });

@@ -180,7 +180,7 @@ test('H634: metrics have what is stored, read once a minute, and the owner with 
     'berth_secrets{kind="secret"} 3',
     'berth_secrets{kind="file"} 0',
     `berth_secret_bytes{kind="secret"} ${3 * value.length}`,
-    'berth_limit_used{name="secrets_of_user",setting="BERTH_MAX_SECRETS_PER_USER"} 3',
+    'berth_limit_used{name="secrets_of_user",setting="BERTH_LIMITS.secretsPerUser"} 3',
     'berth_secret_fetches_total{outcome="excess"} 0',
   ])
     expect(later).toContain(`${line}\n`);

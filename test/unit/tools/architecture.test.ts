@@ -44,7 +44,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     ],
   },
   'cli/compose': { variables: ['remarks.ts', 'type schema.ts'] },
-  shared: { archives: [], streams: [], protocol: ['streams'] },
+  shared: { archives: [], streams: [], protocol: ['streams'], settings: ['sizes.ts', 'streams'] },
   'control-plane': {
     core: [],
     store: ['core'],
@@ -66,8 +66,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       'coordinator/runtime/refuse-upgrade.ts',
       'coordinator/apps',
     ],
-    settings: ['core'],
-    local: ['config.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
+    local: ['config.ts', 'settings.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
   },
   'control-plane/core': {
     model: [],

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type * as z from 'zod';
+import { settingsSchema } from '../../../agent/settings.ts';
 import { readNodeConfig } from '../../../control-plane/config.ts';
+import { nodeSettings } from '../../../control-plane/settings.ts';
+import { defaultLimits, limitNames } from '../../../shared/settings/limits.ts';
+import { parseBytes } from '../../../shared/sizes.ts';
 import { sourceOf, sourcesIn } from '../../support/tools/sources.ts';
 
 const guide = sourceOf('docs/operator-guide.md').text;
@@ -17,9 +22,10 @@ function tableBelow(heading: string): string[][] {
   );
 }
 
+const plain = (cell: string): string => cell.replaceAll('`', '');
+
 /** The words in code style at the beginning of the rows below a heading. */
-const namesBelow = (heading: string): string[] =>
-  tableBelow(heading).map(([name = '']) => name.replaceAll('`', ''));
+const namesBelow = (heading: string): string[] => tableBelow(heading).map(([name = '']) => plain(name));
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
 
@@ -30,35 +36,33 @@ const programs = (part: string) =>
   sourcesIn(part).filter(({ path }) => !path.startsWith('control-plane/web/browser/'));
 
 describe('settings', () => {
-  const settingsIn = (path: string): string[] =>
-    matchesIn(sourceOf(path).code, /\b(BERTH_[A-Z_]*[A-Z]|DOCKER_HOST)\b/g);
+  const names = (schema: z.ZodObject): string[] => Object.keys(schema.shape);
+  const listed = (heading: string) =>
+    new Map(tableBelow(heading).map(([name = '', value = '']) => [plain(name), plain(value)]));
 
-  test('the guide lists exactly the settings of the control plane, and separately the renamed ones', () => {
-    const renamed = namesBelow('Renamed settings');
-    const files = [
-      'control-plane/config.ts',
-      'control-plane/operations/apps/settings.ts',
-      'control-plane/settings/queue-settings.ts',
-      'control-plane/settings/stream-settings.ts',
-      'control-plane/operations/sign-on/settings.ts',
-      'control-plane/directory/ldap-settings.ts',
-    ];
-    const current = files.flatMap(settingsIn).filter((name) => !renamed.includes(name));
-    expect(sorted(namesBelow('Settings of the control plane'))).toEqual(sorted(current));
-    const code = programs('control-plane').map((source) => source.code);
-    expect(renamed.filter((name) => !code.some((text) => text.includes(name)))).toEqual([]);
-  });
-
-  test('the guide lists exactly the settings of the agent', () => {
-    expect(sorted(namesBelow('Settings of the agent'))).toEqual(sorted(settingsIn('agent/config.ts')));
+  test.each([
+    ['control plane', nodeSettings],
+    ['agent', settingsSchema],
+  ])('the guide lists exactly the settings of the %s', (name, schema) => {
+    expect(sorted(namesBelow(`Settings of the ${name}`))).toEqual(sorted(names(schema)));
   });
 
   test('the guide lists the defaults of the control plane with their values', () => {
     const defaults = Object.entries(readNodeConfig({})).filter(([, value]) => value !== undefined);
-    const listed = new Map(
-      tableBelow('Settings of the control plane').map(([name, value]) => [name?.replaceAll('`', ''), value]),
-    );
-    for (const [name, value] of defaults) expect([name, listed.get(name)]).toEqual([name, `\`${value}\``]);
+    const inGuide = listed('Settings of the control plane');
+    for (const [name, value] of defaults) {
+      const text = typeof value === 'object' ? '{}' : String(value);
+      expect([name, inGuide.get(name)]).toEqual([name, text]);
+    }
+  });
+
+  test('the guide lists exactly the limits, with their defaults', () => {
+    const limits = listed('Limits');
+    expect([...limits.keys()].filter((name) => !name.startsWith('limit of '))).toEqual(limitNames);
+    for (const name of limitNames) {
+      const { [name]: value } = defaultLimits;
+      expect([name, parseBytes(limits.get(name) ?? '')]).toEqual([name, value]);
+    }
   });
 
   test('each other variable in the guide occurs in the sources', () => {

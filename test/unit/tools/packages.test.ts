@@ -9,9 +9,8 @@ const OWNERS: Record<string, readonly string[]> = {
   zod: [
     'shared/',
     'cli/compose/schema.ts',
+    'control-plane/settings.ts',
     'control-plane/config.ts',
-    'control-plane/settings/',
-    'control-plane/directory/ldap-settings.ts',
     'control-plane/operations/',
     'control-plane/http/',
     'control-plane/web/',

@@ -144,7 +144,7 @@ const output: Attack = {
     // The second reading shows what is kept once all has been written.
     const keptMib = (await read()) / MIB;
     if (keptMib >= mib)
-      throw new Skipped(`all of ${mib} MiB were kept: the cap is beyond (BERTH_AGENT_LOG_MAX)`);
+      throw new Skipped(`all of ${mib} MiB were kept: the cap is beyond (BERTH_LIMITS.logBytes)`);
     return safe(`${keptMib.toFixed(0)} MiB of ${mib} MiB were kept`);
   },
 };

@@ -113,7 +113,7 @@ const flood: Attack = {
     await target.until(async () => agents[0]?.closeCode);
     const { done, problems, slowestMs } = await whileOthers(target, () => send(target, agents.at(-1)));
     if (done === 'taken')
-      throw new Skipped(`all messages were taken: the allowance is beyond (BERTH_MAX_HOST_MESSAGES_MIB)`);
+      throw new Skipped(`all messages were taken: the allowance is beyond (BERTH_LIMITS.hostMessageBytes)`);
     return judge(
       problems,
       `its oldest connection was closed, then ${done}; others waited ${Math.round(slowestMs)} ms at most`,

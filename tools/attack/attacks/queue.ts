@@ -30,7 +30,7 @@ const flood: Attack = {
         `refused with ${reply.status} after ${n} executions, Retry-After ${retry ?? 'absent'}`,
       );
     }
-    throw new Skipped(`no bound within ${queue} executions: set --queue beyond BERTH_MAX_WAITING_PER_USER`);
+    throw new Skipped(`no bound within ${queue} executions: set --queue beyond BERTH_LIMITS.waitingPerUser`);
   },
 };
 

@@ -39,7 +39,7 @@ export const measureBursts = (): Promise<Measurement[]> =>
       BERTH_DATABASE_URL: distantUrl,
       BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
       BERTH_HOST_LOSS: 'requeue',
-      BERTH_HOST_LOST_AFTER: String(LOST_AFTER_S),
+      BERTH_LIMITS: JSON.stringify({ hostLostAfterS: LOST_AFTER_S }),
     });
     const { url, name } = deployment;
     const agent = new Agents({ url, name, databaseUrl: serverUrl }, { agents: 1, services: 0 });

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { startProgram } from '../../../test/support/hosts/process.ts';
 import { eventually } from '../../../test/support/tools/eventually.ts';
-import { Deployment } from '../deployment.ts';
+import { Deployment, ROOM } from '../deployment.ts';
 import { atLeast, atMost, bounded, type Measurement, median } from '../figure.ts';
 import { addHistory, FIRST_MS } from '../history-rows.ts';
 import { runLoad, startLoad } from '../load.ts';
@@ -57,7 +57,7 @@ class Place {
   /** With `count` ended executions. */
   static async make(count: number): Promise<Place> {
     const place = new Place(await mkdtemp(join(tmpdir(), 'berth-bench-history-')));
-    await (await place.start({ BERTH_KEEP_ENDED: '0' })).stop();
+    await (await place.start(0)).stop();
     await addHistory(place.url, count);
     return place;
   }
@@ -82,8 +82,9 @@ class Place {
     return (await stat(this.path)).size / 1e6;
   }
 
-  start(env: NodeJS.ProcessEnv): Promise<Deployment> {
-    return Deployment.start('bench-history', 'off', { BERTH_DATA_DIR: this.folder, ...env });
+  start(endedDays: number): Promise<Deployment> {
+    const BERTH_LIMITS = JSON.stringify({ ...ROOM, endedDays });
+    return Deployment.start('bench-history', 'off', { BERTH_DATA_DIR: this.folder, BERTH_LIMITS });
   }
 
   remove(): Promise<void> {
@@ -95,7 +96,7 @@ export async function measureHistory(): Promise<Measurement[]> {
   const place = await Place.make(ALL);
   try {
     const startMs = performance.now();
-    const deployment = await place.start({ BERTH_KEEP_ENDED: '0' });
+    const deployment = await place.start(0);
     const measurements = [
       bounded('a start over 1,000,000 ended executions', 'ms', performance.now() - startMs, 3_000),
     ];
@@ -172,13 +173,13 @@ const historyOf = async (deployment: Deployment): Promise<History> =>
 
 /** All executions are older than 90 days. A start waits 5 s before its first review. */
 async function measureReview(place: Place): Promise<Measurement[]> {
-  const idle = await place.start({ BERTH_KEEP_ENDED: '0' });
+  const idle = await place.start(0);
   await pause(10_000);
   const idleShare = await processorShare(idle);
   const alone = await visitsFor(idle, () => pause(REVIEW_S * 1_000));
   await idle.stop();
   await place.settle();
-  const deployment = await place.start({ BERTH_KEEP_ENDED: '90' });
+  const deployment = await place.start(90);
   try {
     await pause(10_000);
     const before = await historyOf(deployment);
@@ -200,13 +201,13 @@ async function measureReview(place: Place): Promise<Measurement[]> {
 async function measureFew(): Promise<Measurement[]> {
   const place = await Place.make(FEW);
   try {
-    const listed = await place.start({ BERTH_KEEP_ENDED: '0' });
+    const listed = await place.start(0);
     const lists: number[] = [];
     for (let round = 0; round < LIST_ROUNDS; round++) lists.push(await wholeListMs(listed));
     await listed.stop();
     await place.settle();
     const limit = await place.megabytes();
-    const deployment = await place.start({ BERTH_KEEP_ENDED: '90' });
+    const deployment = await place.start(90);
     await eventually(async () => {
       const { removed, reviewed } = await historyOf(deployment);
       return removed === FEW && reviewed !== null;

@@ -19,7 +19,7 @@ const SCRAPE_MS = 1_000;
 const TOKEN = 'token-of-the-bench';
 
 export async function measureHttp(): Promise<Measurement[]> {
-  const node = await Deployment.start('bench-http', 'off', { BERTH_METRICS_TOKEN: TOKEN });
+  const node = await Deployment.start('bench-http', 'off', { BERTH_METRICS: TOKEN });
   const server = startProgram(['tools/bench/programs/plain-server.ts']);
   try {
     const [, port] = await server.waitFor(/port (\d+)/);

@@ -16,7 +16,10 @@ let berth: Berth;
 
 beforeAll(async () => {
   const { NCPU } = await (await testEngine()).info();
-  const env = { BERTH_AGENT_RESERVE: `cores=${NCPU - OFFERED}`, BERTH_DEFAULT_MEMORY: '16MiB' };
+  const env = {
+    BERTH_AGENT_RESERVE: `cores=${NCPU - OFFERED}`,
+    BERTH_LIMITS: JSON.stringify({ defaultMemoryBytes: '16MiB' }),
+  };
   berth = await startBerth({ deployment: DEPLOYMENT, env });
 });
 afterAll(() => berth.close());

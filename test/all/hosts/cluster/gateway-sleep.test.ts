@@ -18,7 +18,9 @@ let host: MortalHost;
 const api = new ApiClient(() => host);
 beforeAll(async () => {
   // Each host has a gateway of its own.
-  host = await startMortalHost({ BERTH_HOSTS_PER_GATEWAY: '1', BERTH_HOST_LOST_AFTER: String(LOST_AFTER_S) });
+  host = await startMortalHost({
+    BERTH_LIMITS: JSON.stringify({ hostsPerGateway: 1, hostLostAfterS: LOST_AFTER_S }),
+  });
 });
 afterAll(() => host.stop());
 

@@ -19,7 +19,7 @@ const api = new ApiClient(() => host);
 const agents = new Map<Name, ScriptedAgent>();
 
 beforeAll(async () => {
-  host = await startMortalHost({ BERTH_HOSTS_PER_GATEWAY: '2' });
+  host = await startMortalHost({ BERTH_LIMITS: JSON.stringify({ hostsPerGateway: 2 }) });
   await new RestClient(host.url(), 'admin', ADMIN_PASSWORD).removeQuotaLimits();
 });
 afterAll(() => host.stop());

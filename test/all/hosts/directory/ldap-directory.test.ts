@@ -37,14 +37,22 @@ afterEach(() => {
 });
 afterAll(() => server.stop());
 
-const byTemplate = () => ({ BERTH_LDAP_USER_DN: `uid={name},${PEOPLE}` });
+const byTemplate = () => ({ BERTH_LDAP_USERS: `uid={name},${PEOPLE}` });
+/** By an account that searches. After `byTls`, of which it has the authority, too. */
 const bySearch = () => ({
-  BERTH_LDAP_SEARCH_BASE: BASE,
-  BERTH_LDAP_SEARCH_FILTER: '(&(objectClass=inetOrgPerson)(uid={name}))',
-  BERTH_LDAP_BIND_DN: READER.dn,
+  BERTH_LDAP_USERS: BASE,
   BERTH_LDAP_BIND_PASSWORD: READER.password,
+  BERTH_LDAP_OPTIONS: JSON.stringify({
+    ca: server.authority.ca,
+    bindDn: READER.dn,
+    userFilter: '(&(objectClass=inetOrgPerson)(uid={name}))',
+  }),
 });
-const byTls = () => ({ BERTH_LDAP_URL: server.tlsUrl, BERTH_LDAP_CA: server.authority.ca });
+const byTls = () => ({
+  BERTH_LDAP_URL: server.tlsUrl,
+  BERTH_LDAP_OPTIONS: JSON.stringify({ ca: server.authority.ca }),
+});
+const withTls = (tls: string) => ({ BERTH_LDAP_OPTIONS: JSON.stringify({ tls }) });
 const byStartTls = () => ({ ...byTls(), BERTH_LDAP_URL: server.url });
 
 async function open(settings: Record<string, string>): Promise<Directory> {
@@ -67,10 +75,7 @@ test.each([
   ['StartTLS, by a template', () => ({ ...byStartTls(), ...byTemplate() })],
   ['TLS from the start, by a search', () => ({ ...byTls(), ...bySearch() })],
   ['StartTLS, by a search', () => ({ ...byStartTls(), ...bySearch() })],
-  [
-    'plain text on this machine',
-    () => ({ BERTH_LDAP_URL: server.url, BERTH_LDAP_TLS: 'off', ...byTemplate() }),
-  ],
+  ['plain text on this machine', () => ({ BERTH_LDAP_URL: server.url, ...withTls('off'), ...byTemplate() })],
 ])(
   'H550, H552: over %s, the right password of each name is accepted, and nothing else',
   async (_, settings) => {
@@ -116,7 +121,11 @@ test('H551: a certificate of another authority is not accepted, nor one for anot
   const folder = await scratchFolder('berth-authority-');
   const { ca } = await makeAuthority(folder);
   for (const BERTH_LDAP_URL of [server.url, server.tlsUrl]) {
-    const stranger = await open({ BERTH_LDAP_URL, BERTH_LDAP_CA: ca, ...byTemplate() });
+    const stranger = await open({
+      BERTH_LDAP_URL,
+      BERTH_LDAP_OPTIONS: JSON.stringify({ ca }),
+      ...byTemplate(),
+    });
     expect(await verify(stranger, 'alice')).toBe('unavailable');
     const unknown = await open({ BERTH_LDAP_URL, ...byTemplate() });
     expect(await verify(unknown, 'alice')).toBe('unavailable');
@@ -144,14 +153,16 @@ test('H551: plain text is for a directory on this machine, or where the settings
   };
   const remote = { BERTH_LDAP_URL: 'ldap://directory.example.org' };
   expect(problemOf(remote)).toBe('');
-  expect(problemOf({ ...remote, BERTH_LDAP_TLS: 'off' })).toMatch(
-    /BERTH_LDAP_TLS: off is for a directory on this/,
+  expect(problemOf({ ...remote, ...withTls('off') })).toMatch(
+    /BERTH_LDAP_OPTIONS.tls: off is for a directory on this/,
   );
-  expect(problemOf({ ...remote, BERTH_LDAP_TLS: 'insecure' })).toBe('');
+  expect(problemOf({ ...remote, ...withTls('insecure') })).toBe('');
   for (const host of ['127.0.0.1', 'localhost:1389', '[::1]'])
-    expect(problemOf({ BERTH_LDAP_URL: `ldap://${host}`, BERTH_LDAP_TLS: 'off' })).toBe('');
+    expect(problemOf({ BERTH_LDAP_URL: `ldap://${host}`, ...withTls('off') })).toBe('');
   for (const host of ['127.0.0.1.example.org', 'localhost.example.org', '[::2]'])
-    expect(problemOf({ BERTH_LDAP_URL: `ldap://${host}`, BERTH_LDAP_TLS: 'off' })).toMatch(/BERTH_LDAP_TLS/);
+    expect(problemOf({ BERTH_LDAP_URL: `ldap://${host}`, ...withTls('off') })).toMatch(
+      /BERTH_LDAP_OPTIONS.tls/,
+    );
   for (const url of [
     'http://directory',
     'ldap://',
@@ -160,14 +171,18 @@ test('H551: plain text is for a directory on this machine, or where the settings
     'ldap://a:99999',
   ])
     expect(problemOf({ BERTH_LDAP_URL: url })).toMatch(/BERTH_LDAP_URL: must be/);
-  expect(problemOf({ ...remote, BERTH_LDAP_USER_DN: `uid=alice,${PEOPLE}` })).toMatch(
-    /must contain \{name\}/,
+  expect(problemOf({ ...remote, BERTH_LDAP_OPTIONS: '{"userFilter": "(uid=alice)"}' })).toMatch(
+    /BERTH_LDAP_OPTIONS.userFilter: must contain \{name\}/,
   );
-  expect(problemOf({ ...remote, ...bySearch() })).toMatch(/set either this or BERTH_LDAP_SEARCH_BASE/);
+  expect(problemOf({ ...remote, BERTH_LDAP_USERS: '' })).toMatch(/BERTH_LDAP_USERS: must be set/);
 });
 
 test('H554: connections are kept and used again, and never more than the setting', async () => {
-  const directory = await open({ ...byTls(), ...byTemplate(), BERTH_LDAP_CONNECTIONS: '2' });
+  const directory = await open({
+    ...byTls(),
+    ...byTemplate(),
+    BERTH_LIMITS: JSON.stringify({ ldapConnections: 2 }),
+  });
   for (let n = 0; n < 5; n++) expect(await verify(directory, 'alice')).toBe(true);
   expect(await server.connections()).toBe(1);
   await Promise.all([verify(directory, 'alice'), verify(directory, 'alice'), verify(directory, 'alice')]);
@@ -194,7 +209,11 @@ test('H555: a directory that is down is reported once, and so is that it is back
 });
 
 test('H555: a directory that does not answer is given up after the timeout', async () => {
-  const directory = await open({ ...byTls(), ...byTemplate(), BERTH_LDAP_TIMEOUT: '0.3' });
+  const directory = await open({
+    ...byTls(),
+    ...byTemplate(),
+    BERTH_LIMITS: JSON.stringify({ ldapTimeoutS: 0.3 }),
+  });
   expect(await verify(directory, 'alice')).toBe(true);
   await server.freeze();
   try {
@@ -211,5 +230,5 @@ test('H555: a directory that does not answer is given up after the timeout', asy
 test('H555: where the directory refuses the account that searches, nobody is refused for it', async () => {
   const directory = await open({ ...byTls(), ...bySearch(), BERTH_LDAP_BIND_PASSWORD: 'wrong' });
   expect(await verify(directory, 'alice')).toBe('unavailable');
-  expect(String(events[0]?.reason)).toMatch(/BERTH_LDAP_BIND_DN/);
+  expect(String(events[0]?.reason)).toMatch(/BERTH_LDAP_OPTIONS.bindDn/);
 });

@@ -46,15 +46,17 @@ beforeAll(async () => {
     { kind: 'node', variant: 'B' },
     {
       BERTH_LDAP_URL: server.tlsUrl,
-      BERTH_LDAP_CA: server.authority.ca,
-      BERTH_LDAP_USER_DN: `uid={name},${PEOPLE}`,
-      BERTH_LDAP_BIND_DN: READER.dn,
+      BERTH_LDAP_USERS: `uid={name},${PEOPLE}`,
       BERTH_LDAP_BIND_PASSWORD: READER.password,
-      BERTH_LDAP_GROUP_BASE: GROUPS,
-      BERTH_LDAP_GROUPS: JSON.stringify([
-        { group: `CN=operators, ${GROUPS}`, role: 'admin' },
-        { group: `cn=staff,${GROUPS}`, role: 'user' },
-      ]),
+      BERTH_LDAP_OPTIONS: JSON.stringify({
+        ca: server.authority.ca,
+        bindDn: READER.dn,
+        groupBase: GROUPS,
+        groups: [
+          { group: `CN=operators, ${GROUPS}`, role: 'admin' },
+          { group: `cn=staff,${GROUPS}`, role: 'user' },
+        ],
+      }),
     },
   );
   await accounts.addUser('internal', {}, STORED);
@@ -267,7 +269,7 @@ test('H562: metrics count logins by way, and refused ones by reason', async () =
   const after = await all();
   expect(after.map((value, at) => value - (before[at] ?? 0))).toEqual([1, 0, 1, 1, 1]);
   expect(
-    await figure('berth_limit{name="waiting_directory_logins",setting="BERTH_MAX_WAITING_LOGINS"}'),
+    await figure('berth_limit{name="waiting_directory_logins",setting="BERTH_LIMITS.waitingLogins"}'),
   ).toBe(1_024);
 });
 

@@ -82,7 +82,7 @@ describe('the first start', () => {
 
   test('H322: the random password has at least as many characters as the minimum', async () => {
     const start = await starter();
-    const program = start({ BERTH_MIN_PASSWORD_LENGTH: '50' });
+    const program = start({ BERTH_LIMITS: JSON.stringify({ minPasswordLength: 50 }) });
     await program.waitFor(/the password \S{50,} \(shown only now\)/);
   });
 });

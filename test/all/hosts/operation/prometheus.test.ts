@@ -56,7 +56,7 @@ onHosts(
       expect([...named].filter((name) => !exposed.has(name))).toEqual([]);
     });
   },
-  { BERTH_METRICS_TOKEN: TOKEN },
+  { BERTH_METRICS: TOKEN },
 );
 
 interface Panel {

@@ -42,15 +42,15 @@ describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (en
       BERTH_DEPLOYMENT_NAME: 'A_B',
       BERTH_QUEUE_POLICY: 'fifo',
       BERTH_PLACEMENT_POLICY: 'best',
-      BERTH_BACKFILL_RESERVE_AFTER: 'soon',
+      BERTH_LIMITS: JSON.stringify({ backfillReserveAfterS: 'soon' }),
       BERTH_HOLD_AFTER: '60',
     });
     expect(output).toContain('BERTH_API_VARIANT: ');
     expect(output).toContain('BERTH_DEPLOYMENT_NAME: ');
     expect(output).toMatch(/BERTH_QUEUE_POLICY: .*"FIFO" or "SIZE" or "DYNSIZE"/);
     expect(output).toMatch(/BERTH_PLACEMENT_POLICY: .*"average" or "waterfill" or "random"/);
-    expect(output).toMatch(/BERTH_BACKFILL_RESERVE_AFTER: must be .* seconds/);
-    expect(output).toContain('BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead');
+    expect(output).toMatch(/BERTH_LIMITS.backfillReserveAfterS: must be .* seconds/);
+    expect(output).toContain('BERTH_HOLD_AFTER is now "backfillReserveAfterS" in BERTH_LIMITS');
     expect(code).toBe(1);
   });
 });
@@ -86,7 +86,7 @@ describe('npm run dev', () => {
   test('H786: a setting that only the Worker refuses ends the start, once and by its name', async () => {
     const settings = {
       BERTH_LDAP_URL: 'ldaps://directory.example.org',
-      BERTH_LDAP_USER_DN: 'uid={name},dc=example',
+      BERTH_LDAP_USERS: 'uid={name},dc=example',
     };
     const { code, output } = await start('control-plane/local/dev.ts', settings);
     expect(output.match(/BERTH_LDAP_URL: a Worker can not verify passwords/g)).toHaveLength(1);

@@ -23,7 +23,7 @@ const smallBounds: Bounds = {
   textBytesPerExecution: 2 ** 23,
   adoptedInstances: 1_000,
   unprovenIds: 40,
-  keysPerUser: 10_000,
+  idempotencyKeysPerUser: 10_000,
   auditRows: 1_000,
   auditDays: 90,
 };

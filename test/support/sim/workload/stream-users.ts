@@ -40,7 +40,7 @@ const REVIEWED_MS = 75_000;
 
 /** Users reach these bounds. */
 export const smallStreamRules: StreamRules = {
-  ...{ inTotal: 6, perUser: 4, perService: 2, perHost: 3, recordsCommands: false },
+  ...{ inTotal: 6, perUser: 4, perService: 2, perHost: 3, auditedCommandLength: 0 },
   ...{ appRequests: 3, waitingAppRequests: 3 },
   ...{ idleMs: 120_000, totalMs: 300_000 },
 };

@@ -63,7 +63,7 @@ async function machine({ apiVersion = '1.54', behindMs = 0, status = 200 } = {})
   return {
     BERTH_URL: `http://127.0.0.1:${await serving(server)}`,
     BERTH_AGENT_DATA_DIR: `${folder}/data`,
-    BERTH_AGENT_MIN_DISK: '0',
+    BERTH_LIMITS: JSON.stringify({ minDiskBytes: 0 }),
     DOCKER_HOST: `unix://${folder}/engine.sock`,
   };
 }
@@ -84,7 +84,7 @@ test('H263: a machine without faults passes, and each fault is named by its leve
   await expect(checkHost({ ...env, BERTH_URL: away })).rejects.toThrow(/problem .*cannot be reached/);
   const none = checkHost({ ...env, DOCKER_HOST: `${env.DOCKER_HOST}.none` });
   await expect(none).rejects.toThrow(/problem {2}No Docker engine answers at .*\.none/);
-  await expect(checkHost({ ...env, BERTH_AGENT_MIN_DISK: '1024TiB' })).resolves.toMatch(
+  await expect(checkHost({ ...env, BERTH_LIMITS: '{"minDiskBytes": "1024TiB"}' })).resolves.toMatch(
     /warning {2}Disk space is low: .* GiB free at/,
   );
 });

@@ -21,7 +21,7 @@ test('P97: an agent that cannot set the firewall reports why, with the remedy, a
 
 test('P97: an agent whose engine is on another machine cannot set the firewall', async () => {
   await expect(hostFirewall(false).apply()).rejects.toThrow(
-    'the engine is on another machine: set the firewall there, or set BERTH_AGENT_FIREWALL=off',
+    'the engine is on another machine: set the firewall there, or put firewall into BERTH_AGENT_WITHOUT',
   );
 });
 

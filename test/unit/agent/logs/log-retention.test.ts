@@ -70,7 +70,7 @@ test('P122: a reader gets one line that states how much is missing, and then eve
   const [notice, ...left] = (await read(1)).split('\n');
   expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
   expect(notice).toMatch(
-    /^\[berth\] 1\.\d MiB of older output are missing here: the host stores at most 1\.0 MiB of the output of a service \(BERTH_AGENT_LOG_MAX\)\.$/,
+    /^\[berth\] 1\.\d MiB of older output are missing here: the host stores at most 1\.0 MiB of the output of a service \(BERTH_LIMITS.logBytes\)\.$/,
   );
   expect(left.pop()).toBe('');
   const first = Number(left[0]?.slice(0, 5));

@@ -38,7 +38,7 @@ test('P311: a host has so many copies at once in both directions; one more is re
   const first = await copies.open(into, copy().connect);
   await copies.open(out, copy().connect);
   const more = copies.open(out, copy().connect);
-  await expect(more).rejects.toThrow('2 copies under way, which is its maximum (BERTH_AGENT_MAX_COPIES)');
+  await expect(more).rejects.toThrow('2 copies under way, which is its maximum (BERTH_LIMITS.copies)');
   await copies.open({ kind: 'exec' }, copy().connect);
   first.destroy();
   first.destroy();
@@ -65,7 +65,7 @@ test('P312: a copy ends with the reason at the byte that exceeds the maximum, wh
   await opened.write(new Uint8Array(MIB));
   await opened.write(new Uint8Array(1));
   await opened.write(new Uint8Array(1));
-  await expect(end).rejects.toThrow('more than 1.0 MiB, the maximum of its host (BERTH_AGENT_COPY_MAX)');
+  await expect(end).rejects.toThrow('more than 1.0 MiB, the maximum of its host (BERTH_LIMITS.copyBytes)');
   expect(taken).toEqual([MIB]);
   const large = copy([{ bytes: new Uint8Array(MIB) }, { bytes: new Uint8Array(1) }]);
   await expect(copies.open(out, large.connect).then(outcome)).rejects.toThrow('more than 1.0 MiB');

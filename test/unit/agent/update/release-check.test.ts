@@ -22,7 +22,7 @@ const another = signRelease(bundle, '1', generateKeyPairSync('ed25519').privateK
 test.each([
   ['another key', { releaseKey: another.key }, 'not signed'],
   ['no pinned key', { releaseKey: undefined }, 'no release key was pinned'],
-  ['updates that are switched off', { isAllowed: false }, 'BERTH_AGENT_UPDATES is off'],
+  ['updates that are switched off', { isAllowed: false }, 'BERTH_AGENT_WITHOUT has updates'],
   ['an agent from another place', { program: undefined }, 'not installed by install.sh'],
 ])('P200: an agent refuses a release with %s', (_, change, reason) => {
   expect(refusalOf(release, { ...terms, ...change }).refusal).toContain(reason);

@@ -4,8 +4,11 @@ import { readConfig } from '../../../../control-plane/config.ts';
 import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
 import type { PermitLine } from '../../../../control-plane/coordinator/streams/permit.ts';
-import { defaultStreamRules, type StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
-import { streamRulesOf } from '../../../../control-plane/settings/stream-settings.ts';
+import {
+  defaultStreamRules,
+  type StreamRules,
+  streamRulesOf,
+} from '../../../../control-plane/core/model/stream-rules.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { StreamDown } from '../../../../shared/protocol/down.ts';
 import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
@@ -155,8 +158,8 @@ test('H762: what a session has a permit for is known from the grant of the permi
   expect(grantOf()).toBeUndefined();
 });
 test('H715: beyond its streams requests wait, and beyond those that may wait they are refused', async () => {
-  const settings = { BERTH_MAX_APP_REQUESTS: '6', BERTH_MAX_WAITING_APP_REQUESTS: '4' };
-  relay = relayWith(streamRulesOf(readConfig(settings)));
+  const settings = { BERTH_LIMITS: JSON.stringify({ appRequests: 6, waitingAppRequests: 4 }) };
+  relay = relayWith(streamRulesOf(readConfig(settings).BERTH_LIMITS));
   const leave = new AbortController();
   const all = Array.from({ length: 6 }, () => ask({}, leave.signal).catch(() => {}));
   await countOpen(6);
@@ -193,7 +196,9 @@ test('H784: one user leaves some of the streams of a host to the applications of
   await Promise.all(all);
 });
 test('H761: applications leave a quarter of the streams of a host to others, as many as that are', async () => {
-  relay = relayWith(streamRulesOf(readConfig({ BERTH_MAX_STREAMS_PER_HOST: '8' })));
+  relay = relayWith(
+    streamRulesOf(readConfig({ BERTH_LIMITS: JSON.stringify({ streamsPerHost: 8 }) }).BERTH_LIMITS),
+  );
   for (let nth = 1; nth <= 6; nth++) {
     void ask({ subscriber: { ...ADMIN_SUBSCRIBER, userId: nth % 2 } }).catch(() => {});
     await countOpen(nth);

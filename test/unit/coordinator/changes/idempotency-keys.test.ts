@@ -10,7 +10,9 @@ const MAX_KEYS = 3;
 
 let rig: CoordinatorRig;
 beforeEach(async () => {
-  rig = await CoordinatorRig.open({ bounds: { ...defaultSchedulerConfig.bounds, keysPerUser: MAX_KEYS } });
+  rig = await CoordinatorRig.open({
+    bounds: { ...defaultSchedulerConfig.bounds, idempotencyKeysPerUser: MAX_KEYS },
+  });
 });
 afterEach(() => rig.memory.close());
 
@@ -114,7 +116,7 @@ describe('H443: a key', () => {
     rig.restart();
     await expect(rig.submitOnce(request('beyond'))).rejects.toMatchObject({
       ...refused,
-      message: expect.stringContaining('BERTH_MAX_IDEMPOTENCY_KEYS_PER_USER'),
+      message: expect.stringContaining('BERTH_LIMITS.idempotencyKeysPerUser'),
     });
     expect(await rig.submitOnce(request('key 0'))).toEqual({ ...first, isRepeat: true });
     expect(await rig.submit()).toBe(first.id + MAX_KEYS);

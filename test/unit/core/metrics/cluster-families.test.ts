@@ -44,7 +44,7 @@ test('H452: the metrics have executions by state, the age of the queue, and host
   expect(lines.filter((line) => /_used.*host2/.test(line))).toEqual([]);
 });
 
-test('H453: hosts beyond BERTH_METRICS_HOSTS have no metrics of their own, and count in the totals, and a condition of a kind that is not known counts as other', () => {
+test('H453: hosts beyond BERTH_LIMITS.metricsHosts have no metrics of their own, and count in the totals, and a condition of a kind that is not known counts as other', () => {
   const rig = new CoreRig();
   for (let at = 1; at <= 5; at++) rig.hello(hostFacts(`host${at}`));
   const lines = linesOf(rig, 2);
@@ -67,12 +67,12 @@ test('H452: each bound has its setting, its limit and how much of it is used', (
   rig.submitInTurn(of(100 * GIB));
   const { bounds } = rig.cluster.schedulerConfig;
   expect(clusterLimits(rig.cluster)).toMatchObject([
-    { setting: 'BERTH_MAX_WAITING', used: 1, limit: bounds.waiting },
+    { setting: 'BERTH_LIMITS.waiting', used: 1, limit: bounds.waiting },
     { name: 'waiting_with_reserve', used: 1 },
-    { setting: 'BERTH_MAX_WAITING_PER_USER', used: 1, limit: bounds.waitingPerUser },
-    { setting: 'BERTH_MAX_WAITING_MIB_PER_USER', unit: 'bytes', limit: bounds.waitingBytesPerUser },
-    { setting: 'BERTH_MAX_PLACED_INSTANCES', used: 1, limit: bounds.placedInstances },
-    { setting: 'BERTH_MAX_UNPROVEN_IDS', used: 0, limit: bounds.unprovenIds },
+    { setting: 'BERTH_LIMITS.waitingPerUser', used: 1, limit: bounds.waitingPerUser },
+    { setting: 'BERTH_LIMITS.waitingBytesPerUser', unit: 'bytes', limit: bounds.waitingBytesPerUser },
+    { setting: 'BERTH_LIMITS.placedInstances', used: 1, limit: bounds.placedInstances },
+    { setting: 'BERTH_LIMITS.unprovenIds', used: 0, limit: bounds.unprovenIds },
   ]);
 });
 

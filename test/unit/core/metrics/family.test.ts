@@ -51,10 +51,10 @@ test('H451: the buckets of a histogram are cumulative, and the last one has all 
 });
 
 test('H451: samples of one name from several parts stand together', () => {
-  const ofCluster = limitFamilies([{ name: 'waiting', setting: 'BERTH_MAX_WAITING', used: 3, limit: 10 }]);
+  const ofCluster = limitFamilies([{ name: 'waiting', setting: 'BERTH_LIMITS.waiting', used: 3, limit: 10 }]);
   const ofProcess = limitFamilies([{ name: 'bodies', unit: 'bytes', used: 1, limit: 2 }]);
   const text = metricsText(merged([...ofCluster, ...ofProcess]));
   expect(text.match(/# TYPE/g)).toHaveLength(4);
-  expect(text).toContain('berth_limit{name="waiting",setting="BERTH_MAX_WAITING"} 10\n');
+  expect(text).toContain('berth_limit{name="waiting",setting="BERTH_LIMITS.waiting"} 10\n');
   expect(text).toContain('berth_limit_used_bytes{name="bodies",setting=""} 1\n');
 });

@@ -33,7 +33,7 @@ async function changeFor(settings: Partial<SignOnSettings>, claims: Record<strin
   return { change: changes[0], message };
 }
 
-test('H531: without BERTH_OIDC_CREATE_USERS nobody is created, and the answer names the subject for an administrator', async () => {
+test('H531: without createUsers nobody is created, and the answer names the subject for an administrator', async () => {
   const { change, message } = await changeFor({ createsUsers: false }, { preferred_username: 'ann' });
   const asked = 'Ask an administrator of Berth to give a user the subject 7.';
   expect([change, message]).toEqual([undefined, `You have no user here yet. ${asked}`]);
@@ -46,7 +46,7 @@ test('H533: without a table of groups a new user has the role user and the quota
     const groups = [{ group: '*', role: 'user', quota: 'default', ...wrong }];
     const { change, message } = await changeFor({ groups }, { preferred_username: 'ann' });
     expect(change).toBeUndefined();
-    expect(message).toMatch(/BERTH_OIDC_GROUPS names the \w+ gone/);
+    expect(message).toMatch(/BERTH_OIDC_OPTIONS.groups names the \w+ gone/);
   }
 });
 
