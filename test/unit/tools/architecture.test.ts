@@ -50,12 +50,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     store: ['core'],
     coordinator: ['store', 'core'],
     operations: ['store', 'core', 'type coordinator/coordinator-api.ts'],
-    directory: [
-      'core',
-      'type coordinator/ports.ts',
-      'type operations/passwords/password-source.ts',
-      'operations/accounts/group-table.ts',
-    ],
+    directory: ['core', 'type coordinator/ports.ts', 'type operations/passwords/password-source.ts'],
     http: ['operations', 'core', 'store/db/db.ts', 'version.ts'],
     web: ['http', 'operations', 'core'],
     server: [
