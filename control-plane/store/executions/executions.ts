@@ -103,6 +103,7 @@ const STATE_BY_ID = `SELECT user_id, status, error_message, time_start_ms FROM e
 const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, e.status AS execution_status, e.time_start_ms, s.name,
   s.service_group, s.status, s.backend_status, s.ip_address, s.backend_id, s.error_message, s.exit, s.deaths_ms,
   s.ports, s.generation, s.history ->> '$[#-1].hasEndedExecution' AS has_ended_execution,
+  s.history ->> '$[#-1].reason' AS stop_reason,
   CASE WHEN s.status = 'inactive' AND e.status IN ('starting', 'running') THEN s.restart_at_ms END AS restart_at_ms,
   COALESCE(h.removed_name, h.name) AS host, h.address,
   CASE WHEN h.removed_ms IS NULL THEN h.id END AS host_id`;
@@ -299,7 +300,7 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   containerId: row.backend_id === null ? null : String(row.backend_id),
   errorMessage: row.error_message === null ? null : String(row.error_message),
   exit: typeof row.exit === 'string' ? JSON.parse(row.exit) : null,
-  hasDied: row.exit !== null && row.deaths_ms !== '[]',
+  hasDied: row.exit !== null && row.deaths_ms !== '[]' && row.stop_reason === null,
   ports: JSON.parse(String(row.ports)),
   hostName: row.host === null ? null : String(row.host),
   hostId: numberOrNull(row.host_id),

@@ -22,7 +22,7 @@ onHosts(hosts, (host) => {
     return text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
   };
 
-  test('H825, W235: a service has its last starts: host, times, exit codes, reasons, and the one that ended the execution', async () => {
+  test('H431, H825, W235: a service has its last starts: host, times, exit codes, reasons, and the one that ended the execution; its own exit code is that of a last container which ended by itself', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'historic' } });
     const id = await api.submit(application(service(), side(1)));
     const assigned = await agent.assigned(id, 2);
@@ -47,12 +47,14 @@ onHosts(hosts, (host) => {
 
     const ended = { host: 'historic', time_run: expect.any(Number), time_end: expect.any(Number) };
     expect(await native(first.service)).toMatchObject({
+      exit_code: null,
       history: [
         { ...ended, start: 1, exit_code: 137, reason: 'exit code 137', ended_execution: false },
         { ...ended, start: 2, exit_code: 143, reason: 'exit code 143; stopped with its execution' },
       ],
     });
     expect(await native(main.service)).toMatchObject({
+      exit_code: 3,
       history: [{ ...ended, start: 1, exit_code: 3, reason: 'exit code 3', ended_execution: true }],
     });
     const plain = (await admin.get(`service/${main.service}`)).json();
