@@ -31,7 +31,8 @@ describe('the checks find the mutant', () => {
     await search.end();
     console.log(`Mutant | seeds tried | seed that found it | violation\n${findings.join('\n')}`);
     if (!isSearch) return;
-    const seeds = mutants.flatMap(({ name }) => (seedOf[name] ? [[name, seedOf[name]]] : []));
+    // Seed 1 is tried first anyway.
+    const seeds = mutants.flatMap(({ name }) => ((seedOf[name] ?? 1) > 1 ? [[name, seedOf[name]]] : []));
     writeFileSync(FOUND, `${JSON.stringify(Object.fromEntries(seeds), null, 2)}\n`);
   });
 
