@@ -4,6 +4,7 @@
  */
 import type { Agent } from 'node:http';
 import { homedir } from 'node:os';
+import './lean-dockerode.ts';
 import Docker from 'dockerode';
 import { agentFor } from './broken-answers.ts';
 

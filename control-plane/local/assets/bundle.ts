@@ -17,6 +17,16 @@ const leaveOut: Plugin = {
   setup({ onResolve, onLoad }) {
     onResolve({ filter: UNUSED }, ({ path }) => ({ path, namespace: 'unused' }));
     onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {};' }));
+    // ssh2 runs only once there is an engine behind ssh.
+    onResolve({ filter: /^\.\/ssh$/ }, ({ resolveDir }) => ({
+      path: 'late-ssh',
+      namespace: 'late',
+      pluginData: resolveDir,
+    }));
+    onLoad({ filter: /./, namespace: 'late' }, ({ pluginData: resolveDir }) => ({
+      contents: "module.exports = (options) => require('./ssh.js')(options);",
+      resolveDir,
+    }));
   },
 };
 
