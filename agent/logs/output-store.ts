@@ -105,6 +105,11 @@ export class OutputStore {
   /** The control plane will not request the key again. Its log stays. */
   unmark(key: ServiceKey): void {
     if (this.#lapsed.delete(keyOf(key))) rmSync(this.#path(key, 'lapsed'), { force: true });
+    this.unmarkStarted(key);
+  }
+
+  /** The start has failed. That the key was given up meanwhile still holds (P33). */
+  unmarkStarted(key: ServiceKey): void {
     if (this.#started.delete(keyOf(key))) rmSync(this.#path(key, 'started'), { force: true });
   }
 

@@ -74,12 +74,12 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
       if (!output.markStarted(created))
         throw new EngineError('temporary', 'another agent on this host has begun to start the service');
     };
-    const clear = () => output.unmark(created);
+    const clear = () => output.unmarkStarted(created);
     set();
     const started = engine.start(start, created.id, cpuLimit(assignment), !mayHaveRun, { set, clear });
     const container = await started.catch((error) => {
       // The start has failed and is not gone. The next agent must find the same.
-      if (!mayHaveStarted(error)) output.unmark(created);
+      if (!mayHaveStarted(error)) output.unmarkStarted(created);
       throw error;
     });
     // The container runs. If its output cannot be preserved yet, that is the next step, which is retried.

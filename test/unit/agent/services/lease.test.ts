@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { EngineError } from '../../../../agent/engine/engine.ts';
 import { decommission } from '../../../../agent/services/decommission.ts';
 import { Lease, type Moment } from '../../../../agent/services/lease.ts';
 import type { IdRange } from '../../../../shared/protocol/assignment.ts';
@@ -169,6 +170,20 @@ describe('P33: an agent whose lease has expired', () => {
     again.send({ type: 'ack', sequence: again.reports().at(-1)?.sequence ?? 0 });
     await eventually(() => !output.isLapsed(assignment()));
     expect(output.wasStarted(assignment())).toBe(false);
+  });
+  test('P33: a key that was given up while its start failed counts as given up', async () => {
+    const failing = Promise.withResolvers<void>();
+    engine.before = (call) => (call.startsWith('start') ? failing.promise : undefined);
+    const connection = await machine.begin();
+    await connection.hello();
+    connection.welcome([assignment()], { leaseMs: LEASE_MS });
+    await eventually(() => engine.calls.some((call) => call.startsWith('start')));
+    expire();
+    failing.reject(new EngineError('permanent', 'Server Error'));
+    await eventually(() => engine.containers.size === 0);
+    connection.terminate();
+    const { inventory } = await (await machine.rig.peer.connection(2)).hello();
+    expect(inventory).toEqual([{ service: 1, generation: 1, state: 'gone', lapsed: true }]);
   });
   test('P5, P60: a key that has a container keeps its mark, even if its gone was acknowledged', async () => {
     await running();
