@@ -3,14 +3,14 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../../support/hosts/port.ts';
 import { type Program, startProgram } from '../../../support/hosts/process.ts';
 
 let program: Program;
 let folder: string;
-let settings: Record<string, string>;
+let settings: NodeJS.Dict<string>;
 let url: string;
 
 beforeAll(async () => {
@@ -18,10 +18,7 @@ beforeAll(async () => {
   const env = { BERTH_DATA_DIR: folder, BERTH_PORT: String(await freePort()), BERTH_LOCAL_AGENT: 'off' };
   program = startProgram(['control-plane/local/dev.ts'], { env });
   [, url = ''] = await program.waitFor(/Berth on workerd listens on (\S+)/, 120_000);
-  const lines = (await readFile(join(folder, 'dev/vars'), 'utf8')).trim().split('\n');
-  settings = Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf('=')), JSON.parse(line.slice(line.indexOf('=') + 1))]),
-  );
+  settings = parseEnv(await readFile(join(folder, 'dev/vars'), 'utf8'));
 });
 
 afterAll(async () => {
