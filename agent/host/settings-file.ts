@@ -2,6 +2,7 @@
 import {
   chmodSync,
   chownSync,
+  constants,
   copyFileSync,
   existsSync,
   readFileSync,
@@ -23,10 +24,11 @@ export function rewriteSettingsFile(path: string): string {
   const { text, changes } = rewriteSettings(before);
   if (changes.length === 0) return `${file} has no setting that was removed. Nothing was changed.\n`;
   const backup = freeName(`${file}.before`);
-  copyFileSync(file, backup);
+  // Neither is written through what somebody has put there since.
+  copyFileSync(file, backup, constants.COPYFILE_EXCL);
   const { mode, uid, gid } = statSync(file);
   const draft = freeName(`${file}.new`);
-  writeFileSync(draft, text, { mode: 0o600 });
+  writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
   // Only root may give a file away.
   if (process.getuid?.() === 0) chownSync(draft, uid, gid);
   chmodSync(draft, mode);
