@@ -172,7 +172,10 @@ export function createApp(settings: AppDeps): Hono<Env> {
     return fail(c, operationError);
   });
   if (deps.metrics) app.fetch = counted(app, deps.metrics.http);
-  if (deps.apps) app.fetch = withAppHosts({ ...deps, ...deps.apps, apps: deps.apps }, app.fetch);
+  if (deps.apps) {
+    const { acceptApp, grantOf } = deps.apps;
+    app.fetch = withAppHosts({ ...deps, apps: deps.apps, acceptApp, grantOf }, app.fetch);
+  }
   if (deps.opened) app.fetch = fromStart(deps.opened, app.fetch);
   return app;
 }

@@ -1,6 +1,6 @@
 /**
- * Converts values that a Berth before 0.1.0 encrypted, in a form of its own, to JWE. Each value is replaced
- * by one statement, so that a start that ends in between loses nothing and the next one goes on.
+ * Converts values that an earlier Berth than 0.1.0 encrypted, in another form, to JWE. One statement replaces
+ * each value, so that an interrupted start loses nothing and the next one continues.
  */
 import { createHash } from 'node:crypto';
 import type { Sealed, SecretPlace } from '../../core/accounts/secret.ts';
