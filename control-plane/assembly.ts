@@ -9,6 +9,7 @@ import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Config } from './settings.ts';
 import type { Db } from './store/db/db.ts';
+import { pipeline } from './store/db/pipeline.ts';
 import { openRemote } from './store/db/remote.ts';
 import { schemaVersionOf } from './store/schema/migrate.ts';
 import { migrations } from './store/schema/migrations.ts';
@@ -33,7 +34,7 @@ export function assemble(env: Record<string, unknown>): Assembly {
   const config = readConfig(env);
   const url = config.BERTH_DATABASE_URL;
   if (url === undefined) throw new ConfigError('BERTH_DATABASE_URL is not set: it names the libSQL server.');
-  const db = openRemote(url, config.BERTH_DATABASE_TOKEN);
+  const db = openRemote(url, config.BERTH_DATABASE_TOKEN, pipeline);
   // biome-ignore lint/suspicious/noConsole: workerd has no other log.
   const log = logTo((line) => console.log(line));
   let prepared = false;

@@ -10,10 +10,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError, readConfig, readNodeConfig } from '../config.ts';
 import { makeJoinToken } from '../operations/cluster/join-tokens.ts';
 import type { NodeConfig } from '../settings.ts';
-import { openRemote } from '../store/db/remote.ts';
 import { makeDatabaseAccess } from './database-access.ts';
 import { environment, variablesText } from './environment.ts';
 import { startLocalAgent } from './local-agent.ts';
+import { openDatabase } from './open-database.ts';
 import { dataFolder, listenProblem } from './start-problems.ts';
 
 const READY_MS = 120_000;
@@ -123,7 +123,7 @@ async function answersNoMore(url: string): Promise<void> {
  * created the schema by now.
  */
 async function joinTokenOf({ url, token }: Database): Promise<string> {
-  const db = openRemote(url, token);
+  const db = await openDatabase(url, token);
   try {
     return (await makeJoinToken(db, Date.now())).token;
   } finally {

@@ -15,6 +15,9 @@ export const urlOf = (path: string): string => pathToFileURL(path).href;
 export async function openDatabase(url: string, token: string | undefined): Promise<Db> {
   if (url.startsWith('file:') || url === ':memory:') return openEmbedded(url);
   // The client for servers takes 10 MB of memory, which an embedded database does not need.
-  const { openRemote } = await import('../store/db/remote.ts');
-  return openRemote(url, token);
+  const [{ openRemote }, { libsqlClient }] = await Promise.all([
+    import('../store/db/remote.ts'),
+    import('../store/db/libsql-client.ts'),
+  ]);
+  return openRemote(url, token, libsqlClient);
 }

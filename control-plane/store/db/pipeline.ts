@@ -1,6 +1,6 @@
 /**
- * The HTTP protocol of libSQL servers (Hrana 2, `POST v2/pipeline`): one request carries any number of reads,
- * or one transaction (STORE-14).
+ * Speaks to a libSQL server by its HTTP protocol (Hrana 2, `POST v2/pipeline`), on workerd: one request
+ * carries any number of reads, or one transaction (STORE-14).
  */
 import {
   type Argument,
@@ -11,6 +11,7 @@ import {
   type Statement,
   type Value,
 } from './db.ts';
+import type { Protocol, Written } from './remote.ts';
 
 type WireValue =
   | { type: 'null' }
@@ -41,20 +42,29 @@ type WireResult =
 
 const CLOSE = { type: 'close' };
 
+export const pipeline: Protocol = (_, send) => ({
+  async read(reads) {
+    return readAnswer(await send(readRequest(reads)), reads);
+  },
+  async write(statements, wantsRows) {
+    return batchAnswer(await send(batchRequest(statements, wantsRows), isTooBusy), statements);
+  },
+});
+
 /** Request for the rows of each statement. Each runs by itself. */
-export const readRequest = (statements: readonly Statement[]): string =>
+const readRequest = (statements: readonly Statement[]): string =>
   JSON.stringify({
     requests: [...statements.map((one) => ({ type: 'execute', stmt: wireStatement(one, true) })), CLOSE],
   });
 
 /** The rows of each statement of a `readRequest`. Throws DatabaseError if one of them failed. */
-export const readAnswer = (answer: string, statements: readonly Statement[]): Row[][] => {
+const readAnswer = (answer: string, statements: readonly Statement[]): Row[][] => {
   const results = resultsOf(answer);
   return statements.map((_, at) => rowsOf(responseOf(results[at], 'execute') as StatementResult));
 };
 
 /** Request for one write transaction, with the rows that its statements return if `wantsRows`. */
-export function batchRequest(statements: readonly Statement[], wantsRows = false): string {
+function batchRequest(statements: readonly Statement[], wantsRows: boolean): string {
   const begun = { stmt: { sql: 'BEGIN IMMEDIATE' } };
   const steps = [...statements.map((one) => wireStatement(one, wantsRows)), { sql: 'COMMIT' }].map(
     (stmt, at) => ({
@@ -70,26 +80,23 @@ export function batchRequest(statements: readonly Statement[], wantsRows = false
   });
 }
 
-/** Rows that each statement of a `batchRequest` affected. Throws DatabaseError if nothing was committed. */
-export const batchAnswer = (answer: string, statements: readonly Statement[]): number[] =>
-  stepsOf(answer, statements).map((step) => step?.affected_row_count ?? 0);
-
-/** The rows that each statement of a `batchRequest` returned. Throws likewise. */
-export const batchRowsAnswer = (answer: string, statements: readonly Statement[]): Row[][] =>
-  stepsOf(answer, statements).map((step) => (step ? rowsOf(step) : []));
-
-function stepsOf(answer: string, statements: readonly Statement[]): (StatementResult | null)[] {
+/** What each statement of a `batchRequest` did. Throws DatabaseError if nothing was committed. */
+function batchAnswer(answer: string, statements: readonly Statement[]): Written[] {
   const result = responseOf(resultsOf(answer)[0], 'batch') as BatchResult;
   const error = result.step_errors.slice(0, statements.length + 2).find((one) => one !== null);
   if (error) throw errorOf(error);
-  return statements.map((_, at) => result.step_results[at + 1] ?? null);
+  return statements.map((_, at) => {
+    const step = result.step_results[at + 1];
+    return { affected: step?.affected_row_count ?? 0, rows: step ? rowsOf(step) : [] };
+  });
 }
 
-/** Whether the answer to a `batchRequest` reports that its transaction never began, since others wrote. */
+/** Whether an answer reports that its transaction never began, since others wrote. */
 export function isTooBusy(answer: string): boolean {
   // An answer is only parsed twice if it has this code.
   if (!answer.includes('SQLITE_BUSY')) return false;
-  const [result] = resultsOf(answer);
+  // `@libsql/client` sends the texts of statements before their batch.
+  const result = resultsOf(answer).find((one) => one.type === 'ok' && one.response.type === 'batch');
   if (result?.type !== 'ok') return false;
   const [begun] = (result.response.result as BatchResult | undefined)?.step_errors ?? [];
   return begun?.code?.startsWith('SQLITE_BUSY') ?? false;
@@ -153,9 +160,10 @@ function encoded(argument: Argument): WireValue {
 }
 
 /** Each layer of the server puts its code in front of the message. */
-const errorOf = ({ code, message }: WireError): DatabaseError =>
+export const errorOf = ({ code, message }: WireError): DatabaseError =>
   new DatabaseError(errorKind(code ?? ''), message.replace(/^SQLite error: /, ''), {
     cause: new Error(`${code}: ${message}`),
   });
 
-const notUnderstood = () => new DatabaseError('other', 'the answer is not one of a libSQL server');
+export const notUnderstood = (cause?: unknown) =>
+  new DatabaseError('other', 'the answer is not one of a libSQL server', { cause });

@@ -1,16 +1,28 @@
 /**
- * The remote database: a libSQL server (sqld, Turso) over HTTP, on workerd and on Node. Must not import
- * anything from Node, or put the token into a message.
+ * The remote database: a libSQL server (sqld, Turso) over HTTP, on workerd and on Node, each with its own
+ * protocol. Must not import anything from Node, or put the token into a message.
  */
 import { type Argument, closedError, DatabaseError, type Db, type Row, type Statement } from './db.ts';
-import {
-  batchAnswer,
-  batchRequest,
-  batchRowsAnswer,
-  isTooBusy,
-  readAnswer,
-  readRequest,
-} from './pipeline.ts';
+
+/** What a statement of a transaction did. */
+export interface Written {
+  affected: number;
+  rows: Row[];
+}
+
+/** Resolves to the answer to a body, which is sent again if `isBusy` is true of its answer. */
+export type Send = (body: string, isBusy?: (answer: string) => boolean) => Promise<string>;
+
+/** Encodes statements as requests to the server at `url`, which `send` makes, and decodes the answers. */
+export type Protocol = (
+  url: string,
+  send: Send,
+) => {
+  /** Resolves to the rows of each statement. Each runs by itself. */
+  read(statements: readonly Statement[]): Promise<Row[][]>;
+  /** Runs one write transaction. Rows are returned if `wantsRows`. */
+  write(statements: readonly Statement[], wantsRows: boolean): Promise<Written[]>;
+};
 
 export interface RemoteOptions {
   /** Limit for one call, from its request to the last byte of the response. */
@@ -21,7 +33,12 @@ export interface RemoteOptions {
  * Opens an `http:`, `https:` or `libsql:` URL, and connects at the first call. Throws DatabaseError for
  * invalid settings.
  */
-export function openRemote(url: string, token?: string, { timeoutMs = 30_000 }: RemoteOptions = {}): Db {
+export function openRemote(
+  url: string,
+  token: string | undefined,
+  protocol: Protocol,
+  { timeoutMs = 30_000 }: RemoteOptions = {},
+): Db {
   const host = checkedHost(url);
   // With such a token, the Headers API throws an error whose message contains the token.
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
@@ -33,22 +50,19 @@ export function openRemote(url: string, token?: string, { timeoutMs = 30_000 }: 
     'accept-encoding': 'identity',
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   };
-  const pipeline = new URL('v2/pipeline', `${url.replace(/^libsql:/, 'https:').replace(/\/$/, '')}/`).href;
-  return new RemoteDb((body, isBusy) =>
-    exchange(pipeline, { method: 'POST', headers, body }, { host, timeoutMs, isBusy }),
-  );
+  const base = url.replace(/^libsql:/, 'https:').replace(/\/$/, '');
+  const send: Send = (body, isBusy) =>
+    exchange(`${base}/v2/pipeline`, { method: 'POST', headers, body }, { host, timeoutMs, isBusy });
+  return new RemoteDb(protocol(base, send));
 }
 
-/** Resolves to the answer to a body, which is sent again if `isBusy` is true of its answer. */
-type Send = (body: string, isBusy?: (answer: string) => boolean) => Promise<string>;
-
 class RemoteDb implements Db {
-  readonly #send: Send;
+  readonly #server: ReturnType<Protocol>;
   readonly #pending = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(send: Send) {
-    this.#send = send;
+  constructor(server: ReturnType<Protocol>) {
+    this.#server = server;
   }
 
   async query(sql: string, args: readonly Argument[] = []): Promise<Row[]> {
@@ -57,26 +71,28 @@ class RemoteDb implements Db {
   }
 
   readTogether(reads: readonly Statement[]): Promise<Row[][]> {
-    return this.#guarded(async () => readAnswer(await this.#send(readRequest(reads)), reads));
+    return this.#guarded(() => this.#server.read(reads));
   }
 
-  batch(statements: readonly Statement[]): Promise<number[]> {
-    return this.#guarded(async () => {
-      if (statements.length === 0) return [];
-      return batchAnswer(await this.#send(batchRequest(statements), isTooBusy), statements);
-    });
+  async batch(statements: readonly Statement[]): Promise<number[]> {
+    const written = await this.#write(statements, false);
+    return written.map(({ affected }) => affected);
   }
 
-  batchRows(statements: readonly Statement[]): Promise<Row[][]> {
-    return this.#guarded(async () => {
-      if (statements.length === 0) return [];
-      return batchRowsAnswer(await this.#send(batchRequest(statements, true), isTooBusy), statements);
-    });
+  async batchRows(statements: readonly Statement[]): Promise<Row[][]> {
+    const written = await this.#write(statements, true);
+    return written.map(({ rows }) => rows);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#pending);
+  }
+
+  #write(statements: readonly Statement[], wantsRows: boolean): Promise<Written[]> {
+    return this.#guarded(async () =>
+      statements.length === 0 ? [] : this.#server.write(statements, wantsRows),
+    );
   }
 
   async #guarded<T>(action: () => Promise<T>): Promise<T> {
@@ -97,7 +113,6 @@ const BUSY_PAUSES_MS = [15, 30, 60, 120, 240, 480];
 interface ExchangeRules {
   host: string;
   timeoutMs: number;
-  /** Never called for reads: their answers have texts of users. */
   isBusy: ((answer: string) => boolean) | undefined;
 }
 

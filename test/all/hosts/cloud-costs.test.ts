@@ -2,12 +2,12 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { execution } from '../../support/costs/counts.ts';
 import { MeteredBerth } from '../../support/costs/metered-berth.ts';
 import { type RowMeter, startRowMeter } from '../../support/costs/row-meter.ts';
 import type { FakeEngine } from '../../support/engines/fake-engine.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
+import { openDatabase } from '../../support/hosts/databases.ts';
 import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
@@ -21,7 +21,7 @@ let engine: FakeEngine;
 beforeAll(async () => {
   sqld = await startSqld();
   meter = await startRowMeter(sqld.url);
-  db = openRemote(meter.url);
+  db = await openDatabase(meter.url);
   folder = await scratchFolder('berth-costs-');
   berth = await MeteredBerth.open(db, folder);
   engine = await berth.addHost('one');
@@ -45,7 +45,7 @@ async function runOne(): Promise<void> {
   await berth.request('GET', `execution/${id}`);
   const container = running();
   if (container) engine.exit(container.id, 0);
-  const direct = openRemote(sqld.url);
+  const direct = await openDatabase(sqld.url);
   const statusIs = (status: string | undefined) =>
     eventually(async () => {
       const [row] = await direct.query('SELECT status FROM executions WHERE id = ?', [id]);

@@ -5,7 +5,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
 import { type LoneEngine, startLoneEngine } from '../../support/chaos/engine.ts';
 import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
@@ -18,6 +17,7 @@ import {
   workerdControlPlane,
 } from '../../support/chaos/parts.ts';
 import { RestClient } from '../../support/clients/rest-client.ts';
+import { openDatabase } from '../../support/hosts/databases.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { startSqld } from '../../support/hosts/sqld.ts';
@@ -111,7 +111,7 @@ async function chaos(
 
     await endAll(api, SETTLE_MS);
     const executions = Object.values(await api.executions());
-    const db = openRemote(database.url);
+    const db = await openDatabase(database.url);
     const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
     await db.close();
     await agent.stop();

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Execution } from '../../../client/api-types.ts';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
 import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
 import { activeOf, agentReturns, type Member, PairClient } from '../../support/chaos/pair.ts';
@@ -15,6 +14,7 @@ import { nodeControlPlane, ProgramPart, type Settings, withFolder } from '../../
 import { RestClient } from '../../support/clients/rest-client.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { removeDeployment } from '../../support/engines/leftovers.ts';
+import { openDatabase } from '../../support/hosts/databases.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { startSqld } from '../../support/hosts/sqld.ts';
@@ -73,7 +73,7 @@ async function run(folder: string): Promise<void> {
     const finished = await eventually(() => finishedOf(api, load), SETTLE_MS);
     await endAll(api, SETTLE_MS);
     const executions = Object.values(await api.executions());
-    const db = openRemote(database.url);
+    const db = await openDatabase(database.url);
     const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, 0))];
     await db.close();
     for (const { id } of finished.slice(-MAX_LOGS)) {

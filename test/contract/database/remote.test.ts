@@ -5,14 +5,23 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
+import { libsqlClient } from '../../../control-plane/store/db/libsql-client.ts';
+import { pipeline } from '../../../control-plane/store/db/pipeline.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
 
 const SECRET = 'secret-token';
 
-describe('a database on a server', () => {
+/** On Node and on workerd. */
+const protocols = [
+  ['@libsql/client', libsqlClient],
+  ['a pipeline', pipeline],
+] as const;
+
+describe.each(protocols)('a database on a server, by %s', (_name, protocol) => {
   let server: Sqld;
   let db: Db;
   const add = () => db.batch([{ sql: 'INSERT INTO hosts DEFAULT VALUES', args: [] }]);
@@ -20,7 +29,7 @@ describe('a database on a server', () => {
 
   beforeEach(async () => {
     server = await startSqld();
-    db = openRemote(server.url, SECRET);
+    db = openRemote(server.url, SECRET, protocol);
     await db.batch([{ sql: 'CREATE TABLE hosts (id INTEGER PRIMARY KEY)', args: [] }]);
   });
   afterEach(async () => {
@@ -31,7 +40,7 @@ describe('a database on a server', () => {
   test('a database on a server is "unavailable" while the server is down, and usable with its data when it is back, also if it was opened meanwhile', async () => {
     await add();
     await server.kill();
-    const early = openRemote(server.url);
+    const early = openRemote(server.url, undefined, protocol);
     const message = expect.stringMatching(/can't be reached$/);
     const error = { name: 'DatabaseError', kind: 'unavailable', message };
     await expect(early.query('SELECT 1')).rejects.toMatchObject(error);
@@ -44,7 +53,7 @@ describe('a database on a server', () => {
   });
 
   test('a database on a server fails after the time-out, as "unavailable"', async () => {
-    const hasty = openRemote(server.url, SECRET, { timeoutMs: 200 });
+    const hasty = openRemote(server.url, SECRET, protocol, { timeoutMs: 200 });
     const endless = 'WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r';
     await expect(hasty.query(endless)).rejects.toMatchObject({
       kind: 'unavailable',
@@ -53,7 +62,7 @@ describe('a database on a server', () => {
   });
 });
 
-describe('an answer that does not come from a database', () => {
+describe.each(protocols)('an answer that does not come from a database, by %s', (_name, protocol) => {
   let server: Server | undefined;
 
   afterEach(async () => {
@@ -65,7 +74,7 @@ describe('an answer that does not come from a database', () => {
     server = createServer(answer).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    return openRemote(`http://127.0.0.1:${port}`, SECRET, { timeoutMs });
+    return openRemote(`http://127.0.0.1:${port}`, SECRET, protocol, { timeoutMs });
   }
 
   test.each([
@@ -107,37 +116,47 @@ describe('an answer that does not come from a database', () => {
     await expect(db.query('SELECT 1')).rejects.toMatchObject({ name: 'DatabaseError', kind: 'other' });
   });
 
-  /** The answer to a batch of one statement whose steps with these numbers found the database locked. */
-  const batchAnswer = (...locked: number[]) => {
-    const steps = [0, 1, 2, 3].map((step) => locked.includes(step));
-    const done = { cols: [], rows: [], affected_row_count: 1 };
-    const error = { message: 'SQLite error: database is locked', code: 'SQLITE_BUSY' };
-    const result = {
-      step_results: steps.map((isLocked) => (isLocked ? null : done)),
-      step_errors: steps.map((isLocked) => (isLocked ? error : null)),
+  /** Answers a batch of one statement. Its steps of the numbers `locked` found the database locked. */
+  const answerBatch =
+    (locked: () => readonly number[]): RequestListener =>
+    async (request, response) => {
+      const { requests } = JSON.parse(await text(request)) as { requests: { type: string }[] };
+      const failed = locked();
+      const steps = [0, 1, 2, 3].map((step) => failed.includes(step));
+      const done = { cols: [], rows: [], affected_row_count: 1 };
+      const error = { message: 'SQLite error: database is locked', code: 'SQLITE_BUSY' };
+      const result = {
+        step_results: steps.map((isLocked) => (isLocked ? null : done)),
+        step_errors: steps.map((isLocked) => (isLocked ? error : null)),
+      };
+      const results = requests.map(({ type }) => ({
+        type: 'ok',
+        response: { type, ...(type === 'batch' && { result }) },
+      }));
+      response.end(JSON.stringify({ results }));
     };
-    return JSON.stringify({ results: [{ type: 'ok', response: { type: 'batch', result } }] });
-  };
   const add = { sql: 'INSERT INTO hosts DEFAULT VALUES', args: [] };
 
   test('a batch is sent again while the database is too busy to begin its transaction', async () => {
-    const answers = [batchAnswer(0), batchAnswer(0), batchAnswer()];
-    const db = await openAgainst((_, response) => response.end(answers.shift()));
+    const answers = [[0], [0], []];
+    const db = await openAgainst(answerBatch(() => answers.shift() ?? []));
     expect(await db.batch([add])).toEqual([1]);
     expect(answers).toEqual([]);
   });
 
   test('a batch that has begun, or whose transaction never begins, is "unavailable"', async () => {
     let requests = 0;
-    let answer = batchAnswer(2);
-    const db = await openAgainst((_, response) => {
-      requests += 1;
-      response.end(answer);
-    });
+    let locked = [2];
+    const db = await openAgainst(
+      answerBatch(() => {
+        requests += 1;
+        return locked;
+      }),
+    );
     const error = { name: 'DatabaseError', kind: 'unavailable', message: 'database is locked' };
     await expect(db.batch([add])).rejects.toMatchObject(error);
     expect(requests).toBe(1);
-    answer = batchAnswer(0);
+    locked = [0];
     await expect(db.batch([add])).rejects.toMatchObject(error);
   });
 
@@ -161,5 +180,5 @@ test.each([
   ['text that is not a URL', `${SECRET} `, undefined],
 ])('%s is refused at once, without its secrets', (_, url, token) => {
   const refused = { name: 'DatabaseError', kind: 'other', message: expect.not.stringContaining(SECRET) };
-  expect(() => openRemote(url, token)).toThrow(expect.objectContaining(refused));
+  expect(() => openRemote(url, token, pipeline)).toThrow(expect.objectContaining(refused));
 });

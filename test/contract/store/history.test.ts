@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-async function empty(kind: 'file' | 'sqld'): Promise<{ place: TestDatabase; db: Db }> {
+async function empty(kind: 'file' | 'sqld on workerd'): Promise<{ place: TestDatabase; db: Db }> {
   const place = await emptyDatabase(kind);
   undo.push(() => place.remove());
   return { place, db: await place.open() };
@@ -113,7 +113,7 @@ describe('C245: a file from an earlier version', () => {
 });
 
 test('C245: a server uses the pages of removed rows again', async () => {
-  const { db } = await empty('sqld');
+  const { db } = await empty('sqld on workerd');
   expect(db.shrink).toBeUndefined();
   expect(await compact(db)).toBeUndefined();
   await fill(db);

@@ -38,7 +38,7 @@ const filters: [index: string, how: string, filter: ExecutionFilter][] = [
   [submit, '(time_submit_ms<?)', { earlierThanMs: { start: 1 } }],
 ];
 
-describe.each(['file', 'sqld'] as const)('on %s', (kind) => {
+describe.each(['file', 'sqld on workerd'] as const)('on %s', (kind) => {
   let place: TestDatabase;
   let db: Db;
   beforeAll(async () => {

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { libsqlClient } from '../../../control-plane/store/db/libsql-client.ts';
+import { pipeline } from '../../../control-plane/store/db/pipeline.ts';
+import { openRemote, type Protocol } from '../../../control-plane/store/db/remote.ts';
 import { startSqld } from './sqld.ts';
 
 /** An empty database. Repeated calls of `open` open the same data; `:memory:` is a new database each time. */
@@ -17,7 +19,7 @@ export interface TestDatabase {
 }
 
 /** Kinds whose data outlive a connection. */
-export const lastingKinds = ['file', 'sqld'] as const;
+export const lastingKinds = ['file', 'sqld on Node', 'sqld on workerd'] as const;
 export const databaseKinds = [...lastingKinds, ':memory:'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
@@ -27,7 +29,7 @@ export async function emptyDatabase(kind: DatabaseKind): Promise<TestDatabase> {
   return {
     url,
     async open() {
-      const db = await openDatabase(url);
+      const db = await openDatabase(url, kind === 'sqld on workerd' ? pipeline : libsqlClient);
       opened.push(db);
       return db;
     },
@@ -38,8 +40,9 @@ export async function emptyDatabase(kind: DatabaseKind): Promise<TestDatabase> {
   };
 }
 
-export async function openDatabase(url: string): Promise<Db> {
-  return url.startsWith('http:') ? openRemote(url) : openEmbedded(url);
+/** The protocol is for servers. */
+export async function openDatabase(url: string, protocol: Protocol = libsqlClient): Promise<Db> {
+  return url.startsWith('http:') ? openRemote(url, undefined, protocol) : openEmbedded(url);
 }
 
 const makers: Record<DatabaseKind, () => Promise<{ url: string; remove: () => Promise<void> }>> = {
@@ -48,11 +51,14 @@ const makers: Record<DatabaseKind, () => Promise<{ url: string; remove: () => Pr
     const remove = () => rm(folder, { recursive: true, force: true });
     return { url: pathToFileURL(join(folder, 'berth.db')).href, remove };
   },
-  async sqld() {
-    const server = await startSqld();
-    return { url: server.url, remove: () => server.stop() };
-  },
+  'sqld on Node': emptyServer,
+  'sqld on workerd': emptyServer,
   async ':memory:'() {
     return { url: ':memory:', remove: async () => {} };
   },
 };
+
+async function emptyServer() {
+  const server = await startSqld();
+  return { url: server.url, remove: () => server.stop() };
+}

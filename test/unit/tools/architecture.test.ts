@@ -215,12 +215,12 @@ const EXCEPTIONS: readonly [from: string, to: string][] = [
   ['control-plane/coordinator/runtime/durable-object.ts', 'control-plane/assembly.ts'],
   ['control-plane/coordinator/runtime/gateway-object.ts', 'control-plane/assembly.ts'],
   ['control-plane/local/dev.ts', 'control-plane/operations/cluster/join-tokens.ts'],
-  ['control-plane/local/dev.ts', 'control-plane/store/db/remote.ts'],
   ['control-plane/local/database-copy.ts', 'control-plane/store/db/db.ts'],
   ['control-plane/local/database-copy.ts', 'control-plane/store/db/embedded.ts'],
   ['control-plane/local/database-copy.ts', 'control-plane/store/schema/backup.ts'],
   ['control-plane/local/open-database.ts', 'control-plane/store/db/db.ts'],
   ['control-plane/local/open-database.ts', 'control-plane/store/db/embedded.ts'],
+  ['control-plane/local/open-database.ts', 'control-plane/store/db/libsql-client.ts'],
   ['control-plane/local/open-database.ts', 'control-plane/store/db/remote.ts'],
 ];
 

@@ -29,6 +29,7 @@ const OWNERS: Record<string, readonly string[]> = {
   'jsonc-parser': ['shared/json-faults.ts'],
   '@hono/node-server': ['control-plane/server/node-server.ts', 'control-plane/server/app-bodies.ts'],
   ldapts: ['control-plane/directory/connection.ts'],
+  '@libsql/client': ['control-plane/store/db/libsql-client.ts'],
   libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
   'cloudflare:workers': [
     'control-plane/coordinator/runtime/durable-object.ts',

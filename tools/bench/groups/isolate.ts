@@ -3,7 +3,7 @@
  * with that much heap, coordinator and gateways in one isolate. Everything is killed and starts again.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { openDatabase } from '../../../control-plane/local/open-database.ts';
 import type { HeapUsage } from '../../../test/support/hosts/isolate-heap.ts';
 import { freePort } from '../../../test/support/hosts/port.ts';
 import type { LimitedWorkerd } from '../../../test/support/hosts/workerd/limited-workerd.ts';
@@ -237,7 +237,7 @@ async function restart(
 
 /** Throws unless every place is taken again, and no service was started twice. */
 async function checkRunning({ deployment }: Rig, agents: Agents): Promise<void> {
-  const db = openRemote(deployment.databaseUrl);
+  const db = await openDatabase(deployment.databaseUrl, undefined);
   try {
     await eventually(async () => {
       const [row] = await db.query(`SELECT count(*) AS running FROM executions WHERE status = 'running'`);

@@ -5,7 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StatisticsJson } from '../../../control-plane/http/json/schemas.ts';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { openDatabase } from '../../../control-plane/local/open-database.ts';
 import { enrol, newAgentKey } from '../../../test/support/agents/enrolment.ts';
 import { eventually } from '../../../test/support/tools/eventually.ts';
 import { application } from '../application.ts';
@@ -82,7 +82,7 @@ class IdleCluster {
   /** Connects the hosts, and starts their services. */
   async start(databaseUrl: string, signal: AbortSignal): Promise<void> {
     await this.#deployment.removeQuotaLimits();
-    const db = openRemote(databaseUrl);
+    const db = await openDatabase(databaseUrl, undefined);
     const { url, name: deployment } = this.#deployment;
     for (let at = 0; at < HOSTS; at++) {
       const [name, key] = [`host-${at}`, newAgentKey()];

@@ -7,10 +7,9 @@
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { openDatabase } from '../../../control-plane/local/open-database.ts';
 import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
 import { DatabaseError } from '../../../control-plane/store/db/db.ts';
-import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
 import { type AgentKey, enrolWith, newAgentKey } from '../../../test/support/agents/enrolment.ts';
 import type { AgentsLoad } from '../agents.ts';
@@ -32,7 +31,7 @@ const {
   cores,
   ...place
 } = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
-const db = databaseUrl.startsWith('file:') ? await openEmbedded(databaseUrl) : openRemote(databaseUrl);
+const db = await openDatabase(databaseUrl, undefined);
 const relayed = new Set<Socket>();
 const relay = await startRelay();
 const address = relay.address();

@@ -2,8 +2,9 @@
  * Starts the control plane on workerd, with a libSQL server of its own. It never starts an agent: tests start
  * their own.
  */
-import { openRemote } from '../../../../control-plane/store/db/remote.ts';
+
 import { documentedAt, undocumentedAt } from '../../tools/documented.ts';
+import { openDatabase } from '../databases.ts';
 import type { Host, HostOptions } from '../hosts.ts';
 import type { Sqld } from '../sqld.ts';
 import { startLimitedWorkerd } from './limited-workerd.ts';
@@ -34,7 +35,7 @@ export async function startWorkerdHost(
     ...options,
     url: workerd.url,
     output: () => workerd.program().output,
-    openDb: async () => openRemote(workerd.databaseUrl),
+    openDb: () => openDatabase(workerd.databaseUrl),
     database: workerd.database,
     crash: workerd.kill,
     start: () => workerd.start().then(document),
