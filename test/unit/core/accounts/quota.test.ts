@@ -2,16 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
 import { exceededLimits, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import {
-  CoreRig,
-  decisionTexts,
-  exited,
-  gone,
-  named,
-  quota,
-  running,
-  user,
-} from '../../../support/rigs/core-rig.ts';
+import { CoreRig, exited, gone, named, quota, running, user } from '../../../support/rigs/core-rig.ts';
 import { queueOf } from '../../../support/rigs/queues.ts';
 import { rigWith } from '../../../support/rigs/quotas.ts';
 
@@ -149,7 +140,7 @@ describe('C54: elastic services and lowered quotas', () => {
     rig.see(named(execution, 'web0'), running);
     expect(execution.services.map(({ placed }) => placed)).toEqual([true, true, false]);
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 300 }));
-    expect(decisionTexts(rig.turn())).toEqual(['place web2@large', 'start web2.1']);
+    expect(rig.turn()).toEqual(['place web2@large', 'start web2.1']);
   });
 
   test('C54: a lowered quota stops nothing, but delays new executions', () => {
@@ -176,7 +167,7 @@ describe('C54: elastic services and lowered quotas', () => {
     rig.cluster.setQuota(quota(1, { cores: 0, memoryBytes: 1, concurrentExecutions: 1 }));
     const helper = named(execution, 'helper0');
     rig.see(helper, exited(1), gone);
-    expect(decisionTexts(rig.advance(1_000))).toEqual(['start helper0.2']);
+    expect(rig.advance(1_000)).toEqual(['start helper0.2']);
   });
 });
 

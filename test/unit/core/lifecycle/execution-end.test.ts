@@ -3,7 +3,6 @@ import type { Execution } from '../../../../control-plane/core/model/execution.t
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   failed,
   gone,
@@ -30,7 +29,7 @@ test('C246: no time of an execution is before an earlier one, although the clock
 describe('the end by a monitor service', () => {
   test('C9: an exit with 0 stops the other services, and ends as terminated once their containers are gone', () => {
     const { rig, execution } = runningRig();
-    expect(decisionTexts(rig.see(named(execution, 'web0'), exited(0)))).toEqual([
+    expect(rig.see(named(execution, 'web0'), exited(0))).toEqual([
       'begin-cleanup 1 terminated',
       'stop web0.1',
       'stop side0.1',
@@ -40,7 +39,7 @@ describe('the end by a monitor service', () => {
     rig.see(named(execution, 'web0'), gone);
     expect(execution.status).toBe('cleaning up');
     rig.nowMs += 9;
-    expect(decisionTexts(rig.see(named(execution, 'side0'), gone))).toEqual(['finish 1 terminated']);
+    expect(rig.see(named(execution, 'side0'), gone)).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({
       status: 'terminated',
       errorMessage: null,
@@ -55,14 +54,10 @@ describe('the end by a monitor service', () => {
     );
     const [web, late] = [named(execution, 'web0'), named(execution, 'late0')];
     rig.see(web, running);
-    expect(decisionTexts(rig.see(web, exited(0)))).toEqual(['stop web0.1']);
-    expect(decisionTexts(rig.see(web, gone))).toEqual([]);
+    expect(rig.see(web, exited(0))).toEqual(['stop web0.1']);
+    expect(rig.see(web, gone)).toEqual([]);
     expect(execution.status).toBe('starting');
-    expect(decisionTexts(rig.see(late, running))).toEqual([
-      'mark-running 1',
-      'begin-cleanup 1 terminated',
-      'stop late0.1',
-    ]);
+    expect(rig.see(late, running)).toEqual(['mark-running 1', 'begin-cleanup 1 terminated', 'stop late0.1']);
     rig.see(late, gone);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: rig.nowMs });
   });
@@ -90,14 +85,14 @@ describe('the end by a monitor service', () => {
   });
   test('C10: a bad exit while others still start ends the execution at once, which has started if all its services have, even if one failed before that was seen', () => {
     const { rig, execution } = startingRig(application(service(), service({ name: 'late', monitor: false })));
-    expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
+    expect(rig.see(named(execution, 'web0'), exited(1))).toEqual([
       'begin-cleanup 1 error',
       'stop web0.1',
       'stop late0.1',
     ]);
     expect(execution.timeStartMs).toBeNull();
     const single = startingRig(application());
-    expect(decisionTexts(single.rig.see(named(single.execution, 'web0'), exited(1)))).toEqual([
+    expect(single.rig.see(named(single.execution, 'web0'), exited(1))).toEqual([
       'mark-running 1',
       'begin-cleanup 1 error',
       'stop web0.1',
@@ -111,10 +106,10 @@ describe('services that do not monitor', () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     for (const [at, delayMs] of [1_000, 2_000, 4_000].entries()) {
-      expect(decisionTexts(rig.see(side, exited(at)))).toEqual([`stop side0.${at + 1}`]);
-      expect(decisionTexts(rig.see(side, gone))).toEqual([`replace-service side0.${at + 1}`]);
+      expect(rig.see(side, exited(at))).toEqual([`stop side0.${at + 1}`]);
+      expect(rig.see(side, gone)).toEqual([`replace-service side0.${at + 1}`]);
       expect(rig.advance(delayMs - 1)).toEqual([]);
-      expect(decisionTexts(rig.advance(1))).toEqual([`start side0.${at + 2}`]);
+      expect(rig.advance(1)).toEqual([`start side0.${at + 2}`]);
       rig.see(side, running);
     }
     expect(execution.status).toBe('running');
@@ -197,7 +192,7 @@ describe('C14: terminate', () => {
   test('C14: terminate ends a queued execution at once, and leaves no deadline of one that waits for its next attempt', () => {
     const rig = new CoreRig();
     const execution = rig.submitInTurn();
-    expect(decisionTexts(rig.terminate(execution))).toEqual(['finish 1 terminated']);
+    expect(rig.terminate(execution)).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
     expect(queuedIds(rig.cluster)).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
@@ -213,16 +208,16 @@ describe('C14: terminate', () => {
       application(service(), service({ name: 'late', startup_order: 1 })),
     );
     const web = named(execution, 'web0');
-    expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1']);
+    expect(rig.terminate(execution)).toEqual(['stop web0.1']);
     expect(execution).toMatchObject({ status: 'cleaning up' });
-    expect(decisionTexts(rig.see(web, running))).toEqual([]);
-    expect(decisionTexts(rig.see(web, gone))).toEqual(['finish 1 terminated']);
+    expect(rig.see(web, running)).toEqual([]);
+    expect(rig.see(web, gone)).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null });
     expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
   });
   test('C14, C19: terminate stops all services of a running execution, which counts neither as a death nor as an error', () => {
     const { rig, execution } = runningRig();
-    expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1', 'stop side0.1']);
+    expect(rig.terminate(execution)).toEqual(['stop web0.1', 'stop side0.1']);
     for (const one of execution.services) {
       rig.see(one, exited(143), gone);
       expect(one).toMatchObject({ status: 'inactive', errorMessage: null, deathsMs: [] });
@@ -232,7 +227,7 @@ describe('C14: terminate', () => {
   test('C14: terminate ends a failed start that is being cleaned up, which is not tried again', () => {
     const { rig, execution } = startingRig(application());
     rig.see(named(execution, 'web0'), failed(true));
-    expect(decisionTexts(rig.terminate(execution))).toEqual([]);
+    expect(rig.terminate(execution)).toEqual([]);
     expect(execution.status).toBe('cleaning up');
     rig.see(named(execution, 'web0'), gone);
     expect(execution.status).toBe('terminated');

@@ -8,7 +8,6 @@ import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   gone,
   hostFacts,
@@ -46,13 +45,13 @@ test.each(['low-disk', 'no-engine', 'no-network'])(
     const one = rig.hello(hostFacts('one'));
     observeConditions(one, [{ kind, text: 'why' }]);
     const execution = rig.submit();
-    expect(decisionTexts(rig.turn())).toEqual([]);
+    expect(rig.turn()).toEqual([]);
     expect(execution.status).toBe('queued');
     rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
-    expect(decisionTexts(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
+    expect(rig.turn()).toEqual(['place web0@two', 'start web0.1']);
     observeConditions(one, []);
     rig.submit();
-    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);
   },
 );
 
@@ -60,9 +59,9 @@ test('C83, P5: services on a host that is low on disk stay and are restarted the
   const { rig, execution } = runningRig();
   const side = named(execution, 'side0');
   observeConditions(rig.hostOf(side), [lowDisk]);
-  expect(decisionTexts(rig.turn())).toEqual([]);
+  expect(rig.turn()).toEqual([]);
   rig.see(side, exited(1), { state: 'gone' });
-  expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+  expect(rig.advance(1_000)).toEqual(['start side0.2']);
   rig.see(side, running);
   expect(side.generation).toBe(2);
   const web = { ...running, service: named(execution, 'web0').id, generation: 1 } as Observation;
@@ -74,7 +73,7 @@ test('C83: other conditions are only reported', () => {
   const rig = new CoreRig();
   observeConditions(rig.hello(hostFacts('one')), [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }]);
   rig.submit();
-  expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+  expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);
 });
 
 test('P40: conditions have changed if their kinds change, and not if only their texts do', () => {

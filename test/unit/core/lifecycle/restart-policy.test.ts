@@ -3,7 +3,7 @@ import { isOver } from '../../../../control-plane/core/model/execution.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import { decisionTexts, exited, gone, named, running, runningRig } from '../../../support/rigs/core-rig.ts';
+import { exited, gone, named, running, runningRig } from '../../../support/rigs/core-rig.ts';
 
 /** A rig in which `side0`, which does not monitor, has this policy and runs. */
 function sideRig(restart: NonNullable<ServiceDescription['restart']>, changes = {}) {
@@ -19,7 +19,7 @@ test('C284: a restart policy limits the deaths of a service within its window, a
   for (const generation of [1, 2]) {
     die();
     expect(rig.advance(6_999)).toEqual([]);
-    expect(decisionTexts(rig.advance(1))).toEqual([`start side0.${generation + 1}`]);
+    expect(rig.advance(1)).toEqual([`start side0.${generation + 1}`]);
     rig.see(side, running);
   }
   die(4);
@@ -69,10 +69,10 @@ test('C284: without a delay it grows as without a policy', () => {
 test('C285: a monitor with a restart policy is started again when it fails, and its exit with 0 ends the execution', () => {
   const { rig, execution } = runningRig(application(service({ restart: { attempts: 2, delay: 1 } })));
   const web = named(execution, 'web0');
-  expect(decisionTexts(rig.see(web, exited(1)))).toEqual(['stop web0.1']);
+  expect(rig.see(web, exited(1))).toEqual(['stop web0.1']);
   expect(isOver(execution, web)).toBe(false);
   rig.see(web, gone);
-  expect(decisionTexts(rig.advance(1_000))).toEqual(['start web0.2']);
+  expect(rig.advance(1_000)).toEqual(['start web0.2']);
   rig.see(web, running);
   expect(execution.status).toBe('running');
   rig.see(web, exited(0));

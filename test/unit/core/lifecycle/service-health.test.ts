@@ -3,15 +3,7 @@ import { observe } from '../../../../control-plane/core/lifecycle/observations.t
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { Health } from '../../../../shared/protocol/health.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import {
-  decisionTexts,
-  exited,
-  gone,
-  keyOfService,
-  named,
-  running,
-  startingRig,
-} from '../../../support/rigs/core-rig.ts';
+import { exited, gone, keyOfService, named, running, startingRig } from '../../../support/rigs/core-rig.ts';
 
 const health = { http: { path: '/', port: 80 } };
 const seen = (state: Health['state'], detail = '') => ({ ...running, health: { state, detail } });
@@ -23,7 +15,7 @@ test('C288: a service whose health is checked is starting until it is healthy, a
   const [web, one] = [named(execution, 'web0'), named(execution, 'side0')];
   expect(rig.see(one, seen('starting'))).toEqual([]);
   expect(one).toMatchObject({ status: 'starting', backendStatus: 'started' });
-  expect(decisionTexts(rig.see(one, seen('healthy')))).toEqual(['start web0.1']);
+  expect(rig.see(one, seen('healthy'))).toEqual(['start web0.1']);
   rig.see(one, seen('starting'));
   expect(one.status).toBe('active');
   expect(execution.status).toBe('starting');
@@ -35,8 +27,8 @@ test('C288: a service that has died before it was healthy has not started, unles
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');
   rig.see(one, seen('starting'), exited(1));
-  expect(decisionTexts(rig.see(one, gone))).toEqual(['replace-service side0.1']);
-  expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+  expect(rig.see(one, gone)).toEqual(['replace-service side0.1']);
+  expect(rig.advance(1_000)).toEqual(['start side0.2']);
   expect(named(execution, 'web0').status).toBe('inactive');
 
   const job = startingRig(application(service({ health })));
@@ -51,9 +43,7 @@ test('C289, C290: an unhealthy service has died: it is not active until it is he
   rig.see(one, seen('healthy'));
   rig.see(named(execution, 'web0'), running);
   for (let death = 1; death <= 6; death++) {
-    expect(decisionTexts(rig.see(one, seen('unhealthy', 'GET / on port 80: status 500')))).toContain(
-      `stop side0.${death}`,
-    );
+    expect(rig.see(one, seen('unhealthy', 'GET / on port 80: status 500'))).toContain(`stop side0.${death}`);
     expect(one.status).toBe('terminating');
     rig.see(one, seen('healthy'));
     expect(one).toMatchObject({
@@ -84,9 +74,9 @@ test('C289: an unhealthy monitor ends the execution as error, unless its restart
   });
   const again = startingRig(application(service({ health, restart: { attempts: 1 } })));
   const web = named(again.execution, 'web0');
-  expect(decisionTexts(again.rig.see(web, seen('unhealthy', 'no answer')))).toEqual(['stop web0.1']);
+  expect(again.rig.see(web, seen('unhealthy', 'no answer'))).toEqual(['stop web0.1']);
   again.rig.see(web, gone);
-  expect(decisionTexts(again.rig.advance(1_000))).toEqual(['start web0.2']);
+  expect(again.rig.advance(1_000)).toEqual(['start web0.2']);
 });
 
 test('C289: a repeated report of the same health is no change, nor what a host reports of the health of a service that was stopped or is not checked', () => {
@@ -126,7 +116,7 @@ test('C288: a service that is never healthy ends with its execution, when a user
   const { rig, execution } = startingRig(pair);
   const one = named(execution, 'side0');
   rig.see(one, seen('starting', 'port 80: the connection was refused'));
-  expect(decisionTexts(rig.terminate(execution))).toContain('stop side0.1');
+  expect(rig.terminate(execution)).toContain('stop side0.1');
   rig.see(one, gone);
   expect(execution.status).toBe('terminated');
 
@@ -148,8 +138,8 @@ test('C289, C284: deaths of bad health count once each, whatever is reported aga
     rig.see(one, seen(state, 'bad'), exited(137), gone);
   expect(one.deathsMs).toHaveLength(1);
   expect(execution.ending).toBeNull();
-  expect(decisionTexts(rig.advance(1_999))).toEqual([]);
-  expect(decisionTexts(rig.advance(1))).toEqual(['start side0.2']);
+  expect(rig.advance(1_999)).toEqual([]);
+  expect(rig.advance(1)).toEqual(['start side0.2']);
   // A new agent begins its checks anew.
   for (const state of ['starting', 'healthy', 'starting', 'unhealthy'] as const)
     rig.see(one, seen(state, 'bad'));

@@ -15,7 +15,6 @@ import type { ServiceDescription } from '../../../../shared/application-schema.t
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   failed,
   gone,
@@ -130,7 +129,7 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
     const later = rig.submit(requesting(1));
     end(small[0]);
     expect(later.status).toBe('queued');
-    expect(decisionTexts(rig.terminate(big)).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
+    expect(rig.terminate(big).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
     expect(rig.cluster.reservation).toBeNull();
   });
   test('C70: the reservation moves to other capacity if its host is lost or drained', () => {

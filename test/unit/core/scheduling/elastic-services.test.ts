@@ -4,7 +4,6 @@ import type { ServiceDescription } from '../../../../shared/application-schema.t
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   failed,
   gone,
@@ -58,10 +57,7 @@ describe('C66: the death of an elastic service', () => {
       rig.see(work, exited(3), gone);
       expect(work).toMatchObject({ status: 'inactive', placed: false });
       expect(rig.advance(delayMs - 1)).toEqual([]);
-      expect(decisionTexts(rig.advance(1))).toEqual([
-        `place work0@${first}`,
-        `start work0.${work.generation}`,
-      ]);
+      expect(rig.advance(1)).toEqual([`place work0@${first}`, `start work0.${work.generation}`]);
       rig.see(work, running);
     }
     for (let death = 0; death < 12; death++) {
@@ -81,7 +77,7 @@ describe('C66: the death of an elastic service', () => {
     rig.advance(60_000);
     expect(work.placed).toBe(false);
     rig.hello(hostFacts('later'));
-    expect(decisionTexts(rig.turn())).toEqual(['place work0@later', 'start work0.2']);
+    expect(rig.turn()).toEqual(['place work0@later', 'start work0.2']);
   });
 });
 
@@ -90,7 +86,7 @@ describe('C67: an essential start that fits nowhere', () => {
     const rig = rigWith(4);
     const execution = run(rig, 3);
     const next = rig.submit(rigid(2, 1));
-    expect(decisionTexts(rig.turn())).toEqual([
+    expect(rig.turn()).toEqual([
       'preempt work2.1',
       'preempt work1.1',
       'place web0@host0 web1@host0',
@@ -102,14 +98,14 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(4);
     expect(rig.see(named(execution, 'work1'), exited(137))).toEqual([]);
     expect(rig.see(named(execution, 'work1'), gone)).toEqual([]);
-    expect(decisionTexts(rig.see(named(execution, 'work2'), gone))).toEqual(['start web0.1', 'start web1.1']);
+    expect(rig.see(named(execution, 'work2'), gone)).toEqual(['start web0.1', 'start web1.1']);
   });
   test('C67: an essential start that fits nowhere leaves the preempted capacity to no other execution', () => {
     const rig = rigWith(4);
     const execution = run(rig, 3);
     rig.submitInTurn(rigid(1, 2));
     const small = rig.submit(rigid(1, 0.5));
-    expect(decisionTexts(rig.turn())).toEqual(['preempt work0.1', 'place web0@host0', 'stop work0.1']);
+    expect(rig.turn()).toEqual(['preempt work0.1', 'place web0@host0', 'stop work0.1']);
     for (const one of execution.services.slice(1)) rig.see(one, gone);
     expect(small.services.map(({ status }) => status)).toEqual(['starting']);
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3.5);
@@ -122,7 +118,7 @@ describe('C67: an essential start that fits nowhere', () => {
     for (const one of large) rig.terminate(one);
     rig.join(hostFacts('other', { cores: 2 }));
     rig.submit(rigid(2, 1));
-    expect(decisionTexts(rig.turn())[0]).toBe('place web0@other web1@other');
+    expect(rig.turn()[0]).toBe('place web0@other web1@other');
     const full = rigWith(4);
     full.cluster.setQuota(quota(2, { cores: 1 }));
     run(full, 3);
@@ -134,7 +130,7 @@ describe('C67: an essential start that fits nowhere', () => {
     run(rig, 1);
     rig.submit(rigid(1, 2));
     const other = rig.submit(elastic(1));
-    expect(decisionTexts(rig.turn())).toEqual(['preempt work0.1', 'place main0@host0', 'stop work0.1']);
+    expect(rig.turn()).toEqual(['preempt work0.1', 'place main0@host0', 'stop work0.1']);
     expect(other.status).toBe('starting');
   });
   test('C67: an essential start that fits nowhere preempts the fewest services on any host, of equals the youngest', () => {
@@ -145,9 +141,9 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3);
     expect(rig.cluster.hostNamed('host1')?.reservedCores).toBe(3);
     rig.submit(rigid(1, 2));
-    expect(decisionTexts(rig.turn())[0]).toBe(`preempt ${named(large, 'work0').name}.1`);
+    expect(rig.turn()[0]).toBe(`preempt ${named(large, 'work0').name}.1`);
     rig.submit(rigid(1, 1));
-    expect(decisionTexts(rig.turn())[0]).toBe('preempt work1.1');
+    expect(rig.turn()[0]).toBe('preempt work1.1');
     expect(isPreempted(named(small, 'work1'))).toBe(true);
     expect(isPreempted(named(small, 'work0'))).toBe(false);
   });
@@ -158,8 +154,8 @@ describe('C67: an essential start that fits nowhere', () => {
     rig.advance(1_000);
     expect(named(late, 'work0')).toMatchObject({ placed: true, status: 'starting' });
     rig.submit(rigid(1, 2));
-    expect(decisionTexts(rig.turn())).toEqual(['preempt work0.2', 'place web0@host0', 'stop work0.2']);
-    expect(decisionTexts(rig.see(named(late, 'work0'), gone))).toEqual(['start web0.1']);
+    expect(rig.turn()).toEqual(['preempt work0.2', 'place web0@host0', 'stop work0.2']);
+    expect(rig.see(named(late, 'work0'), gone)).toEqual(['start web0.1']);
   });
   test('C67: an essential start that fits nowhere preempts elastic services of its own user if the quota requires that', () => {
     const rig = rigWith(16);
@@ -167,11 +163,7 @@ describe('C67: an essential start that fits nowhere', () => {
     const execution = run(rig, 5);
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
     const next = rig.submit(rigid(1, 2));
-    expect(decisionTexts(rig.turn()).slice(0, 3)).toEqual([
-      'preempt work2.1',
-      'preempt work1.1',
-      'place web0@host0',
-    ]);
+    expect(rig.turn().slice(0, 3)).toEqual(['preempt work2.1', 'preempt work1.1', 'place web0@host0']);
     for (const one of execution.services) if (isPreempted(one)) rig.see(one, gone);
     expect(statuses(next)).toEqual(['starting']);
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
@@ -204,7 +196,7 @@ describe('C68: a preempted elastic service', () => {
     expect(execution.status).toBe('running');
     expect(work).toMatchObject({ status: 'inactive', exit: null, errorMessage: null, deathsMs: [] });
     rig.see(named(next, 'web0'), running, exited(0));
-    expect(decisionTexts(rig.see(named(next, 'web0'), gone))).toEqual([
+    expect(rig.see(named(next, 'web0'), gone)).toEqual([
       'finish 2 terminated',
       'place work0@host0',
       'start work0.2',
@@ -217,10 +209,7 @@ describe('C68: a preempted elastic service', () => {
     rig.terminate(execution);
     rig.see(named(execution, 'main0'), gone);
     expect(execution.status).toBe('cleaning up');
-    expect(decisionTexts(rig.see(named(execution, 'work0'), gone))).toEqual([
-      'finish 1 terminated',
-      'start web0.1',
-    ]);
+    expect(rig.see(named(execution, 'work0'), gone)).toEqual(['finish 1 terminated', 'start web0.1']);
     expect(next.status).toBe('starting');
   });
   test('C68: delays the start on its host until a lost host reports that its container is gone', () => {
