@@ -30,7 +30,7 @@ import type { NextIds } from '../../../control-plane/core/state/changes.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import { load } from '../../../control-plane/core/state/loading.ts';
-import type { Application } from '../../../shared/application-schema.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import type { Condition, HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { application, service } from '../fixtures/applications.ts';
 
@@ -249,21 +249,42 @@ export class CoreRig {
   }
 }
 
-/** A service that monitors and one that does not. */
-export const pair = application(service(), service({ name: 'side', monitor: false }));
+/** A service that monitors, and `side`, which has these changes and does not. */
+export const pairWith = (changes: Partial<ServiceDescription>): Application =>
+  application(service(), service({ name: 'side', monitor: false, ...changes }));
+export const pair = pairWith({});
+
+/** An execution on a rig. Its instances `web0` and `side0`, if it has them, are `web` and `side`. */
+export class Life {
+  readonly rig: CoreRig;
+  readonly execution: Execution;
+
+  constructor(rig: CoreRig, execution: Execution) {
+    this.rig = rig;
+    this.execution = execution;
+  }
+
+  get web(): Service {
+    return named(this.execution, 'web0');
+  }
+
+  get side(): Service {
+    return named(this.execution, 'side0');
+  }
+}
 
 /** An execution of `description`, placed on one host. */
-export function startingRig(description = pair, rig = new CoreRig()): { rig: CoreRig; execution: Execution } {
+export function startingRig(description = pair, rig = new CoreRig(), timeLimitS?: number): Life {
   rig.hello(hostFacts('one'));
-  return { rig, execution: rig.submitInTurn(description) };
+  return new Life(rig, rig.submitInTurn(description, 1, timeLimitS));
 }
 
 /** An execution of `description` on one host, with all its services running. */
-export function runningRig(description = pair): { rig: CoreRig; execution: Execution } {
-  const { rig, execution } = startingRig(description);
-  for (const one of execution.services) rig.see(one, running);
-  if (execution.status !== 'running') throw new Error(`the execution is ${execution.status}`);
-  return { rig, execution };
+export function runningRig(description = pair): Life {
+  const life = startingRig(description);
+  for (const one of life.execution.services) life.rig.see(one, running);
+  if (life.execution.status !== 'running') throw new Error(`the execution is ${life.execution.status}`);
+  return life;
 }
 
 /** Ids of queued executions, in order. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
 import { exceededLimits, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, exited, gone, named, quota, running, user } from '../../../support/rigs/core-rig.ts';
+import { CoreRig, exited, gone, named, pair, quota, running, user } from '../../../support/rigs/core-rig.ts';
 import { queueOf } from '../../../support/rigs/queues.ts';
 import { rigWith } from '../../../support/rigs/quotas.ts';
 
@@ -72,17 +72,6 @@ describe('C52: a start beyond a cap waits', () => {
 });
 
 describe('C53: capacity under a quota is offered at once', () => {
-  test('C53: capacity under the quota is offered when another execution has ended, and not before', () => {
-    const rig = rigWith({ concurrentExecutions: 1 });
-    const [first, second] = [rig.submit(), rig.submit()];
-    rig.turn();
-    rig.see(named(first, 'web0'), running);
-    rig.terminate(first);
-    expect([first.status, second.status]).toEqual(['cleaning up', 'queued']);
-    rig.see(named(first, 'web0'), gone);
-    expect([first.status, second.status]).toEqual(['terminated', 'starting']);
-  });
-
   test('C53: capacity under a raised quota, or that of another quota, is offered to the oldest executions first, and to one that alone exceeded it', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 4 }, () => rig.submit());
@@ -162,12 +151,11 @@ describe('C54: elastic services and lowered quotas', () => {
 
   test('C54: a service that dies is started again even if the quota has become too small', () => {
     const rig = rigWith({});
-    const execution = rig.submitInTurn(application(service(), service({ name: 'helper', monitor: false })));
+    const execution = rig.submitInTurn(pair);
     for (const one of execution.services) rig.see(one, running);
     rig.cluster.setQuota(quota(1, { cores: 0, memoryBytes: 1, concurrentExecutions: 1 }));
-    const helper = named(execution, 'helper0');
-    rig.see(helper, exited(1), gone);
-    expect(rig.advance(1_000)).toEqual(['start helper0.2']);
+    rig.see(named(execution, 'side0'), exited(1), gone);
+    expect(rig.advance(1_000)).toEqual(['start side0.2']);
   });
 });
 

@@ -62,8 +62,7 @@ describe('P13: a silent host', () => {
     expect(execution.services.map(({ backendStatus }) => backendStatus)).toEqual(['started', 'started']);
   });
   test('C17: when a lost host returns, its containers that did not run at the loss show their own state', () => {
-    const { rig, execution } = startingRig();
-    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
+    const { rig, web, side } = startingRig();
     rig.see(web, created);
     rig.see(side, running, exited(1));
     rig.advance(LOSS_MS, { silent: true });
@@ -75,23 +74,23 @@ describe('P13: a silent host', () => {
     expect(side.deathsMs).toHaveLength(1);
   });
   test('C14: a terminated execution waits for its lost host, which stops its services when it returns', () => {
-    const { rig, execution } = runningRig(application(service()));
+    const { rig, execution, web } = runningRig(application(service()));
     rig.advance(LOSS_MS, { silent: true });
     rig.terminate(execution);
     expect(execution.status).toBe('cleaning up');
     rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
     expect(rig.turn()).toEqual([]);
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(web, gone);
     expect(execution.status).toBe('terminated');
   });
 });
 
 describe('a hello', () => {
   test('C18: a container that was seen before and is missing in the hello has died, which ends the execution as error if it is that of a monitor', () => {
-    const { rig, execution } = runningRig();
+    const { rig, execution, side } = runningRig();
     rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
     expect(rig.turn()).toEqual(['replace-service side0.1']);
-    expect(named(execution, 'side0')).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
+    expect(side).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
     expect(rig.advance(1_000)).toEqual(['start side0.2']);
     const other = runningRig();
     other.rig.join(hostFacts('one'), inventoryOf(other.execution, 'side0'));
@@ -115,8 +114,7 @@ describe('a hello', () => {
     expect(rig.turn()).toEqual(['finish 1 terminated']);
   });
   test('C18: a hello reports what happened while the host was away', () => {
-    const { rig, execution } = startingRig();
-    const web = named(execution, 'web0');
+    const { rig, execution, web } = startingRig();
     rig.join(hostFacts('one'), [
       { ...exited(3), ...keyOfService(web) } as Observation,
       ...inventoryOf(execution, 'side0'),
@@ -140,8 +138,7 @@ describe('a hello', () => {
 
 describe('P12: a report', () => {
   test("P12: a report on another host's service, on an earlier generation or on an unknown service changes nothing", () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
+    const { rig, side } = runningRig();
     const host = rig.hostOf(side);
     const first = { ...gone, service: side.id, generation: 1 } as Observation;
     rig.report(rig.hello(hostFacts('two')), [first]);
@@ -153,8 +150,7 @@ describe('P12: a report', () => {
     expect(rig.report(host, [{ state: 'gone', service: 99, generation: 1 }])).toEqual([]);
   });
   test('P7: a repeated report changes nothing', () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
+    const { rig, side } = runningRig();
     rig.see(side, exited(1));
     rig.cluster.takeChanges();
     expect(rig.see(side, exited(1))).toEqual([]);
@@ -164,8 +160,7 @@ describe('P12: a report', () => {
 });
 
 test('C40: after each turn the next deadline is determined and lies ahead, and reading it changes nothing', () => {
-  const { rig, execution } = runningRig();
-  const side = named(execution, 'side0');
+  const { rig, side } = runningRig();
   rig.see(side, exited(1), gone);
   const due = rig.nowMs + 1_000;
   expect(nextDeadline(rig.cluster)).toBe(due);

@@ -18,8 +18,7 @@ import {
 } from '../../../support/rigs/core-rig.ts';
 
 test('H821: a service whose container is paused states it until it runs again or ends', () => {
-  const { rig, execution } = runningRig();
-  const web = named(execution, 'web0');
+  const { rig, execution, web } = runningRig();
   const paused = { ...running, paused: true } as const;
   const isStated = () => /^the container of service web0 is paused, /.test(web.errorMessage ?? '');
   const waitingFor = () => explain(rig.cluster, execution, rig.nowMs).waitingFor;
@@ -32,7 +31,7 @@ test('H821: a service whose container is paused states it until it runs again or
   rig.see(web, paused, exited(0));
   expect(web.errorMessage).toBeNull();
   const other = runningRig();
-  const side = named(other.execution, 'side0');
+  const side = other.side;
   other.rig.see(side, paused);
   other.rig.see(side, gone);
   expect(side.errorMessage).toBe('the container of service side0 was removed from outside Berth');
@@ -56,8 +55,7 @@ test.each(['low-disk', 'no-engine', 'no-network'])(
 );
 
 test('C83, P5: services on a host that is low on disk stay and are restarted there, and an earlier start of one in a hello does not hide that this one is gone', () => {
-  const { rig, execution } = runningRig();
-  const side = named(execution, 'side0');
+  const { rig, execution, side } = runningRig();
   observeConditions(rig.hostOf(side), [lowDisk]);
   expect(rig.turn()).toEqual([]);
   rig.see(side, exited(1), { state: 'gone' });
@@ -102,8 +100,7 @@ test('C86: the usage of containers is unknown while the engine does not answer',
 });
 
 test('C10, P33: a service that had ended before its host gave it up has ended, and is not placed again', () => {
-  const { rig, execution } = runningRig();
-  const web = named(execution, 'web0');
+  const { rig, execution, web } = runningRig();
   const host = rig.hostOf(web);
   const seen = { service: web.id, generation: web.generation };
   observe(rig.cluster, host, { ...exited(3), ...seen } as Observation, rig.nowMs);

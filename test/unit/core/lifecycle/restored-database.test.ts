@@ -55,27 +55,24 @@ test('C220: hosts bring in only as many instances as the bound allows, however o
 
 describe('C102: a container of a later start than the database has', () => {
   test('C102: becomes the container of the service, and nothing is started', () => {
-    const { rig, execution } = runningRig();
-    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
+    const { rig, execution, web, side } = runningRig();
     rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 1e9)]);
     expect(rig.turn()).toEqual([]);
     expect(side).toMatchObject({ generation: 1e9, status: 'active', backendStatus: 'started', deathsMs: [] });
     expect(execution.status).toBe('running');
   });
   test('C102: a container of a later start is adopted even if the copy waits for a restart', () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
+    const { rig, web, side } = runningRig();
     rig.see(side, { state: 'gone' });
     expect(side.status).toBe('inactive');
-    rig.hello(hostFacts('one'), [...inventory(named(execution, 'web0').id, 1), ...inventory(side.id, 2)]);
+    rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 2)]);
     expect(rig.turn()).toEqual([]);
     expect(rig.advance(60_000)).toEqual([]);
     expect(side).toMatchObject({ generation: 2, status: 'active', exit: null });
   });
   test('C102: delays the end of an execution that ends in the copy', () => {
-    const { rig, execution } = runningRig();
+    const { rig, execution, web, side } = runningRig();
     rig.terminate(execution);
-    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
     rig.join(hostFacts('one'), inventory(side.id, 3));
     expect(web.status).toBe('inactive');
     expect(execution.status).toBe('cleaning up');
@@ -109,8 +106,7 @@ describe('C102: a container of a later start than the database has', () => {
     expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
   });
   test('C102, C219: a container of a later start is not adopted on another host than the one in the copy, if no service can have been started as often, or if its execution has ended and is being deleted', () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
+    const { rig, execution, side } = runningRig();
     rig.hello(hostFacts('two'), inventory(side.id, 9));
     expect(rig.turn()).toEqual([]);
     expect(side).toMatchObject({ generation: 1, status: 'active' });

@@ -8,27 +8,22 @@ import {
   failed,
   gone,
   hostFacts,
-  named,
   quota,
   running,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const one = application(service());
 const MESSAGE = 'stopped: its time limit of 60 s, counted from its placement, was over';
 
 /** An execution with this time limit, placed on one host. */
-function placed(timeLimitS?: number) {
-  const rig = new CoreRig();
-  rig.hello(hostFacts('one'));
-  const execution = rig.submitInTurn(one, 1, timeLimitS);
-  return { rig, execution };
-}
+const placed = (timeLimitS?: number) => startingRig(one, new CoreRig(), timeLimitS);
 
 describe('C270: the time limit', () => {
   test('C270: an execution ends as error when its time limit is over, once its containers are gone, and the explanation states when', () => {
-    const { rig, execution } = placed(60);
+    const { rig, execution, web } = placed(60);
     rig.advance(10_000);
-    rig.see(named(execution, 'web0'), running);
+    rig.see(web, running);
     expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
       'All its essential services have started. Its time limit of 60 s, counted from its placement, is over in 50 s.',
     );
@@ -36,7 +31,7 @@ describe('C270: the time limit', () => {
     expect(rig.advance(49_999)).toEqual([]);
     expect(rig.advance(1)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
     expect(rig.advance(1)).toEqual([]);
-    expect(rig.see(named(execution, 'web0'), gone)).toEqual(['finish 1 error']);
+    expect(rig.see(web, gone)).toEqual(['finish 1 error']);
     expect(execution).toMatchObject({ status: 'error', errorMessage: MESSAGE });
     expect(rig.cluster.usage(1).executions).toBe(0);
   });
@@ -50,7 +45,7 @@ describe('C270: the time limit', () => {
     expect(rig.advance(60_000)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
     const again = placed(60);
     again.rig.advance(50_000);
-    again.rig.see(named(again.execution, 'web0'), failed(true), gone);
+    again.rig.see(again.web, failed(true), gone);
     expect(again.execution.status).toBe('queued');
     again.rig.advance(1_000);
     expect(again.execution.status).toBe('starting');
@@ -59,10 +54,10 @@ describe('C270: the time limit', () => {
   });
 
   test('C270: what a service has done counts before the time limit, and an end that was decided stays', () => {
-    const { rig, execution } = placed(60);
-    rig.see(named(execution, 'web0'), running);
+    const { rig, execution, web } = placed(60);
+    rig.see(web, running);
     rig.nowMs += 60_000;
-    rig.see(named(execution, 'web0'), exited(0), gone);
+    rig.see(web, exited(0), gone);
     expect(execution.status).toBe('terminated');
     const other = placed(60);
     other.rig.terminate(other.execution);
@@ -104,8 +99,8 @@ test('C271: a submission beyond the longest limit of the quota is refused, and u
 
 describe('C272: a change of the time limit', () => {
   test('C272: a longer limit counts from the placement, and a shorter one that is over ends it at once', () => {
-    const { rig, execution } = placed(60);
-    rig.see(named(execution, 'web0'), running);
+    const { rig, execution, web } = placed(60);
+    rig.see(web, running);
     rig.advance(30_000);
     changeTimeLimit(rig.cluster, execution, 100, quota(1));
     rig.turn();

@@ -7,8 +7,10 @@ import {
   gone,
   hostFacts,
   named,
+  pairWith,
   queuedIds,
   running,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 function rigWithHost(facts = hostFacts('one')): CoreRig {
@@ -74,11 +76,10 @@ describe('the start', () => {
     expect(execution.status).toBe('starting');
   });
   test('C8: an execution is running, with a start time, when every essential service has started', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
+    const { rig, execution, web } = startingRig(
       application(service({ total_count: 2, essential_count: 2 }), service({ name: 'idle' })),
     );
-    rig.see(named(execution, 'web0'), running);
+    rig.see(web, running);
     rig.see(named(execution, 'web1'), running);
     expect(execution).toMatchObject({ status: 'starting', timePlaceMs: rig.nowMs, timeStartMs: null });
     rig.nowMs += 5;
@@ -86,9 +87,7 @@ describe('the start', () => {
     expect(execution).toMatchObject({ status: 'running', timeStartMs: rig.nowMs, timeEndMs: null });
   });
   test('C8: a service has the state that its agent reported', () => {
-    const rig = rigWithHost();
-    const web = named(rig.submit(), 'web0');
-    rig.turn();
+    const { rig, web } = startingRig(application());
     expect(web).toMatchObject({ status: 'starting', backendStatus: 'undefined' });
     rig.see(web, { state: 'preparing', detail: 'pulling' }, { state: 'created', containerId: 'c' });
     expect(web).toMatchObject({ status: 'starting', backendStatus: 'created', containerId: 'c' });
@@ -101,14 +100,11 @@ describe('the start', () => {
     expect(web).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
   });
   test('C12: a permanent failure ends the execution as error, with the message of the engine', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
-      application(service(), service({ name: 'other', monitor: false, startup_order: 1 })),
-    );
-    const decisions = rig.see(named(execution, 'web0'), failed(false, 'No such image: nope:1'));
-    expect(decisions).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
+    const { rig, execution, web } = startingRig(pairWith({ startup_order: 1 }));
+    const failure = failed(false, 'No such image: nope:1');
+    expect(rig.see(web, failure)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
     expect(execution.status).toBe('cleaning up');
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(web, gone);
     expect(execution).toMatchObject({
       status: 'error',
       errorMessage: 'service web0: No such image: nope:1',
@@ -116,11 +112,10 @@ describe('the start', () => {
     });
   });
   test('C13: a temporary failure returns the execution to the queue, with a growing delay', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
+    const { rig, execution, web } = startingRig(
       application(service({ monitor: false }), service({ name: 'other', startup_order: 1 })),
     );
-    const [web, other] = [named(execution, 'web0'), named(execution, 'other0')];
+    const other = named(execution, 'other0');
     for (const delayMs of [1_000, 2_000, 4_000]) {
       rig.see(web, running);
       expect(rig.see(other, failed(true, 'busy'))).toEqual([
@@ -138,15 +133,14 @@ describe('the start', () => {
     }
   });
   test('C13: the next attempt keeps the start-up order, whichever service died in the previous one', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
+    const { rig, execution, web } = startingRig(
       application(
         service({ name: 'dbs', monitor: false }),
         service({ name: 'app', monitor: false, startup_order: 1 }),
         service({ name: 'web', startup_order: 2 }),
       ),
     );
-    const [dbs, app, web] = [named(execution, 'dbs0'), named(execution, 'app0'), named(execution, 'web0')];
+    const [dbs, app] = [named(execution, 'dbs0'), named(execution, 'app0')];
     rig.see(dbs, running);
     rig.see(app, running, exited(1), gone);
     rig.see(web, failed(true), gone);
