@@ -169,10 +169,9 @@ export class CoreRig {
   }
 
   /** A host says hello, and a turn follows. */
-  join(...hello: Parameters<CoreRig['hello']>): Host {
-    const host = this.hello(...hello);
-    this.turn();
-    return host;
+  join(...hello: Parameters<CoreRig['hello']>): string[] {
+    this.hello(...hello);
+    return this.turn();
   }
 
   disconnect(host: Host): void {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
 import { exceededLimits, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
+import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, exited, gone, named, pair, quota, running, user } from '../../../support/rigs/core-rig.ts';
 import { queueOf } from '../../../support/rigs/queues.ts';
@@ -139,9 +140,9 @@ describe('C54: elastic services and lowered quotas', () => {
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
     expect(rig.turn()).toEqual([]);
     const next = rig.submitInTurn();
-    for (const [left, execution] of [2, 1, 0].map((left, at) => [left, executions[at]] as const)) {
+    for (const [at, execution] of executions.entries()) {
+      const left = 2 - at;
       expect(next.status).toBe('queued');
-      if (!execution) throw new Error('no execution');
       rig.terminate(execution);
       rig.see(named(execution, 'web0'), gone);
       expect(rig.cluster.usage(1).executions).toBe(left + (next.status === 'starting' ? 1 : 0));
@@ -184,8 +185,7 @@ describe('C57: the cost of waiting executions', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 2_000 }, () => rig.submit());
     rig.turn();
-    const first = executions[0];
-    if (!first) throw new Error('no execution');
+    const [first] = executions as [Execution];
     rig.terminate(first);
     const check = rig.cluster.exceededLimits.bind(rig.cluster);
     let checks = 0;

@@ -52,7 +52,8 @@ test.each(['disconnected', 'connected'])(
   'C125: a %s host that fell silent while the clock was days ahead is lost as soon as any other',
   (connection) => {
     const rig = new CoreRig();
-    const host = rig.join(hostFacts('one'));
+    const host = rig.hello(hostFacts('one'));
+    rig.turn();
     rig.advance(DAY_MS);
     if (connection === 'disconnected') markDisconnected(rig.cluster, host);
     expect(rig.advance(-DAY_MS, { silent: true })).toEqual([]);
@@ -110,7 +111,8 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
 
   function silentRig(isDisconnected: boolean) {
     const rig = new CoreRig();
-    const host = rig.join(hostFacts('one'));
+    const host = rig.hello(hostFacts('one'));
+    rig.turn();
     if (isDisconnected) markDisconnected(rig.cluster, host);
     rig.advance(LOST_MS - 30_000, { silent: true });
     return { rig, decision: 'lose-host one' };
@@ -156,7 +158,8 @@ describe('C332: after a step of the wall clock that the monotonic clock shows', 
 
   test('C332: small corrections of the clock move nothing', () => {
     const rig = new CoreRig();
-    const host = rig.join(hostFacts('one'));
+    const host = rig.hello(hostFacts('one'));
+    rig.turn();
     const { lastContactMs } = host;
     rig.step(900);
     expect(host.lastContactMs).toBe(lastContactMs);

@@ -78,8 +78,7 @@ describe('P13: a silent host', () => {
     rig.advance(LOSS_MS, { silent: true });
     rig.terminate(execution);
     expect(execution.status).toBe('cleaning up');
-    rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
-    expect(rig.turn()).toEqual([]);
+    expect(rig.join(hostFacts('one'), inventoryOf(execution, 'web0'))).toEqual([]);
     rig.see(web, gone);
     expect(execution.status).toBe('terminated');
   });
@@ -88,8 +87,7 @@ describe('P13: a silent host', () => {
 describe('a hello', () => {
   test('C18: a container that was seen before and is missing in the hello has died, which ends the execution as error if it is that of a monitor', () => {
     const { rig, execution, side } = runningRig();
-    rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
-    expect(rig.turn()).toEqual(['replace-service side0.1']);
+    expect(rig.join(hostFacts('one'), inventoryOf(execution, 'web0'))).toEqual(['replace-service side0.1']);
     expect(side).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
     expect(rig.advance(1_000)).toEqual(['start side0.2']);
     const other = runningRig();
@@ -100,8 +98,7 @@ describe('a hello', () => {
   });
   test('P5: a container that was never seen and is missing in the hello has not died, because its start was not carried out yet', () => {
     const { rig, execution } = startingRig();
-    rig.hello(hostFacts('one'));
-    expect(rig.turn()).toEqual([]);
+    expect(rig.join(hostFacts('one'))).toEqual([]);
     expect(execution.services.map(({ status, generation }) => [status, generation])).toEqual([
       ['starting', 1],
       ['starting', 1],
@@ -110,8 +107,7 @@ describe('a hello', () => {
   test('C18: a container that was to stop and is missing in the hello is gone', () => {
     const { rig, execution } = startingRig();
     rig.terminate(execution);
-    rig.hello(hostFacts('one'));
-    expect(rig.turn()).toEqual(['finish 1 terminated']);
+    expect(rig.join(hostFacts('one'))).toEqual(['finish 1 terminated']);
   });
   test('C18: a hello reports what happened while the host was away', () => {
     const { rig, execution, web } = startingRig();

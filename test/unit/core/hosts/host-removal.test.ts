@@ -35,7 +35,8 @@ describe('C93: a removed host', () => {
     const execution = run(rig, mixed(2));
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0', 'host1', 'host1']);
     rig.disconnect(hosts[1] as Host);
-    const third = rig.join(hostFacts('host2'));
+    const third = rig.hello(hostFacts('host2'));
+    rig.turn();
     expect(rig.removeHost(hosts[1] as Host)).toEqual([
       'place work0@host2',
       'place work1@host2',

@@ -42,8 +42,7 @@ describe('C15: delete', () => {
     rig.see(web, gone);
     rig.disconnect(host);
     expect(rig.turn()).toEqual([]);
-    rig.hello(hostFacts('one'));
-    expect(rig.turn()).toEqual(['forget web0.1']);
+    expect(rig.join(hostFacts('one'))).toEqual(['forget web0.1']);
     expect(rig.turn()).toEqual([]);
   });
   test('P14: only the host of a service can report that its logs are removed, and only after the command', () => {

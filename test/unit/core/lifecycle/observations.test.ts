@@ -46,8 +46,7 @@ test.each(['low-disk', 'no-engine', 'no-network'])(
     const execution = rig.submit();
     expect(rig.turn()).toEqual([]);
     expect(execution.status).toBe('queued');
-    rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
-    expect(rig.turn()).toEqual(['place web0@two', 'start web0.1']);
+    expect(rig.join(hostFacts('two', { memoryBytes: 2 ** 30 }))).toEqual(['place web0@two', 'start web0.1']);
     observeConditions(one, []);
     rig.submit();
     expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);

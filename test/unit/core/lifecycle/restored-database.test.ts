@@ -56,8 +56,7 @@ test('C220: hosts bring in only as many instances as the bound allows, however o
 describe('C102: a container of a later start than the database has', () => {
   test('C102: becomes the container of the service, and nothing is started', () => {
     const { rig, execution, web, side } = runningRig();
-    rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 1e9)]);
-    expect(rig.turn()).toEqual([]);
+    expect(rig.join(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 1e9)])).toEqual([]);
     expect(side).toMatchObject({ generation: 1e9, status: 'active', backendStatus: 'started', deathsMs: [] });
     expect(execution.status).toBe('running');
   });
@@ -65,8 +64,7 @@ describe('C102: a container of a later start than the database has', () => {
     const { rig, web, side } = runningRig();
     rig.see(side, { state: 'gone' });
     expect(side.status).toBe('inactive');
-    rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 2)]);
-    expect(rig.turn()).toEqual([]);
+    expect(rig.join(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 2)])).toEqual([]);
     expect(rig.advance(60_000)).toEqual([]);
     expect(side).toMatchObject({ generation: 2, status: 'active', exit: null });
   });
@@ -83,8 +81,7 @@ describe('C102: a container of a later start than the database has', () => {
     const execution = rig.submit();
     const web = named(execution, 'web0');
     rig.turn();
-    rig.hello(hostFacts('one'), inventory(web.id, 2));
-    expect(rig.turn()).toEqual([]);
+    expect(rig.join(hostFacts('one'), inventory(web.id, 2))).toEqual([]);
     expect(web).toMatchObject({ status: 'terminating', generation: 2 });
     rig.report(rig.hostOf(web), inventory(web.id, 2, { state: 'gone' }));
     rig.advance(60_000);
@@ -107,8 +104,7 @@ describe('C102: a container of a later start than the database has', () => {
   });
   test('C102, C219: a container of a later start is not adopted on another host than the one in the copy, if no service can have been started as often, or if its execution has ended and is being deleted', () => {
     const { rig, execution, side } = runningRig();
-    rig.hello(hostFacts('two'), inventory(side.id, 9));
-    expect(rig.turn()).toEqual([]);
+    expect(rig.join(hostFacts('two'), inventory(side.id, 9))).toEqual([]);
     expect(side).toMatchObject({ generation: 1, status: 'active' });
     expect(rig.hostOf(side).name).toBe('one');
     rig.hello(hostFacts('one'), inventory(side.id, 1e9 + 1));

@@ -98,11 +98,7 @@ test('C340: a start that Berth has stopped has the reason: drain, lost, removed 
     act(lives.rig, lives);
     return lives.execution.services.map(({ history }) => history[0]?.reason ?? null);
   };
-  const host = (rig: CoreRig): Host => {
-    const [only] = rig.cluster.hosts.values();
-    if (!only) throw new Error('no host');
-    return only;
-  };
+  const host = ({ cluster }: CoreRig) => [...cluster.hosts.values()][0] as Host;
   expect(
     reasonAfter((rig, { execution }) => {
       rig.change(host(rig), { schedulable: false });

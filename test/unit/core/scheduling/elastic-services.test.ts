@@ -52,7 +52,7 @@ describe('C66: the death of an elastic service', () => {
     const rig = rigWith(2, 1);
     const execution = run(rig, 1);
     const work = named(execution, 'work0');
-    const [first] = [rig.hostOf(work).name];
+    const first = rig.hostOf(work).name;
     for (const delayMs of [1_000, 2_000, 4_000]) {
       rig.see(work, exited(3), gone);
       expect(work).toMatchObject({ status: 'inactive', placed: false });
@@ -69,15 +69,13 @@ describe('C66: the death of an elastic service', () => {
   });
   test('C66: lets the service go to another host if its capacity was taken meanwhile', () => {
     const rig = rigWith(2);
-    const execution = run(rig, 1);
-    const work = named(execution, 'work0');
+    const work = named(run(rig, 1), 'work0');
     rig.see(work, failed(true, 'busy'), gone);
     const other = rig.submitInTurn(rigid(1, 1));
     expect(other.status).toBe('starting');
     rig.advance(60_000);
     expect(work.placed).toBe(false);
-    rig.hello(hostFacts('later'));
-    expect(rig.turn()).toEqual(['place work0@later', 'start work0.2']);
+    expect(rig.join(hostFacts('later'))).toEqual(['place work0@later', 'start work0.2']);
   });
 });
 
@@ -173,9 +171,7 @@ describe('C67: an essential start that fits nowhere', () => {
   test('C65: an execution that needs the quota of its own elastic services starts when their host reconnects', () => {
     const rig = rigWith(2);
     rig.cluster.setQuota(quota(1, { cores: 2 }));
-    run(rig, 1);
-    const [host] = [...rig.cluster.hosts.values()];
-    if (!host) throw new Error('there is no host');
+    const host = rig.hostOf(named(run(rig, 1), 'work0'));
     rig.disconnect(host);
     rig.turn();
     const waiting = rig.submitInTurn(rigid(1, 1));
@@ -214,9 +210,8 @@ describe('C68: a preempted elastic service', () => {
   });
   test('C68: delays the start on its host until a lost host reports that its container is gone', () => {
     const rig = rigWith(2);
-    const execution = run(rig, 1);
+    const host = rig.hostOf(named(run(rig, 1), 'work0'));
     const next = rig.submitInTurn(rigid(1, 1));
-    const host = rig.hostOf(named(execution, 'work0'));
     rig.disconnect(host);
     rig.advance(200_000, { silent: true });
     expect(statuses(next)).toEqual(['inactive']);

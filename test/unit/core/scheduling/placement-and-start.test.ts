@@ -33,8 +33,7 @@ describe('the queue', () => {
     const execution = rig.submit();
     expect(rig.turn()).toEqual([]);
     expect(queuedIds(rig.cluster)).toEqual([execution.id]);
-    rig.hello(hostFacts('one'));
-    expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);
+    expect(rig.join(hostFacts('one'))).toEqual(['place web0@one', 'start web0.1']);
     expect(queuedIds(rig.cluster)).toEqual([]);
   });
   test('C5: the oldest execution is first, and those that fit pass one that does not', () => {
@@ -162,8 +161,7 @@ describe('elastic services', () => {
       'place web1@one',
       'start web1.1',
     ]);
-    rig.hello(hostFacts('two', { cores: 1 }));
-    expect(rig.turn()).toEqual(['place web2@two', 'start web2.1']);
+    expect(rig.join(hostFacts('two', { cores: 1 }))).toEqual(['place web2@two', 'start web2.1']);
   });
   test('C16: come after every queued execution that fits', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 2 }));

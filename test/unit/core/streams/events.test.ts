@@ -69,7 +69,8 @@ test('C140, C150: the progress of a start gets an event, and is cut to 500 chara
 
 test('C140: a host gets an event when it joins, has a condition, is drained, is empty, disconnects and is removed', () => {
   const rig = new CoreRig();
-  const host = rig.join(hostFacts('one'));
+  const host = rig.hello(hostFacts('one'));
+  rig.turn();
   expect(newEvents(rig)).toEqual(['host one ready']);
   host.conditions = [lowDisk];
   rig.cluster.changes.conditions.add(host);
