@@ -1,6 +1,6 @@
 /**
  * The pure core on a test rig: a cluster, a clock that only tests advance, and the inputs that the
- * coordinator would pass on. Sends and commits nothing.
+ * coordinator would pass on. Sends and commits nothing. What makes a turn returns its decisions as text.
  */
 import type { Quota, User } from '../../../control-plane/core/accounts/account.ts';
 import { handleClockStep, type Moment } from '../../../control-plane/core/hosts/clock-step.ts';
@@ -30,7 +30,7 @@ import type { NextIds } from '../../../control-plane/core/state/changes.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import { load } from '../../../control-plane/core/state/loading.ts';
-import type { Application } from '../../../shared/application-schema.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import type { Condition, HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { application, service } from '../fixtures/applications.ts';
 
@@ -119,6 +119,8 @@ export class CoreRig {
   nowMs = 1_000_000_000;
   /** Every decision so far, as text, in order. */
   readonly decisionLog: string[] = [];
+  /** The decisions of the last turn. */
+  decisions: readonly Decision[] = [];
   #last: Moment | null = null;
   #stepsMs = 0;
 
@@ -167,10 +169,9 @@ export class CoreRig {
   }
 
   /** A host says hello, and a turn follows. */
-  join(...hello: Parameters<CoreRig['hello']>): Host {
-    const host = this.hello(...hello);
-    this.turn();
-    return host;
+  join(...hello: Parameters<CoreRig['hello']>): string[] {
+    this.hello(...hello);
+    return this.turn();
   }
 
   disconnect(host: Host): void {
@@ -179,59 +180,60 @@ export class CoreRig {
   }
 
   /** An administrator changes a host. */
-  change(host: Host, changes: HostChanges): Decision[] {
+  change(host: Host, changes: HostChanges): string[] {
     changeHost(this.cluster, host, changes);
     return this.turn();
   }
 
-  removeHost(host: Host): Decision[] {
+  removeHost(host: Host): string[] {
     removeHost(this.cluster, host, this.nowMs);
     return this.turn();
   }
 
   /** The host of a service reports on its current start. A turn follows each report. Returns the last one. */
-  see(service: Service, ...reports: Seen[]): Decision[] {
+  see(service: Service, ...reports: Seen[]): string[] {
     return reports.map((seen) =>
       this.report(this.hostOf(service), [{ ...seen, ...keyOfService(service) } as Observation]),
-    )[reports.length - 1] as Decision[];
+    )[reports.length - 1] as string[];
   }
 
-  report(host: Host, observations: readonly Observation[], forgotten: readonly number[] = []): Decision[] {
+  report(host: Host, observations: readonly Observation[], forgotten: readonly number[] = []): string[] {
     host.lastContactMs = this.nowMs;
     for (const observation of observations) observe(this.cluster, host, observation, this.nowMs);
     for (const service of forgotten) observeForgotten(this.cluster, host, service);
     return this.turn();
   }
 
-  terminate(execution: Execution): Decision[] {
+  terminate(execution: Execution): string[] {
     requestEnd(this.cluster, execution, this.nowMs);
     return this.turn();
   }
 
-  remove(execution: Execution): Decision[] {
+  remove(execution: Execution): string[] {
     if (!this.cluster.executions.has(execution.id)) this.cluster.addExecution(execution);
     requestDeletion(this.cluster, execution, this.nowMs);
     return this.turn();
   }
 
-  turn(): Decision[] {
+  turn(): string[] {
     const moment = { nowMs: this.nowMs, monotonicMs: this.nowMs - this.#stepsMs };
     handleClockStep(this.cluster, this.#last, moment);
     this.#last = moment;
-    const decisions = reconcile(this.cluster, this.nowMs);
-    this.decisionLog.push(...decisions.map(decisionText));
-    return decisions;
+    this.decisions = reconcile(this.cluster, this.nowMs);
+    const texts = decisionTexts(this.decisions);
+    this.decisionLog.push(...texts);
+    return texts;
   }
 
   /** Sets the wall clock, which the monotonic clock shows. */
-  step(ms: number): Decision[] {
+  step(ms: number): string[] {
     this.nowMs += ms;
     this.#stepsMs += ms;
     return this.turn();
   }
 
   /** Advances the clock. Connected hosts stay in contact unless `silent`. */
-  advance(ms: number, { silent = false } = {}): Decision[] {
+  advance(ms: number, { silent = false } = {}): string[] {
     this.nowMs += ms;
     if (!silent) {
       for (const host of this.cluster.hosts.values()) if (host.connected) host.lastContactMs = this.nowMs;
@@ -246,21 +248,42 @@ export class CoreRig {
   }
 }
 
-/** A service that monitors and one that does not. */
-export const pair = application(service(), service({ name: 'side', monitor: false }));
+/** A service that monitors, and `side`, which has these changes and does not. */
+export const pairWith = (changes: Partial<ServiceDescription>): Application =>
+  application(service(), service({ name: 'side', monitor: false, ...changes }));
+export const pair = pairWith({});
+
+/** An execution on a rig. Its instances `web0` and `side0`, if it has them, are `web` and `side`. */
+export class Life {
+  readonly rig: CoreRig;
+  readonly execution: Execution;
+
+  constructor(rig: CoreRig, execution: Execution) {
+    this.rig = rig;
+    this.execution = execution;
+  }
+
+  get web(): Service {
+    return named(this.execution, 'web0');
+  }
+
+  get side(): Service {
+    return named(this.execution, 'side0');
+  }
+}
 
 /** An execution of `description`, placed on one host. */
-export function startingRig(description = pair, rig = new CoreRig()): { rig: CoreRig; execution: Execution } {
+export function startingRig(description = pair, rig = new CoreRig(), timeLimitS?: number): Life {
   rig.hello(hostFacts('one'));
-  return { rig, execution: rig.submitInTurn(description) };
+  return new Life(rig, rig.submitInTurn(description, 1, timeLimitS));
 }
 
 /** An execution of `description` on one host, with all its services running. */
-export function runningRig(description = pair): { rig: CoreRig; execution: Execution } {
-  const { rig, execution } = startingRig(description);
-  for (const one of execution.services) rig.see(one, running);
-  if (execution.status !== 'running') throw new Error(`the execution is ${execution.status}`);
-  return { rig, execution };
+export function runningRig(description = pair): Life {
+  const life = startingRig(description);
+  for (const one of life.execution.services) life.rig.see(one, running);
+  if (life.execution.status !== 'running') throw new Error(`the execution is ${life.execution.status}`);
+  return life;
 }
 
 /** Ids of queued executions, in order. */

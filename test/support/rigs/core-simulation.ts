@@ -110,7 +110,8 @@ export class Simulation {
         this.submitted.push(
           rig.submit(applications[operation.which % applications.length], oneOfTwo(operation.user)),
         );
-        this.#turned(rig.turn());
+        rig.turn();
+        this.#turned();
         break;
       case 'terminate':
       case 'remove':
@@ -118,11 +119,13 @@ export class Simulation {
         break;
       case 'cap':
         rig.cluster.setQuota(quota(oneOfTwo(operation.quota), operation.caps));
-        this.#turned(rig.turn());
+        rig.turn();
+        this.#turned();
         break;
       case 'assign':
         rig.cluster.setUser(user(oneOfTwo(operation.user), oneOfTwo(operation.quota)));
-        this.#turned(rig.turn());
+        rig.turn();
+        this.#turned();
         break;
       case 'step':
         this.#host(operation.host).step(operation.which, operation.script);
@@ -143,13 +146,16 @@ export class Simulation {
         this.#removeHost(this.#host(operation.host), operation.force);
         break;
       case 'wait':
-        this.#turned(rig.advance(operation.ms));
+        rig.advance(operation.ms);
+        this.#turned();
     }
   }
 
   #change(host: ModelHost, changes: HostChanges): void {
     const known = this.rig.cluster.hostNamed(host.facts.name);
-    if (known) this.#turned(this.rig.change(known, changes));
+    if (!known) return;
+    this.rig.change(known, changes);
+    this.#turned();
   }
 
   /** Nothing runs on the host any more; a host of the same name may join later. */
@@ -157,14 +163,17 @@ export class Simulation {
     const known = this.rig.cluster.hostNamed(host.facts.name);
     if (!known || removalBlocker(this.rig.cluster, known, force) !== null) return;
     host.wipe();
-    this.#turned(this.rig.removeHost(known));
+    this.rig.removeHost(known);
+    this.#turned();
     this.removed += 1;
   }
 
   #end(how: 'terminate' | 'remove', execution: Execution | undefined): void {
     if (!execution || execution.deleted) return;
-    if (how === 'remove') this.#turned(this.rig.remove(execution));
-    else if (this.rig.cluster.executions.has(execution.id)) this.#turned(this.rig.terminate(execution));
+    if (how === 'remove') this.rig.remove(execution);
+    else if (this.rig.cluster.executions.has(execution.id)) this.rig.terminate(execution);
+    else return;
+    this.#turned();
   }
 
   /** Ends all faults: hosts connect and obey, and time passes. */
@@ -175,7 +184,8 @@ export class Simulation {
         for (let which = 0; which < 60; which++) host.step(which, 'well');
         this.#report(host);
       }
-      this.#turned(this.rig.advance(60_000));
+      this.rig.advance(60_000);
+      this.#turned();
     }
   }
 
@@ -190,10 +200,10 @@ export class Simulation {
   #connect(host: ModelHost): void {
     host.connected = true;
     const known = this.rig.hello(host.facts, host.inventory());
-    const decisions = this.rig.turn();
+    this.rig.turn();
     const assigned = [...this.rig.cluster.servicesAt(known.id)].filter(isAssigned).map(keyOfService);
     host.sync(assigned);
-    this.#turned(decisions, host);
+    this.#turned(host);
   }
 
   #disconnect(host: ModelHost): void {
@@ -201,18 +211,21 @@ export class Simulation {
     if (!host.connected || !known) return;
     host.connected = false;
     this.rig.disconnect(known);
-    this.#turned(this.rig.turn());
+    this.rig.turn();
+    this.#turned();
   }
 
   #report(host: ModelHost): void {
     const known = this.rig.cluster.hostNamed(host.facts.name);
     if (!host.connected || !known) return;
     const { observations, forgotten } = host.takeReport();
-    this.#turned(this.rig.report(known, observations, forgotten));
+    this.rig.report(known, observations, forgotten);
+    this.#turned();
   }
 
   /** Sends the decisions to the hosts, as the coordinator does; `greeted` has them from its sync. */
-  #turned(decisions: readonly Decision[], greeted?: ModelHost): void {
+  #turned(greeted?: ModelHost): void {
+    const { decisions } = this.rig;
     for (const decision of decisions) {
       if (decision.kind === 'lose-host') this.#named(decision.host.name).connected = false;
       if (!('service' in decision) || decision.service.hostId === null) continue;

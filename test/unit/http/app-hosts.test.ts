@@ -96,6 +96,9 @@ async function send(path: string, headers: Record<string, string> = {}, method =
   const fetch = withAppHosts(deps, () => new Response('Berth', { status: 418 }));
   return fetch(new Request(`http://${HOST}${path}`, { method, headers: { host: HOST, ...headers } }));
 }
+const failing = (code: 'unavailable' | 'conflict' | 'too-many') => () => {
+  throw new OperationError(code, 'Nothing listens at port 8080.');
+};
 const withPass = async () => ({ cookie: `__Host-berth_app=${await passOf()}; mine=1` });
 
 test('H725: a ticket is valid for a minute and once, and the cookie for as long as the session', async () => {
@@ -175,9 +178,6 @@ test('H728: the browser gets what the application may set, also from an answer w
 });
 test('H731: one that does not answer yet is waited for, and other errors are not', async () => {
   const pass = await withPass();
-  const failing = (code: 'unavailable' | 'conflict' | 'too-many') => () => {
-    throw new OperationError(code, 'Nothing listens at port 8080.');
-  };
   for (answer of [failing('unavailable'), failing('conflict')]) {
     const page = await send('/', { ...pass, accept: 'text/html' });
     expect([page.status, page.headers.get('refresh')]).toEqual([503, '3']);
@@ -209,9 +209,7 @@ test('H762: with a live permit only the session is read, and it decides; one tha
   expect((await send('/', pass)).status).toBe(401);
   await db.query('UPDATE users SET enabled = 1 WHERE id = 1');
   expect(passed).toHaveLength(3);
-  answer = () => {
-    throw new OperationError('unavailable', 'Nothing listens at port 8080.');
-  };
+  answer = failing('unavailable');
   expect((await send('/', pass)).status).toBe(503);
   await db.query("UPDATE executions SET status = 'terminated'");
   expect((await send('/', pass)).status).toBe(410);

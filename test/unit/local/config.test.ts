@@ -69,12 +69,13 @@ describe('bounds of the queue', () => {
     expect(() => daysOf(-1)).toThrow('BERTH_LIMITS.endedDays: must be at least 0 days');
     expect(() => daysOf('long')).toThrow('BERTH_LIMITS.endedDays: must be a number of days');
   });
-  test('H358: a bound that is not a positive whole number is refused by name', () => {
+  test('H358, H360: a bound that is not a positive whole number, or allows more instances than a description has, is refused by name', () => {
     for (const waiting of [0, 1.5, '4'])
       expect(() => boundsOf(readNodeConfig, { waiting })).toThrow('BERTH_LIMITS.waiting: must be');
-    expect(() => boundsOf(readConfig, { instancesPerExecution: 1_001 })).toThrow(
-      'BERTH_LIMITS.instancesPerExecution: must be at most 1000 instances',
-    );
+    for (const read of [readConfig, readNodeConfig])
+      expect(() => boundsOf(read, { instancesPerExecution: 1_001 })).toThrow(
+        'BERTH_LIMITS.instancesPerExecution: must be at most 1000 instances',
+      );
   });
 });
 

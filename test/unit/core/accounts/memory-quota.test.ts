@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, decisionTexts, hostFacts, named, quota, running } from '../../../support/rigs/core-rig.ts';
+import { CoreRig, hostFacts, named, quota, running } from '../../../support/rigs/core-rig.ts';
 import { rigWith } from '../../../support/rigs/quotas.ts';
 
 const MIB = 2 ** 20;
@@ -50,7 +50,7 @@ describe('C198: memory counts as the limit of a service', () => {
     rig.see(named(first, 'web0'), running);
     expect(rig.cluster.usage(1).memoryBytes).toBe(30 * MIB);
     const second = rig.submit(application(service({ resources: needs(1, 0, 20 * MIB) })));
-    const texts = decisionTexts(rig.turn());
+    const texts = rig.turn();
     expect(texts.filter((text) => text.startsWith('preempt'))).toHaveLength(1);
     expect(second.status).toBe('starting');
     expect(rig.cluster.usage(1).memoryBytes).toBe(40 * MIB);

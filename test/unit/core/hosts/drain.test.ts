@@ -3,15 +3,7 @@ import type { HostChanges } from '../../../../control-plane/core/hosts/drain.ts'
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import {
-  decisionTexts,
-  exited,
-  failed,
-  gone,
-  named,
-  queuedIds,
-  running,
-} from '../../../support/rigs/core-rig.ts';
+import { exited, failed, gone, named, queuedIds, running } from '../../../support/rigs/core-rig.ts';
 import { FORCE, hostsOf, mixed, rigWith, run } from '../../../support/rigs/drains.ts';
 
 const DRAIN: HostChanges = { schedulable: false };
@@ -23,7 +15,7 @@ describe('C90: a drained host', () => {
     rig.change(hosts[0] as Host, DRAIN);
     const execution = rig.submit(mixed());
     expect(rig.turn()).toEqual([]);
-    expect(decisionTexts(rig.change(hosts[0] as Host, BACK))).toEqual([
+    expect(rig.change(hosts[0] as Host, BACK)).toEqual([
       'place main0@host0 side0@host0',
       'start main0.1',
       'start side0.1',
@@ -35,22 +27,22 @@ describe('C90: a drained host', () => {
     const execution = run(rig, mixed(2));
     const [work0, work1] = [named(execution, 'work0'), named(execution, 'work1')];
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0', 'host0', 'host0']);
-    expect(decisionTexts(rig.change(hosts[0] as Host, DRAIN))).toEqual([
+    expect(rig.change(hosts[0] as Host, DRAIN)).toEqual([
       'evict work0.1',
       'stop work0.1',
       'evict work1.1',
       'stop work1.1',
     ]);
     rig.see(work0, exited(137));
-    expect(decisionTexts(rig.see(work0, gone))).toEqual(['place work0@host1', 'start work0.2']);
-    expect(decisionTexts(rig.see(work1, gone))).toEqual(['place work1@host1', 'start work1.2']);
+    expect(rig.see(work0, gone)).toEqual(['place work0@host1', 'start work0.2']);
+    expect(rig.see(work1, gone)).toEqual(['place work1@host1', 'start work1.2']);
     expect(work0).toMatchObject({ exit: null, errorMessage: null, deathsMs: [] });
     expect(execution.status).toBe('running');
   });
   test('C90: elastic services leave a drained host even if no other host has capacity for them', () => {
     const { rig, hosts } = rigWith(3);
     const execution = run(rig, mixed(1));
-    expect(decisionTexts(rig.change(hosts[0] as Host, DRAIN))).toEqual(['evict work0.1', 'stop work0.1']);
+    expect(rig.change(hosts[0] as Host, DRAIN)).toEqual(['evict work0.1', 'stop work0.1']);
     expect(explain(rig.cluster, execution, rig.nowMs).waitingFor[0]).toBe(
       'work0: leaving host host0, which is drained.',
     );
@@ -65,7 +57,7 @@ describe('C90: a drained host', () => {
     rig.see(work, exited(1));
     rig.change(hosts[0] as Host, DRAIN);
     rig.see(work, gone);
-    expect(decisionTexts(rig.advance(1_000))).toEqual(['place work0@host1', 'start work0.2']);
+    expect(rig.advance(1_000)).toEqual(['place work0@host1', 'start work0.2']);
     expect(work.deathsMs).toHaveLength(1);
   });
   test('C91: a drained host keeps its essential services, including those not started yet or restarted after a death', () => {
@@ -77,10 +69,10 @@ describe('C90: a drained host', () => {
     const execution = rig.submitInTurn(ordered);
     expect(rig.change(hosts[0] as Host, DRAIN)).toEqual([]);
     const side = named(execution, 'side0');
-    expect(decisionTexts(rig.see(side, running))).toEqual(['start main0.1']);
+    expect(rig.see(side, running)).toEqual(['start main0.1']);
     rig.see(named(execution, 'main0'), running);
     rig.see(side, exited(1), gone);
-    expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+    expect(rig.advance(1_000)).toEqual(['start side0.2']);
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0']);
   });
   test('C91: a start that fails temporarily on a drained host is tried again elsewhere', () => {
@@ -98,14 +90,14 @@ describe('C92: a host drained by force', () => {
   test('C92: executions on a host drained by force return to the queue when all their containers are gone, and start elsewhere at once', () => {
     const { rig, hosts } = rigWith(4, 4);
     const execution = run(rig);
-    expect(decisionTexts(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
+    expect(rig.change(hosts[0] as Host, FORCE)).toEqual(['stop main0.1', 'stop side0.1']);
     expect(execution.status).toBe('running');
     expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
       'It moves (host host0 is drained): it goes back to the queue when its containers are gone.',
     );
     rig.see(named(execution, 'main0'), exited(143));
     expect(rig.see(named(execution, 'main0'), gone)).toEqual([]);
-    expect(decisionTexts(rig.see(named(execution, 'side0'), gone))).toEqual([
+    expect(rig.see(named(execution, 'side0'), gone)).toEqual([
       'finish 1 queued',
       'place main0@host1 side0@host1',
       'start main0.2',
@@ -131,7 +123,7 @@ describe('C92: a host drained by force', () => {
     const spread = run(rig);
     const other = run(rig);
     expect(hostsOf(rig, spread)).toEqual(['host0', 'host1']);
-    expect(decisionTexts(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
+    expect(rig.change(hosts[0] as Host, FORCE)).toEqual(['stop main0.1', 'stop side0.1']);
     expect(other.ending).toBeNull();
   });
   test('C92: an end decided before stays, and a termination ends an execution that is moving', () => {

@@ -8,7 +8,6 @@ import { application, service } from '../../../support/fixtures/applications.ts'
 import {
   CoreRig,
   created,
-  decisionTexts,
   exited,
   gone,
   hostFacts,
@@ -33,14 +32,14 @@ describe('P13: a silent host', () => {
     const { rig } = startingRig(pair, new CoreRig(scheduling));
     expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + lossMs);
     expect(rig.advance(lossMs - 1, { silent: true })).toEqual([]);
-    expect(decisionTexts(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+    expect(rig.advance(1, { silent: true })).toEqual(['lose-host one']);
     expect(nextDeadline(rig.cluster)).toBeNull();
   });
   test('C17: a host that was registered and has never connected is lost after the same time', () => {
     const rig = new CoreRig();
     rig.cluster.addHost(newHost(7, 'never', rig.nowMs));
     expect(rig.advance(LOSS_MS - 1)).toEqual([]);
-    expect(decisionTexts(rig.advance(1))).toEqual(['lose-host never']);
+    expect(rig.advance(1)).toEqual(['lose-host never']);
   });
   test('C110: an agent reports nine times before its host is lost, and every 10 s at least', () => {
     expect([5_000, 9_000, 90_000, 600_000].map(reportPeriodMs)).toEqual([555, 1_000, 10_000, 10_000]);
@@ -63,8 +62,7 @@ describe('P13: a silent host', () => {
     expect(execution.services.map(({ backendStatus }) => backendStatus)).toEqual(['started', 'started']);
   });
   test('C17: when a lost host returns, its containers that did not run at the loss show their own state', () => {
-    const { rig, execution } = startingRig();
-    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
+    const { rig, web, side } = startingRig();
     rig.see(web, created);
     rig.see(side, running, exited(1));
     rig.advance(LOSS_MS, { silent: true });
@@ -76,24 +74,22 @@ describe('P13: a silent host', () => {
     expect(side.deathsMs).toHaveLength(1);
   });
   test('C14: a terminated execution waits for its lost host, which stops its services when it returns', () => {
-    const { rig, execution } = runningRig(application(service()));
+    const { rig, execution, web } = runningRig(application(service()));
     rig.advance(LOSS_MS, { silent: true });
     rig.terminate(execution);
     expect(execution.status).toBe('cleaning up');
-    rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
-    expect(rig.turn()).toEqual([]);
-    rig.see(named(execution, 'web0'), gone);
+    expect(rig.join(hostFacts('one'), inventoryOf(execution, 'web0'))).toEqual([]);
+    rig.see(web, gone);
     expect(execution.status).toBe('terminated');
   });
 });
 
 describe('a hello', () => {
   test('C18: a container that was seen before and is missing in the hello has died, which ends the execution as error if it is that of a monitor', () => {
-    const { rig, execution } = runningRig();
-    rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
-    expect(decisionTexts(rig.turn())).toEqual(['replace-service side0.1']);
-    expect(named(execution, 'side0')).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
-    expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+    const { rig, execution, side } = runningRig();
+    expect(rig.join(hostFacts('one'), inventoryOf(execution, 'web0'))).toEqual(['replace-service side0.1']);
+    expect(side).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
+    expect(rig.advance(1_000)).toEqual(['start side0.2']);
     const other = runningRig();
     other.rig.join(hostFacts('one'), inventoryOf(other.execution, 'side0'));
     expect(other.execution.ending?.message).toBe(
@@ -102,8 +98,7 @@ describe('a hello', () => {
   });
   test('P5: a container that was never seen and is missing in the hello has not died, because its start was not carried out yet', () => {
     const { rig, execution } = startingRig();
-    rig.hello(hostFacts('one'));
-    expect(rig.turn()).toEqual([]);
+    expect(rig.join(hostFacts('one'))).toEqual([]);
     expect(execution.services.map(({ status, generation }) => [status, generation])).toEqual([
       ['starting', 1],
       ['starting', 1],
@@ -112,12 +107,10 @@ describe('a hello', () => {
   test('C18: a container that was to stop and is missing in the hello is gone', () => {
     const { rig, execution } = startingRig();
     rig.terminate(execution);
-    rig.hello(hostFacts('one'));
-    expect(decisionTexts(rig.turn())).toEqual(['finish 1 terminated']);
+    expect(rig.join(hostFacts('one'))).toEqual(['finish 1 terminated']);
   });
   test('C18: a hello reports what happened while the host was away', () => {
-    const { rig, execution } = startingRig();
-    const web = named(execution, 'web0');
+    const { rig, execution, web } = startingRig();
     rig.join(hostFacts('one'), [
       { ...exited(3), ...keyOfService(web) } as Observation,
       ...inventoryOf(execution, 'side0'),
@@ -141,8 +134,7 @@ describe('a hello', () => {
 
 describe('P12: a report', () => {
   test("P12: a report on another host's service, on an earlier generation or on an unknown service changes nothing", () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
+    const { rig, side } = runningRig();
     const host = rig.hostOf(side);
     const first = { ...gone, service: side.id, generation: 1 } as Observation;
     rig.report(rig.hello(hostFacts('two')), [first]);
@@ -154,8 +146,7 @@ describe('P12: a report', () => {
     expect(rig.report(host, [{ state: 'gone', service: 99, generation: 1 }])).toEqual([]);
   });
   test('P7: a repeated report changes nothing', () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
+    const { rig, side } = runningRig();
     rig.see(side, exited(1));
     rig.cluster.takeChanges();
     expect(rig.see(side, exited(1))).toEqual([]);
@@ -165,13 +156,12 @@ describe('P12: a report', () => {
 });
 
 test('C40: after each turn the next deadline is determined and lies ahead, and reading it changes nothing', () => {
-  const { rig, execution } = runningRig();
-  const side = named(execution, 'side0');
+  const { rig, side } = runningRig();
   rig.see(side, exited(1), gone);
   const due = rig.nowMs + 1_000;
   expect(nextDeadline(rig.cluster)).toBe(due);
   // Read late, as after a slow commit: the deadline stays the same.
   rig.nowMs = due + 1;
   expect(nextDeadline(rig.cluster)).toBe(due);
-  expect(decisionTexts(rig.turn())).toEqual(['start side0.2']);
+  expect(rig.turn()).toEqual(['start side0.2']);
 });

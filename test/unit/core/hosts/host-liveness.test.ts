@@ -12,15 +12,7 @@ import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import {
-  CoreRig,
-  decisionTexts,
-  gone,
-  hostFacts,
-  keyOfService,
-  named,
-  running,
-} from '../../../support/rigs/core-rig.ts';
+import { CoreRig, gone, hostFacts, keyOfService, named, running } from '../../../support/rigs/core-rig.ts';
 
 const LOST_MS = 90_000;
 /** From the loss until the services are queued again. */
@@ -31,34 +23,31 @@ function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
   const rig = new CoreRig({ hostLossPolicy });
   const hosts = ['one', 'two', 'three'].map((name) => rig.hello(hostFacts(name, { cores: 0.2 })));
   for (const host of hosts) confirmLease(rig.cluster, host, leaseFor(rig.cluster));
-  const execution = rig.submitInTurn(
-    application(service({ total_count: 3, essential_count: 2, startup_order: 0 })),
-  );
-  for (const one of execution.services.slice(0, 2)) rig.see(one, running);
-  rig.see(named(execution, 'web2'), running);
+  const gang = application(service({ total_count: 3, essential_count: 2, startup_order: 0 }));
+  const execution = rig.submitInTurn(gang);
+  for (const one of execution.services) rig.see(one, running);
   expect(execution.status).toBe('running');
   const disconnect = (host: Host) => {
     host.connected = false;
     markDisconnected(rig.cluster, host);
   };
-  return { rig, execution, disconnect };
+  return { rig, execution, web: named(execution, 'web0'), disconnect };
 }
 
 describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
   test.each([0, 3_600_000])(
     'C103, C124: executions are queued again when lease and margin have passed since the loss, also where the clock is set forward by %i ms then',
     (forwardMs) => {
-      const { rig, execution, disconnect } = spread();
-      const web = named(execution, 'web0');
+      const { rig, execution, web, disconnect } = spread();
       const host = rig.hostOf(web);
       disconnect(host);
-      expect(decisionTexts(rig.advance(LOST_MS))).toEqual([`lose-host ${host.name}`]);
+      expect(rig.advance(LOST_MS)).toEqual([`lose-host ${host.name}`]);
       expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
-      expect(decisionTexts(rig.advance(forwardMs))).toEqual([]);
+      expect(rig.advance(forwardMs)).toEqual([]);
       expect(livenessDeadlineMs(rig.cluster, host)).toBe(rig.nowMs + REQUEUED_MS);
-      expect(decisionTexts(rig.advance(REQUEUED_MS - 1))).toEqual([]);
+      expect(rig.advance(REQUEUED_MS - 1)).toEqual([]);
       expect(execution.status).toBe('running');
-      expect(decisionTexts(rig.advance(1))).toContain(`requeue-host ${host.name}`);
+      expect(rig.advance(1)).toContain(`requeue-host ${host.name}`);
       expect(web.status).toBe('inactive');
     },
   );
@@ -68,7 +57,7 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     const lost = rig.hostOf(web);
     disconnect(lost);
     rig.advance(LOST_MS);
-    const decisions = decisionTexts(rig.advance(REQUEUED_MS));
+    const decisions = rig.advance(REQUEUED_MS);
     expect(decisions.filter((one) => one.startsWith('stop'))).toEqual(['stop web1.1', 'stop web2.1']);
     expect(execution).toMatchObject({ status: 'running', ending: { status: 'queued' } });
     rig.see(other, gone);
@@ -97,24 +86,22 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     expect(rig.hostOf(elastic)).not.toBe(lost);
   });
   test('C103: services that were to end on a lost host have ended', () => {
-    const { rig, execution, disconnect } = spread();
-    const web = named(execution, 'web0');
+    const { rig, execution, web, disconnect } = spread();
     disconnect(rig.hostOf(web));
     rig.terminate(execution);
     for (const one of execution.services.slice(1)) rig.see(one, gone);
     rig.advance(LOST_MS);
     expect(execution.status).toBe('cleaning up');
-    expect(decisionTexts(rig.advance(REQUEUED_MS))).toContain(`finish ${execution.id} terminated`);
+    expect(rig.advance(REQUEUED_MS)).toContain(`finish ${execution.id} terminated`);
   });
   test('C103: a host that returns in time changes nothing, and one that returns later must stop its old starts', () => {
-    const { rig, execution, disconnect } = spread();
-    const web = named(execution, 'web0');
+    const { rig, web, disconnect } = spread();
     const host = rig.hostOf(web);
     const inventory = [{ ...running, ...keyOfService(web) } as Observation];
     disconnect(host);
     rig.advance(LOST_MS);
     rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
-    expect(decisionTexts(rig.advance(REQUEUED_MS))).toEqual([]);
+    expect(rig.advance(REQUEUED_MS)).toEqual([]);
     expect(web).toMatchObject({ generation: 1, status: 'active', backendStatus: 'started' });
     confirmLease(rig.cluster, host, LOST_MS);
     disconnect(host);
@@ -134,10 +121,10 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
       },
     ],
   ])('C104: if %s, the coordinator waits for a lost host without end', (_, make) => {
-    const { rig, execution, disconnect } = make();
-    disconnect(rig.hostOf(named(execution, 'web0')));
+    const { rig, execution, web, disconnect } = make();
+    disconnect(rig.hostOf(web));
     rig.advance(LOST_MS);
-    expect(decisionTexts(rig.advance(1_000 * REQUEUED_MS))).toEqual([]);
+    expect(rig.advance(1_000 * REQUEUED_MS)).toEqual([]);
     expect(execution.status).toBe('running');
   });
   test('C104: a lease counts once it is confirmed; until then the longer of two leases counts', () => {
@@ -148,15 +135,14 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     expect(confirmedLeaseMs(null, 300_000)).toBeNull();
   });
   test('C107: a service that its agent stopped for lack of contact has not died, and its execution starts anew', () => {
-    const { rig, execution } = spread();
-    const web = named(execution, 'web0');
+    const { rig, execution, web } = spread();
     rig.see(web, { state: 'gone', lapsed: true } as never);
     expect(execution.ending).toMatchObject({ status: 'queued', moving: true });
     expect(web).toMatchObject({ status: 'inactive', exit: null, deathsMs: [], errorMessage: null });
   });
   test('C106: the explanation states how long the host has been silent, and when the services start elsewhere', () => {
-    const { rig, execution, disconnect } = spread();
-    disconnect(rig.hostOf(named(execution, 'web0')));
+    const { rig, execution, web, disconnect } = spread();
+    disconnect(rig.hostOf(web));
     rig.advance(30_000);
     const { waitingFor } = explain(rig.cluster, execution, rig.nowMs);
     expect(waitingFor.join()).toMatch(/has been silent for 30 s; .* to be started elsewhere in 180 s/);
@@ -174,8 +160,8 @@ test.each<[string, 'same' | 'another', boolean, agoMs: number | null, isKept: bo
   ['its own start, where another clock counts a lease', 'another', true, REQUEUED_MS - 1_000, false],
   ['its own start, where another clock was ahead', 'another', false, -3_600_000, false],
 ])('C105, C257: a new coordinator counts a silence from %s', (_, clock, lost, agoMs, isKept) => {
-  const { rig, execution } = spread();
-  const host = rig.hostOf(named(execution, 'web0'));
+  const { rig, web } = spread();
+  const host = rig.hostOf(web);
   const recordedMs = agoMs === null ? null : rig.nowMs - agoMs;
   Object.assign(host, { connected: false, lost, silentSinceMs: recordedMs });
   rig.cluster.takeChanges();

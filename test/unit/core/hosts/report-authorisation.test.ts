@@ -5,17 +5,15 @@ import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import type { ModelAgent } from '../../../support/agents/model-agent.ts';
-import { application, service } from '../../../support/fixtures/applications.ts';
 import { CoordinatorRig, HOST_ID, seen } from '../../../support/rigs/coordinator-rig.ts';
 import {
-  CoreRig,
   created,
   exited,
   failed,
   gone,
   hostFacts,
-  named,
   running,
+  runningRig,
 } from '../../../support/rigs/core-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -145,11 +143,8 @@ async function startedAt(agent: ModelAgent): Promise<Assignment> {
 }
 
 test('P12: a report about the last start is only late while the service waits for its next start', () => {
-  const core = new CoreRig();
-  core.hello(hostFacts('one'));
-  const execution = core.submitInTurn(application(service(), service({ name: 'side', monitor: false })));
-  for (const each of execution.services) core.see(each, running);
-  const [side, second] = [named(execution, 'side0'), core.hello(hostFacts('two'))];
+  const { rig: core, side } = runningRig();
+  const second = core.hello(hostFacts('two'));
   const key = { service: side.id, generation: 1 };
   const report = { observations: [{ ...running, ...key } as Observation], forgotten: [] };
   const refused = () => unauthorisedServices(core.cluster, second, report, new Set());

@@ -8,7 +8,6 @@ import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   gone,
   hostFacts,
@@ -19,8 +18,7 @@ import {
 } from '../../../support/rigs/core-rig.ts';
 
 test('H821: a service whose container is paused states it until it runs again or ends', () => {
-  const { rig, execution } = runningRig();
-  const web = named(execution, 'web0');
+  const { rig, execution, web } = runningRig();
   const paused = { ...running, paused: true } as const;
   const isStated = () => /^the container of service web0 is paused, /.test(web.errorMessage ?? '');
   const waitingFor = () => explain(rig.cluster, execution, rig.nowMs).waitingFor;
@@ -33,7 +31,7 @@ test('H821: a service whose container is paused states it until it runs again or
   rig.see(web, paused, exited(0));
   expect(web.errorMessage).toBeNull();
   const other = runningRig();
-  const side = named(other.execution, 'side0');
+  const side = other.side;
   other.rig.see(side, paused);
   other.rig.see(side, gone);
   expect(side.errorMessage).toBe('the container of service side0 was removed from outside Berth');
@@ -46,23 +44,21 @@ test.each(['low-disk', 'no-engine', 'no-network'])(
     const one = rig.hello(hostFacts('one'));
     observeConditions(one, [{ kind, text: 'why' }]);
     const execution = rig.submit();
-    expect(decisionTexts(rig.turn())).toEqual([]);
+    expect(rig.turn()).toEqual([]);
     expect(execution.status).toBe('queued');
-    rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
-    expect(decisionTexts(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
+    expect(rig.join(hostFacts('two', { memoryBytes: 2 ** 30 }))).toEqual(['place web0@two', 'start web0.1']);
     observeConditions(one, []);
     rig.submit();
-    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);
   },
 );
 
 test('C83, P5: services on a host that is low on disk stay and are restarted there, and an earlier start of one in a hello does not hide that this one is gone', () => {
-  const { rig, execution } = runningRig();
-  const side = named(execution, 'side0');
+  const { rig, execution, side } = runningRig();
   observeConditions(rig.hostOf(side), [lowDisk]);
-  expect(decisionTexts(rig.turn())).toEqual([]);
+  expect(rig.turn()).toEqual([]);
   rig.see(side, exited(1), { state: 'gone' });
-  expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
+  expect(rig.advance(1_000)).toEqual(['start side0.2']);
   rig.see(side, running);
   expect(side.generation).toBe(2);
   const web = { ...running, service: named(execution, 'web0').id, generation: 1 } as Observation;
@@ -74,7 +70,7 @@ test('C83: other conditions are only reported', () => {
   const rig = new CoreRig();
   observeConditions(rig.hello(hostFacts('one')), [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }]);
   rig.submit();
-  expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+  expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);
 });
 
 test('P40: conditions have changed if their kinds change, and not if only their texts do', () => {
@@ -103,8 +99,7 @@ test('C86: the usage of containers is unknown while the engine does not answer',
 });
 
 test('C10, P33: a service that had ended before its host gave it up has ended, and is not placed again', () => {
-  const { rig, execution } = runningRig();
-  const web = named(execution, 'web0');
+  const { rig, execution, web } = runningRig();
   const host = rig.hostOf(web);
   const seen = { service: web.id, generation: web.generation };
   observe(rig.cluster, host, { ...exited(3), ...seen } as Observation, rig.nowMs);

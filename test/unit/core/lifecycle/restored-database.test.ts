@@ -5,14 +5,7 @@ import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
-import {
-  CoreRig,
-  decisionTexts,
-  hostFacts,
-  named,
-  running,
-  runningRig,
-} from '../../../support/rigs/core-rig.ts';
+import { CoreRig, hostFacts, named, running, runningRig } from '../../../support/rigs/core-rig.ts';
 
 const inventory = (id: number, generation: number, what: object = running): Observation[] => [
   { ...what, service: id, generation } as Observation,
@@ -62,39 +55,33 @@ test('C220: hosts bring in only as many instances as the bound allows, however o
 
 describe('C102: a container of a later start than the database has', () => {
   test('C102: becomes the container of the service, and nothing is started', () => {
-    const { rig, execution } = runningRig();
-    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
-    rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 1e9)]);
-    expect(decisionTexts(rig.turn())).toEqual([]);
+    const { rig, execution, web, side } = runningRig();
+    expect(rig.join(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 1e9)])).toEqual([]);
     expect(side).toMatchObject({ generation: 1e9, status: 'active', backendStatus: 'started', deathsMs: [] });
     expect(execution.status).toBe('running');
   });
   test('C102: a container of a later start is adopted even if the copy waits for a restart', () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
+    const { rig, web, side } = runningRig();
     rig.see(side, { state: 'gone' });
     expect(side.status).toBe('inactive');
-    rig.hello(hostFacts('one'), [...inventory(named(execution, 'web0').id, 1), ...inventory(side.id, 2)]);
-    expect(decisionTexts(rig.turn())).toEqual([]);
-    expect(decisionTexts(rig.advance(60_000))).toEqual([]);
+    expect(rig.join(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 2)])).toEqual([]);
+    expect(rig.advance(60_000)).toEqual([]);
     expect(side).toMatchObject({ generation: 2, status: 'active', exit: null });
   });
   test('C102: delays the end of an execution that ends in the copy', () => {
-    const { rig, execution } = runningRig();
+    const { rig, execution, web, side } = runningRig();
     rig.terminate(execution);
-    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
     rig.join(hostFacts('one'), inventory(side.id, 3));
     expect(web.status).toBe('inactive');
     expect(execution.status).toBe('cleaning up');
-    expect(decisionTexts(rig.see(side, { state: 'gone' }))).toEqual([`finish ${execution.id} terminated`]);
+    expect(rig.see(side, { state: 'gone' })).toEqual([`finish ${execution.id} terminated`]);
   });
   test('C102: a container of a later start is removed if its execution is queued in the copy, which then starts with a later generation', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     const web = named(execution, 'web0');
     rig.turn();
-    rig.hello(hostFacts('one'), inventory(web.id, 2));
-    expect(decisionTexts(rig.turn())).toEqual([]);
+    expect(rig.join(hostFacts('one'), inventory(web.id, 2))).toEqual([]);
     expect(web).toMatchObject({ status: 'terminating', generation: 2 });
     rig.report(rig.hostOf(web), inventory(web.id, 2, { state: 'gone' }));
     rig.advance(60_000);
@@ -116,10 +103,8 @@ describe('C102: a container of a later start than the database has', () => {
     expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
   });
   test('C102, C219: a container of a later start is not adopted on another host than the one in the copy, if no service can have been started as often, or if its execution has ended and is being deleted', () => {
-    const { rig, execution } = runningRig();
-    const side = named(execution, 'side0');
-    rig.hello(hostFacts('two'), inventory(side.id, 9));
-    expect(decisionTexts(rig.turn())).toEqual([]);
+    const { rig, execution, side } = runningRig();
+    expect(rig.join(hostFacts('two'), inventory(side.id, 9))).toEqual([]);
     expect(side).toMatchObject({ generation: 1, status: 'active' });
     expect(rig.hostOf(side).name).toBe('one');
     rig.hello(hostFacts('one'), inventory(side.id, 1e9 + 1));

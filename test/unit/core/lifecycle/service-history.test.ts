@@ -14,7 +14,9 @@ import {
   failed,
   gone,
   hostFacts,
+  type Life,
   named,
+  pairWith,
   running,
   runningRig,
   startingRig,
@@ -23,8 +25,7 @@ import {
 const START_MS = 1_000_000_000;
 
 test('C340: a start has its host and its times, and how it ended; the end before a restart is kept', () => {
-  const { rig, execution } = startingRig();
-  const one = named(execution, 'side0');
+  const { rig, execution, side: one } = startingRig();
   const begun = { generation: 1, host: 'one', startMs: START_MS, runMs: null, endMs: null };
   expect(one.history).toMatchObject([{ ...begun, exitCode: null, reason: null }]);
   rig.advance(2_000);
@@ -45,13 +46,7 @@ test('C340: a start has its host and its times, and how it ended; the end before
 });
 
 test('C340: the last 20 starts are kept, and a reason is cut', () => {
-  const { rig, execution } = runningRig(
-    application(
-      service(),
-      service({ name: 'side', monitor: false, restart: { attempts: 100, delay: 1, window: 60 } }),
-    ),
-  );
-  const one = named(execution, 'side0');
+  const { rig, side: one } = runningRig(pairWith({ restart: { attempts: 100, delay: 1, window: 60 } }));
   for (let death = 0; death < MAX_STARTS + 5; death++) {
     rig.see(one, failed(true, 'x'.repeat(2_000)), gone);
     // The longest pause before a start is tried again.
@@ -65,54 +60,45 @@ test('C340: the last 20 starts are kept, and a reason is cut', () => {
 });
 
 test('C341: the start whose end decided that of the execution is marked, and no other', () => {
-  const causes = (execution: { services: readonly { name: string; history: readonly object[] }[] }) =>
-    execution.services.flatMap(({ name, history }) =>
-      history.some((start) => 'hasEndedExecution' in start && start.hasEndedExecution) ? [name] : [],
-    );
-  const end = (act: (lives: ReturnType<typeof runningRig>) => void) => {
+  const causes = ({ execution }: Life) =>
+    execution.services
+      .filter(({ history }) => history.some((start) => start.hasEndedExecution))
+      .map(({ name }) => name);
+  const end = (act: (lives: Life) => void) => {
     const lives = runningRig();
     act(lives);
     for (const one of lives.execution.services) lives.rig.see(one, gone);
     return lives;
   };
-  const main = ({ execution }: ReturnType<typeof runningRig>) => named(execution, 'web0');
   for (const code of [0, 3]) {
-    const lives = end((of) => of.rig.see(main(of), exited(code)));
-    expect(causes(lives.execution)).toEqual(['web0']);
-    expect(named(lives.execution, 'side0').history.at(-1)?.reason).toBe('stopped with its execution');
+    const lives = end(({ rig, web }) => rig.see(web, exited(code)));
+    expect(causes(lives)).toEqual(['web0']);
+    expect(lives.side.history.at(-1)?.reason).toBe('stopped with its execution');
   }
-  const broken = end(({ rig, execution }) => {
-    const one = named(execution, 'side0');
-    rig.see(one, exited(1), gone);
+  const broken = end(({ rig, side }) => {
+    rig.see(side, exited(1), gone);
     rig.advance(60_000);
-    rig.see(one, failed(false, 'no such image'));
+    rig.see(side, failed(false, 'no such image'));
   });
-  expect(causes(broken.execution)).toEqual(['side0']);
-  expect(named(broken.execution, 'side0').history.map((start) => start.hasEndedExecution)).toEqual([
-    false,
-    true,
-  ]);
-  expect(causes(end(({ rig, execution }) => rig.terminate(execution)).execution)).toEqual([]);
+  expect(causes(broken)).toEqual(['side0']);
+  expect(broken.side.history.map((start) => start.hasEndedExecution)).toEqual([false, true]);
+  expect(causes(end(({ rig, execution }) => rig.terminate(execution)))).toEqual([]);
   const limited = end(({ rig, execution }) => {
     execution.timeLimitS = 5;
     rig.cluster.touch(execution);
     rig.advance(6_000);
   });
-  expect(causes(limited.execution)).toEqual([]);
+  expect(causes(limited)).toEqual([]);
 });
 
 test('C340: a start that Berth has stopped has the reason: drain, lost, removed or preempted', () => {
   const elastic = application(service({ total_count: 2, essential_count: 1 }));
-  const reasonAfter = (act: (rig: CoreRig, lives: ReturnType<typeof runningRig>) => void) => {
+  const reasonAfter = (act: (rig: CoreRig, lives: Life) => void) => {
     const lives = runningRig(elastic);
     act(lives.rig, lives);
     return lives.execution.services.map(({ history }) => history[0]?.reason ?? null);
   };
-  const host = (rig: CoreRig): Host => {
-    const [only] = rig.cluster.hosts.values();
-    if (!only) throw new Error('no host');
-    return only;
-  };
+  const host = ({ cluster }: CoreRig) => [...cluster.hosts.values()][0] as Host;
   expect(
     reasonAfter((rig, { execution }) => {
       rig.change(host(rig), { schedulable: false });

@@ -4,40 +4,34 @@ import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   failed,
   gone,
   hostFacts,
-  named,
   quota,
   running,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const one = application(service());
 const MESSAGE = 'stopped: its time limit of 60 s, counted from its placement, was over';
 
 /** An execution with this time limit, placed on one host. */
-function placed(timeLimitS?: number) {
-  const rig = new CoreRig();
-  rig.hello(hostFacts('one'));
-  const execution = rig.submitInTurn(one, 1, timeLimitS);
-  return { rig, execution };
-}
+const placed = (timeLimitS?: number) => startingRig(one, new CoreRig(), timeLimitS);
 
 describe('C270: the time limit', () => {
   test('C270: an execution ends as error when its time limit is over, once its containers are gone, and the explanation states when', () => {
-    const { rig, execution } = placed(60);
+    const { rig, execution, web } = placed(60);
     rig.advance(10_000);
-    rig.see(named(execution, 'web0'), running);
+    rig.see(web, running);
     expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
       'All its essential services have started. Its time limit of 60 s, counted from its placement, is over in 50 s.',
     );
     expect(rig.cluster.deadlines.next()).toBe((execution.timePlaceMs ?? 0) + 60_000);
-    expect(decisionTexts(rig.advance(49_999))).toEqual([]);
-    expect(decisionTexts(rig.advance(1))).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
-    expect(decisionTexts(rig.advance(1))).toEqual([]);
-    expect(decisionTexts(rig.see(named(execution, 'web0'), gone))).toEqual(['finish 1 error']);
+    expect(rig.advance(49_999)).toEqual([]);
+    expect(rig.advance(1)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
+    expect(rig.advance(1)).toEqual([]);
+    expect(rig.see(web, gone)).toEqual(['finish 1 error']);
     expect(execution).toMatchObject({ status: 'error', errorMessage: MESSAGE });
     expect(rig.cluster.usage(1).executions).toBe(0);
   });
@@ -45,29 +39,29 @@ describe('C270: the time limit', () => {
   test('C270: the time in the queue does not count, a start does, and it counts anew after a return to the queue', () => {
     const rig = new CoreRig();
     const execution = rig.submit(one, 1, 60);
-    expect(decisionTexts(rig.advance(100_000))).toEqual([]);
+    expect(rig.advance(100_000)).toEqual([]);
     rig.join(hostFacts('one'));
     expect(execution.status).toBe('starting');
-    expect(decisionTexts(rig.advance(60_000))).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
+    expect(rig.advance(60_000)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
     const again = placed(60);
     again.rig.advance(50_000);
-    again.rig.see(named(again.execution, 'web0'), failed(true), gone);
+    again.rig.see(again.web, failed(true), gone);
     expect(again.execution.status).toBe('queued');
     again.rig.advance(1_000);
     expect(again.execution.status).toBe('starting');
-    expect(decisionTexts(again.rig.advance(59_999))).toEqual([]);
-    expect(decisionTexts(again.rig.advance(1))).toContain('begin-cleanup 1 error');
+    expect(again.rig.advance(59_999)).toEqual([]);
+    expect(again.rig.advance(1)).toContain('begin-cleanup 1 error');
   });
 
   test('C270: what a service has done counts before the time limit, and an end that was decided stays', () => {
-    const { rig, execution } = placed(60);
-    rig.see(named(execution, 'web0'), running);
+    const { rig, execution, web } = placed(60);
+    rig.see(web, running);
     rig.nowMs += 60_000;
-    rig.see(named(execution, 'web0'), exited(0), gone);
+    rig.see(web, exited(0), gone);
     expect(execution.status).toBe('terminated');
     const other = placed(60);
     other.rig.terminate(other.execution);
-    expect(decisionTexts(other.rig.advance(60_000))).toEqual([]);
+    expect(other.rig.advance(60_000)).toEqual([]);
     expect(other.execution.ending?.status).toBe('terminated');
   });
 
@@ -76,8 +70,8 @@ describe('C270: the time limit', () => {
     rig.turn();
     rig.nowMs -= 500_000;
     rig.turn();
-    expect(decisionTexts(rig.advance(59_999))).toEqual([]);
-    expect(decisionTexts(rig.advance(1))).toContain('begin-cleanup 1 error');
+    expect(rig.advance(59_999)).toEqual([]);
+    expect(rig.advance(1)).toContain('begin-cleanup 1 error');
     expect(execution.status).toBe('cleaning up');
   });
 });
@@ -105,14 +99,14 @@ test('C271: a submission beyond the longest limit of the quota is refused, and u
 
 describe('C272: a change of the time limit', () => {
   test('C272: a longer limit counts from the placement, and a shorter one that is over ends it at once', () => {
-    const { rig, execution } = placed(60);
-    rig.see(named(execution, 'web0'), running);
+    const { rig, execution, web } = placed(60);
+    rig.see(web, running);
     rig.advance(30_000);
     changeTimeLimit(rig.cluster, execution, 100, quota(1));
     rig.turn();
-    expect(decisionTexts(rig.advance(69_999))).toEqual([]);
+    expect(rig.advance(69_999)).toEqual([]);
     changeTimeLimit(rig.cluster, execution, 60, quota(1));
-    expect(decisionTexts(rig.turn())).toContain('begin-cleanup 1 error');
+    expect(rig.turn()).toContain('begin-cleanup 1 error');
     expect(execution.ending?.message).toBe(MESSAGE);
   });
 
@@ -123,6 +117,6 @@ describe('C272: a change of the time limit', () => {
     expect(() => changeTimeLimit(rig.cluster, execution, 71, bounded)).toThrow('at most 70 s');
     changeTimeLimit(rig.cluster, execution, null, undefined);
     rig.turn();
-    expect(decisionTexts(rig.advance(1_000_000))).toEqual([]);
+    expect(rig.advance(1_000_000)).toEqual([]);
   });
 });

@@ -81,7 +81,8 @@ test('H452: decisions are counted by kind, and placements by service', () => {
   rig.hello(hostFacts('host1'));
   rig.submit(application(service({ name: 'a' }), service({ name: 'b' })));
   const counts = new CoordinatorCounts();
-  counts.decided(rig.turn());
+  rig.turn();
+  counts.decided(rig.decisions);
   const text = metricsText(counts.families());
   expect(text).toContain('berth_decisions_total{kind="place"} 1\n');
   expect(text).toContain('berth_decisions_total{kind="start"} 2\n');

@@ -15,7 +15,6 @@ import type { ServiceDescription } from '../../../../shared/application-schema.t
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   failed,
   gone,
@@ -44,12 +43,16 @@ function fullRig(...cores: number[]) {
     if (!execution) throw new Error('no execution');
     rig.see(named(execution, 'web0'), exited(0), gone);
   };
-  return {
-    rig,
-    small,
-    end,
-    on: (name: string) => small.filter((one) => rig.hostOf(named(one, 'web0')).name === name),
-  };
+  const on = (name: string) => small.filter((one) => rig.hostOf(named(one, 'web0')).name === name);
+  return { rig, small, end, on };
+}
+
+/** A full rig on which capacity is reserved for `big`, which requests this number of cores. */
+function reservingRig(wanted: number, ...cores: number[]) {
+  const full = fullRig(...cores);
+  const big = full.rig.submitInTurn(requesting(wanted));
+  full.rig.advance(RESERVE_AFTER_MS);
+  return { ...full, big };
 }
 
 describe('C70: a backfill reservation, once an execution has been the oldest for 10 minutes', () => {
@@ -87,9 +90,7 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
     expect(rig.cluster.reservation?.execution).toBe(big);
   });
   test('C70: the reservation covers only the hosts that the execution needs, and only as much as it needs', () => {
-    const { rig, end, on } = fullRig(4, 2);
-    const big = rig.submitInTurn(requesting(3));
-    rig.advance(RESERVE_AFTER_MS);
+    const { rig, end, on, big } = reservingRig(3, 4, 2);
     expect(rig.cluster.reservation?.placements.map(({ host }) => host.name)).toEqual(['host0']);
     const [first, second] = [rig.submit(requesting(1)), rig.submit(requesting(1))];
     end(on('host1')[0]);
@@ -100,9 +101,7 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
     expect(second.status).toBe('starting');
   });
   test('C70: the execution starts elsewhere if capacity is free there sooner', () => {
-    const { rig } = fullRig(3);
-    const big = rig.submitInTurn(requesting(3));
-    rig.advance(RESERVE_AFTER_MS);
+    const { rig, big } = reservingRig(3, 3);
     rig.join(hostFacts('later'));
     expect(rig.hostOf(named(big, 'web0')).name).toBe('later');
     expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
@@ -124,19 +123,15 @@ describe('C70: a backfill reservation, once an execution has been the oldest for
     expect(named(elastic, 'work0').placed).toBe(false);
   });
   test('C70: the reservation ends with its execution', () => {
-    const { rig, small, end } = fullRig(2);
-    const big = rig.submitInTurn(requesting(2));
-    rig.advance(RESERVE_AFTER_MS);
+    const { rig, small, end, big } = reservingRig(2, 2);
     const later = rig.submit(requesting(1));
     end(small[0]);
     expect(later.status).toBe('queued');
-    expect(decisionTexts(rig.terminate(big)).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
+    expect(rig.terminate(big).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
     expect(rig.cluster.reservation).toBeNull();
   });
   test('C70: the reservation moves to other capacity if its host is lost or drained', () => {
-    const { rig } = fullRig(2, 2);
-    rig.submitInTurn(requesting(2));
-    rig.advance(RESERVE_AFTER_MS);
+    const { rig } = reservingRig(2, 2, 2);
     const before = rig.cluster.reservation?.placements[0]?.host;
     if (!before) throw new Error('nothing is reserved');
     before.schedulable = false;
@@ -162,9 +157,7 @@ describe('C70: a backfill reservation after a sleep of the coordinator', () => {
   }
 
   test('C70: the reservation stays on its host, even if another one is emptier by then', () => {
-    const { rig, end, on } = fullRig(4, 4);
-    rig.submitInTurn(requesting(4));
-    rig.advance(RESERVE_AFTER_MS);
+    const { rig, end, on } = reservingRig(4, 4, 4);
     for (const one of on('host1').slice(0, 3)) end(one);
     sleep(rig);
     rig.turn();
@@ -215,9 +208,7 @@ describe('C71: no backfill reservation', () => {
     rig.see(named(next, 'web0'), failed(true), gone);
     expect(next.status).toBe('queued');
     expect(rig.cluster.reservation).toBeNull();
-    const { rig: full } = fullRig(2);
-    full.submitInTurn(requesting(2));
-    full.advance(RESERVE_AFTER_MS);
+    const { rig: full } = reservingRig(2, 2);
     full.cluster.setUser({ ...user(2, 2), priority: 5 });
     const urgent = full.submitInTurn(requesting(2), 2);
     expect(full.cluster.reservation?.execution.id).toBe(urgent.id);

@@ -25,12 +25,7 @@ function host(name: string, changes: Partial<Host> = {}): Host {
 function services(...requirements: Partial<Requirement>[]): Service[] {
   const description = application(service({ total_count: requirements.length }));
   const ids = { execution: 1, service: 1, host: 1 };
-  const submission = {
-    userId: 1,
-    name: 'run',
-    application: description,
-    description: '',
-  };
+  const submission = { userId: 1, name: 'run', application: description, description: '' };
   return loadedExecution(ids, submission, 0).services.map((one, at) => ({
     ...one,
     requirement: { memoryBytes: 0, limitBytes: null, cores: 0, labels: [], weight: 1, ...requirements[at] },
@@ -85,13 +80,8 @@ describe('C2: a gang', () => {
     expect(placed([])).toEqual([]);
   });
   test('C2: a gang places its largest members first, so that small ones do not take their capacity', () => {
-    expect(
-      placed(
-        services({ memoryBytes: 10 }, { memoryBytes: 100 }),
-        host('one'),
-        host('two', { memoryBytes: 20 }),
-      ),
-    ).toEqual(['two', 'one']);
+    const gang = services({ memoryBytes: 10 }, { memoryBytes: 100 });
+    expect(placed(gang, host('one'), host('two', { memoryBytes: 20 }))).toEqual(['two', 'one']);
   });
 });
 
@@ -105,13 +95,8 @@ describe('C4: among the hosts that fit', () => {
     expect(placed(services({}), busy, host('fuller', { reservedMemoryBytes: 60 }))).toEqual(['fuller']);
   });
   test('C4: a gang spreads', () => {
-    expect(
-      placed(
-        services({ cores: 1 }, { cores: 1 }, { cores: 1 }, { cores: 1 }),
-        host('a'),
-        host('b'),
-      )?.toSorted(),
-    ).toEqual(['a', 'a', 'b', 'b']);
+    const gang = services({ cores: 1 }, { cores: 1 }, { cores: 1 }, { cores: 1 });
+    expect(placed(gang, host('a'), host('b'))?.toSorted()).toEqual(['a', 'a', 'b', 'b']);
   });
 });
 
@@ -174,11 +159,10 @@ describe('C61: placement policies', () => {
             expect(able.length === 0 ? undefined : taken).toBe(able.find((one) => one === taken));
             if (able.length > 0) expect(taken).toBeDefined();
           } else {
-            const share = (one: Host) =>
-              Math.min(
-                freeCapacityOf(one).memoryBytes / one.memoryBytes,
-                freeCapacityOf(one).cores / one.cores,
-              );
+            const share = (one: Host) => {
+              const { memoryBytes, cores } = freeCapacityOf(one);
+              return Math.min(memoryBytes / one.memoryBytes, cores / one.cores);
+            };
             const sign = placementPolicy === 'average' ? -1 : 1;
             const [best] = able.toSorted((a, b) => sign * (share(a) - share(b)) || a.id - b.id);
             expect(taken?.name).toBe(best?.name);

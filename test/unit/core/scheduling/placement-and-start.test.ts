@@ -2,14 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
-  decisionTexts,
   exited,
   failed,
   gone,
   hostFacts,
   named,
+  pairWith,
   queuedIds,
   running,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 function rigWithHost(facts = hostFacts('one')): CoreRig {
@@ -23,7 +24,7 @@ describe('the queue', () => {
     const rig = rigWithHost();
     const execution = rig.submit();
     expect(execution).toMatchObject({ status: 'queued', timeSubmitMs: rig.nowMs, timeStartMs: null });
-    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);
     expect(execution.status).toBe('starting');
     expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0.1, reservedMemoryBytes: 0 });
   });
@@ -32,8 +33,7 @@ describe('the queue', () => {
     const execution = rig.submit();
     expect(rig.turn()).toEqual([]);
     expect(queuedIds(rig.cluster)).toEqual([execution.id]);
-    rig.hello(hostFacts('one'));
-    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(rig.join(hostFacts('one'))).toEqual(['place web0@one', 'start web0.1']);
     expect(queuedIds(rig.cluster)).toEqual([]);
   });
   test('C5: the oldest execution is first, and those that fit pass one that does not', () => {
@@ -68,28 +68,25 @@ describe('the start', () => {
   test('C7: a higher startup_order waits until all essential services of lower ones have started', () => {
     const rig = rigWithHost();
     const execution = rig.submit(tiers);
-    expect(decisionTexts(rig.turn()).slice(1)).toEqual(['start dbs0.1', 'start dbs1.1']);
-    expect(decisionTexts(rig.see(named(execution, 'dbs0'), running))).toEqual([]);
-    expect(decisionTexts(rig.see(named(execution, 'dbs1'), running))).toEqual(['start app0.1']);
-    expect(decisionTexts(rig.see(named(execution, 'app0'), running))).toEqual(['start web0.1']);
+    expect(rig.turn().slice(1)).toEqual(['start dbs0.1', 'start dbs1.1']);
+    expect(rig.see(named(execution, 'dbs0'), running)).toEqual([]);
+    expect(rig.see(named(execution, 'dbs1'), running)).toEqual(['start app0.1']);
+    expect(rig.see(named(execution, 'app0'), running)).toEqual(['start web0.1']);
     expect(execution.status).toBe('starting');
   });
   test('C8: an execution is running, with a start time, when every essential service has started', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
+    const { rig, execution, web } = startingRig(
       application(service({ total_count: 2, essential_count: 2 }), service({ name: 'idle' })),
     );
-    rig.see(named(execution, 'web0'), running);
+    rig.see(web, running);
     rig.see(named(execution, 'web1'), running);
     expect(execution).toMatchObject({ status: 'starting', timePlaceMs: rig.nowMs, timeStartMs: null });
     rig.nowMs += 5;
-    expect(decisionTexts(rig.see(named(execution, 'idle0'), running))).toEqual(['mark-running 1']);
+    expect(rig.see(named(execution, 'idle0'), running)).toEqual(['mark-running 1']);
     expect(execution).toMatchObject({ status: 'running', timeStartMs: rig.nowMs, timeEndMs: null });
   });
   test('C8: a service has the state that its agent reported', () => {
-    const rig = rigWithHost();
-    const web = named(rig.submit(), 'web0');
-    rig.turn();
+    const { rig, web } = startingRig(application());
     expect(web).toMatchObject({ status: 'starting', backendStatus: 'undefined' });
     rig.see(web, { state: 'preparing', detail: 'pulling' }, { state: 'created', containerId: 'c' });
     expect(web).toMatchObject({ status: 'starting', backendStatus: 'created', containerId: 'c' });
@@ -102,14 +99,11 @@ describe('the start', () => {
     expect(web).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
   });
   test('C12: a permanent failure ends the execution as error, with the message of the engine', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
-      application(service(), service({ name: 'other', monitor: false, startup_order: 1 })),
-    );
-    const decisions = rig.see(named(execution, 'web0'), failed(false, 'No such image: nope:1'));
-    expect(decisionTexts(decisions)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
+    const { rig, execution, web } = startingRig(pairWith({ startup_order: 1 }));
+    const failure = failed(false, 'No such image: nope:1');
+    expect(rig.see(web, failure)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
     expect(execution.status).toBe('cleaning up');
-    rig.see(named(execution, 'web0'), gone);
+    rig.see(web, gone);
     expect(execution).toMatchObject({
       status: 'error',
       errorMessage: 'service web0: No such image: nope:1',
@@ -117,45 +111,40 @@ describe('the start', () => {
     });
   });
   test('C13: a temporary failure returns the execution to the queue, with a growing delay', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
+    const { rig, execution, web } = startingRig(
       application(service({ monitor: false }), service({ name: 'other', startup_order: 1 })),
     );
-    const [web, other] = [named(execution, 'web0'), named(execution, 'other0')];
+    const other = named(execution, 'other0');
     for (const delayMs of [1_000, 2_000, 4_000]) {
       rig.see(web, running);
-      expect(decisionTexts(rig.see(other, failed(true, 'busy')))).toEqual([
+      expect(rig.see(other, failed(true, 'busy'))).toEqual([
         'begin-cleanup 1 queued',
         `stop web0.${web.generation}`,
         `stop other0.${other.generation}`,
       ]);
       expect(execution.status).toBe('starting');
       rig.see(web, gone);
-      expect(decisionTexts(rig.see(other, gone))).toEqual(['finish 1 queued']);
+      expect(rig.see(other, gone)).toEqual(['finish 1 queued']);
       expect(execution).toMatchObject({ status: 'queued', ending: null, errorMessage: null });
       expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
       expect(rig.advance(delayMs - 1)).toEqual([]);
-      expect(decisionTexts(rig.advance(1))).toEqual([
-        'place web0@one other0@one',
-        `start web0.${web.generation}`,
-      ]);
+      expect(rig.advance(1)).toEqual(['place web0@one other0@one', `start web0.${web.generation}`]);
     }
   });
   test('C13: the next attempt keeps the start-up order, whichever service died in the previous one', () => {
-    const rig = rigWithHost();
-    const execution = rig.submitInTurn(
+    const { rig, execution, web } = startingRig(
       application(
         service({ name: 'dbs', monitor: false }),
         service({ name: 'app', monitor: false, startup_order: 1 }),
         service({ name: 'web', startup_order: 2 }),
       ),
     );
-    const [dbs, app, web] = [named(execution, 'dbs0'), named(execution, 'app0'), named(execution, 'web0')];
+    const [dbs, app] = [named(execution, 'dbs0'), named(execution, 'app0')];
     rig.see(dbs, running);
     rig.see(app, running, exited(1), gone);
     rig.see(web, failed(true), gone);
     rig.see(dbs, gone);
-    expect(decisionTexts(rig.advance(60_000))).toEqual(['place dbs0@one app0@one web0@one', 'start dbs0.2']);
+    expect(rig.advance(60_000)).toEqual(['place dbs0@one app0@one web0@one', 'start dbs0.2']);
   });
 });
 
@@ -166,14 +155,13 @@ describe('elastic services', () => {
   test('C16: elastic services are placed once the execution runs, as many as fit', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 2 }));
     const execution = rig.submit(elastic);
-    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
-    expect(decisionTexts(rig.see(named(execution, 'web0'), running))).toEqual([
+    expect(rig.turn()).toEqual(['place web0@one', 'start web0.1']);
+    expect(rig.see(named(execution, 'web0'), running)).toEqual([
       'mark-running 1',
       'place web1@one',
       'start web1.1',
     ]);
-    rig.hello(hostFacts('two', { cores: 1 }));
-    expect(decisionTexts(rig.turn())).toEqual(['place web2@two', 'start web2.1']);
+    expect(rig.join(hostFacts('two', { cores: 1 }))).toEqual(['place web2@two', 'start web2.1']);
   });
   test('C16: come after every queued execution that fits', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 2 }));

@@ -1,8 +1,17 @@
 import { expect, test } from 'vitest';
 import { EventRing } from '../../../../control-plane/core/streams/event-ring.ts';
 import { type ClusterEvent, eventsOf, isFor } from '../../../../control-plane/core/streams/events.ts';
-import { application, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, exited, gone, hostFacts, lowDisk, named, running } from '../../../support/rigs/core-rig.ts';
+import { application } from '../../../support/fixtures/applications.ts';
+import {
+  CoreRig,
+  exited,
+  gone,
+  hostFacts,
+  Life,
+  lowDisk,
+  pairWith,
+  running,
+} from '../../../support/rigs/core-rig.ts';
 
 /** The events since the last call, in short. */
 function newEvents({ cluster }: CoreRig): string[] {
@@ -12,19 +21,17 @@ function newEvents({ cluster }: CoreRig): string[] {
       : `${event.kind} ${event.name} ${event.status}`,
   );
 }
-/** A cluster of one host, without pending events. */
-function rigWithHost(): CoreRig {
+/** An execution on a cluster of one host, all of whose events are pending. */
+function submitted(description = application()): Life {
   const rig = new CoreRig();
   rig.join(hostFacts('one'));
   newEvents(rig);
-  return rig;
+  return new Life(rig, rig.submitInTurn(description));
 }
 
 test('C140: each object that a turn has changed gets one event, with its state after the turn, also at the end, when it is no longer in the live state', () => {
-  const rig = rigWithHost();
-  const execution = rig.submitInTurn();
+  const { rig, web } = submitted();
   expect(newEvents(rig)).toEqual(['execution run starting', 'service web0 starting']);
-  const web = named(execution, 'web0');
   rig.see(web, running);
   expect(newEvents(rig)).toEqual(['execution run running', 'service web0 active']);
   rig.turn();
@@ -37,9 +44,7 @@ test('C140: each object that a turn has changed gets one event, with its state a
 });
 
 test('C140: a deletion is the last event of its execution, and is sent once', () => {
-  const rig = rigWithHost();
-  const execution = rig.submitInTurn();
-  const web = named(execution, 'web0');
+  const { rig, execution, web } = submitted();
   rig.see(web, running);
   newEvents(rig);
   rig.remove(execution);
@@ -51,21 +56,21 @@ test('C140: a deletion is the last event of its execution, and is sent once', ()
 });
 
 test('C140, C150: the progress of a start gets an event, and is cut to 500 characters, so that the size of retained events has a bound', () => {
-  const rig = rigWithHost();
-  const execution = rig.submitInTurn();
+  const { rig, web } = submitted();
   newEvents(rig);
-  rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'pulling, 40 %' });
+  rig.see(web, { state: 'preparing', detail: 'pulling, 40 %' });
   const [event, ...more] = eventsOf(rig.cluster, rig.cluster.takeChanges());
   expect(event).toMatchObject({ kind: 'service', status: 'starting', progress: 'pulling, 40 %', userId: 1 });
   expect(more).toEqual([]);
-  rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'x'.repeat(1_000_000) });
+  rig.see(web, { state: 'preparing', detail: 'x'.repeat(1_000_000) });
   const [long] = eventsOf(rig.cluster, rig.cluster.takeChanges());
   expect(long?.kind === 'service' && long.progress.length).toBe(500);
 });
 
 test('C140: a host gets an event when it joins, has a condition, is drained, is empty, disconnects and is removed', () => {
   const rig = new CoreRig();
-  const host = rig.join(hostFacts('one'));
+  const host = rig.hello(hostFacts('one'));
+  rig.turn();
   expect(newEvents(rig)).toEqual(['host one ready']);
   host.conditions = [lowDisk];
   rig.cluster.changes.conditions.add(host);
@@ -73,8 +78,7 @@ test('C140: a host gets an event when it joins, has a condition, is drained, is 
   expect(newEvents(rig)).toEqual(['host one paused']);
   host.conditions = [];
   rig.cluster.changes.conditions.add(host);
-  const execution = rig.submitInTurn();
-  const web = named(execution, 'web0');
+  const { web } = new Life(rig, rig.submitInTurn());
   rig.see(web, running);
   newEvents(rig);
   rig.change(host, { schedulable: false });
@@ -88,19 +92,13 @@ test('C140: a host gets an event when it joins, has a condition, is drained, is 
 });
 
 test('C140: an elastic service that dies gets events when it stops and when its container is gone', () => {
-  const rig = rigWithHost();
-  const described = application(
-    service({ name: 'web' }),
-    service({ name: 'more', monitor: false, essential_count: 0 }),
-  );
-  const execution = rig.submitInTurn(described);
-  rig.see(named(execution, 'web0'), running);
-  rig.see(named(execution, 'more0'), running);
+  const { rig, web, side } = submitted(pairWith({ essential_count: 0 }));
+  for (const one of [web, side]) rig.see(one, running);
   newEvents(rig);
-  rig.see(named(execution, 'more0'), exited(1));
-  expect(newEvents(rig)).toEqual(['service more0 terminating']);
-  rig.see(named(execution, 'more0'), gone);
-  expect(newEvents(rig)).toEqual(['service more0 inactive']);
+  rig.see(side, exited(1));
+  expect(newEvents(rig)).toEqual(['service side0 terminating']);
+  rig.see(side, gone);
+  expect(newEvents(rig)).toEqual(['service side0 inactive']);
 });
 
 const execution: ClusterEvent = {

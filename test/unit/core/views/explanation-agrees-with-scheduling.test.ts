@@ -146,7 +146,7 @@ test('H211: an execution without reasons is placed in the next turn on the predi
       const rig = rigOf(drawn, drawn.before);
       const predicted = predict(rig, drawn.asked);
       const execution = rig.submit(drawn.asked);
-      const preempts = rig.turn().some(({ kind }) => kind === 'preempt');
+      const preempts = rig.turn().some((decision) => decision.startsWith('preempt '));
       expect(execution.status).toBe(hasReasons(predicted) ? 'queued' : 'starting');
       if (hasReasons(predicted)) {
         const { reasons, quota, position, waitingFor } = explain(rig.cluster, execution, rig.nowMs);

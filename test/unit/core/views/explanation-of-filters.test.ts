@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
+import type { Condition } from '../../../../shared/protocol/up.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, hostFacts, lowDisk, noSecretFiles } from '../../../support/rigs/core-rig.ts';
 import { draft, ENOUGH, NOT_ENOUGH, of, rigOf, waiting } from '../../../support/rigs/explanations.ts';
@@ -19,8 +20,7 @@ describe('H212: why no host takes a service', () => {
 
   test('H212: hosts are drained, lost or not connected', () => {
     const rig = rigOf('one', 'two', 'three');
-    const [one, two] = [...rig.cluster.hosts.values()];
-    if (!one || !two) throw new Error('no hosts');
+    const [one, two] = [...rig.cluster.hosts.values()] as [Host, Host];
     one.schedulable = false;
     rig.disconnect(two);
     rig.advance(100_000);
@@ -36,23 +36,18 @@ describe('H212: why no host takes a service', () => {
 
   test('H802: an execution that fits only hosts that take nothing now does not read that waiting is not enough', () => {
     const later = 'It would fit if hosts that take no new services now did.';
-    const states: ((rig: CoreRig, host: Host) => void)[] = [
+    const states: ((rig: CoreRig, host: Host) => unknown)[] = [
       (rig, host) => rig.disconnect(host),
       (rig, host) => {
         rig.disconnect(host);
         rig.advance(100_000);
       },
-      (_, host) => {
-        host.schedulable = false;
-      },
-      (_, host) => {
-        host.conditions = [lowDisk];
-      },
+      (_, host) => Object.assign(host, { schedulable: false }),
+      (_, host) => Object.assign(host, { conditions: [lowDisk] }),
     ];
     for (const change of states) {
       const rig = rigOf('one');
-      const [host] = [...rig.cluster.hosts.values()];
-      if (!host) throw new Error('no host');
+      const [host] = [...rig.cluster.hosts.values()] as [Host];
       change(rig, host);
       const fitting = waiting(rig, of({ resources: needs(8 * GIB, 1) }));
       expect([fitting.waitingFor.at(-1), fitting.fitsWhenIdle]).toEqual([later, false]);
@@ -62,8 +57,7 @@ describe('H212: why no host takes a service', () => {
 
   test('C84: hosts that are low on disk are listed separately, with the text of their agent', () => {
     const rig = rigOf('one', 'two');
-    const [one, two] = [...rig.cluster.hosts.values()];
-    if (!one || !two) throw new Error('no hosts');
+    const [one, two] = [...rig.cluster.hosts.values()] as [Host, Host];
     one.conditions = [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }, lowDisk];
     two.schedulable = false;
     two.conditions = [lowDisk];
@@ -109,17 +103,18 @@ describe('H212: why no host takes a service', () => {
 
   test('C342, H212: a service with files that have secrets waits for a host that mounts them, and starts once there is one', () => {
     const rig = rigOf('one', 'two');
-    const [one, two] = [...rig.cluster.hosts.values()];
-    if (!one || !two) throw new Error('no hosts');
+    const [one, two] = [...rig.cluster.hosts.values()] as [Host, Host];
+    const setConditions = (host: Host, ...conditions: Condition[]) => {
+      host.conditions = conditions;
+      rig.cluster.changes.conditions.add(host);
+    };
     const files = [{ name: 'key', path: '/etc/key' }];
-    one.conditions = [noSecretFiles];
-    rig.cluster.changes.conditions.add(one);
+    setConditions(one, noSecretFiles);
     rig.turn();
     expect(draft(rig, of({ files, total_count: 2, essential_count: 2 })).placement).toMatchObject([
       { host: 'two' },
     ]);
-    two.conditions = [noSecretFiles];
-    rig.cluster.changes.conditions.add(two);
+    setConditions(two, noSecretFiles);
     const described = of({ files, resources: needs(GIB, 1) });
     const { reasons, waitingFor } = waiting(rig, described);
     expect(reasons).toMatchObject([{ filter: 'secret-files', hosts: 2, of: 2 }]);
@@ -129,8 +124,7 @@ describe('H212: why no host takes a service', () => {
     ]);
     const execution = rig.submit(described);
     expect(execution.status).toBe('queued');
-    two.conditions = [];
-    rig.cluster.changes.conditions.add(two);
+    setConditions(two);
     rig.turn();
     expect(execution.services.map((service) => rig.hostOf(service).name)).toEqual(['two']);
   });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig, readNodeConfig } from '../../../../control-plane/config.ts';
 import { environment } from '../../../../control-plane/local/environment.ts';
-import { MAX_INSTANCES } from '../../../../shared/application-schema.ts';
 import { defaultLimits, limitNames, workerLimits } from '../../../../shared/settings/limits.ts';
 
 const limitsOf = (BERTH_LIMITS: string) => readNodeConfig({ BERTH_LIMITS }).BERTH_LIMITS;
@@ -66,10 +65,5 @@ describe('BERTH_LIMITS', () => {
   test('H828: on a Worker it may be an object, as wrangler makes it of a table', () => {
     expect(readConfig({ BERTH_LIMITS: { streams: 7 } }).BERTH_LIMITS.streams).toBe(7);
     expect(() => readConfig({ BERTH_LIMITS: 7 })).toThrow('BERTH_LIMITS: must be a JSON object, since');
-  });
-  test('H360: an execution has at most as many instances as a description may have', () => {
-    expect(() => limitsOf(`{"instancesPerExecution": ${MAX_INSTANCES + 1}}`)).toThrow(
-      `must be at most ${MAX_INSTANCES} instances`,
-    );
   });
 });
