@@ -53,7 +53,7 @@ export class HeapWatch {
     return await inspector.fill(512);
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     await this.#sampling;
     this.#inspector?.close();
