@@ -83,7 +83,7 @@ export class Target {
     return JSON.parse(text) as T;
   }
 
-  /** The same as `sendAs` at the end of an attack, also after it was aborted. Throws unless the status is expected. */
+  /** `sendAs` at the end of an attack, also after it was aborted. Throws unless the status is expected. */
   async undo(account: Account, method: string, path: string, expected: readonly number[]): Promise<Reply> {
     const headers = { cookie: account.cookie };
     const signal = AbortSignal.timeout(CLEANUP_MS);

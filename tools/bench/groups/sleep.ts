@@ -93,7 +93,6 @@ class IdleCluster {
         started: ({ execution }: { execution: number }) =>
           void this.#started.set(execution, performance.now()),
         ended: () => {},
-        closed: () => {},
       };
       void simulateAgent({ url, deployment, name, hostId, key, ends: false }, events, signal);
     }

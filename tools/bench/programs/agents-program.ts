@@ -87,7 +87,6 @@ async function joinMany(): Promise<void> {
           ended += 1;
           if (ended === services) console.log(`ended in ${(Date.now() - firstMs) / 1_000} s`);
         },
-        closed: () => {},
       };
       const sized = cores === undefined ? {} : { cores };
       const options = { ...place, ...sized, url: relay.url, name, hostId, key, ends, outputBytesPerS };
