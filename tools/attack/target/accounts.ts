@@ -88,7 +88,8 @@ async function userMaker(target: Target, admin: Account): Promise<(name: string)
     const fields = { username: name, role_id: role.id, quota_id };
     const { user_id } = await target.jsonAs<{ user_id: number }>(admin, 'POST', 'user', fields);
     target.ofAll.add(() => target.undo(admin, 'DELETE', `user/${user_id}`, [200]));
-    await target.jsonAs(admin, 'POST', `user/${user_id}`, { password });
+    const { status } = await target.sendAs(admin, 'POST', `user/${user_id}`, { password });
+    if (status !== 200) throw new Error(`the password of ${name} could not be set: ${status}`);
     return { name, password, cookie: '', id: user_id, roleId: role.id, role: undefined };
   };
 }
