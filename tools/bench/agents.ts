@@ -68,7 +68,7 @@ export class Agents {
     };
   }
 
-  kill(): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
     return this.#program.kill();
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import * as z from 'zod';
+import type { Execution } from '../../client/api-types.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Application } from '../../shared/application-schema.ts';
 import { startCommand } from '../../test/support/hosts/process.ts';
@@ -29,13 +29,6 @@ const MAX_WAIT_MS = 120_000;
 /** One user submits everything. */
 export const ROOM = { waiting: 1_000_000, waitingPerUser: 1_000_000 };
 const unbounded = { BERTH_LIMITS: JSON.stringify(ROOM) };
-
-const executionSchema = z.object({
-  status: z.string(),
-  error_message: z.string().nullable(),
-  services: z.array(z.number()),
-});
-type Execution = z.infer<typeof executionSchema>;
 
 /** What runs a control plane. */
 interface Host {
@@ -116,6 +109,10 @@ export class Deployment {
     await this.#host.stop();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   /** Throws unless the status is 200. Default: as the administrator. */
   async request(method: string, path: string, body?: unknown, cookie = this.cookie): Promise<Response> {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -162,11 +159,11 @@ export class Deployment {
 
   async submit(application: Application, cookie = this.cookie): Promise<number> {
     const response = await this.request('POST', 'execution', { name: 'bench', application }, cookie);
-    return z.object({ execution_id: z.number() }).parse(await response.json()).execution_id;
+    return ((await response.json()) as { execution_id: number }).execution_id;
   }
 
-  async execution(id: number): Promise<Execution> {
-    return executionSchema.parse(await this.json('GET', `execution/${id}`));
+  execution(id: number): Promise<Execution> {
+    return this.json('GET', `execution/${id}`);
   }
 
   /** Polls until the execution has `status`. Throws if the execution ends with an error. */
@@ -186,6 +183,13 @@ export class Deployment {
     const stat = await readFile(`/proc/${this.#host.pid()}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return 10 * (Number(fields[11]) + Number(fields[12]));
+  }
+
+  /** Processor time that the control plane uses during `work`. */
+  async processorMsOf(work: () => Promise<unknown>): Promise<number> {
+    const before = await this.processorMs();
+    await work();
+    return (await this.processorMs()) - before;
   }
 
   /** Memory in MB (PSS) of the control plane, and of its agent with the agent's children. */

@@ -4,21 +4,18 @@ import { startSqld } from '../../test/support/hosts/sqld.ts';
 
 const ROUND_TRIP_MS = 40;
 
-interface Urls {
-  serverUrl: string;
-  /** The same server, `ROUND_TRIP_MS` away. */
-  distantUrl: string;
-}
-
-export async function withDistantDatabase<T>(measure: (urls: Urls) => Promise<T>): Promise<T> {
+/** `distantUrl` is the same server as `serverUrl`, `ROUND_TRIP_MS` away. */
+export async function startDistantDatabase() {
   const database = await startSqld();
   const { port } = new URL(database.url);
   const relay = startProgram(['tools/bench/programs/distant-relay.ts', port, String(ROUND_TRIP_MS / 2)]);
-  try {
-    const [, distantPort] = await relay.waitFor(/port (\d+)/);
-    return await measure({ serverUrl: database.url, distantUrl: `http://127.0.0.1:${distantPort}` });
-  } finally {
-    await relay.kill();
-    await database.stop();
-  }
+  const [, distantPort] = await relay.waitFor(/port (\d+)/);
+  return {
+    serverUrl: database.url,
+    distantUrl: `http://127.0.0.1:${distantPort}`,
+    async [Symbol.asyncDispose]() {
+      await relay.kill();
+      await database.stop();
+    },
+  };
 }

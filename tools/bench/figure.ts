@@ -22,16 +22,41 @@ export interface Result extends Measurement {
   met: boolean;
 }
 
-export const atMost = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, bound: 'max', amount });
-export const atLeast = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, bound: 'min', amount });
+/** A figure, and the limit if it has one. */
+type Measured = number | Both;
 
-/** A figure without a limit, that may be so large at most. */
-export const bounded = (name: string, unit: string, figure: number, most: number): Measurement => ({
-  name,
-  unit,
-  figure,
-  goal: atMost(most, 'figure'),
-});
+/** The figure and the limit of one measurement. */
+export interface Both {
+  figure: number;
+  limit: number;
+}
+
+const measurementFor =
+  (of: Goal['of'], bound: Goal['bound']) =>
+  (name: string, unit: string, measured: Measured, amount: number): Measurement => ({
+    ...{ name, unit, goal: { of, bound, amount } },
+    ...(typeof measured === 'number' ? { figure: measured } : measured),
+  });
+
+/** A figure that may be so large at most, or must be so large at least. */
+export const bounded = measurementFor('figure', 'max');
+export const floored = measurementFor('figure', 'min');
+/** A figure that may be so many times its limit at most, or must be so many times its limit at least. */
+export const atMost = measurementFor('ratio', 'max');
+export const atLeast = measurementFor('ratio', 'min');
+
+/** Measures something and its limit by turns. Returns the medians of what the results have. */
+export async function byTurns<K extends string>(
+  rounds: number,
+  [berth, limit]: [berth: () => Promise<Record<K, number>>, limit: () => Promise<Record<K, number>>],
+): Promise<(of: K) => Both> {
+  const results: { berth: Record<K, number>; limit: Record<K, number> }[] = [];
+  for (let round = 0; round < rounds; round++) results.push({ berth: await berth(), limit: await limit() });
+  return (of) => ({
+    figure: median(results.map((one) => one.berth[of])),
+    limit: median(results.map((one) => one.limit[of])),
+  });
+}
 
 export function resultOf(group: string, measurement: Measurement): Result {
   const { figure, limit, goal } = measurement;

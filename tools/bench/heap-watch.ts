@@ -33,8 +33,7 @@ export class HeapWatch {
 
   /** What is live. */
   async live(): Promise<HeapUsage> {
-    const inspector = this.#inspector;
-    if (!inspector) throw new Error('workerd has no inspector');
+    const inspector = this.#present();
     const found: HeapUsage[] = [];
     for (let n = 0; n < COLLECTIONS; n++) {
       if (n > 0) await pause(BETWEEN_MS);
@@ -47,16 +46,19 @@ export class HeapWatch {
 
   /** Megabytes that the isolate could hold beside all that it holds. Ends workerd. */
   async room(): Promise<number> {
-    const inspector = this.#inspector;
-    if (!inspector) throw new Error('workerd has no inspector');
     this.#isOver = true;
-    return await inspector.fill(512);
+    return await this.#present().fill(512);
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     await this.#sampling;
     this.#inspector?.close();
+  }
+
+  #present(): IsolateInspector {
+    if (!this.#inspector) throw new Error('workerd has no inspector');
+    return this.#inspector;
   }
 
   async #sample(): Promise<void> {

@@ -40,9 +40,10 @@ export function startLoad(load: Omit<Load, 'requests'>): () => Promise<LoadResul
 const startLoadProgram = (load: Load): Program =>
   startProgram(['tools/bench/programs/load-program.ts', JSON.stringify(load)]);
 
-async function resultOf(program: Program): Promise<LoadResult> {
-  const ended = await program.waitForEnd(MAX_DURATION_MS);
-  if (ended !== 0) throw new Error(`the load generator ended with exit code ${ended}: ${program.output}`);
-  const [line = ''] = (await program.waitFor(/^\{.*\}$/m)) ?? [];
-  return JSON.parse(line) as LoadResult;
+/** What a program prints as JSON before it ends. Rejects if it fails. */
+export async function resultOf<T>(program: Program, maxMs = MAX_DURATION_MS): Promise<T> {
+  const ended = await program.waitForEnd(maxMs);
+  if (ended !== 0) throw new Error(`a client of the bench ended with exit code ${ended}: ${program.output}`);
+  const [line = ''] = await program.waitFor(/^\{.*\}$/m);
+  return JSON.parse(line) as T;
 }

@@ -13,7 +13,7 @@ import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Application } from '../../shared/application-schema.ts';
 import { application, needs, service } from '../../test/support/fixtures/applications.ts';
 import { quota, user } from '../../test/support/rigs/core-rig.ts';
-import { atMost, type Measurement } from './figure.ts';
+import { bounded, type Measurement } from './figure.ts';
 
 export const NOW_MS = 1_700_000_000_000;
 export const USERS = 100;
@@ -98,12 +98,8 @@ function measureKind({ name, count, applicationOf, ownNeeds = 0, ownLabelBytes =
   fill(cluster, count, applicationOf, description);
   const figure = (heapBytes() - before) / count;
   if (cluster.queue.size !== count) throw new Error(`only ${cluster.queue.size} executions are queued`);
-  return {
-    name: `heap of an execution that waits, ${name}`,
-    unit: 'bytes',
-    figure,
-    goal: atMost(BYTES + ownNeeds * BYTES_OF_NEED + ownLabelBytes, 'figure'),
-  };
+  const most = BYTES + ownNeeds * BYTES_OF_NEED + ownLabelBytes;
+  return bounded(`heap of an execution that waits, ${name}`, 'bytes', figure, most);
 }
 
 function smallCluster(): Cluster {

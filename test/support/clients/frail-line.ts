@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 export class FrailLine {
   /** So many answers get lost: the connection ends in place of them. */
   answersToLose = 0;
-  readonly #server = createServer((near) => this.#join(near));
+  readonly #server = createServer({ noDelay: true }, (near) => this.#join(near));
   #target: URL;
   readonly #sockets = new Set<Socket>();
 
@@ -15,7 +15,8 @@ export class FrailLine {
 
   static async to(url: string): Promise<FrailLine> {
     const line = new FrailLine(new URL(url));
-    line.#server.listen(0, '127.0.0.1');
+    // The backlog holds thousands of clients that come back at once.
+    line.#server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 });
     await once(line.#server, 'listening');
     return line;
   }
@@ -40,7 +41,8 @@ export class FrailLine {
   }
 
   #join(near: Socket): void {
-    const far = connect(Number(this.#target.port), this.#target.hostname);
+    const { port, hostname } = this.#target;
+    const far = connect({ port: Number(port), host: hostname, noDelay: true });
     for (const socket of [near, far]) {
       this.#sockets.add(socket);
       socket.on('error', () => {});

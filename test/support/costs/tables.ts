@@ -9,7 +9,7 @@ import {
   ROWS_PER_HOST_OF_A_WAKE,
   requeue,
 } from './counts.ts';
-import { costOfUsage, type Load, usageOf } from './formula.ts';
+import { costOfUsage, type Load, type Usage, usageOf } from './formula.ts';
 import { cloudflare, MILLION, type Price, tursoPlans } from './prices.ts';
 
 const HOSTS = [10, 100, 1000];
@@ -69,31 +69,20 @@ export const pricesTable = (): string =>
     ],
   );
 
+const usageColumns: readonly [name: string, of: keyof Usage][] = [
+  ['requests', 'requests'],
+  ['requests to objects', 'objectRequests'],
+  ['GB-s', 'gbSeconds'],
+  ['alarms', 'alarms'],
+  ['rows of objects', 'rowsWritten'],
+  ['rows written', 'databaseRowsWritten'],
+  ['rows read', 'databaseRowsRead'],
+];
+
 export const usageTable = (): string =>
   table(
-    [
-      'load',
-      'requests',
-      'requests to objects',
-      'GB-s',
-      'alarms',
-      'rows of objects',
-      'rows written',
-      'rows read',
-    ],
-    LOADS.map((load) => {
-      const usage = usageOf(load);
-      return [
-        loadText(load),
-        amount(usage.requests),
-        amount(usage.objectRequests),
-        amount(usage.gbSeconds),
-        amount(usage.alarms),
-        amount(usage.rowsWritten),
-        amount(usage.databaseRowsWritten),
-        amount(usage.databaseRowsRead),
-      ];
-    }),
+    ['load', ...usageColumns.map(([name]) => name)],
+    LOADS.map((load) => [loadText(load), ...usageColumns.map(([, of]) => amount(usageOf(load)[of]))]),
   );
 
 export const costTable = (): string =>

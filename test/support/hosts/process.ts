@@ -130,6 +130,10 @@ export class Program {
     await this.waitForEnd();
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
   async #eventually<T>(what: string, timeoutMs: number, probe: () => T | Promise<T>): Promise<T> {
     try {
       return await eventually(probe, timeoutMs);

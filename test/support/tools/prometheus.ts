@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { hasApt, installPackage, isRoot } from '../../../agent/local/debian.ts';
 import { findProgram } from '../../../agent/system-programs.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
+import { foundOrInstalled } from './debian-program.ts';
 
 interface Programs {
   prometheus: string;
@@ -14,16 +14,9 @@ interface Programs {
 }
 
 /** Paths of the programs. `say` reports long steps. */
-export async function ensurePrometheus(say: (line: string) => void = () => {}): Promise<Programs> {
-  const found = await findPrometheus();
-  if (found) return found;
-  if (!isRoot() || !(await hasApt()))
-    throw new Error('the tests of metrics need Prometheus: install it (Debian: apt-get install prometheus)');
-  say('Installing Prometheus, which takes a minute');
-  await installPackage('prometheus');
-  const installed = await findPrometheus();
-  if (!installed) throw new Error('Prometheus was installed, and its programs are not on the PATH');
-  return installed;
+export function ensurePrometheus(say: (line: string) => void = () => {}): Promise<Programs> {
+  const what = { tests: 'the tests of metrics', program: 'Prometheus', packages: ['prometheus'] };
+  return foundOrInstalled(findPrometheus, what, say);
 }
 
 async function findPrometheus(): Promise<Programs | undefined> {

@@ -1,7 +1,7 @@
 /** Shells of the tests: installed ones, else the packages of Debian, which need root. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { hasApt, installPackage, isRoot } from '../../../agent/local/debian.ts';
 import { findProgram } from '../../../agent/system-programs.ts';
+import { foundOrInstalled } from './debian-program.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -9,18 +9,13 @@ export type Shell = (typeof SHELLS)[number];
 /** Paths of the shells. `say` reports long steps. */
 export async function ensureShells(say: (line: string) => void = () => {}): Promise<Record<Shell, string>> {
   const paths: Partial<Record<Shell, string>> = {};
-  for (const shell of SHELLS) paths[shell] = (await findProgram(shell)) ?? (await install(shell, say));
+  for (const shell of SHELLS) paths[shell] = await ensureShell(shell, say);
   return paths as Record<Shell, string>;
 }
 
-async function install(shell: Shell, say: (line: string) => void): Promise<string> {
-  if (!isRoot() || !(await hasApt()))
-    throw new Error(`the tests of completion need ${shell}: install it (Debian: apt-get install ${shell})`);
-  say(`Installing ${shell}`);
-  await installPackage(shell);
-  const installed = await findProgram(shell);
-  if (installed === undefined) throw new Error(`${shell} was installed, and is not on the PATH`);
-  return installed;
+function ensureShell(shell: Shell, say: (line: string) => void): Promise<string> {
+  const what = { tests: 'the tests of completion', program: shell, packages: [shell] };
+  return foundOrInstalled(() => findProgram(shell), what, say);
 }
 
 /** A shell on a terminal, at which keys are typed. */

@@ -59,6 +59,19 @@ export function sourceOf(path: string): Source {
   return { path, text, code, imports };
 }
 
+/** Some files and everything that they import when they run, directly or not. */
+export function loadedBy(...entries: string[]): Source[] {
+  const loaded = new Map<string, Source>();
+  const load = (path: string) => {
+    if (loaded.has(path)) return;
+    const source = sourceOf(path);
+    loaded.set(path, source);
+    for (const { file, typeOnly } of source.imports) if (file?.endsWith('.ts') && !typeOnly) load(file);
+  };
+  entries.forEach(load);
+  return [...loaded.values()];
+}
+
 const IMPORT =
   /(?:import|export)(?: type)?\s[\w\s{},*]*?from\s*'([^']+)'|\bimport\s*(?:\(\s*)?(?:\/\*.*?\*\/\s*)?'([^']+)'/g;
 

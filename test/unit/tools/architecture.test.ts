@@ -1,7 +1,7 @@
 /** The architecture: which folder may import which, circles of imports, and what must stay pure (ARCH-2). */
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Import, type Source, sourceOf, sourcesIn } from '../../support/tools/sources.ts';
+import { type Import, loadedBy, type Source, sourceOf, sourcesIn } from '../../support/tools/sources.ts';
 
 const program = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli');
 
@@ -361,19 +361,6 @@ describe('runtimes', () => {
     expect(importing(loadedBy('control-plane/worker.ts'), isWrong)).toEqual([]);
   });
 });
-
-/** A file and everything that it imports when it runs, directly or not. */
-function loadedBy(entry: string): Source[] {
-  const loaded = new Map<string, Source>();
-  const load = (path: string) => {
-    if (loaded.has(path)) return;
-    const source = sourceOf(path);
-    loaded.set(path, source);
-    for (const { file, typeOnly } of source.imports) if (file?.endsWith('.ts') && !typeOnly) load(file);
-  };
-  load(entry);
-  return [...loaded.values()];
-}
 
 describe('pure files', () => {
   /** Lets the work of others wait, and needs promises and a timer for it. */

@@ -1,13 +1,20 @@
 /** Attacks on web applications at host names of their own, and by them on others who are served. */
-import type { Socket } from 'node:net';
 import { application } from '../../../test/support/fixtures/descriptions.ts';
 import { type Attack, judge, Skipped } from '../attack.ts';
 import { appHostOf, enter, sendTo } from '../target/app-visit.ts';
-import { scripted, serviceOf, submit, trySubmit, WEB_PORT, waiting } from '../target/executions.ts';
-import { dial } from '../target/http.ts';
+import {
+  scripted,
+  serviceOf,
+  submit,
+  submittedIn,
+  trySubmit,
+  WEB_PORT,
+  waiting,
+} from '../target/executions.ts';
+import { linesOf, UPGRADE } from '../target/http.ts';
 import type { Account, Target } from '../target/target.ts';
-import { hold } from './connections.ts';
-import { whileOthers } from './others-served.ts';
+import { exchange, hold, statusOf } from './connections.ts';
+import { judgeOthers, whileOthers } from './others-served.ts';
 
 const GUESSES = 200;
 const LANES = 20;
@@ -17,12 +24,7 @@ const DOWNLOADS = 16;
 const FILE_MIB = 32;
 const HELD_MS = 1_000;
 /** A WebSocket's request without its end. */
-const UPGRADE = [
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Version: 13',
-  'Sec-WebSocket-Key: eHh4eHh4eHh4eHh4eHh4eA==',
-].join('\r\n');
+const HALF_UPGRADE = linesOf(UPGRADE).trimEnd();
 
 /** The host of an application that waits in the queue. */
 const waitingHost = async (target: Target): Promise<string> => {
@@ -30,22 +32,6 @@ const waitingHost = async (target: Target): Promise<string> => {
   const id = await submit(target, attacker, { ...waiting(target), ports: [WEB_PORT] });
   return appHostOf(target, attacker, await serviceOf(target, attacker, id));
 };
-
-/** The status of the answer to bytes that no client would send; undefined if there is none. */
-async function statusOf(target: Target, bytes: string): Promise<number | undefined> {
-  const [socket] = await hold(target, 1, '');
-  if (!socket) return undefined;
-  let received = '';
-  socket.on('data', (part) => {
-    received += part;
-  });
-  socket.write(bytes, 'latin1');
-  const closed = new Promise<void>((done) => socket.once('close', () => done()));
-  await Promise.race([closed, target.pause(HELD_MS)]);
-  socket.destroy();
-  const [, status] = /^HTTP\/1\.1 (\d{3})/.exec(received) ?? [];
-  return status === undefined ? undefined : Number(status);
-}
 
 const twoHosts: Attack = {
   id: 'app-two-hosts',
@@ -115,14 +101,7 @@ const tickets: Attack = {
 
 /** Sends the bytes again and again, each time on a connection of its own, until `isOver`. */
 async function flood(target: Target, bytes: string, isOver: () => boolean): Promise<void> {
-  while (!isOver()) {
-    const socket: Socket = await dial(target.url, target.signal);
-    socket.on('error', () => {}).resume();
-    socket.write(bytes, 'latin1');
-    const closed = new Promise<void>((done) => socket.once('close', () => done()));
-    await Promise.race([closed, target.pause(HELD_MS)]);
-    socket.destroy();
-  }
+  while (!isOver()) await exchange(target, bytes);
 }
 
 const connections: Attack = {
@@ -133,7 +112,7 @@ const connections: Attack = {
     'delays others at the host of an application: by halves of upgrades, upgrades that are not read, heads without an end, and bodies of tiny chunks',
   run: async (target) => {
     const app = await waitingHost(target);
-    const head = `GET /socket HTTP/1.1\r\nHost: ${app}\r\n${UPGRADE}`;
+    const head = `GET /socket HTTP/1.1\r\nHost: ${app}\r\n${HALF_UPGRADE}`;
     await hold(target, HALF_OPEN, head);
     const chunked = `POST / HTTP/1.1\r\nHost: ${app}\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const floods = [
@@ -141,7 +120,7 @@ const connections: Attack = {
       `${head}\r\nX: ${'a'.repeat(200_000)}`,
       chunked + '1\r\na\r\n'.repeat(200_000),
     ];
-    const { slowestMs, problems } = await whileOthers(target, async () => {
+    return judgeOthers(target, async () => {
       let isOver = false;
       const running = Array.from({ length: FLOODS }, (_, n) =>
         flood(target, floods[n % floods.length] ?? '', () => isOver),
@@ -150,7 +129,6 @@ const connections: Attack = {
       isOver = true;
       await Promise.all(running);
     });
-    return judge(problems, `others waited at most ${slowestMs.toFixed(0)} ms`);
   },
 };
 
@@ -166,8 +144,7 @@ async function serve(target: Target, account: Account): Promise<string> {
   const described = application({ ...scripted(target, SERVE), ports: [WEB_PORT] });
   const reply = await trySubmit(target, account, described, { share: 'users' });
   if (reply.status !== 200) throw new Skipped(`the submission answered ${reply.status} ${reply.text}`);
-  const { execution_id: id } = JSON.parse(reply.text) as { execution_id: number };
-  return appHostOf(target, account, await serviceOf(target, account, id));
+  return appHostOf(target, account, await serviceOf(target, account, submittedIn(reply)));
 }
 
 const unread: Attack = {

@@ -30,11 +30,10 @@ interface EnrolledHost {
 async function enrol(target: Target): Promise<EnrolledHost> {
   if (!target.options.enrol) throw new Skipped('needs --enrol');
   const admin = target.account('admin');
-  const given = await target.sendAs(admin, 'POST', 'host/token', {});
   const deployment = await deploymentOf(target);
   const name = `berth-attack-${randomBytes(4).toString('hex')}`;
   const key = newAgentKey();
-  const { token } = JSON.parse(given.text) as { token: string };
+  const { token } = await target.jsonAs<{ token: string }>(admin, 'POST', 'host/token', {});
   const registered = await register(target, token, { deployment, name, publicKey: key.publicKey });
   const { host_id: id } = JSON.parse(registered.text) as { host_id: number };
   target.ofAttack.add(() => target.undo(admin, 'DELETE', `host/${id}`, [200]));
@@ -69,18 +68,11 @@ const claims: Attack = {
     const { id, connect } = await enrol(target);
     await (await connect({})).close();
     const agent = await connect({ labels: ['berth-attack'], memoryBytes: 2 ** 40, cores: 0.02 });
-    const { text } = await target.sendAs(target.account('admin'), 'GET', `host/${id}`);
-    const { labels, memory_total, pending } = (JSON.parse(text) as { host: HostJson }).host;
+    const { host } = await target.jsonAs<{ host: HostJson }>(target.account('admin'), 'GET', `host/${id}`);
+    const { labels, memory_total, pending } = host;
     const { problems } = await whileOthers(target, async () => {
-      agent.sendRaw(
-        JSON.stringify({
-          type: 'report',
-          sequence: 1,
-          observations: [],
-          forgotten: [],
-          x: 'a'.repeat(8 * MIB),
-        }),
-      );
+      const report = { type: 'report', sequence: 1, observations: [], forgotten: [] };
+      agent.sendRaw(JSON.stringify({ ...report, x: 'a'.repeat(8 * MIB) }));
       await target.pause(500);
     });
     return judge(

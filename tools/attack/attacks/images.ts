@@ -1,9 +1,8 @@
 /** Attacks by the name of an image, which the engine requests from within the operator's network. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { type Attack, judge } from '../attack.ts';
 import { ended, run, scripted } from '../target/executions.ts';
+import { serveDuring } from '../target/server.ts';
 
 const SECRET = 'berth-attack-secret-of-a-service-inside';
 
@@ -15,16 +14,11 @@ const inside: Attack = {
   run: async (target) => {
     const attacker = target.account('attacker');
     const requests: string[] = [];
-    const server = createServer((request, answer) => {
+    const answer: RequestListener = (request, response) => {
       requests.push(request.url ?? '');
-      answer.writeHead(200, { 'content-type': 'text/plain' }).end(SECRET);
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    target.ofAttack.add(async () => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const { port } = server.address() as AddressInfo;
+      response.writeHead(200, { 'content-type': 'text/plain' }).end(SECRET);
+    };
+    const port = await serveDuring(target, answer, '127.0.0.1');
     const problems: string[] = [];
     let refusal = '';
     for (const host of ['127.0.0.1', 'localhost', '169.254.169.254']) {

@@ -1,11 +1,10 @@
 /** Attacks of a container on the network: other users' containers, the host, the cloud, published ports. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { isCommonLoopback } from '../../../shared/same-host.ts';
 import { type Attack, judge, Skipped, safe, vulnerable } from '../attack.ts';
 import { outputOf, run, scripted, serviceOf, WEB_PORT } from '../target/executions.ts';
 import { send } from '../target/http.ts';
+import { serveDuring } from '../target/server.ts';
 import type { Target } from '../target/target.ts';
 
 const PAGE = 'berth-attack-page';
@@ -68,13 +67,10 @@ const neighbour: Attack = {
     );
     await outputOf(target, victim, theirs, DONE, 1);
     const server = await serviceOf(target, victim, theirs);
-    const { ip_address } = JSON.parse((await target.sendAs(victim, 'GET', `service/${server}`)).text) as {
-      ip_address: string;
-    };
-    const { dns_names } = JSON.parse(
-      (await target.send({ path: `discovery/by_group/${theirs}/server` })).text,
-    ) as { dns_names: string[] };
-    const urls = [ip_address, ...dns_names].map((address) => `http://${address}:8080/`);
+    const seen = await target.jsonAs<{ ip_address: string }>(victim, 'GET', `service/${server}`);
+    const found = await target.send({ path: `discovery/by_group/${theirs}/server` });
+    const { dns_names } = JSON.parse(found.text) as { dns_names: string[] };
+    const urls = [seen.ip_address, ...dns_names].map((address) => `http://${address}:8080/`);
     const mine = await run(target, attacker, scripted(target, readScript(urls)));
     const { reached } = readIn(await outputOf(target, attacker, mine, DONE));
     return judge(
@@ -127,19 +123,9 @@ const hostService: Attack = {
 /** A service of this machine on all addresses, on a port outside the range of published ports. */
 async function serve(target: Target): Promise<number> {
   for (let n = 0; n < LISTEN_TRIES; n++) {
-    const server = createServer((_, answer) => answer.end(PAGE));
     const port = 20_000 + Math.floor(Math.random() * 10_000);
-    server.listen(port, '0.0.0.0');
-    try {
-      await once(server, 'listening');
-    } catch {
-      continue;
-    }
-    target.ofAttack.add(async () => {
-      server.closeAllConnections();
-      server.close();
-    });
-    return port;
+    const served = serveDuring(target, (_, answer) => answer.end(PAGE), '0.0.0.0', port);
+    if ((await served.catch(() => undefined)) !== undefined) return port;
   }
   throw new Skipped('no free port on this machine');
 }
@@ -193,9 +179,9 @@ async function publish(target: Target): Promise<URL> {
   const attacker = target.account('attacker');
   const id = await run(target, attacker, scripted(target, SERVE, { ports: [WEB_PORT] }));
   return target.until(async () => {
-    const { text } = await target.sendAs(attacker, 'GET', `execution/endpoints/${id}`);
+    const shown = await target.jsonAs<[string, string][]>(attacker, 'GET', `execution/endpoints/${id}`);
     // The address of a web application comes before the published one.
-    const published = (JSON.parse(text) as [string, string][]).at(-1);
+    const published = shown.at(-1);
     if (!published) return undefined;
     const url = new URL(published[1]);
     return (await answers(target, url)) ? url : undefined;

@@ -1,4 +1,5 @@
 /** What other clients get while an attack goes on: requests at short intervals, each on a new connection. */
+import { type Finding, judge } from '../attack.ts';
 import type { Target } from '../target/target.ts';
 
 const EVERY_MS = 50;
@@ -40,6 +41,12 @@ export async function whileOthers<T>(target: Target, work: () => Promise<T>): Pr
   if (slowestMs > MAX_WAIT_MS + CALM_SHARE * calmMs)
     problems.add(`another client waited ${seconds(slowestMs)}, and ${seconds(calmMs)} before the attack`);
   return { done, slowestMs, problems: [...problems] };
+}
+
+/** Carries out `work`, which is an attack on others alone. */
+export async function judgeOthers(target: Target, work: () => Promise<unknown>): Promise<Finding> {
+  const { slowestMs, problems } = await whileOthers(target, work);
+  return judge(problems, `others were served, and waited at most ${slowestMs.toFixed(0)} ms`);
 }
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;

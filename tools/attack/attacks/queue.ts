@@ -185,12 +185,11 @@ const inheritedFiles: Attack = {
     const username = `attack-heir-${randomBytes(4).toString('hex')}`;
     const numbers: unknown[] = [];
     for (let n = 0; n < 2; n++) {
-      const made = await target.sendAs(admin, 'POST', 'user', { username, role_id, quota_id: 1 });
-      if (made.status !== 200) throw new Skipped(`the user could not be made: ${made.status}`);
-      const { user_id: id } = JSON.parse(made.text) as { user_id: number };
+      const fields = { username, role_id, quota_id: 1 };
+      const { user_id: id } = await target.jsonAs<{ user_id: number }>(admin, 'POST', 'user', fields);
       target.ofAttack.add(() => target.undo(admin, 'DELETE', `user/${id}`, [200, 404]));
-      const { text } = await target.sendAs(admin, 'GET', `user/${id}`);
-      numbers.push((JSON.parse(text) as { user: { fs_uid: unknown } }).user.fs_uid);
+      const { user } = await target.jsonAs<{ user: { fs_uid: unknown } }>(admin, 'GET', `user/${id}`);
+      numbers.push(user.fs_uid);
       await target.undo(admin, 'DELETE', `user/${id}`, [200]);
     }
     const [first, second] = numbers;

@@ -1,11 +1,11 @@
 /** Attacks on what leads into a container: commands, ports and files of services, and web applications. */
 import type { Socket } from 'node:net';
 import { type Attack, judge, Skipped } from '../attack.ts';
-import { appHostOf, VISIT } from '../target/app-visit.ts';
+import { appHostOf, pathIn, VISIT } from '../target/app-visit.ts';
 import { outputOf, run, scripted, serviceOf, WEB_PORT } from '../target/executions.ts';
-import { basic, dial, type Reply, upgradeStatus } from '../target/http.ts';
+import { basic, linesOf, type Reply, UPGRADE, upgradeStatus } from '../target/http.ts';
 import type { Account, Target } from '../target/target.ts';
-import { whileOthers } from './others-served.ts';
+import { judgeOthers } from './others-served.ts';
 
 const NATIVE = '/native/api/0.7';
 const READY = /RESULT ready\n/;
@@ -112,8 +112,7 @@ const othersApplication: Attack = {
         if (status !== 401) answers.push(`GET ${path} with ${Object.keys(headers)} was answered ${status}`);
       }
     const first = await target.send({ path: '/', headers: { ...VISIT, host } });
-    const open = new URL(first.headers.location ?? 'http://none/');
-    const path = open.pathname + open.search;
+    const path = pathIn(first);
     const asAttacker = await target.send({ path, headers: { ...VISIT, cookie } });
     if (ticketIn(asAttacker)) answers.push('the attacker got a ticket');
     const { cookie: owners } = target.account('victim');
@@ -136,19 +135,14 @@ async function openCommand(
   { cookie }: Account,
   service: number,
 ): Promise<Socket | undefined> {
-  const socket = await dial(target.url, target.signal);
-  target.ofAttack.add(async () => void socket.destroy());
+  const socket = await target.dial();
   let received = '';
   const read = (part: Buffer) => {
     received += part.toString('latin1');
   };
-  socket.on('error', () => {}).on('data', read);
-  const headers = {
-    ...{ host: target.url.host, cookie, connection: 'Upgrade', upgrade: 'websocket', ...SUBPROTOCOL },
-    ...{ 'sec-websocket-version': '13', 'sec-websocket-key': Buffer.alloc(16, 'x').toString('base64') },
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`GET ${NATIVE}/service/${service}/exec HTTP/1.1\r\n${lines.join('')}\r\n`);
+  socket.on('data', read);
+  const lines = linesOf({ host: target.url.host, cookie, ...UPGRADE, ...SUBPROTOCOL });
+  socket.write(`GET ${NATIVE}/service/${service}/exec HTTP/1.1\r\n${lines}\r\n`);
   await target.until(async () => received.includes('\r\n\r\n') || undefined);
   if (!received.startsWith(`HTTP/1.1 ${UPGRADED}`)) return undefined;
   const request = { type: 'exec', words: ['sh', '-c', 'cat > /dev/null'] };
@@ -181,12 +175,11 @@ const streamFrames: Attack = {
       if (!socket) throw new Skipped('the owner itself can run no command');
       sockets.push(socket);
     }
-    const { slowestMs, problems } = await whileOthers(target, async () => {
+    return judgeOthers(target, async () => {
       for (const [n, socket] of sockets.entries()) socket.write(floods[n % floods.length] ?? '');
       await target.pause(FLOOD_MS);
       for (const socket of sockets) socket.destroy();
     });
-    return judge(problems, `others waited at most ${slowestMs.toFixed(0)} ms`);
   },
 };
 

@@ -31,8 +31,12 @@ export async function prepareAccounts(target: Target, passwords: Passwords): Pro
   if ((await target.sendAs(accounts.admin, 'GET', 'user')).status !== 200)
     throw new Error(`${admin} can't manage users: --admin must be an administrator of group B of the API`);
   const maker = await userMaker(target, accounts.admin);
-  accounts.attacker ??= await loggedIn(target, await maker('attacker'));
-  accounts.victim = await loggedIn(target, await maker('victim'));
+  const made = async (kind: string) => {
+    const { name, password } = await maker(kind);
+    return logIn(target, name, password);
+  };
+  accounts.attacker ??= await made('attacker');
+  accounts.victim = await made('victim');
   accounts.guest = await maker('guest');
   const role = await roleOf(target, accounts.admin, accounts.attacker.roleId);
   if (role?.can_operate_others || role?.can_change_config)
@@ -55,23 +59,20 @@ async function logIn(target: Target, name: string, password: string): Promise<Ac
 const isAdministrator = async (target: Target, account: Account): Promise<boolean> =>
   account.role === 'admin' || (await target.sendAs(account, 'GET', 'user')).status === 200;
 
-const loggedIn = async (target: Target, { name, password }: Account): Promise<Account> =>
-  logIn(target, name, password);
-
-export const cookieOf = ({ headers }: Reply): string | undefined =>
+const cookieOf = ({ headers }: Reply): string | undefined =>
   headers['set-cookie']?.map((cookie) => cookie.split(';')[0] ?? '').find((cookie) => cookie !== '');
 
 /** Makes ordinary users, who are removed at the end with their quota. */
 async function userMaker(target: Target, admin: Account): Promise<(name: string) => Promise<Account>> {
   const mark = randomBytes(4).toString('hex');
-  const roles = JSON.parse((await target.sendAs(admin, 'GET', 'role')).text) as Record<string, RoleJson>;
+  const roles = await target.jsonAs<Record<string, RoleJson>>(admin, 'GET', 'role');
   const role = Object.values(roles).find(
     ({ can_access_api, can_operate_others, can_change_config }) =>
       can_access_api && !can_operate_others && !can_change_config,
   );
   if (!role) throw new Error('no role may use the API without power over others');
   const limits = { name: `attack-${mark}`, concurrent_executions: 0, memory: 0, cores: 0 };
-  const { quota_id } = await posted<{ quota_id: number }>(target, admin, 'quota', limits);
+  const { quota_id } = await target.jsonAs<{ quota_id: number }>(admin, 'POST', 'quota', limits);
   target.ofAll.add(async () => {
     // A quota is in use until the containers and logs of its users are gone.
     for (let tries = 0; tries < QUOTA_TRIES; tries++) {
@@ -85,18 +86,12 @@ async function userMaker(target: Target, admin: Account): Promise<(name: string)
     const name = `attack-${kind}-${mark}`;
     const password = randomBytes(18).toString('base64url');
     const fields = { username: name, role_id: role.id, quota_id };
-    const { user_id } = await posted<{ user_id: number }>(target, admin, 'user', fields);
+    const { user_id } = await target.jsonAs<{ user_id: number }>(admin, 'POST', 'user', fields);
     target.ofAll.add(() => target.undo(admin, 'DELETE', `user/${user_id}`, [200]));
     const { status } = await target.sendAs(admin, 'POST', `user/${user_id}`, { password });
     if (status !== 200) throw new Error(`the password of ${name} could not be set: ${status}`);
     return { name, password, cookie: '', id: user_id, roleId: role.id, role: undefined };
   };
-}
-
-async function posted<T>(target: Target, account: Account, path: string, fields: object): Promise<T> {
-  const reply = await target.sendAs(account, 'POST', path, fields);
-  if (reply.status !== 200) throw new Error(`POST ${path} answered ${reply.status} ${reply.text}`);
-  return JSON.parse(reply.text) as T;
 }
 
 async function roleOf(target: Target, admin: Account, id?: number): Promise<RoleJson | undefined> {

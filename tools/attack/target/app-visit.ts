@@ -8,8 +8,12 @@ export const VISIT = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-f
 
 /** The host of the first web application of a service. Throws Skipped if the deployment has none. */
 export async function appHostOf(target: Target, account: Account, service: number): Promise<string> {
-  const reply = await target.sendAs(account, 'GET', `/native/api/0.7/service/${service}`);
-  const { applications = [] } = JSON.parse(reply.text) as { applications?: { url: string }[] };
+  const path = `/native/api/0.7/service/${service}`;
+  const { applications = [] } = await target.jsonAs<{ applications?: { url: string }[] }>(
+    account,
+    'GET',
+    path,
+  );
   const host = applications.map(({ url }) => new URL(url).host).find((one) => /^\d+-\d+\./.test(one));
   if (host === undefined) throw new Skipped('the deployment has no BERTH_APPS_URL');
   return host;
@@ -37,7 +41,8 @@ export async function enter(
   return cookie;
 }
 
-function pathIn({ status, headers, text }: Reply): string {
+/** Where a redirect leads on its host. */
+export function pathIn({ status, headers, text }: Reply): string {
   if (headers.location === undefined) throw new Error(`no redirect, but ${status} ${text.slice(0, 200)}`);
   const { pathname, search } = new URL(headers.location);
   return pathname + search;

@@ -69,8 +69,12 @@ export async function submit(
 ): Promise<number> {
   const reply = await trySubmit(target, account, application(...services));
   if (reply.status !== 200) throw new Skipped(`the submission answered ${reply.status} ${reply.text}`);
-  return (JSON.parse(reply.text) as { execution_id: number }).execution_id;
+  return submittedIn(reply);
 }
+
+/** The id of the execution that an answer has. */
+export const submittedIn = ({ text }: Reply): number =>
+  (JSON.parse(text) as { execution_id: number }).execution_id;
 
 /** The same, whatever the answer. */
 export async function trySubmit(
@@ -81,8 +85,7 @@ export async function trySubmit(
 ): Promise<Reply> {
   const body = { name: 'berth-attack', application: described, ...fields };
   const reply = await target.sendAs(account, 'POST', 'execution', body);
-  if (reply.status === 200)
-    endLater(target, account, (JSON.parse(reply.text) as { execution_id: number }).execution_id);
+  if (reply.status === 200) endLater(target, account, submittedIn(reply));
   return reply;
 }
 
@@ -106,11 +109,8 @@ function endLater(target: Target, account: Account, id: number): void {
 
 const hasEnded = ({ status }: ExecutionJson): boolean => status === 'terminated' || status === 'error';
 
-export async function executionOf(target: Target, account: Account, id: number): Promise<ExecutionJson> {
-  const reply = await target.sendAs(account, 'GET', `execution/${id}`);
-  if (reply.status !== 200) throw new Error(`execution ${id} answered ${reply.status}`);
-  return JSON.parse(reply.text) as ExecutionJson;
-}
+export const executionOf = (target: Target, account: Account, id: number): Promise<ExecutionJson> =>
+  target.jsonAs(account, 'GET', `execution/${id}`);
 
 /** The first service of an execution. */
 export async function serviceOf(target: Target, account: Account, id: number): Promise<number> {

@@ -1,6 +1,5 @@
 /** Requests of the attacks: each on a connection of its own, with a time limit, and nothing added to it. */
-import { randomBytes } from 'node:crypto';
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -30,9 +29,9 @@ export const basic = (name: string, password: string): Record<string, string> =>
 export function open(base: URL, { method = 'GET', path, headers, body, signal }: Request) {
   const url = new URL(path.startsWith('/') ? path : `/api/0.7/${path}`, base);
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-  const send = url.protocol === 'https:' ? requestTls : request;
   return new Promise<IncomingMessage>((resolve, reject) => {
-    const outgoing = send(url, { method, agent: false, headers: { ...length, ...headers }, signal }, resolve);
+    const outgoing = requestTo(url, { method, headers: { ...length, ...headers }, signal });
+    outgoing.on('response', resolve);
     // An error after the answer has begun, e.g. when the rest of a body is refused, changes nothing.
     outgoing.on('error', reject);
     outgoing.end(body);
@@ -51,18 +50,28 @@ export async function send(base: URL, what: Request): Promise<Reply> {
   };
 }
 
+const requestTo = (url: URL, options: RequestOptions) =>
+  (url.protocol === 'https:' ? requestTls : request)(url, { agent: false, ...options });
+
+/** What requests a WebSocket. */
+export const UPGRADE = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': Buffer.alloc(16, 'x').toString('base64'),
+};
+
+/** Headers as the lines of a request. */
+export const linesOf = (headers: Record<string, string>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+
 /** Requests a WebSocket. Resolves to the status of the answer: 101 if the connection was made. */
 export function upgradeStatus(base: URL, { path, headers, signal }: Request): Promise<number> {
   const url = new URL(path, base);
-  const upgrade = {
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-version': '13',
-    'sec-websocket-key': randomBytes(16).toString('base64'),
-  };
-  const ask = url.protocol === 'https:' ? requestTls : request;
   return new Promise((resolve, reject) => {
-    const outgoing = ask(url, { agent: false, headers: { ...upgrade, ...headers }, signal });
+    const outgoing = requestTo(url, { headers: { ...UPGRADE, ...headers }, signal });
     outgoing.on('error', reject);
     outgoing.on('response', (response) => resolve(response.resume().statusCode ?? 0));
     outgoing.on('upgrade', (_, socket) => {

@@ -1,8 +1,10 @@
 /** Target: the Berth that is attacked, with the accounts of the attacks and what they leave behind. */
+import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { Skipped } from '../attack.ts';
 import type { Options } from '../options.ts';
 import { Cleanup } from './cleanup.ts';
-import { type Reply, type Request, send } from './http.ts';
+import { dial, type Reply, type Request, send } from './http.ts';
 
 export interface Account {
   name: string;
@@ -74,7 +76,14 @@ export class Target {
     return this.send({ method, path, body, headers: { cookie: account.cookie } });
   }
 
-  /** The same at the end of an attack, also after it was aborted. Throws unless the status is expected. */
+  /** Sends such a request, and resolves to the JSON of its answer. Throws unless the status is 200. */
+  async jsonAs<T>(account: Account, method: string, path: string, value?: unknown): Promise<T> {
+    const { status, text } = await this.sendAs(account, method, path, value);
+    if (status !== 200) throw new Error(`${method} ${path} answered ${status} ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  /** `sendAs` at the end of an attack, also after it was aborted. Throws unless the status is expected. */
   async undo(account: Account, method: string, path: string, expected: readonly number[]): Promise<Reply> {
     const headers = { cookie: account.cookie };
     const signal = AbortSignal.timeout(CLEANUP_MS);
@@ -93,13 +102,16 @@ export class Target {
     }
   }
 
-  async pause(ms: number): Promise<void> {
-    const { signal } = this;
-    signal.throwIfAborted();
-    await new Promise<void>((done, fail) => {
-      setTimeout(done, ms);
-      signal.addEventListener('abort', () => fail(signal.reason), { once: true });
-    });
+  pause(ms: number): Promise<void> {
+    return setTimeout(ms, undefined, { signal: this.signal });
+  }
+
+  /** Opens a connection, which ends with the attack and whose errors are nobody's concern. */
+  async dial(): Promise<Socket> {
+    const socket = await dial(this.url, this.signal);
+    socket.on('error', () => {});
+    this.ofAttack.add(async () => void socket.destroy());
+    return socket;
   }
 
   /** What several attacks need, made by the first of them. */

@@ -8,9 +8,9 @@ import { startProgram } from '../../../test/support/hosts/process.ts';
 import { Agents } from '../agents.ts';
 import { queuedApplication } from '../application.ts';
 import { basic, Deployment, PASSWORD } from '../deployment.ts';
-import { withDistantDatabase } from '../distant-database.ts';
+import { startDistantDatabase } from '../distant-database.ts';
 import { atMost, bounded, type Measurement } from '../figure.ts';
-import { runLoad } from '../load.ts';
+import { resultOf, runLoad } from '../load.ts';
 
 /** Task of burst-program.ts. */
 export interface BurstLoad {
@@ -33,24 +33,20 @@ const PAUSE_MS = 150;
 const LOST_AFTER_S = 15;
 const MAX_END_MS = 120_000;
 
-export const measureBursts = (): Promise<Measurement[]> =>
-  withDistantDatabase(async ({ serverUrl, distantUrl }) => {
-    const deployment = await Deployment.start('bench-bursts', 'off', {
-      BERTH_DATABASE_URL: distantUrl,
-      BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
-      BERTH_HOST_LOSS: 'requeue',
-      BERTH_LIMITS: JSON.stringify({ hostLostAfterS: LOST_AFTER_S }),
-    });
-    const { url, name } = deployment;
-    const agent = new Agents({ url, name, databaseUrl: serverUrl }, { agents: 1, services: 0 });
-    try {
-      await agent.synced();
-      return await beside(deployment);
-    } finally {
-      await agent.kill();
-      await deployment.stop();
-    }
+export async function measureBursts(): Promise<Measurement[]> {
+  await using database = await startDistantDatabase();
+  await using deployment = await Deployment.start('bench-bursts', 'off', {
+    BERTH_DATABASE_URL: database.distantUrl,
+    BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
+    BERTH_HOST_LOSS: 'requeue',
+    BERTH_LIMITS: JSON.stringify({ hostLostAfterS: LOST_AFTER_S }),
   });
+  const { url, name } = deployment;
+  const place = { url, name, databaseUrl: database.serverUrl };
+  await using agent = new Agents(place, { agents: 1, services: 0 });
+  await agent.synced();
+  return await beside(deployment);
+}
 
 async function beside(deployment: Deployment): Promise<Measurement[]> {
   const other = await deployment.addUser('other');
@@ -75,17 +71,14 @@ async function beside(deployment: Deployment): Promise<Measurement[]> {
   const losses = countLosses(deployment, measuring.signal);
   const among = await runLoad(submissions).finally(() => measuring.abort());
   process.kill(bursts.pid, 'SIGTERM');
-  if ((await bursts.waitForEnd(MAX_END_MS)) !== 0)
-    throw new Error(`the bursts have failed: ${bursts.output}`);
-  console.error(bursts.output);
+  console.error(await resultOf(bursts, MAX_END_MS));
   return [
-    {
-      name: `POST execution, p99, while another user requests ${BURST} changes at a moment, again and again`,
-      unit: 'ms',
-      figure: among.p99Ms,
-      limit: alone.p99Ms,
-      goal: atMost(2),
-    },
+    atMost(
+      `POST execution, p99, while another user requests ${BURST} changes at a moment, again and again`,
+      'ms',
+      { figure: among.p99Ms, limit: alone.p99Ms },
+      2,
+    ),
     bounded(`times that a host with a lease of ${LOST_AFTER_S} s was lost meanwhile`, '', await losses, 0),
   ];
 }

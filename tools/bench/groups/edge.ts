@@ -6,19 +6,15 @@ import { heapsMb } from '../../../test/support/hosts/isolate-heap.ts';
 import { freePort } from '../../../test/support/hosts/port.ts';
 import { queuedApplication } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { withDistantDatabase } from '../distant-database.ts';
-import { atLeast, bounded, type Goal, type Measurement, median } from '../figure.ts';
-import { type Load, runLoad } from '../load.ts';
+import { startDistantDatabase } from '../distant-database.ts';
+import { atLeast, bounded, byTurns, floored, type Measurement, median } from '../figure.ts';
+import { type Load, type LoadResult, runLoad } from '../load.ts';
 
 const ROUNDS = 3;
 const WARM_UP = 1_000;
 
 /** What 64 clients reach whose submissions take 1.5 round trips is 1,067/s. */
-const goals = {
-  get: atLeast(0.6),
-  post: atLeast(900, 'figure'),
-  postOfMany: atLeast(1_500, 'figure'),
-};
+const POSTS_PER_S = 900;
 
 type Requests = Omit<Load, 'requests' | 'clients'>;
 
@@ -36,53 +32,40 @@ const select = (url: string, id: number): Requests => ({
   }),
 });
 
-export const measureEdge = (): Promise<Measurement[]> =>
-  withDistantDatabase(async ({ distantUrl }) => {
-    const inspector = `127.0.0.1:${await freePort()}`;
-    const settings = { BERTH_DATABASE_URL: distantUrl };
-    const options = { args: [`--inspector-addr=${inspector}`] };
-    const deployment = await Deployment.onWorkerd('bench-edge', settings, [], options);
-    try {
-      const id = await deployment.submit(queuedApplication());
-      const get = deployment.load('GET', `execution/${id}`, 0);
-      const post = deployment.submissions(0);
-      const read = select(distantUrl, id);
-      return [
-        await rate(
-          'GET of 64 clients, at 40 ms (limit: the same read of the server)',
-          64,
-          get,
-          goals.get,
-          read,
-        ),
-        await rate('POST of 64 clients, at 40 ms', 64, post, goals.post),
-        await rate('POST of 256 clients, at 40 ms', 256, post, goals.postOfMany),
-        bounded(
-          'heap of the isolates afterwards',
-          'MB',
-          Math.max(...(await heapsMb(inspector)).values()),
-          128,
-        ),
-      ];
-    } finally {
-      await deployment.stop();
-    }
-  });
+export async function measureEdge(): Promise<Measurement[]> {
+  await using database = await startDistantDatabase();
+  const { distantUrl } = database;
+  const inspector = `127.0.0.1:${await freePort()}`;
+  const settings = { BERTH_DATABASE_URL: distantUrl };
+  const options = { args: [`--inspector-addr=${inspector}`] };
+  await using deployment = await Deployment.onWorkerd('bench-edge', settings, [], options);
+  const id = await deployment.submit(queuedApplication());
+  const get = deployment.load('GET', `execution/${id}`, 0);
+  const post = deployment.submissions(0);
+  const read = select(distantUrl, id);
+  const reads = await byTurns(ROUNDS, [await warm(64, get), await warm(64, read)]);
+  return [
+    atLeast(
+      'GET of 64 clients, at 40 ms (limit: the same read of the server)',
+      '/s',
+      reads('perSecond'),
+      0.6,
+    ),
+    floored('POST of 64 clients, at 40 ms', '/s', await rate(64, post), POSTS_PER_S),
+    floored('POST of 256 clients, at 40 ms', '/s', await rate(256, post), 1_500),
+    bounded('heap of the isolates afterwards', 'MB', Math.max(...(await heapsMb(inspector)).values()), 128),
+  ];
+}
 
-/** Requests per second, by turns with those of the limit. */
-async function rate(
-  name: string,
-  clients: number,
-  one: Requests,
-  goal: Goal,
-  limit?: Requests,
-): Promise<Measurement> {
-  const both = limit ? [one, limit] : [one];
-  const rates: number[][] = both.map(() => []);
-  for (const requests of both) await runLoad({ ...requests, clients, requests: WARM_UP });
-  for (let round = 0; round < ROUNDS; round++)
-    for (const [at, requests] of both.entries())
-      rates[at]?.push((await runLoad({ ...requests, clients, requests: clients * 40 })).perSecond);
-  const [figure = Number.NaN, ofLimit] = rates.map(median);
-  return { name, unit: '/s', figure, ...(ofLimit !== undefined && { limit: ofLimit }), goal };
+/** Warms up. Returns what measures requests per second. */
+async function warm(clients: number, one: Requests): Promise<() => Promise<LoadResult>> {
+  await runLoad({ ...one, clients, requests: WARM_UP });
+  return () => runLoad({ ...one, clients, requests: clients * 40 });
+}
+
+async function rate(clients: number, one: Requests): Promise<number> {
+  const measure = await warm(clients, one);
+  const rates: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) rates.push((await measure()).perSecond);
+  return median(rates);
 }

@@ -4,7 +4,7 @@
  */
 import { startProgram } from '../../../test/support/hosts/process.ts';
 import { basic, Deployment } from '../deployment.ts';
-import { atLeast, atMost, bounded, type Measurement, median } from '../figure.ts';
+import { atLeast, type Both, bounded, byTurns, type Measurement, median } from '../figure.ts';
 import { type Load, type LoadResult, runLoad } from '../load.ts';
 
 const CLIENTS = 16;
@@ -19,16 +19,11 @@ const SCRAPE_MS = 1_000;
 const TOKEN = 'token-of-the-bench';
 
 export async function measureHttp(): Promise<Measurement[]> {
-  const node = await Deployment.start('bench-http', 'off', { BERTH_METRICS: TOKEN });
-  const server = startProgram(['tools/bench/programs/plain-server.ts']);
-  try {
-    const [, port] = await server.waitFor(/port (\d+)/);
-    const onNode = await measureNode(new Server(node), new Server(node, Number(port)));
-    return [...onNode, ...(await measureProcessor())];
-  } finally {
-    await server.stop();
-    await node.stop();
-  }
+  await using node = await Deployment.start('bench-http', 'off', { BERTH_METRICS: TOKEN });
+  await using server = startProgram(['tools/bench/programs/plain-server.ts']);
+  const [, port] = await server.waitFor(/port (\d+)/);
+  const onNode = await measureNode(new Server(node), new Server(node, Number(port)));
+  return [...onNode, ...(await measureProcessor('Node')), ...(await measureProcessor('workerd'))];
 }
 
 /** Berth, or the plain server at a port of its own, and the executions that it has been sent. */
@@ -72,36 +67,21 @@ async function measureNode(berth: Server, plain: Server): Promise<Measurement[]>
   const withBasic = { headers: { authorization: basic('admin') } };
   await berth.postAndDelete(WARM_UP);
   await plain.post(WARM_UP);
-  const empty = await alternate(
-    () => berth.postAndDelete(),
-    () => plain.post(),
-  );
+  const empty = await byTurns(ROUNDS, [() => berth.postAndDelete(), () => plain.post()]);
   await berth.post(LONG_QUEUE);
-  const long = await alternate(
-    () => berth.post(),
-    () => plain.post(),
-  );
+  const long = await byTurns(ROUNDS, [() => berth.post(), () => plain.post()]);
   await berth.get();
   await plain.get();
-  const read = await alternate(
-    () => berth.get(),
-    () => plain.get(),
-  );
+  const read = await byTurns(ROUNDS, [() => berth.get(), () => plain.get()]);
   // The first call logs in.
   await berth.get(undefined, withBasic);
-  const byBasic = await alternate(
-    () => berth.get(undefined, withBasic),
-    () => berth.get(),
-  );
-  const info = await alternate(
-    () => berth.get('info'),
-    () => plain.get('info'),
-  );
+  const byBasic = await byTurns(ROUNDS, [() => berth.get(undefined, withBasic), () => berth.get()]);
+  const info = await byTurns(ROUNDS, [() => berth.get('info'), () => plain.get('info')]);
   const scrapes: number[] = [];
-  const scraped = await alternate(
+  const scraped = await byTurns(ROUNDS, [
     () => whileScraped(berth, scrapes),
     () => berth.postAndDelete(SCRAPED_REQUESTS),
-  );
+  ]);
   return [
     perSecond('POST execution, empty queue (limit: the same insert)', empty, 0.5),
     p99Of('its p99', empty),
@@ -130,68 +110,24 @@ async function whileScraped(berth: Server, durationsMs: number[]): Promise<LoadR
 }
 
 /** On workerd, the database is a process of its own, whose time does not count. */
-async function measureProcessor(): Promise<Measurement[]> {
-  const measurements: Measurement[] = [];
-  for (const kind of ['Node', 'workerd'] as const) {
-    const deployment = await (kind === 'Node'
-      ? Deployment.start('bench-processor', 'off')
-      : Deployment.onWorkerd('bench-processor'));
-    try {
-      const server = new Server(deployment);
-      await server.postAndDelete(WARM_UP);
-      const post = await processorMs(deployment, WARM_UP, () => server.post(WARM_UP));
-      await server.get();
-      const get = await processorMs(deployment, WARM_UP, () => server.get());
-      measurements.push(
-        bounded(`processor time of POST execution on ${kind}`, 'ms', post, 0.42),
-        bounded(`processor time of GET execution on ${kind}`, 'ms', get, 0.55),
-      );
-    } finally {
-      await deployment.stop();
-    }
-  }
-  return measurements;
+async function measureProcessor(kind: 'Node' | 'workerd'): Promise<Measurement[]> {
+  await using deployment = await (kind === 'Node'
+    ? Deployment.start('bench-processor', 'off')
+    : Deployment.onWorkerd('bench-processor'));
+  const server = new Server(deployment);
+  await server.postAndDelete(WARM_UP);
+  const post = await deployment.processorMsOf(() => server.post(WARM_UP));
+  await server.get();
+  const get = await deployment.processorMsOf(() => server.get());
+  return [
+    bounded(`processor time of POST execution on ${kind}`, 'ms', post / WARM_UP, 0.42),
+    bounded(`processor time of GET execution on ${kind}`, 'ms', get / WARM_UP, 0.55),
+  ];
 }
 
-async function processorMs(
-  deployment: Deployment,
-  requests: number,
-  work: () => Promise<unknown>,
-): Promise<number> {
-  const before = await deployment.processorMs();
-  await work();
-  return ((await deployment.processorMs()) - before) / requests;
-}
+type Medians = (of: keyof LoadResult) => Both;
 
-interface Rounds {
-  berth: LoadResult[];
-  limit: LoadResult[];
-}
+const perSecond = (name: string, medians: Medians, minRatio: number): Measurement =>
+  atLeast(name, '/s', medians('perSecond'), minRatio);
 
-async function alternate(
-  berth: () => Promise<LoadResult>,
-  limit: () => Promise<LoadResult>,
-): Promise<Rounds> {
-  const rounds: Rounds = { berth: [], limit: [] };
-  for (let round = 0; round < ROUNDS; round++) {
-    rounds.berth.push(await berth());
-    rounds.limit.push(await limit());
-  }
-  return rounds;
-}
-
-const perSecond = (name: string, { berth, limit }: Rounds, minRatio: number): Measurement => ({
-  name,
-  unit: '/s',
-  figure: median(berth.map((result) => result.perSecond)),
-  limit: median(limit.map((result) => result.perSecond)),
-  goal: atLeast(minRatio),
-});
-
-const p99Of = (name: string, { berth, limit }: Rounds): Measurement => ({
-  name,
-  unit: 'ms',
-  figure: median(berth.map((result) => result.p99Ms)),
-  limit: median(limit.map((result) => result.p99Ms)),
-  goal: atMost(100, 'figure'),
-});
+const p99Of = (name: string, medians: Medians): Measurement => bounded(name, 'ms', medians('p99Ms'), 100);

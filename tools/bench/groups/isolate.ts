@@ -11,7 +11,7 @@ import { eventually } from '../../../test/support/tools/eventually.ts';
 import { Agents } from '../agents.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { atLeast, bounded, type Measurement, median } from '../figure.ts';
+import { atLeast, bounded, floored, type Measurement, median } from '../figure.ts';
 import { HeapWatch, totalMb } from '../heap-watch.ts';
 import { runLoad, startLoad } from '../load.ts';
 import { openStreams, type StreamClients } from '../stream-clients.ts';
@@ -46,20 +46,20 @@ interface Rig {
 
 export async function measureIsolate(): Promise<Measurement[]> {
   const inspector = `127.0.0.1:${await freePort()}`;
-  const deployment = await Deployment.onWorkerd('bench-isolate', {}, [`--max-old-space-size=${LIMIT_MIB}`], {
-    keepPorts: true,
-    args: [`--inspector-addr=${inspector}`],
-  });
-  const watch = new HeapWatch(inspector);
-  try {
-    const rig = { deployment, watch };
-    await deployment.removeQuotaLimits();
-    await warmUp(rig);
-    return await measureCluster(rig);
-  } finally {
-    await watch.stop();
-    await deployment.stop();
-  }
+  await using deployment = await Deployment.onWorkerd(
+    'bench-isolate',
+    {},
+    [`--max-old-space-size=${LIMIT_MIB}`],
+    {
+      keepPorts: true,
+      args: [`--inspector-addr=${inspector}`],
+    },
+  );
+  await using watch = new HeapWatch(inspector);
+  const rig = { deployment, watch };
+  await deployment.removeQuotaLimits();
+  await warmUp(rig);
+  return await measureCluster(rig);
 }
 
 const startAgents = ({ deployment }: Rig, agents: number, services: number, prefix: string): Agents =>
@@ -92,8 +92,8 @@ async function openLogs({ deployment }: Rig, first: number): Promise<StreamClien
 async function warmUp(rig: Rig): Promise<void> {
   const { deployment } = rig;
   const hosts = (WARM_UP * CORES) / 10;
-  const agents = startAgents(rig, hosts, WARM_UP, 'warm-up');
-  try {
+  {
+    await using agents = startAgents(rig, hosts, WARM_UP, 'warm-up');
     await agents.synced();
     const events = await openEvents(rig);
     await submit(rig, WARM_UP);
@@ -103,8 +103,6 @@ async function warmUp(rig: Rig): Promise<void> {
     for (let id = 1; id <= WARM_UP; id++) await deployment.request('DELETE', `execution/${id}`);
     for (let id = 1; id <= WARM_UP; id++) await deployment.reaches(id, 'terminated');
     await Promise.all([events.close(), logs.close()]);
-  } finally {
-    await agents.kill();
   }
   for (let id = 1; id <= hosts; id++) await deployment.request('DELETE', `host/${id}?force=true`);
 }
@@ -121,31 +119,22 @@ async function measureCluster(rig: Rig): Promise<Measurement[]> {
     measured.push(bounded(`memory of ${what}`, 'bytes', bytes, mostBytes));
     return made;
   };
-  const agents = startAgents(rig, HOSTS, RUNNING, 'host');
-  try {
-    await each('a connected host', HOSTS, 20_000, () => agents.synced());
-    await each('a running service, an execution each', RUNNING, 5_000, async () => {
-      await submit(rig, RUNNING);
-      await agents.run();
-    });
-    await each('an execution that waits', WAITING, 500, () => submit(rig, WAITING));
-    const events = await each('an open event stream', EVENT_STREAMS, 50_000, () => openEvents(rig));
-    const logs = await each('a reader of a log', LOG_READERS, 200_000, () => openLogs(rig, WARM_UP + 1));
-    measured.push(await measureFanOut(rig, events));
-    measured.push(...(await underLoad(rig, logs, before)));
-    measured.push(...(await restart(rig, agents, events, logs)));
-    await checkRunning(rig, agents);
-    measured.push({
-      name: 'what the isolate could hold besides',
-      unit: 'MB',
-      figure: await watch.room(),
-      goal: atLeast(LIMIT_MB / 4, 'figure'),
-    });
-    await Promise.all([events.close(), logs.close()]);
-    return measured;
-  } finally {
-    await agents.kill();
-  }
+  await using agents = startAgents(rig, HOSTS, RUNNING, 'host');
+  await each('a connected host', HOSTS, 20_000, () => agents.synced());
+  await each('a running service, an execution each', RUNNING, 5_000, async () => {
+    await submit(rig, RUNNING);
+    await agents.run();
+  });
+  await each('an execution that waits', WAITING, 500, () => submit(rig, WAITING));
+  const events = await each('an open event stream', EVENT_STREAMS, 50_000, () => openEvents(rig));
+  const logs = await each('a reader of a log', LOG_READERS, 200_000, () => openLogs(rig, WARM_UP + 1));
+  measured.push(await measureFanOut(rig, events));
+  measured.push(...(await underLoad(rig, logs, before)));
+  measured.push(...(await restart(rig, agents, events, logs)));
+  await checkRunning(rig, agents);
+  measured.push(floored('what the isolate could hold besides', 'MB', await watch.room(), LIMIT_MB / 4));
+  await Promise.all([events.close(), logs.close()]);
+  return measured;
 }
 
 /** From the sending of a submission to the arrival of its event at all streams. */
@@ -182,6 +171,7 @@ async function underLoad(rig: Rig, logs: StreamClients, before: HeapUsage): Prom
   logs.takeBytes();
   const p99Ms = await clientsFor(rig, WARM_UP + LOG_READERS + 1, LOAD_MS);
   const bytes = logs.takeBytes();
+  const written = (LOG_READERS * OUTPUT_BYTES_PER_S) / 1e6;
   const largest = watch.takeLargest();
   const growthMb = totalMb(await watch.live()) - totalMb(before);
   return [
@@ -190,13 +180,12 @@ async function underLoad(rig: Rig, logs: StreamClients, before: HeapUsage): Prom
     bounded('growth of what is live, by 60 s of load', 'MB', growthMb, 4),
     bounded('resident memory under load', 'MB', await deployment.residentMb(), 400),
     bounded('clients that end, submit and list, under load, p99', 'ms', p99Ms, 250),
-    {
-      name: 'logs that the readers get, of what is written',
-      unit: 'MB/s',
-      figure: bytes / 1e3 / LOAD_MS,
-      limit: (LOG_READERS * OUTPUT_BYTES_PER_S) / 1e6,
-      goal: atLeast(0.9),
-    },
+    atLeast(
+      'logs that the readers get, of what is written',
+      'MB/s',
+      { figure: bytes / 1e3 / LOAD_MS, limit: written },
+      0.9,
+    ),
   ];
 }
 
@@ -238,14 +227,10 @@ async function restart(
 /** Throws unless every place is taken again, and no service was started twice. */
 async function checkRunning({ deployment }: Rig, agents: Agents): Promise<void> {
   const db = await openDatabase(deployment.databaseUrl, undefined);
-  try {
-    await eventually(async () => {
-      const [row] = await db.query(`SELECT count(*) AS running FROM executions WHERE status = 'running'`);
-      return row?.running === RUNNING;
-    }, SETTLE_MS);
-  } finally {
-    await db.close();
-  }
+  await eventually(async () => {
+    const [row] = await db.query(`SELECT count(*) AS running FROM executions WHERE status = 'running'`);
+    return row?.running === RUNNING;
+  }, SETTLE_MS).finally(() => db.close());
   await eventually(async () => {
     const { running, twice } = await agents.summary();
     if (twice > 0) throw new Error(`${twice} services were started twice`);

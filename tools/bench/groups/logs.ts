@@ -17,39 +17,25 @@ const NAME = 'bench-logs';
 const writer = (bytes: number): string => `sh -c 'yes ${'x'.repeat(99)} | head -c ${bytes}'`;
 
 export async function measureLogs(docker: Docker): Promise<Measurement[]> {
-  const deployment = await Deployment.start(NAME, 'on');
-  try {
-    await write(deployment, 100);
-    await writePlain(docker, 100, 0);
-    const berth: { writeS: number; readS: number }[] = [];
-    const plain: { writeS: number; readS: number | undefined }[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
-      berth.push(await write(deployment, BYTES));
-      plain.push(await writePlain(docker, BYTES, round < PLAIN_READS ? BYTES : 0));
-    }
-    const live = [await readLive(docker, deployment), await readLive(docker, deployment)];
-    const writeS = median(berth.map((one) => one.writeS));
-    const plainReads = plain.flatMap(({ readS }) => (readS === undefined ? [] : [BYTES / 1e6 / readS]));
-    return [
-      {
-        name: 'a container writes 200 MB',
-        unit: 's',
-        figure: writeS,
-        limit: median(plain.map((one) => one.writeS)),
-        goal: atMost(1.3),
-      },
-      {
-        name: 'reading this log back',
-        unit: 'MB/s',
-        figure: median(berth.map(({ readS }) => BYTES / 1e6 / readS)),
-        limit: median(plainReads),
-        goal: atLeast(3),
-      },
-      bounded('end of a live log stream after its writer', 's', median(live), Math.max(1, writeS / 10)),
-    ];
-  } finally {
-    await deployment.stop();
+  await using deployment = await Deployment.start(NAME, 'on');
+  await write(deployment, 100);
+  await writePlain(docker, 100, 0);
+  const berth: { writeS: number; readS: number }[] = [];
+  const plain: { writeS: number; readS: number | undefined }[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    berth.push(await write(deployment, BYTES));
+    plain.push(await writePlain(docker, BYTES, round < PLAIN_READS ? BYTES : 0));
   }
+  const live = [await readLive(docker, deployment), await readLive(docker, deployment)];
+  const writeS = median(berth.map((one) => one.writeS));
+  const plainWriteS = median(plain.map((one) => one.writeS));
+  const readRate = median(berth.map(({ readS }) => BYTES / 1e6 / readS));
+  const plainReads = plain.flatMap(({ readS }) => (readS === undefined ? [] : [BYTES / 1e6 / readS]));
+  return [
+    atMost('a container writes 200 MB', 's', { figure: writeS, limit: plainWriteS }, 1.3),
+    atLeast('reading this log back', 'MB/s', { figure: readRate, limit: median(plainReads) }, 3),
+    bounded('end of a live log stream after its writer', 's', median(live), Math.max(1, writeS / 10)),
+  ];
 }
 
 /** Measures from the submission to the end, and then the reading of the whole output through the API. */

@@ -10,7 +10,7 @@ import { enrol, newAgentKey } from '../../../test/support/agents/enrolment.ts';
 import { eventually } from '../../../test/support/tools/eventually.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { withDistantDatabase } from '../distant-database.ts';
+import { startDistantDatabase } from '../distant-database.ts';
 import { bounded, type Measurement, median } from '../figure.ts';
 import { simulateAgent } from '../programs/simulated-agent.ts';
 
@@ -25,18 +25,17 @@ const WAIT_MS = 60_000;
 /** Its objects can be killed one by one. */
 const WORKER = 'test/support/hosts/workerd/mortal-worker/worker.ts';
 
-export const measureSleep = (): Promise<Measurement[]> =>
-  withDistantDatabase(async ({ serverUrl, distantUrl }) => {
-    const settings = { BERTH_DATABASE_URL: distantUrl };
-    const deployment = await Deployment.onWorkerd('bench-sleep', settings, [], { entry: WORKER });
-    const end = new AbortController();
-    try {
-      return await measureCluster(new IdleCluster(deployment), serverUrl, end.signal);
-    } finally {
-      end.abort();
-      await deployment.stop();
-    }
-  });
+export async function measureSleep(): Promise<Measurement[]> {
+  await using database = await startDistantDatabase();
+  const settings = { BERTH_DATABASE_URL: database.distantUrl };
+  await using deployment = await Deployment.onWorkerd('bench-sleep', settings, [], { entry: WORKER });
+  const end = new AbortController();
+  try {
+    return await measureCluster(new IdleCluster(deployment), database.serverUrl, end.signal);
+  } finally {
+    end.abort();
+  }
+}
 
 async function measureCluster(
   cluster: IdleCluster,
@@ -94,7 +93,6 @@ class IdleCluster {
         started: ({ execution }: { execution: number }) =>
           void this.#started.set(execution, performance.now()),
         ended: () => {},
-        closed: () => {},
       };
       void simulateAgent({ url, deployment, name, hostId, key, ends: false }, events, signal);
     }

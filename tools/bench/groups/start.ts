@@ -16,7 +16,7 @@ import { bundleInto } from '../../../test/support/hosts/workerd/worker-bundle.ts
 import { scratchFolder } from '../../../test/support/tools/folder.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { atMost, bounded, type Measurement, median } from '../figure.ts';
+import { atMost, bounded, byTurns, type Measurement, median } from '../figure.ts';
 
 const ROUNDS = 20;
 const COMMAND_ROUNDS = 40;
@@ -37,32 +37,16 @@ export const measureStart = async (docker: Docker): Promise<Measurement[]> => [
 ];
 
 async function measureExecution(docker: Docker): Promise<Measurement[]> {
-  const deployment = await Deployment.start(NAME, 'on');
-  try {
-    // Not measured: the first run makes the network, which both sides use.
-    await runOnBerth(deployment);
-    const options = await containerOptionsFor(docker);
-    await runPlain(docker, options);
-    const berth: Times[] = [];
-    const plain: Times[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
-      berth.push(await runOnBerth(deployment));
-      plain.push(await runPlain(docker, options));
-    }
-    const measurement = (name: string, factor: number, of: keyof Times): Measurement => ({
-      name,
-      unit: 'ms',
-      figure: median(berth.map((times) => times[of])),
-      limit: median(plain.map((times) => times[of])),
-      goal: atMost(factor),
-    });
-    return [
-      measurement('submit -> running', 1.3, 'startMs'),
-      measurement('terminate -> terminated', 1.5, 'endMs'),
-    ];
-  } finally {
-    await deployment.stop();
-  }
+  await using deployment = await Deployment.start(NAME, 'on');
+  // Not measured: the first run makes the network, which both sides use.
+  await runOnBerth(deployment);
+  const options = await containerOptionsFor(docker);
+  await runPlain(docker, options);
+  const medians = await byTurns(ROUNDS, [() => runOnBerth(deployment), () => runPlain(docker, options)]);
+  return [
+    atMost('submit -> running', 'ms', medians('startMs'), 1.3),
+    atMost('terminate -> terminated', 'ms', medians('endMs'), 1.5),
+  ];
 }
 
 async function runOnBerth(deployment: Deployment): Promise<Times> {
@@ -134,37 +118,31 @@ async function measureControlPlane(): Promise<Measurement> {
     await deployment.stop();
   }
   // The first start fills the cache of compiled code.
-  return bounded(
-    'start of the control plane, until a login is answered',
-    'ms',
-    median(times.slice(1)),
-    2_000,
-  );
+  const name = 'start of the control plane, until a login is answered';
+  return bounded(name, 'ms', median(times.slice(1)), 2_000);
 }
 
 /** What the command line takes to start above what Node takes to do nothing, and the size of the Worker. */
 async function measureBundles(): Promise<Measurement[]> {
   const folder = await scratchFolder('berth-bench-bundles-');
-  try {
-    await bundleInto(folder);
-    const worker = gzipSync(await readFile(join(folder, 'worker.js'))).length;
-    const program = join(folder, 'berth.mjs');
-    await bundleCommand(program);
-    const berth: number[] = [];
-    const nothing: number[] = [];
-    for (let round = 0; round < COMMAND_ROUNDS; round++) {
-      berth.push(timeOf([program, '--version']));
-      nothing.push(timeOf(['-e', '0']));
-    }
-    const above = median(berth.map((ms, round) => ms - (nothing[round] ?? 0)));
-    const name = 'berth --version: time above that of node -e 0, median of pairs';
-    return [
-      { ...bounded(name, 'ms', above, 50), limit: median(nothing) },
-      bounded('the Worker, compressed', 'KB', worker / 1_000, 1_000),
-    ];
-  } finally {
-    await rm(folder, { recursive: true });
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(folder, { recursive: true }));
+  await bundleInto(folder);
+  const worker = gzipSync(await readFile(join(folder, 'worker.js'))).length;
+  const program = join(folder, 'berth.mjs');
+  await bundleCommand(program);
+  const berth: number[] = [];
+  const nothing: number[] = [];
+  for (let round = 0; round < COMMAND_ROUNDS; round++) {
+    berth.push(timeOf([program, '--version']));
+    nothing.push(timeOf(['-e', '0']));
   }
+  const above = median(berth.map((ms, round) => ms - (nothing[round] ?? 0)));
+  const name = 'berth --version: time above that of node -e 0, median of pairs';
+  return [
+    bounded(name, 'ms', { figure: above, limit: median(nothing) }, 50),
+    bounded('the Worker, compressed', 'KB', worker / 1_000, 1_000),
+  ];
 }
 
 /** In ms. Node must not use a cache that people would not have. */

@@ -5,8 +5,8 @@
 import type Docker from 'dockerode';
 import { startProgram } from '../../../test/support/hosts/process.ts';
 import { PASSWORD } from '../deployment.ts';
-import { atLeast, bounded, type Measurement, median } from '../figure.ts';
-import { runLoad } from '../load.ts';
+import { atLeast, type Both, bounded, byTurns, floored, type Measurement } from '../figure.ts';
+import { resultOf, runLoad } from '../load.ts';
 import type { Flow, FlowResult, Way } from '../streams/flow-program.ts';
 import { HTTP_PORT, type Rig, TCP_PORT, withImage, withNode, withWorkerd } from '../streams/rig.ts';
 
@@ -47,20 +47,14 @@ async function measureFlows({ kind, deployment, address, service }: Rig): Promis
   const command: Way = { by: 'exec', url, password: PASSWORD, service };
   const direct: Way = { by: 'tcp', address, port: TCP_PORT };
   const { rate, laterMs } = goals[kind];
-  const down = await byTurns([forward, direct], { kind: 'down', seconds: FLOW_S });
-  const up = await byTurns([forward, direct], { kind: 'up', seconds: FLOW_S });
-  const port = await byTurns([forward, direct], { kind: 'echo', seconds: ECHO_S });
-  const terminal = await byTurns([command, direct], { kind: 'echo', seconds: ECHO_S });
-  const later = (name: string, { figure, limit }: Both): Measurement => ({
-    ...bounded(`round trip of 64 bytes ${name}`, 'ms', figure, limit + laterMs),
-    limit,
-  });
-  const megabytes = (name: string, both: Both): Measurement => ({
-    name: `one stream on ${kind}, ${name} (limit: direct)`,
-    unit: 'MB/s',
-    ...both,
-    goal: atLeast(rate, 'figure'),
-  });
+  const down = await flowsOf([forward, direct], { kind: 'down', seconds: FLOW_S });
+  const up = await flowsOf([forward, direct], { kind: 'up', seconds: FLOW_S });
+  const port = await flowsOf([forward, direct], { kind: 'echo', seconds: ECHO_S });
+  const terminal = await flowsOf([command, direct], { kind: 'echo', seconds: ECHO_S });
+  const later = (name: string, both: Both): Measurement =>
+    bounded(`round trip of 64 bytes ${name}`, 'ms', both, both.limit + laterMs);
+  const megabytes = (name: string, both: Both): Measurement =>
+    floored(`one stream on ${kind}, ${name} (limit: direct)`, 'MB/s', both, rate);
   return [
     megabytes('from a service', down('megabytesPerS')),
     megabytes('to a service', up('megabytesPerS')),
@@ -75,56 +69,30 @@ async function measureFlows({ kind, deployment, address, service }: Rig): Promis
 async function measureApplications({ kind, deployment, address, appHeaders }: Rig): Promise<Measurement[]> {
   const port = Number(new URL(deployment.url).port);
   const load = { method: 'GET', path: '/', clients: CLIENTS, requests: REQUESTS };
-  const perSecond: number[] = [];
-  const direct: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    perSecond.push((await runLoad({ ...load, port, headers: appHeaders })).perSecond);
-    direct.push((await runLoad({ ...load, port: HTTP_PORT, address })).perSecond);
-  }
+  const answered = await byTurns(ROUNDS, [
+    () => runLoad({ ...load, port, headers: appHeaders }),
+    () => runLoad({ ...load, port: HTTP_PORT, address }),
+  ]);
   const ways: [Way, Way] = [
     { by: 'http', address: '127.0.0.1', port, headers: appHeaders },
     { by: 'http', address, port: HTTP_PORT, headers: {} },
   ];
-  const down = await byTurns(ways, { kind: 'down', seconds: FLOW_S });
-  const up = await byTurns(ways, { kind: 'up', seconds: FLOW_S });
+  const down = await flowsOf(ways, { kind: 'down', seconds: FLOW_S });
+  const up = await flowsOf(ways, { kind: 'up', seconds: FLOW_S });
   const { requests, bodies } = goals[kind];
-  const ofLimit = (name: string, unit: string, both: Both, least: number): Measurement => ({
-    name: `web application on ${kind}, ${name} (limit: direct)`,
-    unit,
-    ...both,
-    goal: atLeast(least),
-  });
-  const rates = { figure: median(perSecond), limit: median(direct) };
+  const ofLimit = (name: string, unit: string, both: Both, least: number): Measurement =>
+    atLeast(`web application on ${kind}, ${name} (limit: direct)`, unit, both, least);
   return [
-    ofLimit(`requests of ${CLIENTS} clients`, '/s', rates, requests),
+    ofLimit(`requests of ${CLIENTS} clients`, '/s', answered('perSecond'), requests),
     ofLimit('download', 'MB/s', down('megabytesPerS'), bodies),
     ofLimit('upload', 'MB/s', up('megabytesPerS'), bodies),
   ];
 }
 
-interface Both {
-  figure: number;
-  limit: number;
-}
-
 /** The medians of some rounds, by the name of the result. The second way is the limit. */
-async function byTurns(ways: [Way, Way], flow: Omit<Flow, 'way'>) {
-  const results: [FlowResult[], FlowResult[]] = [[], []];
-  for (let round = 0; round < ROUNDS; round++)
-    for (const at of [0, 1] as const) results[at].push(await runFlow({ ...flow, way: ways[at] }));
-  return (of: keyof FlowResult): Both => {
-    const [figure = Number.NaN, limit = Number.NaN] = results.map((ones) =>
-      median(ones.map((one) => one[of])),
-    );
-    return { figure, limit };
-  };
-}
+const flowsOf = ([one, limit]: [Way, Way], flow: Omit<Flow, 'way'>) =>
+  byTurns(ROUNDS, [() => runFlow({ ...flow, way: one }), () => runFlow({ ...flow, way: limit })]);
 
 /** Runs the client in a process of its own. Rejects if the stream breaks off. */
-async function runFlow(flow: Flow): Promise<FlowResult> {
-  const program = startProgram(['tools/bench/streams/flow-program.ts', JSON.stringify(flow)]);
-  const ended = await program.waitForEnd(MAX_FLOW_MS);
-  if (ended !== 0) throw new Error(`the client of a stream ended with ${ended}: ${program.output}`);
-  const [line = ''] = await program.waitFor(/^\{.*\}$/m);
-  return JSON.parse(line) as FlowResult;
-}
+const runFlow = (flow: Flow): Promise<FlowResult> =>
+  resultOf(startProgram(['tools/bench/streams/flow-program.ts', JSON.stringify(flow)]), MAX_FLOW_MS);

@@ -5,38 +5,28 @@ import { type Browser, chromium } from 'playwright-core';
 import { FLAGS } from '../../../test/support/browser/browser.ts';
 import { ensureChromium } from '../../../test/support/browser/chromium.ts';
 import { Deployment } from '../deployment.ts';
-import { bounded, type Measurement, median } from '../figure.ts';
+import { bounded, byTurns, type Measurement } from '../figure.ts';
 import { addHistory } from '../history-rows.ts';
 
 const EXECUTIONS = 10_000;
 const ROUNDS = 9;
 
 export async function measureWeb(): Promise<Measurement[]> {
-  const deployment = await Deployment.start('bench-web', 'off');
-  const browser = await chromium.launch({ executablePath: await ensureChromium(), args: FLAGS });
-  try {
-    await addHistory(deployment.databaseUrl, EXECUTIONS);
-    // The first request builds the assets, which happens once per release.
-    await firstLoad(browser, deployment, '/executions');
-    const list: Load[] = [];
-    const plain: Load[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
-      list.push(await firstLoad(browser, deployment, '/executions'));
-      plain.push(await firstLoad(browser, deployment, '/account'));
-    }
-    const bytes = median(list.map((load) => load.bytes / 1_000));
-    const painted = median(list.map(({ paintedMs }) => paintedMs));
-    return [
-      bounded('first load of the list with all its files, compressed', 'KB', bytes, 150),
-      {
-        ...bounded(`first list of ${EXECUTIONS}, until it is painted`, 'ms', painted, 300),
-        limit: median(plain.map(({ paintedMs }) => paintedMs)),
-      },
-    ];
-  } finally {
-    await browser.close();
-    await deployment.stop();
-  }
+  await using deployment = await Deployment.start('bench-web', 'off');
+  await using browser = await chromium.launch({ executablePath: await ensureChromium(), args: FLAGS });
+  await addHistory(deployment.databaseUrl, EXECUTIONS);
+  // The first request builds the assets, which happens once per release.
+  await firstLoad(browser, deployment, '/executions');
+  const medians = await byTurns(ROUNDS, [
+    () => firstLoad(browser, deployment, '/executions'),
+    () => firstLoad(browser, deployment, '/account'),
+  ]);
+  const { figure: bytes } = medians('bytes');
+  const painted = medians('paintedMs');
+  return [
+    bounded('first load of the list with all its files, compressed', 'KB', bytes / 1_000, 150),
+    bounded(`first list of ${EXECUTIONS}, until it is painted`, 'ms', painted, 300),
+  ];
 }
 
 interface Load {
@@ -47,16 +37,12 @@ interface Load {
 
 /** Loads a page in a browser with an empty cache. */
 async function firstLoad(browser: Browser, { url, cookie }: Deployment, path: string): Promise<Load> {
-  const context = await browser.newContext();
-  try {
-    const [name = '', value = ''] = cookie.split('=');
-    await context.addCookies([{ name, value, url }]);
-    const page = await context.newPage();
-    await page.goto(url + path, { waitUntil: 'load' });
-    return await page.evaluate<Load>(MEASURE);
-  } finally {
-    await context.close();
-  }
+  await using context = await browser.newContext();
+  const [name = '', value = ''] = cookie.split('=');
+  await context.addCookies([{ name, value, url }]);
+  const page = await context.newPage();
+  await page.goto(url + path, { waitUntil: 'load' });
+  return await page.evaluate<Load>(MEASURE);
 }
 
 /** Script for the page. It is a string, because its types are the browser's. */

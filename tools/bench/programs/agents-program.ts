@@ -5,13 +5,12 @@
  * how many were started twice, and the p99 of the time from the submission of an execution to its start
  * command, of those since the last SIGHUP whose name is that time, in milliseconds since the epoch.
  */
-import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openDatabase } from '../../../control-plane/local/open-database.ts';
-import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
 import { DatabaseError } from '../../../control-plane/store/db/db.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
-import { type AgentKey, enrolWith, newAgentKey } from '../../../test/support/agents/enrolment.ts';
+import { type AgentKey, enrol, newAgentKey } from '../../../test/support/agents/enrolment.ts';
+import { FrailLine } from '../../../test/support/clients/frail-line.ts';
 import type { AgentsLoad } from '../agents.ts';
 import { p99 } from '../figure.ts';
 import { simulateAgent } from './simulated-agent.ts';
@@ -32,10 +31,7 @@ const {
   ...place
 } = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
 const db = await openDatabase(databaseUrl, undefined);
-const relayed = new Set<Socket>();
-const relay = await startRelay();
-const address = relay.address();
-const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+const relay = await FrailLine.to(place.url);
 const synced = new Set<string>();
 const runs = new Set<string>();
 /** Services that an agent has ever started. */
@@ -46,12 +42,11 @@ let firstMs = Number.POSITIVE_INFINITY;
 let startedTwice = 0;
 let latenciesMs: number[] = [];
 let joined = 0;
-let lastToken: Promise<unknown> = Promise.resolve();
 await Promise.all(Array.from({ length: JOINING }, joinMany));
 await db.close();
 process.on('SIGUSR2', () => {
   synced.clear();
-  for (const socket of relayed) socket.destroy();
+  relay.break();
 });
 
 process.on('SIGHUP', () => {
@@ -91,10 +86,9 @@ async function joinMany(): Promise<void> {
           ended += 1;
           if (ended === services) console.log(`ended in ${(Date.now() - firstMs) / 1_000} s`);
         },
-        closed: () => {},
       };
       const sized = cores === undefined ? {} : { cores };
-      const options = { ...place, ...sized, url, name, hostId, key, ends, outputBytesPerS };
+      const options = { ...place, ...sized, url: relay.url, name, hostId, key, ends, outputBytesPerS };
       void simulateAgent(options, events, new AbortController().signal);
     });
   }
@@ -104,44 +98,11 @@ async function joinMany(): Promise<void> {
 async function enrolled(name: string, key: AgentKey): Promise<number> {
   for (;;)
     try {
-      return await enrolWith(await newToken(), place, name, key);
+      return await enrol(place, db, name, key);
     } catch (error) {
       const isBusy =
         error instanceof DatabaseError ? error.kind === 'unavailable' : /: 503 /.test(String(error));
       if (!isBusy) throw error;
       await pause(Math.random() * MAX_RETRY_MS);
     }
-}
-
-/**
- * One is written at a time: dozens of simultaneous writers beside the control plane can keep the threads of a
- * libSQL server waiting for each other in a loop, for minutes.
- */
-function newToken(): Promise<string> {
-  const token = lastToken.then(async () => (await makeJoinToken(db, Date.now())).token);
-  lastToken = token.catch(() => {});
-  return token;
-}
-
-function startRelay(): Promise<Server> {
-  const { port, hostname } = new URL(place.url);
-  const server = createServer((near) => {
-    const far = connect(Number(port), hostname);
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      relayed.add(one);
-      one.setNoDelay(true).pipe(other);
-      one.on('error', () => {});
-      one.on('close', () => {
-        relayed.delete(one);
-        other.destroy();
-      });
-    }
-  });
-  // The backlog holds all agents when they reconnect at once.
-  return new Promise((done) =>
-    server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => done(server)),
-  );
 }

@@ -39,8 +39,6 @@ export interface SimulatedAgentEvents {
   stopped?(assignment: Assignment): void;
   /** Called when the control plane has acknowledged, and therefore committed, that a container is gone. */
   ended(): void;
-  /** Called when the connection is lost. The agent reconnects. */
-  closed(): void;
 }
 
 const PING_MS = 10_000;
@@ -119,7 +117,6 @@ class SimulatedSession implements Receiver {
   closed(): void {
     clearInterval(this.#reportTimer);
     clearInterval(this.#outputTimer);
-    this.#events.closed();
   }
 
   #take(message: Down): void {

@@ -54,37 +54,27 @@ export async function withImage<T>(docker: Docker, use: () => Promise<T>): Promi
 }
 
 export async function withNode<T>(docker: Docker, use: (rig: Rig) => Promise<T>): Promise<T> {
-  const deployment = await Deployment.start('bench-streams', 'on', settings);
-  try {
-    return await withService(docker, 'Node', deployment, use);
-  } finally {
-    await deployment.stop();
-  }
+  await using deployment = await Deployment.start('bench-streams', 'on', settings);
+  return await withService(docker, 'Node', deployment, use);
 }
 
 /** With gateways, as on Cloudflare. */
 export async function withWorkerd<T>(docker: Docker, use: (rig: Rig) => Promise<T>): Promise<T> {
-  const deployment = await Deployment.onWorkerd('bench-streams-workerd', settings);
+  await using stack = new AsyncDisposableStack();
   const folder = await scratchFolder('berth-bench-agent-');
-  try {
-    const { token } = await deployment.json<{ token: string }>('POST', 'host/token', {});
-    const agent = startProgram(['agent/main.ts'], {
-      env: {
-        BERTH_URL: deployment.url,
-        BERTH_JOIN_TOKEN: token,
-        BERTH_DEPLOYMENT_NAME: deployment.name,
-        BERTH_DATA_DIR: folder,
-      },
-    });
-    try {
-      return await withService(docker, 'workerd', deployment, use);
-    } finally {
-      await agent.stop();
-    }
-  } finally {
-    await deployment.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const deployment = stack.use(await Deployment.onWorkerd('bench-streams-workerd', settings));
+  const { token } = await deployment.json<{ token: string }>('POST', 'host/token', {});
+  const agent = startProgram(['agent/main.ts'], {
+    env: {
+      BERTH_URL: deployment.url,
+      BERTH_JOIN_TOKEN: token,
+      BERTH_DEPLOYMENT_NAME: deployment.name,
+      BERTH_DATA_DIR: folder,
+    },
+  });
+  stack.use(agent);
+  return await withService(docker, 'workerd', deployment, use);
 }
 
 async function withService<T>(
