@@ -1,4 +1,5 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
+import { onTestFinished } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
@@ -57,12 +58,14 @@ export class CoordinatorRig {
     this.coordinator = this.#make();
   }
 
+  /** Until the test ends. */
   static async open(
     scheduling: Partial<SchedulerConfig> = {},
     keepEndedDays?: number,
     url?: string,
   ): Promise<CoordinatorRig> {
     const memory = await memoryDatabase(url);
+    onTestFinished(() => memory.close());
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
     return new CoordinatorRig(memory, scheduling, keepEndedDays);
   }

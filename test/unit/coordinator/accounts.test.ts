@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { KnownActor } from '../../../control-plane/core/accounts/account.ts';
 import type { AccountChange, NewUser } from '../../../control-plane/core/accounts/account-input.ts';
 import type { AuditEntry } from '../../../control-plane/core/accounts/audit.ts';
@@ -12,7 +12,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 const bob: NewUser = {
   username: 'bob',

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import { findService } from '../../../control-plane/store/executions/executions.ts';
@@ -13,7 +13,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 describe('an agent that connects', () => {
   test('P3: a hello is answered by welcome, then by sync', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { EventRelay } from '../../../control-plane/coordinator/streams/event-relay.ts';
 import { EventRing } from '../../../control-plane/core/streams/event-ring.ts';
 import type { ClusterEvent, EventSubscriber } from '../../../control-plane/core/streams/events.ts';
@@ -15,7 +15,6 @@ beforeEach(async () => {
   // The host has not connected yet, which is the first event.
   await rig.coordinator.ready();
 });
-afterEach(() => rig.memory.close());
 
 /** Events that follow others closely are delivered after a delay. */
 const delivered = (events: FrameReader, text: string): Promise<void> => {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Registration } from '../../../control-plane/core/hosts/registration.ts';
 import { joinTokenStatements } from '../../../control-plane/store/accounts/join-tokens.ts';
 import { encode } from '../../../shared/protocol/codec.ts';
@@ -13,7 +13,6 @@ beforeEach(async () => {
   for (const hash of ['t1', 't2'])
     await rig.memory.batch(joinTokenStatements({ hash, name: null, labels: [], expiresMs }, 0));
 });
-afterEach(() => rig.memory.close());
 
 const registration = (changes: Partial<Registration> = {}): Registration => ({
   tokenHash: 't1',

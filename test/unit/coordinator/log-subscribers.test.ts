@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
@@ -14,7 +14,6 @@ beforeEach(async () => {
   const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
   service = Number(row?.id);
 });
-afterEach(() => rig.memory.close());
 
 const MINUTE_MS = 60_000;
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
@@ -10,7 +10,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 const text = async (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
 

@@ -1,5 +1,5 @@
 /** The audit log of changes that the coordinator makes, and its reviews. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { KnownActor } from '../../../../control-plane/core/accounts/account.ts';
 import { entryOf } from '../../../../control-plane/core/accounts/audit.ts';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
@@ -31,7 +31,6 @@ beforeEach(async () => {
     origin: { requestId: 'r', address: 'a' },
   };
 });
-afterEach(() => rig.memory.close());
 
 const rows = () => listAudit(rig.memory, {}, 10_000);
 const actions = async () => (await rows()).map(({ action, targetId }) => `${action} ${targetId}`);

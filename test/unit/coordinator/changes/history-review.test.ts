@@ -1,5 +1,5 @@
 /** Reviews of the history by a coordinator (control-plane/coordinator/changes/history-review.ts). */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
@@ -13,7 +13,6 @@ const HOUR_MS = 3_600_000;
 const SECOND = 1_000 / DAY_MS;
 
 let rig: CoordinatorRig;
-afterEach(() => rig.memory.close());
 
 const open = async (keepEndedDays?: number) => {
   rig = await CoordinatorRig.open({}, keepEndedDays);

@@ -1,5 +1,5 @@
 /** Submissions under idempotency keys (control-plane/coordinator/changes/idempotency-keys.ts). */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { RequestKey } from '../../../../control-plane/core/model/idempotency.ts';
 import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
@@ -14,7 +14,6 @@ beforeEach(async () => {
     bounds: { ...defaultSchedulerConfig.bounds, idempotencyKeysPerUser: MAX_KEYS },
   });
 });
-afterEach(() => rig.memory.close());
 
 const request = (key: string, digest = 'of the request'): RequestKey => ({ key, digest });
 const stored = async () =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { gatewayOf } from '../../../../control-plane/coordinator/gateways/gateway-of.ts';
 import { newEntries } from '../../../../control-plane/coordinator/gateways/portion.ts';
@@ -15,8 +15,6 @@ let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.open();
 });
-
-afterEach(() => rig.rig.memory.close());
 
 const KEY = { service: 1, generation: 1 };
 const openLog = ({ id }: GatewayAgent, reader: string) =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { MIN_WINDOW_BYTES, TOTAL_WINDOW_BYTES } from '../../../../control-plane/core/streams/log-windows.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { encodeChunk, LOG_CHUNK_BYTES, MAX_LOG_STREAMS } from '../../../../shared/protocol/codec.ts';
@@ -12,7 +12,6 @@ let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.open();
 });
-afterEach(() => rig.rig.memory.close());
 
 async function startOne(): Promise<{ agent: GatewayAgent; assignment: Assignment }> {
   const agent = await rig.agent().join();

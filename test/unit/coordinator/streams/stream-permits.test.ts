@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Doer } from '../../../../control-plane/core/accounts/audit.ts';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import { CoordinatorRig, codeOf, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
@@ -25,7 +25,6 @@ beforeEach(async () => {
       id,
     );
 });
-afterEach(() => rig.memory.close());
 
 test('C304: a stream counts once, although its request arrives twice', async () => {
   expect(await Promise.all(['a', 'a', 'b', 'c'].map((id) => codeOf(permit(id))))).toEqual([
