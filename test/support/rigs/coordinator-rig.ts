@@ -76,6 +76,20 @@ export class CoordinatorRig {
     this.coordinator.wake();
   }
 
+  /** Lets time pass, after which the alarm rings. */
+  pass(ms: number): void {
+    this.clock.pass(ms);
+    this.coordinator.wake();
+  }
+
+  /** The outcome of a request while the database fails in this way. */
+  async codeWhile(failing: FaultyDb['failing'], request: () => Promise<unknown>): Promise<string> {
+    this.db.failing = failing;
+    const code = await codeOf(request());
+    this.db.failing = 'no';
+    return code;
+  }
+
   async submit(description: Application = application(), name = 'run', userId = 1): Promise<number> {
     return (await this.submitOnce(undefined, description, name, userId)).id;
   }

@@ -267,13 +267,9 @@ test('C50: a quota that was changed is acknowledged although the turn for what w
 test('C50: a change that the database may not have made is not acknowledged, and the state is read again', async () => {
   await rig.coordinator.ready();
   const disable = { kind: 'update-user', id: 1, changes: { enabled: false } } as const;
-  rig.db.failing = 'refused';
-  expect(await codeOf(rig.coordinator.changeAccounts(disable))).toBe('unavailable');
-  rig.db.failing = 'no';
+  expect(await rig.codeWhile('refused', () => rig.coordinator.changeAccounts(disable))).toBe('unavailable');
   expect(await codeOf(rig.submit())).toBe('fulfilled');
-  rig.db.failing = 'committed';
-  expect(await codeOf(rig.coordinator.changeAccounts(disable))).toBe('unavailable');
-  rig.db.failing = 'no';
+  expect(await rig.codeWhile('committed', () => rig.coordinator.changeAccounts(disable))).toBe('unavailable');
   expect(await codeOf(rig.submit())).toBe('unauthenticated');
 });
 

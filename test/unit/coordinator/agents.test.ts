@@ -171,8 +171,7 @@ describe('starts and stops', () => {
     await one.reportAndWait(seen(web, running), seen(side, running));
     await one.reportEach(side, exited(1), gone);
     one.drop();
-    rig.clock.pass(1_000);
-    rig.coordinator.wake();
+    rig.pass(1_000);
     await eventually(async () => (await findService(rig.memory, side.service))?.status === 'starting');
     // The monitor has ended meanwhile. The agent never received the second start of the other service.
     const back = await rig.agent().join([seen(web, exited(0))]);

@@ -25,8 +25,7 @@ test('C270, C41: a coordinator that takes over ends an execution when its time l
   rig.restart();
   const two = await rig.agent().join([seen(assignment, running)]);
   expect(rig.clock.alarmMs).toBeLessThanOrEqual(rig.clock.nowMs() + 60_000);
-  rig.clock.pass(60_000);
-  rig.coordinator.wake();
+  rig.pass(60_000);
   await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
   await two.reportAndWait(seen(assignment, gone));
   expect(await rig.statusOf(id)).toBe('error');
@@ -41,8 +40,7 @@ describe.each([
     rig.clock.pass(29_999);
     await rig.coordinator.allowance(1);
     expect(await rig.statusOf(id)).toBe('running');
-    rig.clock.pass(1);
-    rig.coordinator.wake();
+    rig.pass(1);
     await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
   }
 
@@ -58,8 +56,7 @@ describe.each([
     rig.clock.pass(29_999);
     await rig.coordinator.allowance(1);
     expect(await rig.memory.query('SELECT lost FROM hosts')).toEqual([{ lost: 0 }]);
-    rig.clock.pass(1);
-    rig.coordinator.wake();
+    rig.pass(1);
     await eventually(async () => (await rig.memory.query('SELECT lost FROM hosts'))[0]?.lost === 1);
   });
 
@@ -67,9 +64,7 @@ describe.each([
     const { id } = await limited();
     rig.clock.pass(30_000);
     rig.clock.step(stepMs);
-    rig.db.failing = 'refused';
-    expect(await codeOf(rig.submit())).toBe('unavailable');
-    rig.db.failing = 'no';
+    expect(await rig.codeWhile('refused', () => rig.submit())).toBe('unavailable');
     await rig.coordinator.ready();
     await rig.coordinator.allowance(1);
     rig.restart();

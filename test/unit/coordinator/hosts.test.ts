@@ -45,10 +45,9 @@ test('H511: only the agent of a connected host gets the release, and what was wr
 });
 
 test('P17: a refused commit leaves neither a host nor a used token, and an expired one registers no host', async () => {
-  rig.db.failing = 'refused';
-  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('unavailable');
+  const register = () => rig.coordinator.registerHost(registration());
+  expect(await rig.codeWhile('refused', register)).toBe('unavailable');
   expect(await registered()).toEqual([[], []]);
-  rig.db.failing = 'no';
   expect(await rig.coordinator.registerHost(registration())).toBe(2);
   rig.clock.pass(1_000);
   const late = registration({ tokenHash: 't2', name: 'three', publicKey: 'k2' });
@@ -57,10 +56,9 @@ test('P17: a refused commit leaves neither a host nor a used token, and an expir
 });
 
 test('P17: a commit whose answer is lost leaves both, and the same registration finds its host', async () => {
-  rig.db.failing = 'committed';
-  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('unavailable');
+  const register = () => rig.coordinator.registerHost(registration());
+  expect(await rig.codeWhile('committed', register)).toBe('unavailable');
   expect(await registered()).toEqual([[2], [2]]);
-  rig.db.failing = 'no';
   expect(await rig.coordinator.registerHost(registration())).toBe(2);
   expect(await codeOf(rig.coordinator.registerHost(registration({ name: 'thief', publicKey: 'k2' })))).toBe(
     'bad-token',

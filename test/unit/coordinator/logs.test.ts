@@ -27,8 +27,7 @@ test('P10: the log of a start that is retried continues with the next attempt', 
   await one.reportAndWait(seen(web, failed(true)));
   one.endLog('missing');
   await one.reportAndWait(seen(web, gone));
-  rig.clock.pass(1_000);
-  rig.coordinator.wake();
+  rig.pass(1_000);
   const again = await one.started(2);
   expect(again).toMatchObject({ service: web.service, generation: 2 });
   const open = await eventually(() => one.socket.all('logs.open')[1]);
@@ -59,8 +58,7 @@ test('C43, C45: the log of a start is not opened before that start is committed 
   const log = await rig.openLog(web.service);
   await one.reportAndWait(seen(web, failed(true)), seen(web, gone));
   const commit = rig.db.hold();
-  rig.clock.pass(1_000);
-  rig.coordinator.wake();
+  rig.pass(1_000);
   await commit.begun;
   one.endLog('missing');
   commit.release();

@@ -35,8 +35,7 @@ test('P5: a container that was started while a refresh listed the containers doe
 });
 
 test('P5: a start that fails after its key was replaced is no failure of the new key', async () => {
-  const failure = Promise.withResolvers<void>();
-  engine.before = (call) => (call === 'create 1.1' ? failure.promise : undefined);
+  const failure = engine.hold('create 1.1');
   const connection = await machine.begin();
   connection.welcome([assignment()]);
   await eventually(() => callsOf('create 1.1').length === 1);
@@ -71,9 +70,7 @@ test('P5: a stop that failed is retried without waiting for the periodic refresh
 });
 
 test('P33: a key that was given up is gone only when its container is, even if a sync names it', async () => {
-  engine.before = (call) => {
-    if (call.startsWith('stop')) throw new EngineError('temporary', 'busy');
-  };
+  engine.refuse('stop', new EngineError('temporary', 'busy'));
   const connection = await machine.run();
   machine.rig.agent.lapse([]);
   await eventually(() => machine.rig.log.some((line) => line.includes('step.failed')));
@@ -100,10 +97,7 @@ test('P10: before the first sync any log may still grow, and after it only that 
 
 test('P315: a container that the engine refuses to remove is named at its service and its host, until it is gone', async () => {
   const connection = await machine.run();
-  let isBusy = true;
-  engine.before = (call) => {
-    if (isBusy && call.startsWith('remove')) throw new EngineError('temporary', 'its volume is busy');
-  };
+  engine.refuse('remove', new EngineError('temporary', 'its volume is busy'));
   connection.stop(key);
   expect(await connection.reported(1, 'preparing')).toMatchObject({
     ...key,
@@ -115,7 +109,7 @@ test('P315: a container that the engine refuses to remove is named at its servic
   expect(failures()).toHaveLength(1);
   await eventually(() => callsOf('remove c1').length === 2);
   expect(failures()).toHaveLength(1);
-  isBusy = false;
+  engine.before = () => {};
   await connection.reported(1, 'gone');
   expect(stuck()).toBeUndefined();
 });
@@ -123,8 +117,7 @@ test('P315: a container that the engine refuses to remove is named at its servic
 test('P328: a removal that hangs is named at its service and its host, until it ends', async () => {
   const connection = await machine.begin({ hangsMs: 20 });
   await connection.run([assignment()]);
-  const removal = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('remove') ? removal.promise : undefined);
+  const removal = engine.hold('remove');
   connection.stop(key);
   expect(await connection.reported(1, 'preparing')).toMatchObject({
     ...key,

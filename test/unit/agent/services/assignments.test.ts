@@ -54,7 +54,7 @@ test('P5: a repeated assignment starts nothing, and the end of a container is re
 test.each([true, false])(
   'P5: a key whose container was removed while no agent ran is gone and not started again, whether its start was answered (%s) or not',
   async (isAnswered) => {
-    if (!isAnswered) engine.before = (call) => (call === 'start 1.1' ? new Promise(() => {}) : undefined);
+    if (!isAnswered) engine.hold('start 1.1');
     const first = await machine.begin();
     first.welcome([assignment()]);
     await eventually(() => engine.calls.includes('start 1.1'));
@@ -69,9 +69,7 @@ test.each([true, false])(
 );
 
 test('P2, P5: a start that failed for good leaves neither container nor mark, and hello lists it', async () => {
-  engine.before = (call) => {
-    if (call === 'start 1.1') throw new EngineError('permanent', 'executable file not found');
-  };
+  engine.refuse('start 1.1', new EngineError('permanent', 'executable file not found'));
   const connection = await machine.begin();
   connection.welcome([assignment()]);
   const failed = await connection.reported(1, 'failed');
@@ -83,9 +81,7 @@ test('P2, P5: a start that failed for good leaves neither container nor mark, an
 });
 
 test('P5: a start that failed temporarily leaves its mark, because the container may have run', async () => {
-  engine.before = (call) => {
-    if (call === 'start 1.1') throw new EngineError('temporary', 'Server Error');
-  };
+  engine.refuse('start 1.1', new EngineError('temporary', 'Server Error'));
   const connection = await machine.begin();
   connection.welcome([assignment()]);
   await connection.reported(1, 'failed');
@@ -164,8 +160,7 @@ test('a new generation starts only after the old container is gone', async () =>
 });
 
 test('a stop during a start lets the start finish, and then removes the container', async () => {
-  const started = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('start') ? started.promise : undefined);
+  const started = engine.hold('start');
   const connection = await machine.begin();
   connection.welcome([assignment()]);
   await eventually(() => engine.calls.includes('start 1.1'));
@@ -176,8 +171,7 @@ test('a stop during a start lets the start finish, and then removes the containe
 });
 
 test('a missing image is pulled, its progress is reported, and a start fails if the image is still missing', async () => {
-  const pulled = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('pull') ? pulled.promise : undefined);
+  const pulled = engine.hold('pull');
   const connection = await machine.begin();
   connection.welcome([assignment({ image: 'nginx:1' })]);
   expect(await connection.reported(1, 'preparing')).toMatchObject({ detail: 'pulling nginx:1' });

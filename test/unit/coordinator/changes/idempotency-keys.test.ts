@@ -41,9 +41,7 @@ describe('C260: of repeats with one key', () => {
     ['whose answer was lost', 'committed', true],
     ['that failed', 'refused', false],
   ] as const)('C260: one after a commit %s gets what that has made', async (_, failing, isRepeat) => {
-    rig.db.failing = failing;
-    expect(await codeOf(rig.submitOnce(request('a')))).toBe('unavailable');
-    rig.db.failing = 'no';
+    expect(await rig.codeWhile(failing, () => rig.submitOnce(request('a')))).toBe('unavailable');
     expect(await rig.submitOnce(request('a'))).toEqual({ id: expect.any(Number), isRepeat });
     expect(await stored()).toHaveLength(1);
   });
@@ -154,11 +152,8 @@ describe('C260: a creation of an account', () => {
     rig.restart();
     expect(await create()).toEqual(repeat);
     const createLarge = () => rig.coordinator.changeAccounts(quota('large'), key('b'));
-    rig.db.failing = 'refused';
-    expect(await codeOf(createLarge())).toBe('unavailable');
-    rig.db.failing = 'committed';
-    expect(await codeOf(createLarge())).toBe('unavailable');
-    rig.db.failing = 'no';
+    for (const failing of ['refused', 'committed'] as const)
+      expect(await rig.codeWhile(failing, createLarge)).toBe('unavailable');
     expect(await createLarge()).toEqual({ done: true, id: 3, isRepeat: true });
     expect(await quotas()).toEqual([1, 2, 3]);
   });
@@ -230,9 +225,7 @@ describe('H383: the database is asked for a key', () => {
 
   test('H383: again after a failed commit', async () => {
     await rig.submitOnce(request('a'));
-    rig.db.failing = 'committed';
-    expect(await codeOf(rig.submitOnce(request('b')))).toBe('unavailable');
-    rig.db.failing = 'no';
+    expect(await rig.codeWhile('committed', () => rig.submitOnce(request('b')))).toBe('unavailable');
     await rig.coordinator.ready();
     expect(await queriesOf(() => rig.submitOnce(request('b')))).toBeGreaterThan(0);
     expect(await stored()).toHaveLength(2);

@@ -52,8 +52,7 @@ test('P180: while its gateway watches an agent, the coordinator waits for no sig
   const agent = await rig.agent().join();
   for (let minutes = 0; minutes < 30; minutes++) {
     pulse(agent);
-    rig.rig.clock.pass(60_000);
-    rig.rig.coordinator.wake();
+    rig.rig.pass(60_000);
     await rig.rig.coordinator.ready();
   }
   await rig.rig.coordinator.summary();
