@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
+import { ReplayGuard } from '../../../control-plane/coordinator/agents/replay-guard.ts';
 import type { Registration } from '../../../control-plane/core/hosts/registration.ts';
 import { joinTokenStatements } from '../../../control-plane/store/accounts/join-tokens.ts';
 import { encode } from '../../../shared/protocol/codec.ts';
@@ -123,6 +124,17 @@ test('P19: a proof admits one connection, and a host may make a thousand in two 
   expect([admitted('a', 2), admitted('c')]).toEqual([false, false]);
   rig.clock.pass(1);
   expect([admitted('a'), admitted('c')]).toEqual([true, true]);
+});
+
+test('P19: nothing is stored for hosts that do not reconnect', () => {
+  const minuteMs = 60_000;
+  const guard = new ReplayGuard();
+  const use = (hostId: number, expiresMs: number, nowMs: number) =>
+    guard.use({ hostId, proofId: 'a', expiresMs }, nowMs);
+  for (let hostId = 1; hostId <= 100; hostId++) use(hostId, 3 * minuteMs, minuteMs);
+  expect(guard.hosts).toBe(100);
+  use(101, 5 * minuteMs, 3 * minuteMs);
+  expect(guard.hosts).toBe(1);
 });
 
 test('C105: the silence of a host that has never connected is recorded from its registration on', async () => {

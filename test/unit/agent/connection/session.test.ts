@@ -2,10 +2,12 @@ import { beforeEach, expect, test } from 'vitest';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
+import { STREAM_NUMBERS } from '../../../../shared/streams/targets.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
-import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
+import { ControlPlanePeer, found } from '../../../support/agents/control-plane-peer.ts';
 import { dial } from '../../../support/agents/dial.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
+import { outputOf, target } from '../../../support/fixtures/targets.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 let machine: AgentMachine;
@@ -141,4 +143,40 @@ test('P179: an agent that is asked for a report measures the usage first, and se
   connection.send({ type: 'report.request' });
   const last = await eventually(() => connection.reports().find(({ usage }) => usage !== undefined));
   expect(last?.observations).toMatchObject([{ service: 1, state: 'running' }]);
+});
+
+test('P310, C302: an agent that closes its connection for an expired lease gives no bytes of it to a stream any more', async () => {
+  const [stream, leaseMs] = [STREAM_NUMBERS, 90_000];
+  let uptimeMs = 1_000_000;
+  const events: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const silent = target({
+    output: outputOf([], over.promise),
+    write: async (bytes) => void events.push(new TextDecoder().decode(bytes)),
+    destroy: () => {
+      events.push('disconnected');
+      over.resolve();
+    },
+  });
+  const now = () => ({ uptimeMs, wallMs: uptimeMs });
+  const connection = await new AgentMachine({ now, openTarget: async () => silent }).begin();
+  connection.welcome([], { leaseMs });
+  connection.send({
+    ...{ type: 'stream.open', stream, service: 1, generation: 1, credit: 1024 },
+    target: { kind: 'tcp', port: 80 },
+  });
+  await found(() => connection.messages.find(({ type }) => type === 'stream.opened'));
+  let next = 0;
+  const send = (text: string) => {
+    const payload = new TextEncoder().encode(text);
+    next += payload.length;
+    connection.sendChunk({ stream, next, payload });
+  };
+  send('before');
+  await eventually(() => expect(events).toEqual(['before']));
+  uptimeMs += leaseMs;
+  // All three leave this side before the close of the agent arrives.
+  for (const text of ['first', 'second', 'third']) send(text);
+  await eventually(() => expect(events).toContain('disconnected'));
+  expect(events).toEqual(['before', 'disconnected']);
 });

@@ -4,7 +4,6 @@ import { gatewayOf } from '../../../../control-plane/coordinator/gateways/gatewa
 import { newEntries } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
-import { findService } from '../../../../control-plane/store/executions/executions.ts';
 import { LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, running } from '../../../support/rigs/core-rig.ts';
@@ -30,12 +29,6 @@ test('P170: hosts that were registered one after the other share a gateway, and 
   const gateways = Array.from({ length: 250 }, (_, at) => gatewayOf(at + 1, 100));
   expect(Object.values(Object.groupBy(gateways, String)).map((one) => one?.length)).toEqual([100, 100, 50]);
   expect([gatewayOf(1, 1), gatewayOf(2, 1)]).toEqual([0, 1]);
-});
-
-test('P170: an agent at a gateway is welcomed, gets what was committed, and its reports count', async () => {
-  const { id, assignment } = await rig.runs();
-  expect(await rig.rig.statusOf(id)).toBe('running');
-  expect((await findService(rig.rig.memory, assignment.service))?.status).toBe('active');
 });
 
 test('P171: of the entries of a portion only those count that have not arrived, and none if others are missing', () => {

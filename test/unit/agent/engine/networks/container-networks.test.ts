@@ -251,12 +251,8 @@ test('P47, P95: a network goes once nothing has used it for so long, and those o
   await networks.join(nobody);
   addNetwork({ Id: 'other', Labels: { 'berth.deployment': 'e' } });
   addNetwork({ Id: 'swarm', Labels: own, Scope: 'swarm' });
-  for (const [Id, State] of [
-    ['byName', 'created'],
-    ['byId', 'running'],
-    ['over', 'exited'],
-    ['dead', 'dead'],
-  ] as const) {
+  const states = { byName: 'created', byId: 'running', over: 'exited', dead: 'dead' };
+  for (const [Id, State] of Object.entries(states)) {
     addNetwork({ Id, Name: `${Id}-net`, Labels: labels({ 'berth.execution': Id }) });
     addContainer(Id, Id, {
       State,

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
 import { BegunCommands } from '../../../../../agent/engine/streams/begun-commands.ts';
 import { containerTargets, mountsFolders } from '../../../../../agent/engine/streams/container-targets.ts';
-import { startExec, withStartFailure } from '../../../../../agent/engine/streams/exec.ts';
+import { startExec, startFailure, withStartFailure } from '../../../../../agent/engine/streams/exec.ts';
 import { splitOutput } from '../../../../../agent/engine/streams/exec-output.ts';
 import { type Mounted, markedIn } from '../../../../../agent/engine/streams/mount-points.ts';
 import type { Piece } from '../../../../../agent/engine/streams/target.ts';
@@ -303,4 +303,22 @@ test('P270: copies cross the own volumes of a container and the files of its eng
     '+/a b\u00e9',
   ]);
   expect(markedIn(line('/own', '/volumes/v1/_data', 'ext4'), { ...info, HostConfig: {} })).toEqual(['+/own']);
+});
+
+const BEGINNING = 'OCI runtime exec failed: exec failed: unable to start container process: ';
+
+const MISSING = 'x: there is no such program in the container';
+
+test.each([
+  ['exec: "x": executable file not found in $PATH: unknown', 127, MISSING],
+  ['exec: "x": stat x: no such file or directory: unknown', 127, MISSING],
+  ['exec: "x": permission denied: unknown', 126, 'x: this may not be run as a program'],
+  [
+    'chdir to cwd ("/gone") set in config.json failed: no such file or directory: unknown\r\n',
+    126,
+    'x: cannot be started: exec failed: unable to start container process: chdir to cwd ("/gone") set in ' +
+      'config.json failed: no such file or directory: unknown',
+  ],
+])('L232: %j of the runtime means %i', (words, exitCode, text) => {
+  expect(startFailure('x', BEGINNING + words)).toEqual({ exitCode, text });
 });

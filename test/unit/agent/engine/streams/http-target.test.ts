@@ -93,13 +93,8 @@ test('P275: a request that ends before its head, or that was given up, never rea
   expect(app.requests).toEqual([]);
 });
 test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
-  const headers: RequestHead['headers'] = [
-    ['host', 'app'],
-    ['connection', 'x-hop'],
-    ['x-hop', '1'],
-    ['te', 'trailers'],
-    ['transfer-encoding', 'chunked'],
-  ];
+  const hop = { connection: 'x-hop', 'x-hop': '1', te: 'trailers', 'transfer-encoding': 'chunked' };
+  const headers = Object.entries({ host: 'app', ...hop });
   const { head } = await answerOf(await requested(app.port, { path: '/status?n=302', headers }));
   expect(head).toMatchObject({ status: 302 });
   expect(JSON.stringify(head)).toMatch(/location.*content-encoding/);
@@ -125,13 +120,10 @@ test('P276: what keeps an application from answering is named', async () => {
   });
 });
 test('P277: only a request for a WebSocket may become one', async () => {
-  const upgrade: RequestHead['headers'] = [
-    ['host', 'app'],
-    ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
-    ['sec-websocket-version', '13'],
-  ];
+  const asked = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' };
+  const headers = Object.entries({ host: 'app', ...asked });
   const target = new HttpTarget('127.0.0.1', app.port);
-  await target.write(bytesOf({ path: '/', headers: upgrade, upgrade: true }));
+  await target.write(bytesOf({ path: '/', headers, upgrade: true }));
   const answer = answerOf(target);
   const socket = await eventually(() => app.sockets[0]);
   const heard = once(socket as WebSocket, 'message');
@@ -167,10 +159,7 @@ async function answering(...pieces: string[]): Promise<number> {
 
 test('P327: lines of a head may end in a bare line feed, and the body stays as it is', async () => {
   const body = 'a\nb\r\nc\n\n';
-  const headers = [
-    ['x-a', '1'],
-    ['content-length', String(body.length)],
-  ];
+  const headers = Object.entries({ 'x-a': '1', 'content-length': String(body.length) });
   const length = `Content-Length: ${body.length}`;
   for (const head of [
     `HTTP/1.1 200 OK\nX-A: 1\n${length}\n\n`,
