@@ -105,6 +105,13 @@ export class CoordinatorRig {
     return this.coordinator.submit(submission, undefined, key);
   }
 
+  addUser(id: number, roleId = 1): Promise<unknown> {
+    const sql = `INSERT INTO users
+      (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (?, ?, '', ?, 1, 'internal', 1000, 0, 1)`;
+    return this.memory.batch([{ sql, args: [id, `user-${id}`, roleId] }]);
+  }
+
   openLog(service: number, subscriber: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {
     return this.coordinator.openLog({ ...owner, ...subscriber }, service, 'raw');
   }

@@ -106,8 +106,7 @@ test('P18: an agent that is stopped while it makes its proof does not connect', 
 });
 
 test('P13: an empty report is the sign of life', async () => {
-  const connection = await machine.begin();
-  connection.welcome([], { reportPeriodMs: 30 });
+  const connection = await machine.welcome([], { reportPeriodMs: 30 });
   await eventually(() => connection.reports().length >= 2);
   expect(connection.reports()[0]).toMatchObject({ observations: [], forgotten: [] });
 });
@@ -115,8 +114,7 @@ test('P14: forgotten logs are removed and listed, that of an existing container 
   await machine.run();
   await machine.rig.close();
   const mayStop = machine.engine.hold('stop');
-  const connection = await machine.begin();
-  connection.welcome();
+  const connection = await machine.welcome([]);
   await eventually(() => machine.engine.calls.includes('stop c1'));
   connection.send({ type: 'forget', services: [1] });
   connection.send({ type: 'forget', services: [2] });

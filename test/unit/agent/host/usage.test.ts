@@ -143,8 +143,7 @@ describe('an agent', () => {
     const { engine } = machine;
     engine.used.set('c1', sample(10_001, 2_500));
     engine.used.set('not-ours', sample(10_001, 10_000));
-    const connection = await machine.begin();
-    connection.welcome([assignment()], { reportPeriodMs: 20 });
+    const connection = await machine.welcome([assignment()], { reportPeriodMs: 20 });
     await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
     expect(connection.reports().at(-1)?.usage).toEqual({ memoryBytes: MIB, cores: 0.25 });
     engine.exit('c1', 0);

@@ -36,8 +36,7 @@ test('P5: a container that was started while a refresh listed the containers doe
 
 test('P5: a start that fails after its key was replaced is no failure of the new key', async () => {
   const failure = engine.hold('create 1.1');
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const connection = await machine.welcome();
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.start(assignment({ generation: 2 }));
   await eventually(() => machine.rig.agent.mayWrite({ service: 1, generation: 2 }));
@@ -52,8 +51,7 @@ test('P5: a stop ends the pull of an image that nothing else waits for', async (
     new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(new EngineError('temporary', 'no longer wanted')));
     });
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const connection = await machine.welcome();
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.stop(key);
   await connection.reported(1, 'gone');
@@ -157,8 +155,7 @@ test('P5: an agent that closes ends its pulls and begins no further step', async
     pull = signal;
     return new Promise(() => {});
   };
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  await machine.welcome();
   await eventually(() => pull !== undefined);
   const { agent } = machine.rig;
   agent.close();

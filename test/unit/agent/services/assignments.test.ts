@@ -55,14 +55,12 @@ test.each([true, false])(
   'P5: a key whose container was removed while no agent ran is gone and not started again, whether its start was answered (%s) or not',
   async (isAnswered) => {
     if (!isAnswered) engine.hold('start 1.1');
-    const first = await machine.begin();
-    first.welcome([assignment()]);
+    const first = await machine.welcome();
     await eventually(() => engine.calls.includes('start 1.1'));
     if (isAnswered) await first.reported(1, 'running');
     await machine.rig.close();
     engine.containers.clear();
-    const second = await machine.begin();
-    second.welcome([assignment()]);
+    const second = await machine.welcome();
     await second.reported(1, 'gone');
     expect(engine.calls).toEqual(STARTED);
   },
@@ -70,8 +68,7 @@ test.each([true, false])(
 
 test('P2, P5: a start that failed for good leaves neither container nor mark, and hello lists it', async () => {
   engine.refuse('start 1.1', new EngineError('permanent', 'executable file not found'));
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const connection = await machine.welcome();
   const failed = await connection.reported(1, 'failed');
   expect(failed).toMatchObject({ temporary: false, message: 'executable file not found' });
   expect(machine.rig.output.wasStarted(assignment())).toBe(false);
@@ -82,8 +79,7 @@ test('P2, P5: a start that failed for good leaves neither container nor mark, an
 
 test('P5: a start that failed temporarily leaves its mark, because the container may have run', async () => {
   engine.refuse('start 1.1', new EngineError('temporary', 'Server Error'));
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const connection = await machine.welcome();
   await connection.reported(1, 'failed');
   expect(machine.rig.output.wasStarted(assignment())).toBe(true);
 });
@@ -161,8 +157,7 @@ test('a new generation starts only after the old container is gone', async () =>
 
 test('a stop during a start lets the start finish, and then removes the container', async () => {
   const started = engine.hold('start');
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const connection = await machine.welcome();
   await eventually(() => engine.calls.includes('start 1.1'));
   connection.stop(assignment());
   started.resolve();
@@ -172,8 +167,7 @@ test('a stop during a start lets the start finish, and then removes the containe
 
 test('a missing image is pulled, its progress is reported, and a start fails if the image is still missing', async () => {
   const pulled = engine.hold('pull');
-  const connection = await machine.begin();
-  connection.welcome([assignment({ image: 'nginx:1' })]);
+  const connection = await machine.welcome([assignment({ image: 'nginx:1' })]);
   expect(await connection.reported(1, 'preparing')).toMatchObject({ detail: 'pulling nginx:1' });
   pulled.resolve();
   await connection.reported(1, 'running');

@@ -120,8 +120,7 @@ test('C82: a container without CPU labels stays as it is', async () => {
   const key = { service: 9, generation: 1 };
   const other = { ...key, id: 'old', ipAddress: '', ports: [], startedAtMs: 1 };
   engine.containers.set('old', { ...other, state: 'running' });
-  const connection = await machine.begin();
-  connection.welcome([assignment(key), assignment({ service: 1 })]);
+  const connection = await machine.welcome([assignment(key), assignment({ service: 1 })]);
   await connection.reported(1, 'running');
   expect(limitOf('c1')).toBe(2);
   connection.start(assignment({ service: 2 }));

@@ -60,10 +60,7 @@ describe('C260: of repeats with one key', () => {
 });
 
 test('H440: a key belongs to its user', async () => {
-  await rig.memory.query(
-    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-      VALUES (2, 'bob', '', 1, 1, 'internal', 1001, 0, 1)`,
-  );
+  await rig.addUser(2);
   const { id } = await rig.submitOnce(request('a'));
   expect(await rig.submitOnce(request('a', 'of another'), undefined, 'run', 2)).toEqual({
     id: id + 1,

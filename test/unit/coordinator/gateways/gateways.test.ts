@@ -66,9 +66,7 @@ test('P177: reports that only show that their agents live share a call, within a
 });
 
 test('P177: any other message is sent at once, after the signs of life that wait', async () => {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
+  const { agent, assignment } = await rig.starts();
   agent.signOfLife();
   agent.report([seen(assignment, running)]);
   await eventually(() => agent.acknowledged.length > 0);
@@ -175,18 +173,12 @@ test('P174: a log is opened only after the start has arrived that the coordinato
   await agent.sendLog('its first line');
   const { value } = await (await log).getReader().read();
   expect(new TextDecoder().decode(value)).toBe('its first line');
-  expect(agent.socket.sent.map(({ type }) => type).filter((type) => type !== 'ack')).toEqual([
-    'welcome',
-    'sync',
-    'start',
-    'logs.open',
-  ]);
+  const types = agent.socket.sent.map(({ type }) => type).filter((type) => type !== 'ack');
+  expect(types).toEqual(['welcome', 'sync', 'start', 'logs.open']);
 });
 
 test('P174: a reader who loses access gets no more, and the log closes at the host', async () => {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
+  const { agent, assignment } = await rig.starts();
   const stream = await rig.openLog(owner, assignment.service, 'raw');
   await agent.received('logs.open');
   await rig.rig.memory.query('UPDATE users SET credential_version = credential_version + 1');
