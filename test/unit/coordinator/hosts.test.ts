@@ -61,9 +61,8 @@ test('P17: a commit whose answer is lost leaves both, and the same registration 
   expect(await rig.codeWhile('committed', register)).toBe('unavailable');
   expect(await registered()).toEqual([[2], [2]]);
   expect(await rig.coordinator.registerHost(registration())).toBe(2);
-  expect(await codeOf(rig.coordinator.registerHost(registration({ name: 'thief', publicKey: 'k2' })))).toBe(
-    'bad-token',
-  );
+  const thief = registration({ name: 'thief', publicKey: 'k2' });
+  expect(await codeOf(rig.coordinator.registerHost(thief))).toBe('bad-token');
   expect(await registered()).toEqual([[2], [2]]);
 });
 
@@ -96,11 +95,8 @@ test('P16: a key registers only one host per turn, and none if its host is remov
 
 test('P16: a host of an earlier release gets its key when it registers under its name', async () => {
   expect(await rig.coordinator.registerHost(registration({ name: 'one' }))).toBe(1);
-  expect(
-    await codeOf(
-      rig.coordinator.registerHost(registration({ tokenHash: 't2', name: 'one', publicKey: 'k2' })),
-    ),
-  ).toBe('conflict');
+  const other = registration({ tokenHash: 't2', name: 'one', publicKey: 'k2' });
+  expect(await codeOf(rig.coordinator.registerHost(other))).toBe('conflict');
   rig.restart();
   expect(await rig.coordinator.registerHost(registration({ name: 'one' }))).toBe(1);
 });

@@ -13,11 +13,9 @@ import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
-const point = (seconds: number, cores = 1, memoryBytes = 1): UsagePoint => ({
-  timeMs: seconds * 1_000,
-  memoryBytes,
-  cores,
-});
+const point = (seconds: number, cores = 1, memoryBytes = 1): UsagePoint => {
+  return { timeMs: seconds * 1_000, memoryBytes, cores };
+};
 
 /** The series after samples every `everyS` seconds, from a start at 0. */
 function seriesOf(count: number, everyS: number, coresAt: (nth: number) => number = () => 1): UsageSeries {

@@ -10,11 +10,9 @@ import { eventually } from '../../../support/tools/eventually.ts';
 
 const MIB = 2 ** 20;
 const none: Readings = new Map();
-const sample = (timeMs: number, cpuMs: number, memoryBytes = MIB): UsageSample => ({
-  timeMs,
-  cpuMs,
-  memoryBytes,
-});
+const sample = (timeMs: number, cpuMs: number, memoryBytes = MIB): UsageSample => {
+  return { timeMs, cpuMs, memoryBytes };
+};
 const one = [{ id: 'a', service: 1, generation: 1, startedAtMs: 1_000 }];
 const next = (before: Readings, a?: UsageSample, running = one) =>
   nextReadings(running, before, new Map(a ? [['a', a]] : []));

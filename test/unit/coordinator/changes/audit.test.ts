@@ -23,13 +23,8 @@ beforeEach(async () => {
   const account = await findAccountByName(rig.memory, 'alice');
   if (!account) throw new Error('the user alice is missing');
   const { user, role } = account;
-  actor = {
-    kind: 'user',
-    credential: { by: 'password' },
-    user,
-    role,
-    origin: { requestId: 'r', address: 'a' },
-  };
+  const origin = { requestId: 'r', address: 'a' };
+  actor = { kind: 'user', credential: { by: 'password' }, user, role, origin };
 });
 
 const rows = () => listAudit(rig.memory, {}, 10_000);
@@ -55,11 +50,8 @@ test('C265: a change and its row are committed together, and a repeat by its key
   expect(await codeOf(rig.coordinator.terminate(id, actor))).toBe('conflict');
   expect(await create()).toEqual({ done: true, id: 2 });
   expect(await create()).toEqual({ done: true, id: 2, isRepeat: true });
-  expect((await actions()).reverse()).toEqual([
-    `submit-execution ${id}`,
-    `terminate-execution ${id}`,
-    'create-quota 2',
-  ]);
+  const made = [`submit-execution ${id}`, `terminate-execution ${id}`, 'create-quota 2'];
+  expect((await actions()).reverse()).toEqual(made);
   expect((await rows())[0]).toMatchObject({ username: 'alice', requestId: 'r', address: 'a' });
 });
 

@@ -190,11 +190,8 @@ test('P6, P259: a stream reaches only running containers of this host, on an eng
   });
   const options = { deployment: 'd', host: 'node1', local: true, secretsDir: null };
   const exec: Exec = { kind: 'exec', words: ['true'] };
-  const problem = async (
-    id: string,
-    target: Parameters<ReturnType<typeof containerTargets>>[1] = exec,
-    local = true,
-  ) =>
+  type Wanted = Parameters<ReturnType<typeof containerTargets>>[1];
+  const problem = async (id: string, target: Wanted = exec, local = true) =>
     containerTargets(docker, { ...options, local })({ id, ipAddress: '' }, target).then(
       () => 'connected',
       ({ message }) => message,
