@@ -37,6 +37,13 @@ export class AgentMachine {
     return this.#rig.peer.connection();
   }
 
+  /** Starts an agent, and welcomes it with these services. */
+  async welcome(assignments = [assignment()], welcome?: WelcomeOptions): Promise<PeerConnection> {
+    const connection = await this.begin();
+    connection.welcome(assignments, welcome);
+    return connection;
+  }
+
   /** Starts an agent that runs these services. */
   async run(assignments: Assignment[] = [assignment()], welcome?: WelcomeOptions): Promise<PeerConnection> {
     const connection = await this.begin();

@@ -16,16 +16,14 @@ export function appRequest(client: Request): AppRequest {
     method: client.method,
     path: url.pathname + url.search,
     headers: [...client.headers].filter(([name]) => !DROPPED.includes(name)),
-    doer: {
-      userId: 1,
-      username: 'admin',
-      credential: 'password',
-      tokenId: null,
-      address: null,
-      requestId: null,
-    },
+    doer: ADMIN_DOER,
   };
 }
+
+export const ADMIN_DOER = {
+  ...{ userId: 1, username: 'admin', tokenId: null, address: null, requestId: null },
+  credential: 'password',
+} as const;
 
 export const ADMIN_SUBSCRIBER: AppRequest['subscriber'] = {
   userId: 1,

@@ -26,6 +26,18 @@ export class FakeEngine implements Engine {
   readonly images = new Set(['berth/busybox:1']);
   /** Called before each such call; may throw or wait. */
   before: (call: string) => void | Promise<void> = () => {};
+  /** Calls that begin so wait until the promise of this is settled. */
+  hold(calls: string): PromiseWithResolvers<void> {
+    const held = Promise.withResolvers<void>();
+    this.before = (call) => (call.startsWith(calls) ? held.promise : undefined);
+    return held;
+  }
+  /** Calls that begin so fail. */
+  refuse(calls: string, error: Error): void {
+    this.before = (call) => {
+      if (call.startsWith(calls)) throw error;
+    };
+  }
   /** Whether each start so far might have replaced its container. */
   readonly mayReplace: boolean[] = [];
   /** What containers that are created from now on have for the top of their logs. */

@@ -1,4 +1,5 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
+import { onTestFinished } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
@@ -57,12 +58,14 @@ export class CoordinatorRig {
     this.coordinator = this.#make();
   }
 
+  /** Until the test ends. */
   static async open(
     scheduling: Partial<SchedulerConfig> = {},
     keepEndedDays?: number,
     url?: string,
   ): Promise<CoordinatorRig> {
     const memory = await memoryDatabase(url);
+    onTestFinished(() => memory.close());
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
     return new CoordinatorRig(memory, scheduling, keepEndedDays);
   }
@@ -71,6 +74,20 @@ export class CoordinatorRig {
   restart(resumes?: SavedCoordinator, claim?: ClaimTerms): void {
     this.coordinator = this.#make(resumes, claim);
     this.coordinator.wake();
+  }
+
+  /** Lets time pass, after which the alarm rings. */
+  pass(ms: number): void {
+    this.clock.pass(ms);
+    this.coordinator.wake();
+  }
+
+  /** The outcome of a request while the database fails in this way. */
+  async codeWhile(failing: FaultyDb['failing'], request: () => Promise<unknown>): Promise<string> {
+    this.db.failing = failing;
+    const code = await codeOf(request());
+    this.db.failing = 'no';
+    return code;
   }
 
   async submit(description: Application = application(), name = 'run', userId = 1): Promise<number> {
@@ -86,6 +103,13 @@ export class CoordinatorRig {
   ): Promise<Made> {
     const submission = { userId, name, application: description, description: JSON.stringify(description) };
     return this.coordinator.submit(submission, undefined, key);
+  }
+
+  addUser(id: number, roleId = 1): Promise<unknown> {
+    const sql = `INSERT INTO users
+      (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (?, ?, '', ?, 1, 'internal', 1000, 0, 1)`;
+    return this.memory.batch([{ sql, args: [id, `user-${id}`, roleId] }]);
   }
 
   openLog(service: number, subscriber: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {

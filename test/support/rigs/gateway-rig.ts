@@ -95,14 +95,19 @@ export class GatewayRig {
     return new GatewayAgent(this.gateway, hostId, id);
   }
 
-  /** An agent joins, and reports that the service of an execution runs. */
-  async runs(): Promise<{ agent: GatewayAgent; id: number; assignment: Assignment }> {
+  /** An agent joins, and receives the start of an execution with one service. */
+  async starts(): Promise<{ agent: GatewayAgent; id: number; assignment: Assignment }> {
     const agent = await this.agent().join();
     const id = await this.rig.submit();
-    const { assignment } = await agent.received('start');
-    agent.report([seen(assignment, running)]);
-    await agent.received('ack');
-    return { agent, id, assignment };
+    return { agent, id, assignment: (await agent.received('start')).assignment };
+  }
+
+  /** The same, and the agent has reported that the service runs. */
+  async runs(): ReturnType<GatewayRig['starts']> {
+    const all = await this.starts();
+    all.agent.report([seen(all.assignment, running)]);
+    await all.agent.received('ack');
+    return all;
   }
 
   /** The `openLog` of the coordinator's client in the Worker. */

@@ -9,6 +9,9 @@ export function subnet(text: string): Subnet {
   return found;
 }
 
+/** Labels of networks and containers of the deployment of the rig. */
+export const labels = (more: Record<string, string> = {}) => ({ 'berth.deployment': 'd', ...more });
+
 /** `restart`: another agent at the same engine. */
 export async function networkRig(changes: Partial<NetworkOptions> = {}) {
   const { engine, docker } = await ScriptedEngine.open();

@@ -1,4 +1,5 @@
 /** Turns on a real database that fails on demand, with a record of what happened in which order. */
+import { onTestFinished } from 'vitest';
 import type { Input } from '../../../control-plane/coordinator/turn-inputs.ts';
 import { Turns } from '../../../control-plane/coordinator/turns.ts';
 import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
@@ -27,8 +28,11 @@ export class TurnsRig {
     this.turns = this.makeTurns();
   }
 
+  /** Until the test ends. */
   static async open(): Promise<TurnsRig> {
-    return new TurnsRig(await memoryDatabase());
+    const memory = await memoryDatabase();
+    onTestFinished(() => memory.close());
+    return new TurnsRig(memory);
   }
 
   /** If `faulty` returns true, the callback after a commit throws. */
@@ -64,6 +68,12 @@ export class TurnsRig {
     };
   }
 
+  /** Submits, and waits until that much has happened in all. */
+  submit(name: string, happened: number): Promise<unknown> {
+    this.turns.enqueue(this.submission(name));
+    return this.happened(happened);
+  }
+
   happened(count: number): Promise<unknown> {
     return eventually(() => this.events.length >= count);
   }
@@ -71,9 +81,5 @@ export class TurnsRig {
   /** How many executions the database has. */
   async stored(): Promise<number> {
     return (await this.memory.query('SELECT id FROM executions')).length;
-  }
-
-  close(): void {
-    this.memory.close();
   }
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { KnownActor } from '../../../control-plane/core/accounts/account.ts';
 import type { AccountChange, NewUser } from '../../../control-plane/core/accounts/account-input.ts';
 import type { AuditEntry } from '../../../control-plane/core/accounts/audit.ts';
@@ -12,7 +12,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 const bob: NewUser = {
   username: 'bob',
@@ -29,6 +28,8 @@ const adminRights = {
   ...{ canChangeConfig: true, canDeleteExecutions: true, canSeeStatus: true, canAccessFullAppShop: true },
   ...{ canOperateOthers: true, canCustomizeResources: true, canAccessApi: true, canExec: true },
 };
+const created = (name: string, fsUid?: number) =>
+  rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username: name, fsUid } });
 const entryOfAlice: Omit<AuditEntry, 'action'> = {
   ...{ userId: 1, username: 'alice', credential: 'session', tokenId: null, requestId: 'r', address: null },
 };
@@ -46,9 +47,8 @@ const usernames = async () =>
 
 test('C50, W105: users, with their password, and quotas get the ids that the database assigned', async () => {
   const { coordinator } = rig;
-  expect(
-    await coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, passwordHash: 'a hash' } }),
-  ).toEqual({ done: true, id: 2 });
+  const user = { ...bob, passwordHash: 'a hash' };
+  expect(await coordinator.changeAccounts({ kind: 'create-user', user })).toEqual({ done: true, id: 2 });
   expect(await coordinator.changeAccounts({ kind: 'create-quota', quota })).toEqual({ done: true, id: 2 });
   expect(await codeOf(rig.submit(application(), 'run', 2))).toBe('fulfilled');
   const made = await rig.memory.query('SELECT password_hash, credential_version FROM users WHERE id = 2');
@@ -162,11 +162,9 @@ describe('C330: while one user requests 1,000 changes and explanations at a mome
     );
   const byBob = () => {
     const actor: KnownActor = { ...alice, user: { ...alice.user, id: 2, username: 'bob' } };
-    const description = application();
-    return rig.coordinator.submit(
-      { userId: 2, name: 'run', application: description, description: JSON.stringify(description) },
-      actor,
-    );
+    const one = application();
+    const description = JSON.stringify(one);
+    return rig.coordinator.submit({ userId: 2, name: 'run', application: one, description }, actor);
   };
 
   test('C330: the submission of another waits for a few round trips, and shares the next turn', async () => {
@@ -200,19 +198,17 @@ describe('C330: while one user requests 1,000 changes and explanations at a mome
 
 test('H754: neither the number nor the workspace of a deleted user is given to another', async () => {
   const { coordinator } = rig;
-  const create = (username: string, fsUid?: number) =>
-    coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username, fsUid } });
-  await create('bob');
+  await created('bob');
   await coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
   await rig.memory.batch([purgeUsers]);
-  await create('bob');
-  await create('carl', 5_000);
+  await created('bob');
+  await created('carl', 5_000);
   await coordinator.changeAccounts({ kind: 'update-user', id: 4, changes: { fsUid: 3_000 } });
   await coordinator.changeAccounts({ kind: 'delete-user', id: 4 });
   await rig.memory.batch([purgeUsers]);
-  await create('dora');
-  expect(await create('eve', 3_000)).toEqual({ done: false, why: 'taken' });
-  expect(await create('eve', 1_001)).toEqual({ done: false, why: 'taken' });
+  await created('dora');
+  expect(await created('eve', 3_000)).toEqual({ done: false, why: 'taken' });
+  expect(await created('eve', 1_001)).toEqual({ done: false, why: 'taken' });
   const numbered = { kind: 'update-user', id: 3, changes: { fsUid: 5_000 } } as const;
   expect(await coordinator.changeAccounts(numbered)).toEqual({ done: false, why: 'taken' });
   expect(await rig.memory.query('SELECT username, fs_uid, workspace FROM users ORDER BY id')).toEqual([
@@ -224,7 +220,7 @@ test('H754: neither the number nor the workspace of a deleted user is given to a
 
 test('H754: a service has the workspace of its user, also after a restart, or after the user was renamed and the name was given again', async () => {
   await rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { username: 'anna' } });
-  await rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, username: 'alice' } });
+  await created('alice');
   const agent = await rig.agent().join();
   await rig.submit(application(), 'of anna', 1);
   expect((await agent.started(1)).owner).toBe('alice');
@@ -268,13 +264,9 @@ test('C50: a quota that was changed is acknowledged although the turn for what w
 test('C50: a change that the database may not have made is not acknowledged, and the state is read again', async () => {
   await rig.coordinator.ready();
   const disable = { kind: 'update-user', id: 1, changes: { enabled: false } } as const;
-  rig.db.failing = 'refused';
-  expect(await codeOf(rig.coordinator.changeAccounts(disable))).toBe('unavailable');
-  rig.db.failing = 'no';
+  expect(await rig.codeWhile('refused', () => rig.coordinator.changeAccounts(disable))).toBe('unavailable');
   expect(await codeOf(rig.submit())).toBe('fulfilled');
-  rig.db.failing = 'committed';
-  expect(await codeOf(rig.coordinator.changeAccounts(disable))).toBe('unavailable');
-  rig.db.failing = 'no';
+  expect(await rig.codeWhile('committed', () => rig.coordinator.changeAccounts(disable))).toBe('unavailable');
   expect(await codeOf(rig.submit())).toBe('unauthenticated');
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { application } from '../../support/fixtures/applications.ts';
 import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
 import { gone, running } from '../../support/rigs/core-rig.ts';
@@ -8,7 +8,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 /** An execution with a time limit of 60 s, which runs. */
 async function limited() {
@@ -26,8 +25,7 @@ test('C270, C41: a coordinator that takes over ends an execution when its time l
   rig.restart();
   const two = await rig.agent().join([seen(assignment, running)]);
   expect(rig.clock.alarmMs).toBeLessThanOrEqual(rig.clock.nowMs() + 60_000);
-  rig.clock.pass(60_000);
-  rig.coordinator.wake();
+  rig.pass(60_000);
   await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
   await two.reportAndWait(seen(assignment, gone));
   expect(await rig.statusOf(id)).toBe('error');
@@ -42,8 +40,7 @@ describe.each([
     rig.clock.pass(29_999);
     await rig.coordinator.allowance(1);
     expect(await rig.statusOf(id)).toBe('running');
-    rig.clock.pass(1);
-    rig.coordinator.wake();
+    rig.pass(1);
     await eventually(async () => (await rig.statusOf(id)) === 'cleaning up');
   }
 
@@ -59,8 +56,7 @@ describe.each([
     rig.clock.pass(29_999);
     await rig.coordinator.allowance(1);
     expect(await rig.memory.query('SELECT lost FROM hosts')).toEqual([{ lost: 0 }]);
-    rig.clock.pass(1);
-    rig.coordinator.wake();
+    rig.pass(1);
     await eventually(async () => (await rig.memory.query('SELECT lost FROM hosts'))[0]?.lost === 1);
   });
 
@@ -68,9 +64,7 @@ describe.each([
     const { id } = await limited();
     rig.clock.pass(30_000);
     rig.clock.step(stepMs);
-    rig.db.failing = 'refused';
-    expect(await codeOf(rig.submit())).toBe('unavailable');
-    rig.db.failing = 'no';
+    expect(await rig.codeWhile('refused', () => rig.submit())).toBe('unavailable');
     await rig.coordinator.ready();
     await rig.coordinator.allowance(1);
     rig.restart();
@@ -107,15 +101,8 @@ describe('requests of users', () => {
   test('C15: deleting an execution that ended long ago purges it, once, and an unknown one is `not-found`', async () => {
     const id = await rig.submit();
     await rig.coordinator.terminate(id);
-    const outcomes = await Promise.all([
-      codeOf(rig.coordinator.remove(id)),
-      codeOf(rig.coordinator.remove(id)),
-    ]);
-    expect([...outcomes, await codeOf(rig.coordinator.remove(99))]).toEqual([
-      'fulfilled',
-      'not-found',
-      'not-found',
-    ]);
+    const outcomes = await Promise.all([id, id, 99].map((one) => codeOf(rig.coordinator.remove(one))));
+    expect(outcomes).toEqual(['fulfilled', 'not-found', 'not-found']);
     expect(await rig.memory.query('SELECT id FROM executions')).toEqual([]);
   });
   test('C15: an execution that ends while its deletion waits is deleted', async () => {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { ReplayGuard } from '../../../control-plane/coordinator/agents/replay-guard.ts';
 import type { Registration } from '../../../control-plane/core/hosts/registration.ts';
 import { joinTokenStatements } from '../../../control-plane/store/accounts/join-tokens.ts';
 import { encode } from '../../../shared/protocol/codec.ts';
@@ -13,7 +14,6 @@ beforeEach(async () => {
   for (const hash of ['t1', 't2'])
     await rig.memory.batch(joinTokenStatements({ hash, name: null, labels: [], expiresMs }, 0));
 });
-afterEach(() => rig.memory.close());
 
 const registration = (changes: Partial<Registration> = {}): Registration => ({
   tokenHash: 't1',
@@ -46,10 +46,9 @@ test('H511: only the agent of a connected host gets the release, and what was wr
 });
 
 test('P17: a refused commit leaves neither a host nor a used token, and an expired one registers no host', async () => {
-  rig.db.failing = 'refused';
-  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('unavailable');
+  const register = () => rig.coordinator.registerHost(registration());
+  expect(await rig.codeWhile('refused', register)).toBe('unavailable');
   expect(await registered()).toEqual([[], []]);
-  rig.db.failing = 'no';
   expect(await rig.coordinator.registerHost(registration())).toBe(2);
   rig.clock.pass(1_000);
   const late = registration({ tokenHash: 't2', name: 'three', publicKey: 'k2' });
@@ -58,14 +57,12 @@ test('P17: a refused commit leaves neither a host nor a used token, and an expir
 });
 
 test('P17: a commit whose answer is lost leaves both, and the same registration finds its host', async () => {
-  rig.db.failing = 'committed';
-  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('unavailable');
+  const register = () => rig.coordinator.registerHost(registration());
+  expect(await rig.codeWhile('committed', register)).toBe('unavailable');
   expect(await registered()).toEqual([[2], [2]]);
-  rig.db.failing = 'no';
   expect(await rig.coordinator.registerHost(registration())).toBe(2);
-  expect(await codeOf(rig.coordinator.registerHost(registration({ name: 'thief', publicKey: 'k2' })))).toBe(
-    'bad-token',
-  );
+  const thief = registration({ name: 'thief', publicKey: 'k2' });
+  expect(await codeOf(rig.coordinator.registerHost(thief))).toBe('bad-token');
   expect(await registered()).toEqual([[2], [2]]);
 });
 
@@ -98,11 +95,8 @@ test('P16: a key registers only one host per turn, and none if its host is remov
 
 test('P16: a host of an earlier release gets its key when it registers under its name', async () => {
   expect(await rig.coordinator.registerHost(registration({ name: 'one' }))).toBe(1);
-  expect(
-    await codeOf(
-      rig.coordinator.registerHost(registration({ tokenHash: 't2', name: 'one', publicKey: 'k2' })),
-    ),
-  ).toBe('conflict');
+  const other = registration({ tokenHash: 't2', name: 'one', publicKey: 'k2' });
+  expect(await codeOf(rig.coordinator.registerHost(other))).toBe('conflict');
   rig.restart();
   expect(await rig.coordinator.registerHost(registration({ name: 'one' }))).toBe(1);
 });
@@ -126,6 +120,17 @@ test('P19: a proof admits one connection, and a host may make a thousand in two 
   expect([admitted('a', 2), admitted('c')]).toEqual([false, false]);
   rig.clock.pass(1);
   expect([admitted('a'), admitted('c')]).toEqual([true, true]);
+});
+
+test('P19: nothing is stored for hosts that do not reconnect', () => {
+  const minuteMs = 60_000;
+  const guard = new ReplayGuard();
+  const use = (hostId: number, expiresMs: number, nowMs: number) =>
+    guard.use({ hostId, proofId: 'a', expiresMs }, nowMs);
+  for (let hostId = 1; hostId <= 100; hostId++) use(hostId, 3 * minuteMs, minuteMs);
+  expect(guard.hosts).toBe(100);
+  use(101, 5 * minuteMs, 3 * minuteMs);
+  expect(guard.hosts).toBe(1);
 });
 
 test('C105: the silence of a host that has never connected is recorded from its registration on', async () => {

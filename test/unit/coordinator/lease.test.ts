@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { prepareRestored } from '../../../control-plane/store/schema/backup.ts';
-import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
+import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
 import { running } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
@@ -66,9 +66,7 @@ test('C105: a coordinator that reads its state anew counts the silence of connec
     rig.clock.pass(30_000);
     await agent.reportAndWait();
   }
-  rig.db.failing = 'refused';
-  expect(await codeOf(rig.submit())).toBe('unavailable');
-  rig.db.failing = 'no';
+  expect(await rig.codeWhile('refused', () => rig.submit())).toBe('unavailable');
   await rig.submit();
   expect(await row()).toMatchObject({ silent_since_ms: rig.clock.nowMs() });
   expect(await rig.memory.query('SELECT lost FROM hosts')).toEqual([{ lost: 0 }]);
@@ -80,8 +78,7 @@ test('C167: after a restore the silence of a host is counted anew, since it may 
   await agent.reportAndWait(seen(await agent.started(), running));
   agent.drop();
   await eventually(async () => (await row())?.silent_since_ms === rig.clock.nowMs());
-  rig.clock.pass(90_000);
-  rig.coordinator.wake();
+  rig.pass(90_000);
   await eventually(async () => (await rig.memory.query('SELECT lost FROM hosts LIMIT 1'))[0]?.lost === 1);
   await prepareRestored(rig.memory, undefined);
   rig.restart();
@@ -89,7 +86,6 @@ test('C167: after a restore the silence of a host is counted anew, since it may 
   rig.clock.pass(120_000);
   await rig.coordinator.ready();
   expect(await rig.statusOf(id)).toBe('running');
-  rig.clock.pass(120_000);
-  rig.coordinator.wake();
+  rig.pass(120_000);
   await eventually(async () => (await rig.statusOf(id)) !== 'running');
 });

@@ -5,17 +5,8 @@ import { RelayRig, settle } from '../../support/rigs/log-relay.ts';
 
 test('P9: a stream opens with a window of credit, and gets no more while nothing is read', async () => {
   const rig = new RelayRig().attach();
-  expect(rig.opens).toEqual([
-    {
-      type: 'logs.open',
-      stream: 200,
-      service: 7,
-      generation: 1,
-      offset: 0,
-      credit: LOG_WINDOW_BYTES,
-      format: 'raw',
-    },
-  ]);
+  const log = { stream: 200, service: 7, generation: 1, offset: 0, format: 'raw' };
+  expect(rig.opens).toEqual([{ type: 'logs.open', ...log, credit: LOG_WINDOW_BYTES }]);
   for (let sent = LOG_CHUNK_BYTES; sent <= LOG_WINDOW_BYTES; sent += LOG_CHUNK_BYTES) {
     rig.send(sent, LOG_CHUNK_BYTES);
     await settle();
@@ -116,8 +107,7 @@ test('P9, P12: log data beyond the credit is refused, and ends the connection', 
   expect(rig.refused).toEqual([]);
   rig.send(LOG_WINDOW_BYTES + 1, 1);
   expect(rig.refused).toEqual(['more log data than its credit']);
-  const { value } = await rig.relay.stream
-    .getReader({ mode: 'byob' })
-    .read(new Uint8Array(2 * LOG_WINDOW_BYTES));
+  const reader = rig.relay.stream.getReader({ mode: 'byob' });
+  const { value } = await reader.read(new Uint8Array(2 * LOG_WINDOW_BYTES));
   expect(value?.byteLength).toBe(LOG_WINDOW_BYTES);
 });

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
-import { CoordinatorRig, codeOf, owner, seen } from '../../support/rigs/coordinator-rig.ts';
+import { CoordinatorRig, codeOf, owner } from '../../support/rigs/coordinator-rig.ts';
 import { running } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
@@ -14,7 +14,6 @@ beforeEach(async () => {
   const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
   service = Number(row?.id);
 });
-afterEach(() => rig.memory.close());
 
 const MINUTE_MS = 60_000;
 
@@ -132,8 +131,7 @@ test('C152: access cannot be checked while the database is away, and is checked 
 
 test('C152: an aborted log is closed at its host', async () => {
   const one = await rig.agent().join();
-  const web = await one.started();
-  await one.reportAndWait(seen(web, running));
+  await one.reportEach(await one.started(), running);
   const log = await open(bySession('none'));
   const stream = one.socket.all('logs.open')[0]?.stream;
   await rig.coordinator.reviewSubscriptions(null);
@@ -176,13 +174,10 @@ test('H299: a user may have 100 logs open, and one that is closed permits anothe
 });
 
 test('H299: a host serves 256 logs, and one more is refused with the reason', async () => {
-  for (const id of [2, 3])
-    await write(`INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-      VALUES (${id}, 'user-${id}', '', 1, 1, 'internal', 1000, 0, 1)`);
+  for (const id of [2, 3]) await rig.addUser(id);
   rig.restart();
   const one = await rig.agent().join();
-  const web = await one.started();
-  await one.reportAndWait(seen(web, running));
+  await one.reportEach(await one.started(), running);
   const logs = await Promise.all(Array.from({ length: 256 }, (_, n) => open({ userId: 1 + (n % 3) })));
   await expect(open()).rejects.toMatchObject({
     code: 'unavailable',

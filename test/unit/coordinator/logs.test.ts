@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
@@ -10,7 +10,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 const text = async (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
 
@@ -28,8 +27,7 @@ test('P10: the log of a start that is retried continues with the next attempt', 
   await one.reportAndWait(seen(web, failed(true)));
   one.endLog('missing');
   await one.reportAndWait(seen(web, gone));
-  rig.clock.pass(1_000);
-  rig.coordinator.wake();
+  rig.pass(1_000);
   const again = await one.started(2);
   expect(again).toMatchObject({ service: web.service, generation: 2 });
   const open = await eventually(() => one.socket.all('logs.open')[1]);
@@ -60,8 +58,7 @@ test('C43, C45: the log of a start is not opened before that start is committed 
   const log = await rig.openLog(web.service);
   await one.reportAndWait(seen(web, failed(true)), seen(web, gone));
   const commit = rig.db.hold();
-  rig.clock.pass(1_000);
-  rig.coordinator.wake();
+  rig.pass(1_000);
   await commit.begun;
   one.endLog('missing');
   commit.release();

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { metricsText } from '../../../control-plane/core/metrics/family.ts';
 import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
 import { exited } from '../../support/rigs/core-rig.ts';
@@ -8,7 +8,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 const read = async () => metricsText(await rig.coordinator.metrics(10)).split('\n');
 

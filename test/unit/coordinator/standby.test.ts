@@ -109,6 +109,9 @@ async function started(): Promise<Plane> {
   return plane;
 }
 
+/** The active control plane and a standby. */
+const both = async () => [await started(), await started()] as const;
+
 test('C251, C252: the first standby on a new database is active at once and moves the counter every 2 s, with nothing to commit; a second one waits for as long as it lives', async () => {
   const first = await started();
   expect(first.isActive).toBe(true);
@@ -142,8 +145,7 @@ test('C252: it moves the counter while it still reads its state', async () => {
 });
 
 test('C253: a standby is active within 12 s after the active one has stopped, with everything that was acknowledged', async () => {
-  const first = await started();
-  const second = await started();
+  const [first, second] = await both();
   const id = await first.submit('a');
   await pass(7_000, second);
   expect(second.isActive).toBe(false);
@@ -154,8 +156,7 @@ test('C253: a standby is active within 12 s after the active one has stopped, wi
 });
 
 test('C254: a database that does not answer shows no standby that the active one has stopped', async () => {
-  const first = await started();
-  const second = await started();
+  const [first, second] = await both();
   for (const { db } of [first, second]) db.failing = 'unreachable';
   await pass(60_000, first, second);
   for (const { db } of [first, second]) db.failing = 'no';
@@ -175,8 +176,7 @@ test('C255: of two standbys only one takes over, and the other one waits', async
 });
 
 test('C255: a standby does not take over from one that moves the counter at the last moment', async () => {
-  const first = await started();
-  const second = await started();
+  const [first, second] = await both();
   // The claim reads the row once more; the first one comes back right before.
   let looks = 0;
   const query = second.db.query.bind(second.db);
@@ -196,8 +196,7 @@ test('C255: a standby does not take over from one that moves the counter at the 
 });
 
 test('C256: one that was only slow commits nothing after the takeover and becomes a standby, an idle one by its next beat, and takes over again once the second has stopped', async () => {
-  const first = await started();
-  const second = await started();
+  const [first, second] = await both();
   await pass(12_000, second);
   expect(second.isActive).toBe(true);
   await expect(first.submit('late')).rejects.toMatchObject({ code: 'unavailable' });
@@ -213,8 +212,7 @@ test('C256: one that was only slow commits nothing after the takeover and become
 });
 
 test('C256: one that cannot reach the database for 8 s disconnects its agents, although it has nothing to commit', async () => {
-  const first = await started();
-  const second = await started();
+  const [first, second] = await both();
   first.db.failing = 'unreachable';
   await pass(7_500, first, second);
   expect(first.logged).not.toContain('coordinator.lost');

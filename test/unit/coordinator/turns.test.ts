@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Input } from '../../../control-plane/coordinator/turn-inputs.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
@@ -12,7 +12,6 @@ let rig: TurnsRig;
 beforeEach(async () => {
   rig = await TurnsRig.open();
 });
-afterEach(() => rig.close());
 
 /** A host joins. */
 const joined = (cores = 0): Input => ({
@@ -38,8 +37,7 @@ describe('C43: the order of a turn', () => {
   test('C43: callers are answered in the order of their inputs, before agents receive anything', async () => {
     rig.turns.enqueue(joined(1));
     rig.turns.enqueue(rig.submission('a'));
-    rig.turns.enqueue(rig.submission('b'));
-    await rig.happened(3);
+    await rig.submit('b', 3);
     expect(rig.events).toEqual([
       'done a',
       'done b',
@@ -74,11 +72,9 @@ test('C43: an input whose callback throws after a lost commit affects neither th
   };
   rig.db.failing = 'refused';
   rig.turns.enqueue({ ...rig.submission('a'), fail });
-  rig.turns.enqueue(rig.submission('b'));
-  await rig.happened(2);
+  await rig.submit('b', 2);
   rig.db.failing = 'no';
-  rig.turns.enqueue(rig.submission('c'));
-  await rig.happened(4);
+  await rig.submit('c', 4);
   expect(rig.events).toEqual(['fail b unavailable', 'lost', 'done c', 'sent ']);
 });
 

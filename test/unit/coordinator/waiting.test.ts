@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import {
   findExecution,
   findService,
@@ -14,7 +14,6 @@ let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
 });
-afterEach(() => rig.memory.close());
 
 const two = application(service({ total_count: 2, essential_count: 2 }));
 const serviceRows = () =>
@@ -68,8 +67,7 @@ test('C174, C13: an execution that returned to the queue continues with its next
   expect(await rig.statusOf(id)).toBe('queued');
   const explanation = await rig.coordinator.explain(id);
   expect(explanation?.waitingFor[0]).toContain('service web0: no such thing');
-  rig.clock.pass(2_000);
-  rig.coordinator.wake();
+  rig.pass(2_000);
   const again = await agent.started(2);
   expect([again.service, again.generation]).toEqual([web.service, 2]);
   await agent.reportEach(again, failed(true), { state: 'gone' });

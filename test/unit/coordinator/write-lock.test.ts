@@ -21,7 +21,6 @@ beforeEach(async () => {
 
 afterEach(async () => {
   other.close();
-  await rig.memory.close();
   await rm(folder, { recursive: true, force: true });
 });
 

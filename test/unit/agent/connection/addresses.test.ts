@@ -50,16 +50,13 @@ const refusal = () =>
 const urlOf = async (server: Server) => new URL(`http://127.0.0.1:${await serving(server)}`);
 
 function connect(urls: readonly URL[]) {
-  const begin = () => {
-    const receiver = {
-      spreadMs: undefined as number | undefined,
-      receive: () => {
-        receiver.spreadMs = 0;
-      },
-      closed: () => {},
-    };
-    return receiver;
-  };
+  const begin = () => ({
+    spreadMs: undefined as number | undefined,
+    receive() {
+      this.spreadMs = 0;
+    },
+    closed: () => {},
+  });
   const log: Logger = (event, fields) => {
     if (event === 'connection.closed') closed.push(fields as unknown as (typeof closed)[number]);
   };

@@ -39,10 +39,9 @@ beforeEach(async () => {
   });
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
-afterEach(async () => {
+afterEach(() => {
   server.close();
   server.closeAllConnections();
-  await rig.memory.close();
 });
 
 const deps = () => ({ db: rig.memory, deploymentName, nowMs: () => Date.now() });

@@ -44,12 +44,7 @@ test('P222: a refusal of the control plane is final, and a 400 of anything betwe
 
 test('P240: after too many requests the agent sends none before the time in the answer, at most 2 minutes', async () => {
   const values = { status: 200, body: '{"environment":[],"files":[]}' };
-  for (const [header, waitS] of [
-    ['3', 3],
-    ['86400', 120],
-    ['-1', 5],
-    ['soon', 5],
-  ] as const) {
+  for (const [header, waitS] of Object.entries({ 3: 3, 86400: 120, '-1': 5, soon: 5 })) {
     requests = 0;
     answer = { status: 429, body: '{"message":"too much"}', headers: { 'retry-after': header } };
     expect(await fetched()).toEqual({ kind: 'unreachable', message: 'too much' });

@@ -2,10 +2,12 @@ import { beforeEach, expect, test } from 'vitest';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
+import { STREAM_NUMBERS } from '../../../../shared/streams/targets.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
-import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
+import { ControlPlanePeer, found } from '../../../support/agents/control-plane-peer.ts';
 import { dial } from '../../../support/agents/dial.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
+import { outputOf, target } from '../../../support/fixtures/targets.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 let machine: AgentMachine;
@@ -37,7 +39,7 @@ test('P2: an agent of another protocol is told how to install that of the contro
   const lines = machine.rig.log.filter((line) => line.includes('connection.closed'));
   expect(lines[0]).toMatch(/another protocol: curl -fsSL http:.*\/agent\/install\.sh \| sh/);
 });
-test('P3, P4: a gap in the revisions, a second welcome and a message that cannot be parsed end the connection, and the agent dials again', async () => {
+test('P3, P4, P7: a gap in the revisions, a second welcome and a message that cannot be parsed end the connection, and the agent dials again and reports what was not acknowledged', async () => {
   const connection = await machine.run();
   connection.send({ type: 'stop', revision: 2, service: 1, generation: 1 });
   const second = await machine.rig.peer.connection(2);
@@ -103,25 +105,16 @@ test('P18: an agent that is stopped while it makes its proof does not connect', 
   expect(peer.connections).toEqual([]);
 });
 
-test('P7: an unacknowledged observation is reported again on the next connection', async () => {
-  const first = await machine.run();
-  first.terminate();
-  const second = await machine.rig.peer.connection(2);
-  await second.run([assignment()]);
-});
 test('P13: an empty report is the sign of life', async () => {
-  const connection = await machine.begin();
-  connection.welcome([], { reportPeriodMs: 30 });
+  const connection = await machine.welcome([], { reportPeriodMs: 30 });
   await eventually(() => connection.reports().length >= 2);
   expect(connection.reports()[0]).toMatchObject({ observations: [], forgotten: [] });
 });
 test('P14: forgotten logs are removed and listed, that of an existing container after the container', async () => {
   await machine.run();
   await machine.rig.close();
-  const mayStop = Promise.withResolvers<void>();
-  machine.engine.before = (call) => (call.startsWith('stop') ? mayStop.promise : undefined);
-  const connection = await machine.begin();
-  connection.welcome();
+  const mayStop = machine.engine.hold('stop');
+  const connection = await machine.welcome([]);
   await eventually(() => machine.engine.calls.includes('stop c1'));
   connection.send({ type: 'forget', services: [1] });
   connection.send({ type: 'forget', services: [2] });
@@ -148,4 +141,40 @@ test('P179: an agent that is asked for a report measures the usage first, and se
   connection.send({ type: 'report.request' });
   const last = await eventually(() => connection.reports().find(({ usage }) => usage !== undefined));
   expect(last?.observations).toMatchObject([{ service: 1, state: 'running' }]);
+});
+
+test('P310, C302: an agent that closes its connection for an expired lease gives no bytes of it to a stream any more', async () => {
+  const [stream, leaseMs] = [STREAM_NUMBERS, 90_000];
+  let uptimeMs = 1_000_000;
+  const events: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const silent = target({
+    output: outputOf([], over.promise),
+    write: async (bytes) => void events.push(new TextDecoder().decode(bytes)),
+    destroy: () => {
+      events.push('disconnected');
+      over.resolve();
+    },
+  });
+  const now = () => ({ uptimeMs, wallMs: uptimeMs });
+  const connection = await new AgentMachine({ now, openTarget: async () => silent }).begin();
+  connection.welcome([], { leaseMs });
+  connection.send({
+    ...{ type: 'stream.open', stream, service: 1, generation: 1, credit: 1024 },
+    target: { kind: 'tcp', port: 80 },
+  });
+  await found(() => connection.messages.find(({ type }) => type === 'stream.opened'));
+  let next = 0;
+  const send = (text: string) => {
+    const payload = new TextEncoder().encode(text);
+    next += payload.length;
+    connection.sendChunk({ stream, next, payload });
+  };
+  send('before');
+  await eventually(() => expect(events).toEqual(['before']));
+  uptimeMs += leaseMs;
+  // All three leave this side before the close of the agent arrives.
+  for (const text of ['first', 'second', 'third']) send(text);
+  await eventually(() => expect(events).toContain('disconnected'));
+  expect(events).toEqual(['before', 'disconnected']);
 });

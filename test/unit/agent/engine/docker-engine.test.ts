@@ -125,10 +125,8 @@ describe('a container', () => {
     await create({ service: 3 }, agentEngine({ deployment: 'green' }));
     await create({ service: 4 });
     exit('scripted4', 0);
-    expect((await agent.list()).map(({ id, state }) => [id, state])).toEqual([
-      ['scripted1', 'running'],
-      ['scripted4', 'exited'],
-    ]);
+    const listed = (await agent.list()).map(({ id, state }) => `${id} ${state}`);
+    expect(listed).toEqual(['scripted1 running', 'scripted4 exited']);
     const ids = ['scripted1', 'scripted2', 'scripted3', 'scripted9'];
     const found = await Promise.all(ids.map((id) => agent.inspect(id)));
     expect(found.map((one) => one?.state)).toEqual(['running', undefined, undefined, undefined]);

@@ -67,11 +67,9 @@ test('P185: an image whose pull could not be recorded does not count as pulled b
 });
 
 test('P185: a full record strikes off the image that was used least recently', () => {
-  const images = Array.from({ length: MAX_RECORDED }, (_, index) => ({
-    image: `web:${index}`,
-    id: `sha256:${index}`,
-    usedMs: index === 7 ? 1 : 2,
-  }));
+  const images = Array.from({ length: MAX_RECORDED }, (_, index) => {
+    return { image: `web:${index}`, id: `sha256:${index}`, usedMs: index === 7 ? 1 : 2 };
+  });
   open().put('web:1', 'sha256:aaa');
   writeFileSync(file(), JSON.stringify({ engine: 'one', images }));
   const record = open();

@@ -114,49 +114,41 @@ test('P145: with enough free space nothing is measured or ended', async () => {
   expect(lines).toEqual([]);
 });
 
-test('P146: the next service ends only when the space of the first one counts, or was waited for', async () => {
+/** What changes between two looks. */
+type Change = () => unknown;
+const after =
+  (ms: number): Change =>
+  () =>
+    (nowMs += ms);
+const written =
+  (bytes: number): Change =>
+  () =>
+    (freeBytes -= bytes);
+
+test.each<[string, isRemoved: boolean, sooner: Change, last: Change]>([
+  ['its space counts, or was waited for', true, after(4_999), after(1)],
+  ['half a minute is over, if its container is not removed', false, after(29_999), after(1)],
+  ['others fill the space that is left, without waiting', false, written((LIMIT - 1) / 4), written(1)],
+])('P146: after the first service the next one ends once %s', async (_, isRemoved, sooner, last) => {
   await begin(100, 300, 200);
+  if (!isRemoved) engine.refuse('remove c2', busy);
   await guard.check();
-  await eventually(() => !rig.agent.hasContainer('c2'));
-  await guard.check();
-  nowMs += 4999;
+  if (isRemoved) await eventually(() => !rig.agent.hasContainer('c2'));
+  if (isRemoved) await guard.check();
+  sooner();
   expect(await checked()).toEqual(['kill c2']);
-  nowMs += 1;
+  last();
   expect(await checked()).toEqual(['kill c2', 'kill c3']);
 });
 
-test('P146: while others fill the space that is left, the next service ends without waiting', async () => {
-  await begin(100, 300, 200);
-  refusing('remove c2');
-  await guard.check();
-  freeBytes *= 0.75;
-  expect(await checked()).toEqual(['kill c2']);
-  freeBytes -= 1;
-  expect(await checked()).toEqual(['kill c2', 'kill c3']);
-});
-
-const refusing = (refused: string) => {
-  engine.before = (call) => {
-    if (call === refused) throw new EngineError('temporary', 'busy');
-  };
-};
+const busy = new EngineError('temporary', 'busy');
 
 test('P146: a service that could not be killed may be the one that writes, so no other one ends', async () => {
   await begin(300, 200);
-  refusing('kill c1');
+  engine.refuse('kill c1', busy);
   await guard.check();
   freeBytes = 1;
   expect(await checked()).toEqual(['kill c1']);
-});
-
-test('P146: a container that is not removed delays the next end for half a minute only', async () => {
-  await begin(300, 200);
-  refusing('remove c1');
-  await guard.check();
-  nowMs += 29_999;
-  expect(await checked()).toEqual(['kill c1']);
-  nowMs += 1;
-  expect(await checked()).toEqual(['kill c1', 'kill c2']);
 });
 
 test('P146: services that hold little stay, and are measured again after 10 s or when more is written', async () => {

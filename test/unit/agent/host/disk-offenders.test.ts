@@ -26,11 +26,8 @@ const namesOf = (holders: ReturnType<typeof holder>[], shortage: Shortage) =>
 
 test('P145: less free space than the limit is a shortage, and so are few free inodes', () => {
   expect(shortageOf(space(LIMIT), LIMIT)).toBeUndefined();
-  expect(shortageOf(space(LIMIT - 4), LIMIT)).toEqual({
-    of: 'space',
-    freeBytes: LIMIT - 4,
-    wantedBytes: LIMIT / 4 + 4,
-  });
+  const shortage = { of: 'space', freeBytes: LIMIT - 4, wantedBytes: LIMIT / 4 + 4 };
+  expect(shortageOf(space(LIMIT - 4), LIMIT)).toEqual(shortage);
   expect(shortageOf(space(GIB, 0.004), LIMIT)).toEqual({ of: 'files', free: 0.004 });
   expect(shortageOf(space(GIB, null), LIMIT)).toBeUndefined();
 });

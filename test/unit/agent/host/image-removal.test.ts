@@ -80,9 +80,7 @@ test('P184: with enough space, with no minimum, or with the engine elsewhere, on
 
 test('P182: a failed removal is tried again in the next round, and a repeated failure is logged once', async () => {
   engine.unusedImages = [unused('a:1', 20)];
-  engine.before = () => {
-    throw new EngineError('unreachable', 'no engine');
-  };
+  engine.refuse('', new EngineError('unreachable', 'no engine'));
   const rounds = removal();
   await rounds.round();
   await rounds.round();

@@ -13,11 +13,9 @@ import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
-const point = (seconds: number, cores = 1, memoryBytes = 1): UsagePoint => ({
-  timeMs: seconds * 1_000,
-  memoryBytes,
-  cores,
-});
+const point = (seconds: number, cores = 1, memoryBytes = 1): UsagePoint => {
+  return { timeMs: seconds * 1_000, memoryBytes, cores };
+};
 
 /** The series after samples every `everyS` seconds, from a start at 0. */
 function seriesOf(count: number, everyS: number, coresAt: (nth: number) => number = () => 1): UsageSeries {
@@ -139,8 +137,7 @@ test.each([
 test('P228: the agent sends the usage of a start in one chunk, and ends the stream although the container runs', async () => {
   const machine = new AgentMachine();
   machine.engine.used.set('c1', { timeMs: 10_001, cpuMs: 2_500, memoryBytes: 2 ** 20 });
-  const connection = await machine.begin();
-  connection.welcome([assignment()], { reportPeriodMs: 20 });
+  const connection = await machine.welcome([assignment()], { reportPeriodMs: 20 });
   await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
   const open = (stream: number, generation: number, offset = 0, credit = 16_384) =>
     connection.send({

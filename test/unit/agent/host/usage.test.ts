@@ -10,11 +10,9 @@ import { eventually } from '../../../support/tools/eventually.ts';
 
 const MIB = 2 ** 20;
 const none: Readings = new Map();
-const sample = (timeMs: number, cpuMs: number, memoryBytes = MIB): UsageSample => ({
-  timeMs,
-  cpuMs,
-  memoryBytes,
-});
+const sample = (timeMs: number, cpuMs: number, memoryBytes = MIB): UsageSample => {
+  return { timeMs, cpuMs, memoryBytes };
+};
 const one = [{ id: 'a', service: 1, generation: 1, startedAtMs: 1_000 }];
 const next = (before: Readings, a?: UsageSample, running = one) =>
   nextReadings(running, before, new Map(a ? [['a', a]] : []));
@@ -143,8 +141,7 @@ describe('an agent', () => {
     const { engine } = machine;
     engine.used.set('c1', sample(10_001, 2_500));
     engine.used.set('not-ours', sample(10_001, 10_000));
-    const connection = await machine.begin();
-    connection.welcome([assignment()], { reportPeriodMs: 20 });
+    const connection = await machine.welcome([assignment()], { reportPeriodMs: 20 });
     await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
     expect(connection.reports().at(-1)?.usage).toEqual({ memoryBytes: MIB, cores: 0.25 });
     engine.exit('c1', 0);

@@ -137,8 +137,7 @@ test('a closed stream sends nothing more', async () => {
   expect(connection.messages.filter((message) => message.type === 'logs.end')).toHaveLength(1);
 });
 test('a stream waits for a service that has not started yet', async () => {
-  const created = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('create') ? created.promise : undefined);
+  const created = engine.hold('create');
   connection.start(assignment({ service: 2 }));
   open(1, 1e6, 0, 'raw', 2);
   created.resolve();

@@ -35,10 +35,8 @@ test('P5: a container that was started while a refresh listed the containers doe
 });
 
 test('P5: a start that fails after its key was replaced is no failure of the new key', async () => {
-  const failure = Promise.withResolvers<void>();
-  engine.before = (call) => (call === 'create 1.1' ? failure.promise : undefined);
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const failure = engine.hold('create 1.1');
+  const connection = await machine.welcome();
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.start(assignment({ generation: 2 }));
   await eventually(() => machine.rig.agent.mayWrite({ service: 1, generation: 2 }));
@@ -53,8 +51,7 @@ test('P5: a stop ends the pull of an image that nothing else waits for', async (
     new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(new EngineError('temporary', 'no longer wanted')));
     });
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const connection = await machine.welcome();
   await eventually(() => callsOf('create 1.1').length === 1);
   connection.stop(key);
   await connection.reported(1, 'gone');
@@ -71,9 +68,7 @@ test('P5: a stop that failed is retried without waiting for the periodic refresh
 });
 
 test('P33: a key that was given up is gone only when its container is, even if a sync names it', async () => {
-  engine.before = (call) => {
-    if (call.startsWith('stop')) throw new EngineError('temporary', 'busy');
-  };
+  engine.refuse('stop', new EngineError('temporary', 'busy'));
   const connection = await machine.run();
   machine.rig.agent.lapse([]);
   await eventually(() => machine.rig.log.some((line) => line.includes('step.failed')));
@@ -100,10 +95,7 @@ test('P10: before the first sync any log may still grow, and after it only that 
 
 test('P315: a container that the engine refuses to remove is named at its service and its host, until it is gone', async () => {
   const connection = await machine.run();
-  let isBusy = true;
-  engine.before = (call) => {
-    if (isBusy && call.startsWith('remove')) throw new EngineError('temporary', 'its volume is busy');
-  };
+  engine.refuse('remove', new EngineError('temporary', 'its volume is busy'));
   connection.stop(key);
   expect(await connection.reported(1, 'preparing')).toMatchObject({
     ...key,
@@ -115,7 +107,7 @@ test('P315: a container that the engine refuses to remove is named at its servic
   expect(failures()).toHaveLength(1);
   await eventually(() => callsOf('remove c1').length === 2);
   expect(failures()).toHaveLength(1);
-  isBusy = false;
+  engine.before = () => {};
   await connection.reported(1, 'gone');
   expect(stuck()).toBeUndefined();
 });
@@ -123,8 +115,7 @@ test('P315: a container that the engine refuses to remove is named at its servic
 test('P328: a removal that hangs is named at its service and its host, until it ends', async () => {
   const connection = await machine.begin({ hangsMs: 20 });
   await connection.run([assignment()]);
-  const removal = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('remove') ? removal.promise : undefined);
+  const removal = engine.hold('remove');
   connection.stop(key);
   expect(await connection.reported(1, 'preparing')).toMatchObject({
     ...key,
@@ -164,8 +155,7 @@ test('P5: an agent that closes ends its pulls and begins no further step', async
     pull = signal;
     return new Promise(() => {});
   };
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  await machine.welcome();
   await eventually(() => pull !== undefined);
   const { agent } = machine.rig;
   agent.close();

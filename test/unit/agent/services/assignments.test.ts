@@ -54,26 +54,21 @@ test('P5: a repeated assignment starts nothing, and the end of a container is re
 test.each([true, false])(
   'P5: a key whose container was removed while no agent ran is gone and not started again, whether its start was answered (%s) or not',
   async (isAnswered) => {
-    if (!isAnswered) engine.before = (call) => (call === 'start 1.1' ? new Promise(() => {}) : undefined);
-    const first = await machine.begin();
-    first.welcome([assignment()]);
+    if (!isAnswered) engine.hold('start 1.1');
+    const first = await machine.welcome();
     await eventually(() => engine.calls.includes('start 1.1'));
     if (isAnswered) await first.reported(1, 'running');
     await machine.rig.close();
     engine.containers.clear();
-    const second = await machine.begin();
-    second.welcome([assignment()]);
+    const second = await machine.welcome();
     await second.reported(1, 'gone');
     expect(engine.calls).toEqual(STARTED);
   },
 );
 
 test('P2, P5: a start that failed for good leaves neither container nor mark, and hello lists it', async () => {
-  engine.before = (call) => {
-    if (call === 'start 1.1') throw new EngineError('permanent', 'executable file not found');
-  };
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  engine.refuse('start 1.1', new EngineError('permanent', 'executable file not found'));
+  const connection = await machine.welcome();
   const failed = await connection.reported(1, 'failed');
   expect(failed).toMatchObject({ temporary: false, message: 'executable file not found' });
   expect(machine.rig.output.wasStarted(assignment())).toBe(false);
@@ -83,11 +78,8 @@ test('P2, P5: a start that failed for good leaves neither container nor mark, an
 });
 
 test('P5: a start that failed temporarily leaves its mark, because the container may have run', async () => {
-  engine.before = (call) => {
-    if (call === 'start 1.1') throw new EngineError('temporary', 'Server Error');
-  };
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  engine.refuse('start 1.1', new EngineError('temporary', 'Server Error'));
+  const connection = await machine.welcome();
   await connection.reported(1, 'failed');
   expect(machine.rig.output.wasStarted(assignment())).toBe(true);
 });
@@ -164,10 +156,8 @@ test('a new generation starts only after the old container is gone', async () =>
 });
 
 test('a stop during a start lets the start finish, and then removes the container', async () => {
-  const started = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('start') ? started.promise : undefined);
-  const connection = await machine.begin();
-  connection.welcome([assignment()]);
+  const started = engine.hold('start');
+  const connection = await machine.welcome();
   await eventually(() => engine.calls.includes('start 1.1'));
   connection.stop(assignment());
   started.resolve();
@@ -176,10 +166,8 @@ test('a stop during a start lets the start finish, and then removes the containe
 });
 
 test('a missing image is pulled, its progress is reported, and a start fails if the image is still missing', async () => {
-  const pulled = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('pull') ? pulled.promise : undefined);
-  const connection = await machine.begin();
-  connection.welcome([assignment({ image: 'nginx:1' })]);
+  const pulled = engine.hold('pull');
+  const connection = await machine.welcome([assignment({ image: 'nginx:1' })]);
   expect(await connection.reported(1, 'preparing')).toMatchObject({ detail: 'pulling nginx:1' });
   pulled.resolve();
   await connection.reported(1, 'running');

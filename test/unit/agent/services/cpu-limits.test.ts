@@ -44,8 +44,7 @@ test('C81: services that come together start with their final share, and count a
   expect(changes().toSorted()).toEqual(others.map((id) => `limit ${id} 0.4`));
 });
 test('C81: a service takes no share while its image is pulled', async () => {
-  const pulled = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('pull') ? pulled.promise : undefined);
+  const pulled = engine.hold('pull');
   const connection = await beginWith(1);
   connection.start(assignment({ service: 2, image: 'nginx:1' }));
   connection.start(assignment({ service: 3 }));
@@ -80,9 +79,7 @@ test('P15: the limits also change without a connection, and by the labels alone 
 });
 
 test('C82: a failed update fails no service, delays no other update, and is retried at the next change', async () => {
-  engine.before = (call) => {
-    if (call === 'limit c1 0.66') throw new EngineError('temporary', 'busy');
-  };
+  engine.refuse('limit c1 0.66', new EngineError('temporary', 'busy'));
   const connection = await beginWith(2);
   connection.start(assignment({ service: 3 }));
   await connection.reported(3, 'running');
@@ -95,8 +92,7 @@ test('C82: a failed update fails no service, delays no other update, and is retr
   expect(machine.rig.agent.inventory()).toMatchObject(Array(3).fill({ state: 'running' }));
 });
 test('C82: services start and stop while a slow update is in progress', async () => {
-  const slow = Promise.withResolvers<void>();
-  engine.before = (call) => (call.startsWith('limit') ? slow.promise : undefined);
+  const slow = engine.hold('limit');
   const connection = await beginWith(2);
   engine.exit('c2', 0);
   await eventually(() => changes().length === 1);
@@ -124,8 +120,7 @@ test('C82: a container without CPU labels stays as it is', async () => {
   const key = { service: 9, generation: 1 };
   const other = { ...key, id: 'old', ipAddress: '', ports: [], startedAtMs: 1 };
   engine.containers.set('old', { ...other, state: 'running' });
-  const connection = await machine.begin();
-  connection.welcome([assignment(key), assignment({ service: 1 })]);
+  const connection = await machine.welcome([assignment(key), assignment({ service: 1 })]);
   await connection.reported(1, 'running');
   expect(limitOf('c1')).toBe(2);
   connection.start(assignment({ service: 2 }));

@@ -75,10 +75,7 @@ test('C97: the agent of a removed host ends only after all work in progress, suc
 test('C97: the agent of a removed host waits until its engine answers, and finds a container of a start that had failed', async () => {
   // The answer was an error, and no event reported the container.
   await engine.create(assignment({ service: 3 }), 1);
-  let busy = true;
-  engine.before = (call) => {
-    if (busy && call.startsWith('stop')) throw new Error('the engine is busy');
-  };
+  engine.refuse('stop', new Error('the engine is busy'));
   let failures = 1;
   engine.list = async () => {
     if (failures-- > 0) throw new Error('the engine is busy');
@@ -86,14 +83,14 @@ test('C97: the agent of a removed host waits until its engine answers, and finds
   };
   (await peer.connection()).close(closeCodes.revoked.code);
   await eventually(() => engine.calls.some((call) => call.startsWith('stop')));
-  busy = false;
+  engine.before = () => {};
   expect(await served).toMatchObject({ revoked: true });
   expect(engine.containers.size).toBe(0);
   expect(failures).toBeLessThan(0);
 });
 
 test('C97: an agent that is stopped meanwhile ends as usual, and continues at its next start', async () => {
-  engine.before = (call) => (call.startsWith('stop') ? new Promise(() => {}) : undefined);
+  engine.hold('stop');
   (await peer.connection()).close(closeCodes.revoked.code);
   stop.abort();
   expect(await served).toBeUndefined();

@@ -6,14 +6,8 @@ import { ServiceRegistry, TrackedService } from '../../../../agent/services/serv
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const key = { service: 1, generation: 1 };
-const ended = {
-  ...key,
-  id: 'c1',
-  state: 'exited',
-  exitCode: 0,
-  outOfMemory: false,
-  finishedAtMs: 2,
-} as const;
+const exit = { exitCode: 0, outOfMemory: false, finishedAtMs: 2 };
+const ended: Container = { ...key, id: 'c1', state: 'exited', ...exit };
 const running: Container = { ...key, id: 'c1', state: 'running', ipAddress: '', ports: [], startedAtMs: 1 };
 
 function assigned(kind: Exclude<StartState['kind'], 'failed'>): TrackedService {

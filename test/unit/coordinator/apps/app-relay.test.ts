@@ -12,7 +12,7 @@ import {
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { StreamDown } from '../../../../shared/protocol/down.ts';
 import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
-import { ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
+import { ADMIN_DOER, ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 interface Timer {
@@ -91,23 +91,9 @@ function newStreams(): OpenStreams {
 }
 
 const REQUEST = {
-  ...{
-    subscriber: ADMIN_SUBSCRIBER,
-    serviceId: 7,
-    hostId: 1,
-    port: 8080,
-    method: 'GET',
-    path: '/',
-    headers: [],
-  },
-  doer: {
-    userId: 1,
-    username: 'admin',
-    credential: 'password',
-    tokenId: null,
-    address: null,
-    requestId: null,
-  },
+  ...{ subscriber: ADMIN_SUBSCRIBER, serviceId: 7, hostId: 1, port: 8080 },
+  ...{ method: 'GET', path: '/', headers: [] },
+  doer: ADMIN_DOER,
 } as const;
 const ask = (request: object = {}, signal?: AbortSignal) =>
   relay.request({ ...REQUEST, headers: [], ...request }, { body: null, isUpgrade: false, signal });
@@ -249,14 +235,8 @@ test.each([
 test('P279: an answer with two lengths, or to a request without a body, brings no bytes with it, and a stream that ends before its answer begins is unavailable', async () => {
   const asked = failure(ask());
   await countOpen(1);
-  answer(
-    0,
-    [
-      ['content-length', '1'],
-      ['content-length', '9'],
-    ],
-    'four',
-  );
+  const lengths = ['1', '9'].map((length): HeaderPair => ['content-length', length]);
+  answer(0, lengths, 'four');
   expect(await asked).toMatchObject({ code: 'unavailable' });
   const head = ask({ method: 'HEAD' });
   await countOpen(2);
@@ -324,15 +304,15 @@ test('P275: a body that its client breaks off ends the request', async () => {
   expect(await asked).toMatchObject({ code: 'unavailable', message: 'The request was given up.' });
   expect([isCancelled, closed]).toEqual([true, opened]);
 });
+function statedLength(length: string) {
+  return { status: 200, headers: [['content-length', length]] };
+}
+
 test.each([
   ['a protocol that was not asked for', { status: 101, headers: [] }, /another protocol unasked/],
   ['a problem', { problem: 'Nothing listens at port 8080.' }, /Nothing listens/],
-  ['a length of letters', { status: 200, headers: [['content-length', '1x']] }, /length/],
-  [
-    'a length beyond all bounds',
-    { status: 200, headers: [['content-length', '1234567890123456']] },
-    /length/,
-  ],
+  ['a length of letters', statedLength('1x'), /length/],
+  ['a length beyond all bounds', statedLength('1234567890123456'), /length/],
 ])('P279: an answer with %s is unavailable, and its stream ends', async (_, head, message) => {
   const asked = failure(ask());
   await answerHead(0, head as Parameters<typeof encodeAnswerHead>[0]);

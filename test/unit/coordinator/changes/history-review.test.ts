@@ -1,10 +1,10 @@
 /** Reviews of the history by a coordinator (control-plane/coordinator/changes/history-review.ts). */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import type { ModelAgent } from '../../../support/agents/model-agent.ts';
-import { CoordinatorRig, codeOf, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { gone, running } from '../../../support/rigs/core-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
@@ -13,7 +13,6 @@ const HOUR_MS = 3_600_000;
 const SECOND = 1_000 / DAY_MS;
 
 let rig: CoordinatorRig;
-afterEach(() => rig.memory.close());
 
 const open = async (keepEndedDays?: number) => {
   rig = await CoordinatorRig.open({}, keepEndedDays);
@@ -26,16 +25,14 @@ const ids = async () => (await rig.memory.query('SELECT id FROM executions ORDER
 /** Lets time pass until the condition holds: reviews pause by the clock. */
 const passUntil = (condition: () => Promise<boolean>, stepMs = 60_000) =>
   eventually(async () => {
-    rig.clock.pass(stepMs);
-    rig.coordinator.wake();
+    rig.pass(stepMs);
     return condition();
   });
 
 /** Lets a few reviews happen. */
 async function passReviews(count = 20): Promise<void> {
   for (let at = 0; at < count; at++) {
-    rig.clock.pass(1_000);
-    rig.coordinator.wake();
+    rig.pass(1_000);
     await rig.coordinator.summary();
   }
 }
@@ -192,9 +189,7 @@ test('C240: what a review has read before the state was lost is removed by the n
     const rows = await query(sql, args);
     if (!sql.includes('ORDER BY time_end_ms')) return rows;
     rig.db.query = query;
-    rig.db.failing = 'refused';
-    expect(await codeOf(rig.submit())).toBe('unavailable');
-    rig.db.failing = 'no';
+    expect(await rig.codeWhile('refused', () => rig.submit())).toBe('unavailable');
     await rig.coordinator.ready();
     return rows;
   };
@@ -211,8 +206,7 @@ test('C242: after a failure of the database the review is tried again', async ()
   rig.clock.pass(DAY_MS);
   rig.db.failing = 'refused';
   await eventually(() => {
-    rig.clock.pass(1_000);
-    rig.coordinator.wake();
+    rig.pass(1_000);
     return rig.logged.some((line) => line.startsWith('history.failed'));
   });
   rig.db.failing = 'no';

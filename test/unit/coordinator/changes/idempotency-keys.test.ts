@@ -1,5 +1,5 @@
 /** Submissions under idempotency keys (control-plane/coordinator/changes/idempotency-keys.ts). */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { RequestKey } from '../../../../control-plane/core/model/idempotency.ts';
 import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
@@ -14,7 +14,6 @@ beforeEach(async () => {
     bounds: { ...defaultSchedulerConfig.bounds, idempotencyKeysPerUser: MAX_KEYS },
   });
 });
-afterEach(() => rig.memory.close());
 
 const request = (key: string, digest = 'of the request'): RequestKey => ({ key, digest });
 const stored = async () =>
@@ -42,9 +41,7 @@ describe('C260: of repeats with one key', () => {
     ['whose answer was lost', 'committed', true],
     ['that failed', 'refused', false],
   ] as const)('C260: one after a commit %s gets what that has made', async (_, failing, isRepeat) => {
-    rig.db.failing = failing;
-    expect(await codeOf(rig.submitOnce(request('a')))).toBe('unavailable');
-    rig.db.failing = 'no';
+    expect(await rig.codeWhile(failing, () => rig.submitOnce(request('a')))).toBe('unavailable');
     expect(await rig.submitOnce(request('a'))).toEqual({ id: expect.any(Number), isRepeat });
     expect(await stored()).toHaveLength(1);
   });
@@ -63,10 +60,7 @@ describe('C260: of repeats with one key', () => {
 });
 
 test('H440: a key belongs to its user', async () => {
-  await rig.memory.query(
-    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-      VALUES (2, 'bob', '', 1, 1, 'internal', 1001, 0, 1)`,
-  );
+  await rig.addUser(2);
   const { id } = await rig.submitOnce(request('a'));
   expect(await rig.submitOnce(request('a', 'of another'), undefined, 'run', 2)).toEqual({
     id: id + 1,
@@ -155,11 +149,8 @@ describe('C260: a creation of an account', () => {
     rig.restart();
     expect(await create()).toEqual(repeat);
     const createLarge = () => rig.coordinator.changeAccounts(quota('large'), key('b'));
-    rig.db.failing = 'refused';
-    expect(await codeOf(createLarge())).toBe('unavailable');
-    rig.db.failing = 'committed';
-    expect(await codeOf(createLarge())).toBe('unavailable');
-    rig.db.failing = 'no';
+    for (const failing of ['refused', 'committed'] as const)
+      expect(await rig.codeWhile(failing, createLarge)).toBe('unavailable');
     expect(await createLarge()).toEqual({ done: true, id: 3, isRepeat: true });
     expect(await quotas()).toEqual([1, 2, 3]);
   });
@@ -231,9 +222,7 @@ describe('H383: the database is asked for a key', () => {
 
   test('H383: again after a failed commit', async () => {
     await rig.submitOnce(request('a'));
-    rig.db.failing = 'committed';
-    expect(await codeOf(rig.submitOnce(request('b')))).toBe('unavailable');
-    rig.db.failing = 'no';
+    expect(await rig.codeWhile('committed', () => rig.submitOnce(request('b')))).toBe('unavailable');
     await rig.coordinator.ready();
     expect(await queriesOf(() => rig.submitOnce(request('b')))).toBeGreaterThan(0);
     expect(await stored()).toHaveLength(2);

@@ -7,11 +7,9 @@ import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const KEY = { service: 7, generation: 2 };
 const WINDOW = 40_000;
-const FRAME_BYTES = encodeFrame({
-  service: 7,
-  position: { generation: 2, offset: 0 },
-  payload: new Uint8Array(),
-}).length;
+const framed = (bytes: number, offset = 9) =>
+  encodeFrame({ service: 7, position: { generation: 2, offset }, payload: new Uint8Array(bytes) });
+const FRAME_BYTES = framed(0).length;
 
 let clock: TestClock;
 let calls: unknown[];
@@ -34,8 +32,6 @@ beforeEach(() => {
 
 const turns = () => new Promise(setImmediate);
 const chunk = (bytes: number, next = 9) => log.chunk({ stream: 3, next, payload: new Uint8Array(bytes) });
-const framed = (bytes: number, offset = 9) =>
-  encodeFrame({ service: 7, position: { generation: 2, offset }, payload: new Uint8Array(bytes) });
 
 test('P9, P174: a host may send one window, and more in parts of a quarter once that was read', async () => {
   await turns();
@@ -76,11 +72,8 @@ test.each([
     for (let n = 0; n < 2; n++) log.end({ type: 'logs.end', stream: 3, reason, message });
     expect(chunk(WINDOW + 1)).toBe(true);
     const reader = log.stream.getReader();
-    expect([(await reader.read()).value, (await reader.read()).value, (await reader.read()).done]).toEqual([
-      framed(1),
-      encodeNote(7, note),
-      true,
-    ]);
+    for (const value of [framed(1), encodeNote(7, note)]) expect((await reader.read()).value).toEqual(value);
+    expect((await reader.read()).done).toBe(true);
     clock.pass(60_000);
     expect([done, calls.includes('close')]).toEqual([1, false]);
   },

@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { gatewayOf } from '../../../../control-plane/coordinator/gateways/gateway-of.ts';
 import { newEntries } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
-import { findService } from '../../../../control-plane/store/executions/executions.ts';
 import { LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, running } from '../../../support/rigs/core-rig.ts';
@@ -15,8 +14,6 @@ let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.open();
 });
-
-afterEach(() => rig.rig.memory.close());
 
 const KEY = { service: 1, generation: 1 };
 const openLog = ({ id }: GatewayAgent, reader: string) =>
@@ -32,12 +29,6 @@ test('P170: hosts that were registered one after the other share a gateway, and 
   const gateways = Array.from({ length: 250 }, (_, at) => gatewayOf(at + 1, 100));
   expect(Object.values(Object.groupBy(gateways, String)).map((one) => one?.length)).toEqual([100, 100, 50]);
   expect([gatewayOf(1, 1), gatewayOf(2, 1)]).toEqual([0, 1]);
-});
-
-test('P170: an agent at a gateway is welcomed, gets what was committed, and its reports count', async () => {
-  const { id, assignment } = await rig.runs();
-  expect(await rig.rig.statusOf(id)).toBe('running');
-  expect((await findService(rig.rig.memory, assignment.service))?.status).toBe('active');
 });
 
 test('P171: of the entries of a portion only those count that have not arrived, and none if others are missing', () => {
@@ -75,9 +66,7 @@ test('P177: reports that only show that their agents live share a call, within a
 });
 
 test('P177: any other message is sent at once, after the signs of life that wait', async () => {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
+  const { agent, assignment } = await rig.starts();
   agent.signOfLife();
   agent.report([seen(assignment, running)]);
   await eventually(() => agent.acknowledged.length > 0);
@@ -184,18 +173,12 @@ test('P174: a log is opened only after the start has arrived that the coordinato
   await agent.sendLog('its first line');
   const { value } = await (await log).getReader().read();
   expect(new TextDecoder().decode(value)).toBe('its first line');
-  expect(agent.socket.sent.map(({ type }) => type).filter((type) => type !== 'ack')).toEqual([
-    'welcome',
-    'sync',
-    'start',
-    'logs.open',
-  ]);
+  const types = agent.socket.sent.map(({ type }) => type).filter((type) => type !== 'ack');
+  expect(types).toEqual(['welcome', 'sync', 'start', 'logs.open']);
 });
 
 test('P174: a reader who loses access gets no more, and the log closes at the host', async () => {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
+  const { agent, assignment } = await rig.starts();
   const stream = await rig.openLog(owner, assignment.service, 'raw');
   await agent.received('logs.open');
   await rig.rig.memory.query('UPDATE users SET credential_version = credential_version + 1');

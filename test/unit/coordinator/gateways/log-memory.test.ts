@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { MIN_WINDOW_BYTES, TOTAL_WINDOW_BYTES } from '../../../../control-plane/core/streams/log-windows.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { encodeChunk, LOG_CHUNK_BYTES, MAX_LOG_STREAMS } from '../../../../shared/protocol/codec.ts';
@@ -12,14 +12,6 @@ let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.open();
 });
-afterEach(() => rig.rig.memory.close());
-
-async function startOne(): Promise<{ agent: GatewayAgent; assignment: Assignment }> {
-  const agent = await rig.agent().join();
-  await rig.rig.submit();
-  const { assignment } = await agent.received('start');
-  return { agent, assignment };
-}
 
 /** Bytes that may be sent on a stream, from its first one on. */
 const granted = ({ socket }: GatewayAgent, stream: number): number =>
@@ -30,7 +22,7 @@ const granted = ({ socket }: GatewayAgent, stream: number): number =>
 const output = Uint8Array.from({ length: LENGTH }, (_, at) => (at * 7919) % 251);
 
 test('P9, P174: with little memory left, a reader gets every byte, in order', async () => {
-  const { agent, assignment } = await startOne();
+  const { agent, assignment } = await rig.starts();
   // Windows of readers who came before, of each size.
   while (rig.windows.take() > MIN_WINDOW_BYTES) {
     const stream = await rig.openLog(owner, assignment.service, 'raw');
@@ -58,7 +50,7 @@ test('P9, P174: with little memory left, a reader gets every byte, in order', as
 });
 
 test('P9: readers who stall hold a bounded part of the memory of the gateway, however many they are', async () => {
-  const { agent, assignment } = await startOne();
+  const { agent, assignment } = await rig.starts();
   for (let n = 0; n < MAX_LOG_STREAMS; n++) await openStalled(agent, assignment, n + 1);
   const streams = agent.socket.all('logs.open').map(({ stream }) => stream);
   const held = streams.reduce((sum, stream) => sum + granted(agent, stream), 0);

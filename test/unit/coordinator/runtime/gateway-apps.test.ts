@@ -63,29 +63,14 @@ const forward = (request: object = {}, client: RequestInit = {}, at: object = ga
   apps.forwardApp(at, { ...REQUEST, ...request }, new Request('http://app.test/', client));
 
 test('H710: a request and its answer pass with their bytes, and the length that the application states', async () => {
-  answer = () =>
-    answers(
-      200,
-      [
-        ['content-length', '4'],
-        ['x-name', 'gr\u00c3\u00bcn'],
-      ],
-      ['four'],
-    );
-  const { headers, respond } = await forward(
-    {
-      method: 'POST',
-      headers: [
-        ['x-name', 'gr\u00fcn'],
-        ['x-plain', 'a b'],
-      ],
-    },
-    { method: 'POST', body: 'sent' },
-  );
-  expect(asked.request.headers).toEqual([
-    ['x-name', 'gr\u00c3\u00bcn'],
-    ['x-plain', 'a b'],
-  ]);
+  const stated = Object.entries({ 'content-length': '4', 'x-name': 'gr\u00c3\u00bcn' });
+  answer = () => answers(200, stated, ['four']);
+  const request = { method: 'POST', headers: Object.entries({ 'x-name': 'gr\u00fcn', 'x-plain': 'a b' }) };
+  const { headers, respond } = await forward(request, { method: 'POST', body: 'sent' });
+  expect(Object.fromEntries(asked.request.headers)).toEqual({
+    'x-name': 'gr\u00c3\u00bcn',
+    'x-plain': 'a b',
+  });
   const { body, isUpgrade } = asked.input as { body: { read(): Promise<Uint8Array> }; isUpgrade: boolean };
   expect([Buffer.from(await body.read()).toString(), isUpgrade]).toEqual(['sent', false]);
   const response = respond(headers);
@@ -132,42 +117,33 @@ const accepts = async (key: string) => {
   return Buffer.from(digest).toString('base64');
 };
 
+const acceptedWith = (read: () => Promise<unknown>) => async (key: string) => ({
+  ...answers(101, [['sec-websocket-accept', await accepts(key)]]),
+  read,
+});
+
 test('H713: a WebSocket passes messages both ways, and its end with code and reason', async () => {
   const frames = [Buffer.from([0x81, 2]), 'hi', Buffer.from([0x82, 1, 7])];
   const more = lateBytes();
-  answer = async (key) => {
-    const answered = answers(101, [
-      ['sec-websocket-accept', await accepts(key)],
-      ['sec-websocket-protocol', 'two'],
-      ['x-kept', '1'],
-    ]);
-    return {
-      ...answered,
-      read: async () => (frames.length > 0 ? Buffer.from(frames.shift() ?? '') : more.read()),
-    };
-  };
+  const kept = { 'sec-websocket-protocol': 'two', 'x-kept': '1' };
+  answer = async (key) => ({
+    ...answers(101, Object.entries({ 'sec-websocket-accept': await accepts(key), ...kept })),
+    read: async () => (frames.length > 0 ? Buffer.from(frames.shift() ?? '') : more.read()),
+  });
   const { headers, respond } = await forward({}, UPGRADE);
-  expect(headers).toEqual([
-    ['sec-websocket-protocol', 'two'],
-    ['x-kept', '1'],
-  ]);
+  expect(headers).toEqual(Object.entries(kept));
   const response = respond(headers);
   const client: PairedSocket = response.webSocket;
-  expect([response.status, client.peer?.isAccepted, client.peer?.binaryType]).toEqual([
-    101,
-    true,
-    'arraybuffer',
-  ]);
+  expect(response.status).toBe(101);
+  expect(client.peer).toMatchObject({ isAccepted: true, binaryType: 'arraybuffer' });
   expect([asked.input.isUpgrade, asked.request.method, lengths]).toEqual([true, 'GET', []]);
   await turns();
   expect(client.received).toEqual(['hi', new Uint8Array([7])]);
   client.send('text');
   client.send(new Uint8Array([1, 2]).buffer);
   await turns();
-  expect(written.map(([first, second = 0]) => [first, second - 128])).toEqual([
-    [0x81, 4],
-    [0x82, 2],
-  ]);
+  expect(written.map(([first]) => first)).toEqual([0x81, 0x82]);
+  expect(written.map(([, second = 0]) => second - 128)).toEqual([4, 2]);
   expect(awake.active).toBe(0);
   // 0x8fa0: a close with 4000, and a reason that is cut at a whole character.
   more.resolve(
@@ -184,10 +160,7 @@ test.each([
   ['has gone', (server?: PairedSocket) => server?.emit('close', { code: 1006, reason: '' }), 1001],
   ['fails', (server?: PairedSocket) => server?.emit('error'), 1001],
 ])('H713: an application learns with which code a browser that %s has left', async (_, leave, code) => {
-  answer = async (key) => ({
-    ...answers(101, [['sec-websocket-accept', await accepts(key)]]),
-    read: () => new Promise(() => {}),
-  });
+  answer = acceptedWith(() => new Promise(() => {}));
   const { headers, respond } = await forward({}, UPGRADE);
   leave(respond(headers).webSocket.peer);
   await turns();
@@ -200,10 +173,7 @@ test.each([
 
 test('H713: a socket that the runtime has closed ends the connection to the application', async () => {
   const more = lateBytes();
-  answer = async (key) => ({
-    ...answers(101, [['sec-websocket-accept', await accepts(key)]]),
-    read: more.read,
-  });
+  answer = acceptedWith(more.read);
   const { headers, respond } = await forward({}, UPGRADE);
   respond(headers).webSocket.peer.isBroken = true;
   more.resolve(Buffer.from([0x81, 0]));
@@ -237,11 +207,9 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
     streams.forwardStream({ fetch: async (one: Request) => streams.acceptStream(one, awake, deps) }, request);
   const response = await join();
   const client: PairedSocket = response.webSocket;
-  expect([response.status, response.headers.get('sec-websocket-protocol')]).toEqual([
-    101,
-    expect.any(String),
-  ]);
-  expect([client.peer?.isAccepted, client.peer?.binaryType]).toEqual([true, 'arraybuffer']);
+  expect(response.status).toBe(101);
+  expect(response.headers.get('sec-websocket-protocol')).toEqual(expect.any(String));
+  expect(client.peer).toMatchObject({ isAccepted: true, binaryType: 'arraybuffer' });
   client.send(JSON.stringify({ type: 'forward', port: 80 }));
   await turns();
   expect([requested, awake.active]).toEqual([[7], 0]);

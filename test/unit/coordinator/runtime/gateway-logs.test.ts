@@ -232,13 +232,7 @@ test('P9, P174: what a reader leaves unread waits at the gateway, and a reader w
   const [first = { reader: '' }] = opens;
   const half = 'x'.repeat(LOG_WINDOW_BYTES / 2);
   for (const nth of [1, 2]) await output(half, (nth * LOG_WINDOW_BYTES) / 2);
-  outputs[0]?.enqueue(
-    encodeFrame({
-      service: 7,
-      position: { generation: 1, offset: LOG_WINDOW_BYTES + 1 },
-      payload: Buffer.from('y'),
-    }),
-  );
+  await output('y', LOG_WINDOW_BYTES + 1);
   await note({ ended: true });
   expect(opens).toHaveLength(1);
   for (const length of [half.length, half.length, 1]) {

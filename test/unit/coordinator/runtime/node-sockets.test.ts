@@ -13,12 +13,8 @@ const KIB = 1_024;
 const MAX_UNREAD_BYTES = 1_024 * KIB;
 /** Their answers are more than the kernel holds for a connection. */
 const MESSAGES = 600;
-const MESSAGE = encode({
-  type: 'report',
-  sequence: 1,
-  observations: [],
-  forgotten: Array(250).fill(1_000_000),
-});
+const forgotten: number[] = Array(250).fill(1_000_000);
+const MESSAGE = encode({ type: 'report', sequence: 1, observations: [], forgotten });
 const ANSWER = 64 * KIB;
 
 let server: Server;

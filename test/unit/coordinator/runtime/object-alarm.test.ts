@@ -127,10 +127,7 @@ test('H402: a new object, which does not have the time that is due, wakes the co
 test('P71: a coordinator that fails at a connection is unavailable, without fault of the agent', async () => {
   const proof = { hostId: 1, proofId: 'proof', expiresMs: 0 };
   const request = new Request('http://berth.test/agent/v1/connect');
-  await expect(
-    forwardUpgrade({ fetch: () => Promise.reject(new Error('broken')) }, request, proof),
-  ).rejects.toMatchObject({
-    code: 'unavailable',
-    message: 'The coordinator does not answer; try again.',
-  });
+  const forwarded = forwardUpgrade({ fetch: () => Promise.reject(new Error('broken')) }, request, proof);
+  const error = { code: 'unavailable', message: 'The coordinator does not answer; try again.' };
+  await expect(forwarded).rejects.toMatchObject(error);
 });

@@ -1,5 +1,5 @@
 /** Pulses, silent agents, and a coordinator that sleeps, with a gateway whose calls a test controls. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { takeOver } from '../../../../control-plane/store/cluster/cluster-rows.ts';
@@ -17,8 +17,6 @@ beforeEach(async () => {
   rig = await GatewayRig.open();
 });
 
-afterEach(() => rig.rig.memory.close());
-
 const nowMs = () => rig.rig.clock.nowMs();
 
 function pulse(...agents: GatewayAgent[]): void {
@@ -31,7 +29,6 @@ const hostRow = async (id = HOST_ID) =>
 test('P179: an agent at a gateway is asked for pulses, one with a lease for reports', async () => {
   const agent = await rig.agent().join();
   expect((await agent.received('welcome')).pulseMs).toBe(10_000);
-  await rig.rig.memory.close();
   rig = await GatewayRig.open(2 ** 25, { hostLossPolicy: 'requeue' });
   const leased = await (await rig.agent().join()).received('welcome');
   expect([leased.pulseMs, leased.leaseMs]).toEqual([undefined, 90_000]);
@@ -55,8 +52,7 @@ test('P180: while its gateway watches an agent, the coordinator waits for no sig
   const agent = await rig.agent().join();
   for (let minutes = 0; minutes < 30; minutes++) {
     pulse(agent);
-    rig.rig.clock.pass(60_000);
-    rig.rig.coordinator.wake();
+    rig.rig.pass(60_000);
     await rig.rig.coordinator.ready();
   }
   await rig.rig.coordinator.summary();
@@ -148,7 +144,6 @@ test('C232: a host that died while the coordinator slept is lost when its gatewa
 });
 
 test('C72, C232: however often the coordinator sleeps, capacity is reserved after its delay, and then stays reserved', async () => {
-  await rig.rig.memory.close();
   rig = await GatewayRig.open(2 ** 25, { backfillReserveAfterMs: 600_000 });
   const submit = (cores: number) => rig.rig.submit(application(service({ resources: needs(null, cores) })));
   const agent = await rig.agent().join();
@@ -232,7 +227,6 @@ test('C230, C232: the coordinator does not sleep while an agent only reports, is
   await greeting.received('sync');
   await eventually(() => agent.socket.closeCode === 4409);
   await eventually(isIdle);
-  await rig.rig.memory.close();
   rig = await GatewayRig.open(2 ** 25, { hostLossPolicy: 'requeue' });
   await rig.agent().join();
   await eventually(() => rig.rig.coordinator.saved !== undefined);

@@ -31,6 +31,8 @@ const open = () =>
     detached: () => {},
   });
 const part = (stream: number, bytes: number) => ({ stream, next: 1, payload: new Uint8Array(bytes) });
+const requested = (stream: number, ...sizes: number[]) =>
+  sizes.map((bytes) => logs.isRequestedPart(part(stream, bytes)));
 const end = (stream: number) => logs.end({ type: 'logs.end', stream, reason: 'exited' });
 
 test('P12: numbers go on from the first one, also beyond the largest, and no other was opened', () => {
@@ -65,22 +67,13 @@ test('P12: parts are passed on and counted, and one beyond the credit is refused
 
 test('P152: a reader who leaves has caused what comes late: as many bytes as the credit, and one end', () => {
   const stream = open();
-  expect([logs.isRequestedPart(part(stream, 99)), logs.isRequestedPart(part(stream, 0))]).toEqual([
-    true,
-    false,
-  ]);
+  expect(requested(stream, 99, 0)).toEqual([true, false]);
   expect(logs.isRequestedEnd(stream)).toBe(true);
   for (let n = 0; n < 2; n++) logs.close(stream, 10);
   expect([told.slice(1), logs.size]).toEqual([[{ type: 'logs.close', stream }], 0]);
-  expect([logs.isRequestedPart(part(stream, 10)), logs.isRequestedPart(part(stream, 11))]).toEqual([
-    true,
-    false,
-  ]);
+  expect(requested(stream, 10, 11)).toEqual([true, false]);
   logs.chunk(part(stream, 4));
-  expect([logs.isRequestedPart(part(stream, 6)), logs.isRequestedPart(part(stream, 7))]).toEqual([
-    true,
-    false,
-  ]);
+  expect(requested(stream, 6, 7)).toEqual([true, false]);
   expect(told.slice(2)).toEqual([{ type: 'logs.close', stream }]);
   logs.chunk(part(stream, 7));
   expect(logs.isRequestedPart(part(stream, 1))).toBe(false);

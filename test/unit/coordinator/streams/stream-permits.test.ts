@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Doer } from '../../../../control-plane/core/accounts/audit.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import { ADMIN_DOER } from '../../../support/apps/app-request.ts';
 import { CoordinatorRig, codeOf, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { running } from '../../../support/rigs/core-rig.ts';
 
@@ -13,19 +13,14 @@ beforeEach(async () => {
   const agent = await rig.agent().join();
   const web = await agent.started();
   await agent.reportAndWait(seen(web, running));
-  const doer: Doer = {
-    ...{ userId: 1, username: 'zoe', tokenId: null, address: null, requestId: null },
-    credential: 'session',
-  };
   permit = (id) =>
     rig.coordinator.permitStream(
       { ...owner, use: { kind: 'exec-service' } },
       web.service,
-      { ...doer, action: 'forward-port' },
+      { ...ADMIN_DOER, action: 'forward-port' },
       id,
     );
 });
-afterEach(() => rig.memory.close());
 
 test('C304: a stream counts once, although its request arrives twice', async () => {
   expect(await Promise.all(['a', 'a', 'b', 'c'].map((id) => codeOf(permit(id))))).toEqual([

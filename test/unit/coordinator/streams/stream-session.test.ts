@@ -9,6 +9,7 @@ import {
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
+import { ADMIN_DOER } from '../../../support/apps/app-request.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const PLACE = { key: { service: 7, generation: 1 }, hostId: 1, gateway: null };
@@ -18,10 +19,7 @@ const REQUEST: StreamRequest = {
     ...{ userId: 1, credentialVersion: 1, ownerId: 1 },
     ...{ credential: { by: 'password' }, use: { kind: 'exec-service' } },
   },
-  doer: {
-    ...{ userId: 1, username: 'ada', credential: 'password', tokenId: null, address: null },
-    ...{ requestId: null },
-  },
+  doer: ADMIN_DOER,
 };
 
 /** A client that has sent its request. */
@@ -53,6 +51,11 @@ function begin(deps: Partial<StreamSessionDeps>) {
   return { session, clock, streams, toAgent, sent, closes, left: () => left, given };
 }
 
+/** The client was told why, and so many permits were returned. */
+function expectEnd({ sent, closes, left }: ReturnType<typeof begin>, why: string, returned: number) {
+  expect([sent.join(), closes, left()]).toEqual([expect.stringContaining(why), [1001], returned]);
+}
+
 const turns = async () => {
   for (let n = 0; n < 5; n++) await setImmediate();
 };
@@ -73,11 +76,7 @@ test('C307: a stream without a permit ends after 60 s, and returns a permit that
   one.clock.pass(59_999);
   expect(one.closes).toEqual([]);
   one.clock.pass(1);
-  expect([one.sent.join(), one.closes, one.left()]).toEqual([
-    expect.stringContaining('has not permitted the stream within 60 s'),
-    [1001],
-    1,
-  ]);
+  expectEnd(one, 'has not permitted the stream within 60 s', 1);
   const late = new TransformStream<Uint8Array, Uint8Array>();
   answer.resolve(late.readable);
   await turns();
@@ -87,18 +86,10 @@ test('C307: a stream without a permit ends after 60 s, and returns a permit that
 test('C307: a permit whose answer is lost is returned, and one that is refused is not', async () => {
   const lost = begin({ permit: () => Promise.reject(new Error('the object was reset')) });
   await turns();
-  expect([lost.sent.join(), lost.closes, lost.left()]).toEqual([
-    expect.stringContaining('can not open the stream. Try again.'),
-    [1001],
-    1,
-  ]);
+  expectEnd(lost, 'can not open the stream. Try again.', 1);
   const refused = begin({ permit: () => Promise.reject(new OperationError('conflict', 'It has ended.')) });
   await turns();
-  expect([refused.sent.join(), refused.closes, refused.left()]).toEqual([
-    expect.stringContaining('It has ended.'),
-    [1001],
-    0,
-  ]);
+  expectEnd(refused, 'It has ended.', 0);
 });
 test('C307: a stream that is open is not bound by the time for a permit', async () => {
   const one = begin({});

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { unauthorisedServices } from '../../../../control-plane/core/hosts/report-authorisation.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
@@ -32,7 +32,6 @@ beforeEach(async () => {
   started = await one.started();
   other = await joinOther();
 });
-afterEach(() => rig.memory.close());
 
 const joinOther = (inventory: Parameters<ModelAgent['join']>[0] = []) =>
   rig.agent({ name: 'two' }, OTHER_ID).join(inventory);

@@ -1,6 +1,7 @@
 import { json } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import {
+  CommandOutput,
   CommandProbe,
   imageCommand,
   requireImageCommand,
@@ -12,37 +13,6 @@ import { frame } from '../../../../support/fixtures/engine-frames.ts';
 
 const at = { pid: 1, owner: 'alice', address: '', network: '' };
 const target: Target = { ...at, id: 'c1', image: 'i1', commands: [] };
-
-/** A probe at an engine that never answers these requests. */
-async function probeAt(isSilent: (url: string) => boolean) {
-  const ended: number[] = [];
-  const docker = await engineWith(({ url = '' }, answer) => {
-    if (isSilent(url)) return;
-    if (url.endsWith('/start')) return answer.writeHead(200).end();
-    const exec = { Id: 'e1', Running: true, ExitCode: null, Pid: 7, ProcessConfig: { entrypoint: 'true' } };
-    answer.writeHead(url.endsWith('/exec') ? 201 : 200, { 'Content-Type': 'application/json' });
-    answer.end(JSON.stringify(exec));
-  });
-  const end = async (_: unknown, pid: number) => ended.push(pid) > 0;
-  return { ended, probe: new CommandProbe({ docker, streams: docker, end, engineMs: 100 }) };
-}
-
-test('P212: an engine that never answers ends a check soon after its timeout, and tells nothing about the container', async () => {
-  for (const silent of [/exec$/, /start$/, /json$/]) {
-    const { probe } = await probeAt((url) => silent.test(url));
-    expect(await probe.run(target, ['true'], 100)).toEqual({ result: 'unknown', detail: '' });
-    expect(await probe.run({ ...target, id: 'c2' }, null, 100)).toMatchObject({ result: 'unknown' });
-  }
-});
-
-test('P212: a command whose output has ended is awaited until its time is over, and is then ended', async () => {
-  const { probe, ended } = await probeAt(() => false);
-  expect(await probe.run(target, ['true'], 100)).toEqual({
-    result: 'failed',
-    detail: 'the command did not end within 0.1 s',
-  });
-  expect(ended).toEqual([7]);
-});
 
 test.each([
   [{ Test: ['CMD', 'check', '--all'] }, undefined, ['check', '--all']],
@@ -70,8 +40,11 @@ interface Command {
   ProcessConfig: { entrypoint: string; arguments?: string[] };
 }
 
-/** A probe at an engine whose commands the test has, by their ids. The check's own is `e1`. */
-async function rig() {
+/**
+ * A probe at an engine whose commands the test has, by their ids. The check's own is `e1`. The engine never
+ * answers requests that match `silent`.
+ */
+async function rig(silent?: RegExp) {
   const commands: Record<string, Command> = {};
   const image: object = { Healthcheck: { Test: ['CMD', 'check'] } };
   const state = { output: '', status: 200, canEnd: true, image };
@@ -79,6 +52,7 @@ async function rig() {
   const docker = await engineWith(async (request, answer) => {
     const url = request.url ?? '';
     calls.push(`${request.method} ${url}`);
+    if (silent?.test(url)) return;
     if (state.status === 0) return request.destroy();
     const write = (status: number, value: unknown) =>
       answer.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
@@ -95,7 +69,7 @@ async function rig() {
     ended.push(of.slice(1));
     return state.canEnd;
   };
-  const probe = new CommandProbe({ docker, streams: docker, end });
+  const probe = new CommandProbe({ docker, streams: docker, end, ...(silent && { engineMs: 100 }) });
   return { docker, state, commands, ended, bodies, calls, probe };
 }
 const ran = (ExitCode: number | null, Running = false): Command => ({
@@ -125,6 +99,14 @@ test.each([
   },
 );
 
+test('P212: an engine that never answers ends a check soon after its timeout, and tells nothing about the container', async () => {
+  for (const silent of [/exec$/, /start$/, /json$/]) {
+    const { probe } = await rig(silent);
+    expect(await probe.run(target, ['true'], 100)).toEqual(UNKNOWN);
+    expect(await probe.run({ ...target, id: 'c2' }, null, 100)).toMatchObject({ result: 'unknown' });
+  }
+});
+
 test('P212: an engine that refuses a check says so, and one that is away or has no such container says nothing', async () => {
   for (const [status, finding] of [
     [404, UNKNOWN],
@@ -137,6 +119,16 @@ test('P212: an engine that refuses a check says so, and one that is away or has 
     expect(await probe.run(target, ['a'], 1_000)).toEqual(finding);
     expect(await probe.run({ ...target, commands: ['e2'] }, ['a'], 1_000)).toEqual(finding);
   }
+});
+
+test('P212: a command whose output has ended is awaited until its time is over, and is then ended', async () => {
+  const { probe, commands, ended } = await rig();
+  commands.e1 = ran(null, true);
+  expect(await probe.run(target, ['true'], 100)).toEqual({
+    result: 'failed',
+    detail: 'the command did not end within 0.1 s',
+  });
+  expect(ended).toEqual([[7, expect.stringMatching(/^BERTH_CHECK=/)]]);
 });
 
 test('P212: no command begins while an earlier one that can not be ended still runs, be it of an earlier agent', async () => {
@@ -221,4 +213,27 @@ test('P211: the host reaches a container of an overlay network on its bridge, an
   expect(await asked('c2', 'overlay')).toEqual([null, 1]);
   addresses.forget('c1');
   expect(await asked('c1', 'overlay')).toEqual(['172.18.0.9', 1]);
+});
+
+test('P212: the beginning of the output is kept as one line, wherever chunks divide its frames', () => {
+  const bytes = Buffer.concat([
+    frame('no data'),
+    frame('base\n', 2),
+    frame(''),
+    frame(`${'x'.repeat(400)}\u00e9`),
+  ]);
+  for (const size of [1, 3, 9, 10_000]) {
+    const output = new CommandOutput();
+    for (let at = 0; at < bytes.length; at += size) output.push(bytes.subarray(at, at + size));
+    expect(output.text).toBe(`no database ${'x'.repeat(188)}`);
+    expect(output.bytes).toBe(bytes.length);
+  }
+});
+
+test('P212: a chunk of thousands of frames with one byte each costs no more than its length', () => {
+  const output = new CommandOutput();
+  const chunk = Buffer.concat(Array.from({ length: 100_000 }, () => frame('')));
+  output.push(chunk);
+  output.push(frame('end'));
+  expect(output.text).toBe('end');
 });

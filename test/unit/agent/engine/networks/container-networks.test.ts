@@ -5,7 +5,7 @@ import { type Devices, UnusedNetworks } from '../../../../../agent/engine/networ
 import { Refusal } from '../../../../support/engines/scripted-engine.ts';
 import { assignment } from '../../../../support/fixtures/assignments.ts';
 import { failure } from '../../../../support/fixtures/failures.ts';
-import { networkRig, refusals, subnet } from '../../../../support/rigs/network-rig.ts';
+import { labels, networkRig, refusals, subnet } from '../../../../support/rigs/network-rig.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -19,7 +19,6 @@ const [small, large, bobs, all] = [
 ];
 const bob = assignment({ owner: 'bob', execution: 2 });
 const nobody = assignment({ isolation: 'none', execution: 3 });
-const labels = (more: Record<string, string> = {}) => ({ 'berth.deployment': deployment, ...more });
 const own = labels({ 'berth.owner': 'alice' });
 const full = new Error("no available IPv4 addresses on this network's address pools: x");
 const missing = Object.assign(new Error('network n1 not found'), { statusCode: 404 });
@@ -251,12 +250,8 @@ test('P47, P95: a network goes once nothing has used it for so long, and those o
   await networks.join(nobody);
   addNetwork({ Id: 'other', Labels: { 'berth.deployment': 'e' } });
   addNetwork({ Id: 'swarm', Labels: own, Scope: 'swarm' });
-  for (const [Id, State] of [
-    ['byName', 'created'],
-    ['byId', 'running'],
-    ['over', 'exited'],
-    ['dead', 'dead'],
-  ] as const) {
+  const states = { byName: 'created', byId: 'running', over: 'exited', dead: 'dead' };
+  for (const [Id, State] of Object.entries(states)) {
     addNetwork({ Id, Name: `${Id}-net`, Labels: labels({ 'berth.execution': Id }) });
     addContainer(Id, Id, {
       State,

@@ -4,12 +4,11 @@ import type { NetworkOptions } from '../../../../../agent/engine/networks/contai
 import { overlayName } from '../../../../../agent/engine/networks/scope.ts';
 import { assignment } from '../../../../support/fixtures/assignments.ts';
 import { failure } from '../../../../support/fixtures/failures.ts';
-import { networkRig, refusals, subnet } from '../../../../support/rigs/network-rig.ts';
+import { labels, networkRig, refusals, subnet } from '../../../../support/rigs/network-rig.ts';
 
 afterEach(() => void vi.useRealTimers());
 
 const deployment = 'd';
-const labels = (more: Record<string, string> = {}) => ({ 'berth.deployment': deployment, ...more });
 const own = labels({ 'berth.owner': 'alice' });
 const [name, second] = ['alice', 'bob'].map((of) => overlayName({ kind: 'user', of }, deployment)) as [
   string,

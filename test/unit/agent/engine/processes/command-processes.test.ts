@@ -24,12 +24,8 @@ const container = { id: 'f'.repeat(64), pid: process.pid };
 const member = (pid: number, parent: number, session: number): Member => ({ pid, parent, session, start: 0 });
 
 test('P256, P212: the processes of a command are its session, its mark and all their children, and never the first of the container', () => {
-  const [first, service, leader, child] = [
-    member(1, 0, 1),
-    member(2, 1, 1),
-    member(10, 0, 10),
-    member(11, 10, 10),
-  ];
+  const [first, service] = [member(1, 0, 1), member(2, 1, 1)];
+  const [leader, child] = [member(10, 0, 10), member(11, 10, 10)];
   const [setsid, under, orphan] = [member(12, 11, 12), member(13, 12, 12), member(14, 1, 10)];
   const [marked, ofMarked] = [member(15, 1, 15), member(16, 15, 15)];
   // Children may be listed before their parents.

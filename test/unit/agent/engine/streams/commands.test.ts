@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
 import { BegunCommands } from '../../../../../agent/engine/streams/begun-commands.ts';
 import { containerTargets, mountsFolders } from '../../../../../agent/engine/streams/container-targets.ts';
-import { startExec, withStartFailure } from '../../../../../agent/engine/streams/exec.ts';
+import { startExec, startFailure, withStartFailure } from '../../../../../agent/engine/streams/exec.ts';
 import { splitOutput } from '../../../../../agent/engine/streams/exec-output.ts';
 import { type Mounted, markedIn } from '../../../../../agent/engine/streams/mount-points.ts';
 import type { Piece } from '../../../../../agent/engine/streams/target.ts';
@@ -190,11 +190,8 @@ test('P6, P259: a stream reaches only running containers of this host, on an eng
   });
   const options = { deployment: 'd', host: 'node1', local: true, secretsDir: null };
   const exec: Exec = { kind: 'exec', words: ['true'] };
-  const problem = async (
-    id: string,
-    target: Parameters<ReturnType<typeof containerTargets>>[1] = exec,
-    local = true,
-  ) =>
+  type Wanted = Parameters<ReturnType<typeof containerTargets>>[1];
+  const problem = async (id: string, target: Wanted = exec, local = true) =>
     containerTargets(docker, { ...options, local })({ id, ipAddress: '' }, target).then(
       () => 'connected',
       ({ message }) => message,
@@ -291,16 +288,26 @@ test('P270: copies cross the own volumes of a container and the files of its eng
     HostConfig: { Mounts: [{ Target: '/given' }] },
   } as unknown as Mounted;
   expect(markedIn(`${mounts.join('\n')}\n`, info)).toEqual([
-    '+/own',
-    '-/given',
-    '-/bind',
-    '+/etc/hosts',
-    '-/etc/passwd',
-    '+/dev/shm',
-    '-/dev/shm',
-    '-/dev/shm',
-    '-/shm',
-    '+/a b\u00e9',
+    ...['+/own', '-/given', '-/bind', '+/etc/hosts', '-/etc/passwd'],
+    ...['+/dev/shm', '-/dev/shm', '-/dev/shm', '-/shm', '+/a b\u00e9'],
   ]);
   expect(markedIn(line('/own', '/volumes/v1/_data', 'ext4'), { ...info, HostConfig: {} })).toEqual(['+/own']);
+});
+
+const BEGINNING = 'OCI runtime exec failed: exec failed: unable to start container process: ';
+
+const MISSING = 'x: there is no such program in the container';
+
+test.each([
+  ['exec: "x": executable file not found in $PATH: unknown', 127, MISSING],
+  ['exec: "x": stat x: no such file or directory: unknown', 127, MISSING],
+  ['exec: "x": permission denied: unknown', 126, 'x: this may not be run as a program'],
+  [
+    'chdir to cwd ("/gone") set in config.json failed: no such file or directory: unknown\r\n',
+    126,
+    'x: cannot be started: exec failed: unable to start container process: chdir to cwd ("/gone") set in ' +
+      'config.json failed: no such file or directory: unknown',
+  ],
+])('L232: %j of the runtime means %i', (words, exitCode, text) => {
+  expect(startFailure('x', BEGINNING + words)).toEqual({ exitCode, text });
 });

@@ -121,6 +121,9 @@ test('P266: the container gets an archive of the files with names of the agent, 
   }
 });
 
+const copyOfFive = (program: Target) =>
+  copyIn(async () => program, { kind: 'files-in', path: '/a', name: 'n', bytes: 5 }, [], 0);
+
 test('P266: a copy of too many or too few bytes, or that the container refuses, never completes', async () => {
   for (const [parts, code, problem] of [
     [['too long'], 0, 'more than the 5 bytes'],
@@ -128,12 +131,7 @@ test('P266: a copy of too many or too few bytes, or that the container refuses, 
     [['hello'], 120, 'no room'],
   ] as const) {
     const { target, taken } = command(code, [err('no room')]);
-    const copy = await copyIn(
-      async () => target,
-      { kind: 'files-in', path: '/a', name: 'n', bytes: 5 },
-      [],
-      0,
-    );
+    const copy = await copyOfFive(target);
     const drained = drain(copy);
     const refused = expect(drained).rejects.toThrow(problem);
     for (const part of parts) await copy.write(Buffer.from(part));
@@ -144,7 +142,7 @@ test('P266: a copy of too many or too few bytes, or that the container refuses, 
   }
   // What a command leaves unread when it ends is not awaited, and its refusal counts.
   const { target, done } = command(120, [err('no room')]);
-  const copy = await copyIn(async () => target, { kind: 'files-in', path: '/a', name: 'n', bytes: 5 }, [], 0);
+  const copy = await copyOfFive(target);
   const refused = expect(drain(copy)).rejects.toThrow('no room');
   target.end();
   await refused;

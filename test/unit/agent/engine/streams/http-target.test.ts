@@ -29,9 +29,14 @@ const bytesOf = (head: Partial<RequestHead>): Uint8Array => {
 };
 /** What the application gets, and then no more. */
 async function requested(port: number, head: Partial<RequestHead> = {}): Promise<HttpTarget> {
-  const target = new HttpTarget('127.0.0.1', port);
-  await target.write(bytesOf(head));
+  const target = await begun(port, head);
   target.end();
+  return target;
+}
+/** What the application gets first. */
+async function begun(port: number, head: Partial<RequestHead> = {}, host = '127.0.0.1'): Promise<HttpTarget> {
+  const target = new HttpTarget(host, port);
+  await target.write(bytesOf(head));
   return target;
 }
 /** The head of the answer, and the text after it. */
@@ -93,13 +98,8 @@ test('P275: a request that ends before its head, or that was given up, never rea
   expect(app.requests).toEqual([]);
 });
 test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
-  const headers: RequestHead['headers'] = [
-    ['host', 'app'],
-    ['connection', 'x-hop'],
-    ['x-hop', '1'],
-    ['te', 'trailers'],
-    ['transfer-encoding', 'chunked'],
-  ];
+  const hop = { connection: 'x-hop', 'x-hop': '1', te: 'trailers', 'transfer-encoding': 'chunked' };
+  const headers = Object.entries({ host: 'app', ...hop });
   const { head } = await answerOf(await requested(app.port, { path: '/status?n=302', headers }));
   expect(head).toMatchObject({ status: 302 });
   expect(JSON.stringify(head)).toMatch(/location.*content-encoding/);
@@ -113,25 +113,19 @@ test('P276: what keeps an application from answering is named', async () => {
     ['127.0.0.1', closed.port, 'nothing listens there'],
     ['', app.port, 'no address of its own'],
   ] as const) {
-    const target = new HttpTarget(address, port);
-    await target.write(bytesOf({}));
-    expect((await answerOf(target)).head).toMatchObject({ problem: expect.stringContaining(problem) });
+    const { head } = await answerOf(await begun(port, {}, address));
+    expect(head).toMatchObject({ problem: expect.stringContaining(problem) });
   }
-  const target = new HttpTarget('127.0.0.1', app.port);
-  await target.write(bytesOf({ path: '/holds' }));
+  const target = await begun(app.port, { path: '/holds' });
   (await eventually(() => app.held[0]))?.socket?.destroy();
   expect((await answerOf(target)).head).toMatchObject({
     problem: expect.stringContaining('without an answer'),
   });
 });
 test('P277: only a request for a WebSocket may become one', async () => {
-  const upgrade: RequestHead['headers'] = [
-    ['host', 'app'],
-    ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
-    ['sec-websocket-version', '13'],
-  ];
-  const target = new HttpTarget('127.0.0.1', app.port);
-  await target.write(bytesOf({ path: '/', headers: upgrade, upgrade: true }));
+  const asked = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' };
+  const headers = Object.entries({ host: 'app', ...asked });
+  const target = await begun(app.port, { path: '/', headers, upgrade: true });
   const answer = answerOf(target);
   const socket = await eventually(() => app.sockets[0]);
   const heard = once(socket as WebSocket, 'message');
@@ -146,8 +140,7 @@ test('P278: an answer that breaks off is an error, and a request that is given u
   await expect(answerOf(await requested(app.port, { path: '/broken' }))).rejects.toThrow(
     'broke off its answer',
   );
-  const other = new HttpTarget('127.0.0.1', app.port);
-  await other.write(bytesOf({ path: '/holds' }));
+  const other = await begun(app.port, { path: '/holds' });
   await eventually(() => app.held[0]);
   other.destroy();
   await eventually(() => app.aborted.includes('/holds'));
@@ -167,10 +160,7 @@ async function answering(...pieces: string[]): Promise<number> {
 
 test('P327: lines of a head may end in a bare line feed, and the body stays as it is', async () => {
   const body = 'a\nb\r\nc\n\n';
-  const headers = [
-    ['x-a', '1'],
-    ['content-length', String(body.length)],
-  ];
+  const headers = Object.entries({ 'x-a': '1', 'content-length': String(body.length) });
   const length = `Content-Length: ${body.length}`;
   for (const head of [
     `HTTP/1.1 200 OK\nX-A: 1\n${length}\n\n`,
