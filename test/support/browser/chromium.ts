@@ -1,6 +1,6 @@
 /**
- * Finds the browser of the tests, or installs it. Prefers Chromium's headless shell, which takes two thirds of
- * the time of Chromium without a window.
+ * Finds the browser of the tests, or installs it. Prefers Chromium's headless shell, which takes two thirds
+ * of the time of Chromium without a window.
  */
 import { ensureProgram } from '../engines/program.ts';
 

@@ -48,7 +48,7 @@ export interface LimitedWorkerdOptions {
   args?: readonly string[];
   /** Worker in place of the one of wrangler.toml: a file with the name worker.ts. */
   entry?: string;
-  /** What each start waits for. Undefined: that connections are accepted. Default: a control plane is ready. */
+  /** What a start waits for; undefined: connections. Default: that the control plane is ready. */
   readyPath?: string | undefined;
 }
 
