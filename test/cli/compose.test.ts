@@ -31,7 +31,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   });
   beforeEach(() => writeFile(path, FILE));
   afterEach(async () => {
-    for (const id of Object.keys(await api.list())) await api.remove(Number(id));
+    for (const id of Object.keys(await api.executions())) await api.remove(Number(id));
   });
 
   test('L70, L71: run submits a Compose file, and lists what it left out', async () => {
@@ -49,7 +49,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
     expect(validated).toEqual({ code: 0, out: '', err: `${path}:6:13: ${LEFT_OUT}${path} is valid.\n` });
     const explained = await berth.run(['explain', path, '--json']);
     expect([explained.code, JSON.parse(explained.out)]).toMatchObject([0, { status: null }]);
-    expect(await api.list()).toEqual({});
+    expect(await api.executions()).toEqual({});
   });
 
   test('L70: run --print prints the description of a file, and needs no control plane', async () => {
@@ -69,7 +69,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
       expect(await berth.refusal([command, path])).toBe(
         `${path} can't be translated:\n  ${path}:4:5: services.web.a  is there twice: remove one\n`,
       );
-    expect(await api.list()).toEqual({});
+    expect(await api.executions()).toEqual({});
   });
 
   test('L70, L72: a description in a file of YAML, a file that is not there and one that is no text are refused', async () => {

@@ -20,7 +20,7 @@ onHosts(onEach('B', 'A'), (host) => {
   let agent: ScriptedAgent | undefined;
   beforeEach(async () => {
     agent = undefined;
-    for (const id of Object.keys(await api.list())) await api.remove(Number(id));
+    for (const id of Object.keys(await api.executions())) await api.remove(Number(id));
   });
   afterEach(() => agent?.close());
 
@@ -63,7 +63,7 @@ onHosts(onEach('B', 'A'), (host) => {
   test('L20: get shows an execution with its services', async () => {
     const id = await submit();
     await running(id);
-    await api.reached(id, 'running');
+    await api.waitFor(id, 'running');
     const text = await outOf(['get', String(id)]);
     expect(text).toMatch(new RegExp(`^Execution +${id} +test-application\nStatus +running\n`));
     expect(text).toMatch(/\nSERVICE +NAME +STATUS +CONTAINER +ADDRESS +DETAIL\n\d+ +main0? +active +started/);
@@ -76,9 +76,9 @@ onHosts(onEach('B', 'A'), (host) => {
     const { summary } = await api.explain(id);
     expect(await outOf(['explain', String(id)])).toMatch(new RegExp(`^${summary}\n`));
     expect(await berth.json(['explain', String(id)])).toMatchObject({ summary });
-    const before = Object.keys(await api.list());
+    const before = Object.keys(await api.executions());
     expect(await outOf(['explain', '-'], ONE)).not.toBe('');
-    expect(Object.keys(await api.list())).toEqual(before);
+    expect(Object.keys(await api.executions())).toEqual(before);
   });
 
   test('L20: endpoints are shown by name with their URL', async () => {
@@ -108,10 +108,10 @@ onHosts(onEach('B', 'A'), (host) => {
     const stopped = await berth.run(['stop', String(first), '999999', String(second)]);
     expect([stopped.code, stopped.out]).toEqual([125, `${first}\n${second}\n`]);
     expect(stopped.err).toMatch(/^999999: .+\n1 of 3 failed\.\n$/);
-    await Promise.all([first, second].map((id) => api.reached(id, 'terminated')));
+    await Promise.all([first, second].map((id) => api.waitFor(id, 'terminated')));
     expect(await outOf(['stop', String(first)])).toBe(`${first}\n`);
     expect(await outOf(['rm', String(first), String(second)])).toBe(`${first}\n${second}\n`);
-    expect(await api.list()).toEqual({});
+    expect(await api.executions()).toEqual({});
     expect((await berth.run(['rm', 'x'])).err).toContain('x is not a positive integer');
   });
 
@@ -143,12 +143,12 @@ onHosts(onEach('B', 'A'), (host) => {
     for (const [words, reason] of refused) expect(await berth.refusal(words)).toContain(reason);
     const stopped = await outOf(['stop', '--filter', 'name=night', '--filter', 'status=queued']);
     expect(stopped.split('\n').sort()).toEqual(['', String(first), String(second)]);
-    await api.reached(first, 'terminated');
+    await api.waitFor(first, 'terminated');
     expect(await outOf(['stop', '--filter', 'name=night'])).toBe('');
     const removed = await berth.run(['rm', '-'], `999998 ${first}\n${second} ${second}\n999999\n`);
     expect([removed.code, removed.out]).toEqual([125, `${first}\n${second}\n`]);
     expect(removed.err).toMatch(/^999998: .+\n999999: .+\n2 of 4 failed\.\n$/);
-    expect(Object.keys(await api.list())).toEqual([String(other)]);
+    expect(Object.keys(await api.executions())).toEqual([String(other)]);
     expect(await outOf(['rm', '--filter', 'status=queued'])).toBe(`${other}\n`);
     expect(await outOf(['rm', '-'], '')).toBe('');
   });
@@ -164,7 +164,7 @@ onHosts(onEach('B', 'A'), (host) => {
     expect([code, JSON.parse(out)]).toMatchObject([125, { valid: false, problems: [{}, {}] }]);
     for (const pointer of ['/services/0/image', '/size'])
       expect(JSON.parse(out).problems).toContainEqual({ pointer, message: expect.any(String) });
-    expect(await api.list()).toEqual({});
+    expect(await api.executions()).toEqual({});
     expect((await berth.run(['validate', '-'], ONE)).err).toBe('The standard input is valid.\n');
     expect(await berth.json(['validate', '-'], ONE)).toEqual({ valid: true, problems: [] });
   });

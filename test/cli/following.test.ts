@@ -45,9 +45,11 @@ onHosts(onEach('B', 'A'), (host) => {
   };
   /** A command that submits, and the id of its execution. */
   const submitting = async (words: readonly string[], described: Application) => {
-    const before = new Set(Object.keys(await api.list()));
+    const before = new Set(Object.keys(await api.executions()));
     const command = berth.start(words, JSON.stringify(described));
-    const id = await eventually(async () => Object.keys(await api.list()).find((id) => !before.has(id)));
+    const id = await eventually(async () =>
+      Object.keys(await api.executions()).find((id) => !before.has(id)),
+    );
     return { ...command, id: Number(id) };
   };
 
@@ -220,11 +222,11 @@ onHosts(onEach('B', 'A'), (host) => {
 
   test('L27: run submits one execution although the answers to its request get lost', async () => {
     const { line, far } = await throughLine();
-    const before = Object.keys(await api.list());
+    const before = Object.keys(await api.executions());
     line.answersToLose = 2;
     const { code, out } = await far.run(['run', '-'], JSON.stringify(ONE));
     expect([code, line.answersToLose]).toEqual([0, 0]);
-    const added = Object.keys(await api.list()).filter((id) => !before.includes(id));
+    const added = Object.keys(await api.executions()).filter((id) => !before.includes(id));
     expect(added).toEqual([out.trim()]);
     await api.terminate(Number(out));
     line.close();

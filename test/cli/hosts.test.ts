@@ -27,7 +27,7 @@ onHosts(onEach('B', 'A'), (host) => {
   const runOn = async (agent: ScriptedAgent, label: string) => {
     const id = await api.submit(application(service({ labels: [label] })));
     await agent.report(...(await agent.assigned(id)).map(seen.running));
-    await api.reached(id, 'running');
+    await api.waitFor(id, 'running');
     return id;
   };
 

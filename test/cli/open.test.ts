@@ -29,7 +29,7 @@ onHosts(onEach('B', 'A'), (host) => {
     const services = ports.map((of, n) => service({ name: `svc${n}`, monitor: n === 0, ports: of }));
     const id = await api.submit(application(...services));
     await agent.report(...(await agent.assigned(id, ports.length)).map(seen.running));
-    await api.reached(id, 'running');
+    await api.waitFor(id, 'running');
     return id;
   };
 
@@ -61,7 +61,7 @@ onHosts(onEach('B', 'A'), (host) => {
     const shared = await ScriptedAgent.join(host(), { facts });
     const id = await api.submit(application(service({ labels: ['shared'], ports: [port('Page', 89)] })));
     await shared.report(...(await shared.assigned(id, 1)).map(seen.running));
-    await api.reached(id, 'running');
+    await api.waitFor(id, 'running');
     const { out, err } = await berth.onTerminal(['open', String(id)]);
     expect(out + err).toContain('http://127.0.0.1:30089/\r\n');
     await shared.close();
@@ -84,7 +84,7 @@ onHosts(onEach('B', 'A'), (host) => {
     const waiting = await api.submit(application(service({ labels, ports: [port('Page', 88)] })));
     expect(await errorOf(String(waiting))).toContain(`berth explain ${waiting}`);
     await api.terminate(waiting);
-    await api.reached(waiting, 'terminated');
+    await api.waitFor(waiting, 'terminated');
     expect(await errorOf(String(waiting))).toContain('it has ended (terminated)');
   });
 });

@@ -20,7 +20,7 @@ onHosts(
       for (const { http } of [api, ann])
         expect((await http.post('/native/api/0.7/secret', { name: 'PROD_DB', value: 'x' })).status).toBe(200);
       const id = await ann.submit(theirs);
-      const listed = async () => Object.keys(await api.list()).length;
+      const listed = async () => Object.keys(await api.executions()).length;
       const before = await listed();
       for (const options of [[], ['--as-me', '--json']]) {
         const { code, out, err } = await berth.run(['rerun', String(id), ...options]);

@@ -19,7 +19,7 @@ onHosts(onEach('B', 'A'), (host) => {
     const resources = { memory: { min: GIB, max: 2 * GIB }, cores: { min: 0.5, max: null } };
     id = await api.submit(application(service({ resources })), 'of-the-test');
     await agent.report(...(await agent.assigned(id)).map(seen.running));
-    await api.reached(id, 'running');
+    await api.waitFor(id, 'running');
   });
   afterAll(() => agent.close());
 

@@ -57,8 +57,8 @@ test('C7, C9, H38, H41, P106: services start in order and reach each other by DN
   );
   await reaches(id, 'running');
   const [main = 0] = (await api.execution(id)).services;
-  const followed = (await api.openLog(main)).text();
-  expect(await api.discover(id, 'main')).toEqual([nameOf('main0', id)]);
+  const followed = text(await api.openLog(main));
+  expect((await api.discovery(id, 'main')).dns_names).toEqual([nameOf('main0', id)]);
   const endpoints = await api.endpoints(id);
   expect(endpoints).toEqual([['hello', expect.stringMatching(/^tcp:\/\/127\.0\.0\.2:\d+$/)]]);
   const port = Number(endpoints[0]?.[1].split(':').at(-1));
@@ -69,7 +69,7 @@ test('C7, C9, H38, H41, P106: services start in order and reach each other by DN
   expect(error_message).toBeNull();
   expect(time_end).toBeGreaterThanOrEqual(Number(time_start));
   expect(await berth.startsOf(id, sinceMs)).toEqual([nameOf('store0', id), nameOf('main0', id)]);
-  expect(await api.discover(id, 'main')).toEqual([]);
+  expect((await api.discovery(id, 'main')).dns_names).toEqual([]);
   expect(await api.endpoints(id)).toEqual([]);
   expect(await containerIds(id)).toEqual([]);
 });
@@ -104,13 +104,13 @@ test('P5, H45: an agent that is killed is started again, stops and duplicates no
   await reaches(id, 'running');
   const [first = 0, second = 0] = (await api.execution(id)).services;
   // One subscriber is connected before the kill and stays, the other begins after it.
-  const early = (await api.openLog(first)).text();
+  const early = text(await api.openLog(first));
   const before = await containerIds(id);
   const pid = await berth.agentPid();
   process.kill(pid, 'SIGKILL');
   await eventually(async () => (await berth.agentPid()) !== pid, HANGS_MS);
   // Refused until the agent is connected (H46).
-  const late = (await eventually(() => api.openLog(second), HANGS_MS)).text();
+  const late = text(await eventually(() => api.openLog(second), HANGS_MS));
   expect(await containerIds(id)).toEqual(before);
   expect((await api.execution(id)).status).toBe('running');
   await haveCounted(before);
@@ -127,7 +127,7 @@ test('C11, H45: a service other than a monitor whose container is killed and rem
   const id = await api.submit(application(service({ command: 'sleep 1000' }), worker));
   await reaches(id, 'running');
   const [, serviceId = 0] = (await api.execution(id)).services;
-  const log = (await api.openLog(serviceId)).text();
+  const log = text(await api.openLog(serviceId));
   /** The running container of a generation, once it has written its line. */
   const ofGeneration = (generation: string) =>
     eventually(async () => {

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RestClient } from '../support/clients/rest-client.ts';
+import { ApiClient } from '../support/clients/api-client.ts';
 import { testEngine } from '../support/engines/engine.ts';
 import { removeDeployment } from '../support/engines/leftovers.ts';
 import { application, script } from '../support/fixtures/descriptions.ts';
@@ -20,13 +20,13 @@ const RESTS_MS = 12_000;
 
 let host: MortalHost;
 let agent: Program;
-let api: RestClient;
+let api: ApiClient;
 let dataDir: string;
 
 beforeAll(async () => {
   dataDir = await scratchFolder('berth-smoke-');
   host = await startMortalHost({}, DEPLOYMENT);
-  api = new RestClient(host.url(), 'admin', ADMIN_PASSWORD);
+  api = new ApiClient(host.url(), 'admin', ADMIN_PASSWORD);
   agent = startProgram(['agent/main.ts'], {
     env: {
       BERTH_URL: host.url(),
@@ -69,10 +69,10 @@ test('C14, C232, P176, H42: after a sleep of gateway and coordinator the agent g
   // the coordinator does not sleep.
   expect(await api.logText(next)).toBe('next\n');
   const [service = 0] = (await api.execution(id)).services;
-  const log = (await api.openLog(service)).body?.pipeThrough(new TextDecoderStream()).getReader();
-  expect((await log?.read())?.value).toBe('hello\n');
+  const log = (await api.openLog(service)).setEncoding('utf8')[Symbol.asyncIterator]();
+  expect((await log.next()).value).toBe('hello\n');
   await api.terminate(id);
   await api.waitFor(id, 'terminated', HANGS_MS);
-  expect((await log?.read())?.value).toBe('goodbye\n');
-  expect((await log?.read())?.done).toBe(true);
+  expect((await log.next()).value).toBe('goodbye\n');
+  expect((await log.next()).done).toBe(true);
 });

@@ -1,4 +1,5 @@
 /** Faults of a cluster with several hosts: a network that is cut, and an engine that is killed. */
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -54,7 +55,7 @@ test('C17, C18, H45: a host continues after its network is cut and healed, with 
   ]);
   await Promise.all([counting, ended, ending].map((id) => api.waitFor(id, 'running')));
   const [early] = (await api.execution(counting)).services;
-  const log = (await api.openLog(Number(early))).text();
+  const log = text(await api.openLog(Number(early)));
   log.catch(() => {});
   const two = cluster.host('two');
   const before = await cluster.containersOf(counting);

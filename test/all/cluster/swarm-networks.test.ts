@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OverlayNetworks } from '../../../agent/engine/networks/overlay-networks.ts';
 import { parseSubnet, subnetText } from '../../../agent/engine/networks/subnets.ts';
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
-import type { RestClient } from '../../support/clients/rest-client.ts';
+import type { ApiClient } from '../../support/clients/api-client.ts';
 import { type Cluster, OVERLAY, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -19,8 +19,8 @@ const NAMED = { BERTH_AGENT_NETWORK: OVERLAY };
 const SERVER = 'echo page > /tmp/index.html; exec httpd -f -p 8080 -h /tmp';
 
 let cluster: Cluster;
-let alice: RestClient;
-let bob: RestClient;
+let alice: ApiClient;
+let bob: ApiClient;
 
 beforeAll(async () => {
   cluster = await startCluster({
@@ -42,7 +42,7 @@ const overlays = async (): Promise<Docker.NetworkInspectInfo[]> => {
 };
 
 /** Submits services named after the hosts' labels, one on each host. */
-const onBoth = (client: RestClient) =>
+const onBoth = (client: ApiClient) =>
   client.submit(
     application(
       script(SERVER, { name: 'left', labels: ['ssd'] }),
@@ -209,7 +209,7 @@ describe('the network that the settings name', () => {
     const [subnet] = network.IPAM?.Config ?? [];
     const prefix = String(subnet?.Subnet).split('.').slice(0, 3).join('.');
     for (const { ip_address } of services) expect(ip_address.startsWith(`${prefix}.`)).toBe(true);
-    expect(await api.discover(id, 'right')).toEqual([`right0-${id}-e2e-swarm`]);
+    expect((await api.discovery(id, 'right')).dns_names).toEqual([`right0-${id}-e2e-swarm`]);
 
     const endpoints = await api.endpoints(id);
     expect(endpoints.map(([, url]) => new URL(url).hostname)).toEqual(

@@ -1,4 +1,5 @@
 /** The stored output of containers on a real Docker engine, for each way of preserving it. */
+import { mkdtemp, rm } from 'node:fs/promises';
 import type Docker from 'dockerode';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DockerEngine } from '../../../agent/engine/docker/docker-engine.ts';
@@ -6,24 +7,25 @@ import type { Container } from '../../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
 import { OutputStore } from '../../../agent/logs/output-store.ts';
 import { NO_SOURCE, RecordDecoder } from '../../../agent/logs/record.ts';
-import { limits, scratchDir } from '../../support/agents/agent-rig.ts';
+import { limits } from '../../support/agents/agent-rig.ts';
 import { CPU_LIMIT, engineOptions } from '../../support/engines/docker-rig.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { assignment } from '../../support/fixtures/assignments.ts';
 import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const deployment = `output${process.pid}`;
 const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
 const key = { service: 1, generation: 1 };
 let docker: Docker;
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let scratch: string;
 
 beforeAll(async () => {
   docker = await testEngine();
 });
 
 afterEach(async () => {
-  await scratch.remove();
+  await rm(scratch, { recursive: true, force: true });
 });
 
 /** The engine's files are on this machine if its socket is, and only root may read them. */
@@ -40,7 +42,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
   let store: OutputStore;
 
   beforeEach(async () => {
-    scratch = atEngine ? await scratchAtEngine() : await scratchDir();
+    scratch = atEngine ? await scratchAtEngine() : await scratchFolder('berth-agent-');
     engine = new DockerEngine(docker, connectEngine(host), {
       deployment,
       ...engineOptions,
@@ -56,12 +58,12 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await store.close();
   });
 
-  const openStore = () => new OutputStore(`${scratch.path}/logs`, engine, () => {}, limits);
+  const openStore = () => new OutputStore(`${scratch}/logs`, engine, () => {}, limits);
 
   /** A link requires a common file system, which only the engine's own folder guarantees. */
-  async function scratchAtEngine(): Promise<typeof scratch> {
+  async function scratchAtEngine(): Promise<string> {
     const { DockerRootDir } = await docker.info();
-    return scratchDir(`${DockerRootDir}/tmp`);
+    return mkdtemp(`${DockerRootDir}/tmp/berth-agent-`);
   }
 
   async function run(script: string): Promise<Container> {
@@ -147,7 +149,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
   });
   test('P121: the output stays within its limit, and its end stays complete', async () => {
     await store.close();
-    store = new OutputStore(`${scratch.path}/logs`, engine, () => {}, { ...limits, maxBytes: 2 ** 20 });
+    store = new OutputStore(`${scratch}/logs`, engine, () => {}, { ...limits, maxBytes: 2 ** 20 });
     const container = await run('seq 1000001 1200000; sleep 1000');
     await eventually(async () => (await stored()).endsWith('1200000\n'));
     await store.limit();

@@ -285,8 +285,8 @@ describe('a new machine', () => {
         return path.endsWith('.mjs') ? other : body;
       },
     });
-    const answer = await berth.api.request('host/token', { method: 'POST', body: '{}' });
-    const { token, agent_sha256 } = (await answer.json()) as Record<string, string>;
+    const answer = await berth.api.http.post('host/token', {});
+    const { token, agent_sha256 } = answer.json<Record<string, string>>();
     const env = { BERTH_JOIN_TOKEN: token, BERTH_URL: url };
     const output = await failure({ ...env, BERTH_BUNDLE_SHA256: agent_sha256 });
     expect(output).toMatch(/does not match its checksum(.|\n)*a new join token/);

@@ -9,18 +9,15 @@ import { promisify } from 'node:util';
 import { extract } from 'tar-stream';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { VERSION } from '../../../control-plane/version.ts';
-import { RestClient } from '../../support/clients/rest-client.ts';
-import { ensureCompose, ensureProgram } from '../../support/engines/compose.ts';
-import {
-  buildControlPlaneImage,
-  type ControlPlaneImage,
-  controlPlaneContainer,
-} from '../../support/engines/control-plane-image.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { ensureCompose } from '../../support/engines/compose.ts';
+import { buildControlPlaneImage, controlPlaneContainer } from '../../support/engines/control-plane-image.ts';
 import { testEngine } from '../../support/engines/engine.ts';
-import { finished, importNodeBase, importProgram } from '../../support/engines/node-base.ts';
+import { type BuiltImage, finished, importNodeBase, importProgram } from '../../support/engines/node-base.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { DIST, thisRelease } from '../../support/releases/this-release.ts';
+import { ensureProgram } from '../../support/tools/debian-program.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 
@@ -38,7 +35,7 @@ const docker = await testEngine();
 let folder: string;
 let env: NodeJS.ProcessEnv;
 let port: number;
-let image: ControlPlaneImage;
+let image: BuiltImage;
 
 beforeAll(async () => {
   folder = await scratchFolder('berth-compose-');
@@ -127,7 +124,7 @@ test('H505, H506: the image of the control plane is built without a network, run
 
   const ownPort = `${await freePort()}`;
   const url = `http://127.0.0.1:${ownPort}`;
-  const admin = new RestClient(url, 'admin', PASSWORD);
+  const admin = new ApiClient(url, 'admin', PASSWORD);
   const untilHealthy = async (settings: Record<string, string>) => {
     const container = await controlPlaneContainer(docker, image, volume, {
       BERTH_PORT: ownPort,
@@ -149,8 +146,8 @@ test('H505, H506: the image of the control plane is built without a network, run
   for (const file of ['/assets/berth.css', '/agent/berth-agent.mjs'])
     expect((await fetch(url + file)).status, file).toBe(200);
   const quota = { name: 'kept', concurrent_executions: 3, memory: 2 ** 30, cores: 1 };
-  const made = await admin.request('quota', { method: 'POST', body: JSON.stringify(quota) });
-  expect(made.status, await made.text()).toBe(200);
+  const made = await admin.http.post('quota', quota);
+  expect(made.status, made.text).toBe(200);
   const backup = ['node', '/opt/berth/control-plane/backup.js', '/data/backup.db'];
   const exec = await first.exec({ Cmd: backup, AttachStdout: true, AttachStderr: true });
   expect(await text(await exec.start({}))).toContain('Backed up /data/berth.db to /data/backup.db');
@@ -159,7 +156,7 @@ test('H505, H506: the image of the control plane is built without a network, run
   await first.remove();
 
   await untilHealthy({});
-  expect(await (await admin.request('quota')).text()).toContain('"kept"');
+  expect((await admin.http.get('quota')).text).toContain('"kept"');
 }, 240_000);
 
 test('L95, L96, L97: Compose runs Berth behind TLS, an agent joins through it, and a service runs to its end', async () => {

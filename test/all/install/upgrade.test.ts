@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { RestClient } from '../../support/clients/rest-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { removeDeployment } from '../../support/engines/leftovers.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -52,7 +52,7 @@ const newAgent = (env: NodeJS.ProcessEnv) => startProgram(['agent/main.ts'], { e
 
 interface Deployment {
   env: NodeJS.ProcessEnv;
-  api: RestClient;
+  api: ApiClient;
   deployment: string;
 }
 
@@ -122,7 +122,7 @@ async function deploymentOf(deployment: string): Promise<Deployment> {
     ...{ BERTH_DEPLOYMENT_NAME: deployment, BERTH_ADMIN_PASSWORD: PASSWORD, BERTH_LOCAL_AGENT: 'off' },
     BERTH_SECRET_KEYS: randomBytes(32).toString('base64'),
   };
-  return { env, deployment, api: new RestClient(url, 'admin', PASSWORD) };
+  return { env, deployment, api: new ApiClient(url, 'admin', PASSWORD) };
 }
 
 /** Ends the program after the test, if it still runs. */
@@ -134,7 +134,7 @@ function started(program: Program): Program {
 }
 
 /** Submits a service, and returns its output once it has ended. */
-async function outputOf(api: RestClient, service: Parameters<typeof application>[0]): Promise<string> {
+async function outputOf(api: ApiClient, service: Parameters<typeof application>[0]): Promise<string> {
   const id = await api.submit(application(service));
   await api.waitFor(id, 'terminated');
   return api.logText(id);

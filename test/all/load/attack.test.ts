@@ -29,8 +29,7 @@ const resultsOf = ({ output }: Program): Result[] =>
 
 /** What attacks make: users, quotas and executions that have not ended. */
 async function leftIn({ api }: Berth): Promise<string[]> {
-  const read = async (kind: string) =>
-    Object.values((await (await api.request(kind)).json()) as Record<string, object>);
+  const read = async (kind: string) => Object.values((await api.http.get(kind)).json());
   const users = (await read('user')) as { username: string }[];
   const executions = (await read('execution')) as { id: number; status: string }[];
   return [

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
 import { type LoneEngine, startLoneEngine } from '../../support/chaos/engine.ts';
-import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
+import { SteadyLoad } from '../../support/chaos/load.ts';
 import {
   killAtRandom,
   nodeControlPlane,
@@ -16,7 +16,7 @@ import {
   withFolder,
   workerdControlPlane,
 } from '../../support/chaos/parts.ts';
-import { RestClient } from '../../support/clients/rest-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { openDatabase } from '../../support/hosts/databases.ts';
 import { freePort } from '../../support/hosts/port.ts';
 import { startProgram } from '../../support/hosts/process.ts';
@@ -85,7 +85,7 @@ async function chaos(
   const controlPlane =
     kind === 'node' ? nodeControlPlane(settings) : await workerdControlPlane(folder, port, settings);
   await controlPlane.start();
-  const api = new RestClient(url, 'admin', PASSWORD);
+  const api = new ApiClient(url, 'admin', PASSWORD);
   await api.removeQuotaLimits();
   const agent = await agentOf(api, { ...settings, BERTH_URL: url, BERTH_AGENT_VOLUME_ROOTS: marks });
   await agent.start();
@@ -109,7 +109,7 @@ async function chaos(
     expect(load.accepted.size).toBeGreaterThan(10);
     expect(new Set(kills).size, 'every part was killed').toBe(parts.length);
 
-    await endAll(api, SETTLE_MS);
+    await api.endAll(SETTLE_MS);
     const executions = Object.values(await api.executions());
     const db = await openDatabase(database.url);
     const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
@@ -156,7 +156,7 @@ async function evidenceOf(
 }
 
 /** Registers with a join token, which the agent no longer needs once it has its key. */
-async function agentOf(api: RestClient, settings: Settings): Promise<ProgramPart> {
+async function agentOf(api: ApiClient, settings: Settings): Promise<ProgramPart> {
   const env = { ...settings, BERTH_JOIN_TOKEN: await api.joinToken(), DOCKER_HOST: engine.dockerHost };
   return new ProgramPart('agent', () => startProgram(['agent/main.ts'], { env }), /session\.synced/);
 }

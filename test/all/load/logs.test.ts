@@ -85,12 +85,12 @@ test('H44: a subscriber that stops reading costs bounded memory, delays no other
   const memory = await watchMemory(berth.program.pid, await berth.agentPid());
 
   const { id, service } = await run(`yes $(seq -s . 1 60) | head -c ${total}`);
-  const reader = (await api.openLog(service)).body?.getReader();
-  let received = (await reader?.read())?.value?.byteLength ?? 0;
+  const parts: AsyncIterator<Buffer> = (await api.openLog(service))[Symbol.asyncIterator]();
+  let received: number = (await parts.next()).value.byteLength;
   // The subscriber reads on only after these requests are answered.
   await eventually(async () => (await api.execution(id)).status === 'terminated', 120_000);
   const growths = memory.peaks();
-  for (let part = await reader?.read(); part?.value; part = await reader?.read())
+  for (let part = await parts.next(); !part.done; part = await parts.next())
     received += part.value.byteLength;
   expect(received).toBe(total);
   for (const bytes of growths) expect(bytes / MIB).toBeLessThan(50);

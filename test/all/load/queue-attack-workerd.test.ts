@@ -12,7 +12,7 @@ import {
   serviceDuring,
 } from '../../support/attacks/queue-flood.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
-import { RestClient } from '../../support/clients/rest-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
 import { type LimitedWorkerd, startLimitedWorkerd } from '../../support/hosts/workerd/limited-workerd.ts';
 
@@ -49,7 +49,7 @@ afterAll(() => workerd?.stop());
 test('C174, C175, C177: with 128 MB of heap, workerd survives an attack on the queue, serves others meanwhile, and is ready again soon', {
   timeout: 600_000,
 }, async () => {
-  const rest = () => new RestClient(workerd.url(), OTHER.name, OTHER.password);
+  const rest = () => new ApiClient(workerd.url(), OTHER.name, OTHER.password);
   const first = await rest().submit(manyInstances);
   const served = await serviceDuring(workerd.url(), OTHER, async () => {
     const large = await flood(workerd.url(), largeAttackers, LARGE, longText);

@@ -46,13 +46,9 @@ async function residentMb(): Promise<number> {
 
 async function addUser({ name, password }: Account): Promise<void> {
   const fields = { username: name, role_id: ROLE.user, quota_id: 1 };
-  const made = await berth.api.request('user', { method: 'POST', body: JSON.stringify(fields) });
-  const { user_id } = (await made.json()) as { user_id: number };
-  const changed = await berth.api.request(`user/${user_id}`, {
-    method: 'POST',
-    body: JSON.stringify({ password }),
-  });
-  expect(changed.status).toBe(200);
+  const { http } = berth.api;
+  const { user_id } = (await http.post('user', fields)).json();
+  expect((await http.post(`user/${user_id}`, { password })).status).toBe(200);
 }
 
 test('C174, C175: during an attack on the queue others are served, the memory stays small, and a restart is ready', {

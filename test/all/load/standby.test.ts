@@ -8,10 +8,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Execution } from '../../../client/api-types.ts';
 import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
-import { endAll, SteadyLoad } from '../../support/chaos/load.ts';
+import { SteadyLoad } from '../../support/chaos/load.ts';
 import { activeOf, agentReturns, type Member, PairClient } from '../../support/chaos/pair.ts';
 import { nodeControlPlane, ProgramPart, type Settings, withFolder } from '../../support/chaos/parts.ts';
-import { RestClient } from '../../support/clients/rest-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { removeDeployment } from '../../support/engines/leftovers.ts';
 import { openDatabase } from '../../support/hosts/databases.ts';
@@ -71,7 +71,7 @@ async function run(folder: string): Promise<void> {
     expect(load.accepted.size).toBeGreaterThan(3 * TAKEOVERS);
 
     const finished = await eventually(() => finishedOf(api, load), SETTLE_MS);
-    await endAll(api, SETTLE_MS);
+    await api.endAll(SETTLE_MS);
     const executions = Object.values(await api.executions());
     const db = await openDatabase(database.url);
     const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, 0))];
@@ -92,7 +92,7 @@ async function run(folder: string): Promise<void> {
 }
 
 /** Executions that have written their line and ended by themselves. Throws if there is none yet. */
-async function finishedOf(api: RestClient, { toTerminate }: SteadyLoad): Promise<Execution[]> {
+async function finishedOf(api: ApiClient, { toTerminate }: SteadyLoad): Promise<Execution[]> {
   const finished = Object.values(await api.executions()).filter(
     ({ id, name, status }) => status === 'terminated' && writesAndEnds(name) && !toTerminate.has(id),
   );
@@ -104,7 +104,7 @@ async function member(settings: Settings, dataDir: string): Promise<Member> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const part = nodeControlPlane({ ...settings, BERTH_PORT: String(port), BERTH_DATA_DIR: dataDir });
-  return { part, url, api: new RestClient(url, 'admin', PASSWORD) };
+  return { part, url, api: new ApiClient(url, 'admin', PASSWORD) };
 }
 
 /**

@@ -1,23 +1,25 @@
 /** How long the agent collects the output of services before it sends it. */
+import { rm } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { encodeRecord } from '../../../agent/logs/record.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../support/agents/agent-rig.ts';
+import { type AgentRig, agentRig } from '../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../support/agents/control-plane-peer.ts';
 import { FakeEngine } from '../../support/engines/fake-engine.ts';
 import { assignment } from '../../support/fixtures/assignments.ts';
 import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const key = { service: 1, generation: 1 };
-let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let scratch: string;
 let engine: FakeEngine;
 let rig: AgentRig;
 let connection: PeerConnection;
 
 beforeEach(async () => {
-  scratch = await scratchDir();
-  engine = new FakeEngine(`${scratch.path}/engine`);
-  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  scratch = await scratchFolder('berth-agent-');
+  engine = new FakeEngine(`${scratch}/engine`);
+  rig = await agentRig(engine, { dataDir: `${scratch}/data` });
   connection = await rig.peer.connection();
   connection.welcome([assignment()]);
   await connection.reported(1, 'running');
@@ -25,7 +27,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await rig.close();
-  await scratch.remove();
+  await rm(scratch, { recursive: true, force: true });
 });
 
 const open = (stream: number) =>

@@ -34,7 +34,7 @@ onHosts(hosts, (host) => {
     const id = await accounts.addUser(username, { quota_id: quota });
     const api = new ApiClient(host, username, 'secret words');
     // One login in advance, so that simultaneous requests cause no hash calculation each.
-    await api.list();
+    await api.executions();
     const statuses = async (ids: readonly number[]) =>
       Promise.all(ids.map(async (one) => (await api.execution(one)).status));
     return { id, quota, api, statuses, username };

@@ -46,7 +46,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     await agent.report(...(await agent.assigned(id, essential)).map(seen.running));
     const all = services.reduce((sum, { total_count }) => sum + total_count, 0);
     await agent.report(...(await agent.assigned(id, all)).map(seen.running));
-    await api.reached(id, 'running');
+    await api.waitFor(id, 'running');
     return id;
   }
 
@@ -198,7 +198,7 @@ onHosts(eitherGroup, (host, { variant }) => {
       expect(again).toMatchObject({ generation: 2 });
       expect(await api.execution(execution)).toMatchObject({ status: 'starting', time_start: null });
       await two.agent.report(seen.running(again as never));
-      expect((await api.reached(execution, 'running')).time_start).not.toBeNull();
+      expect((await api.waitFor(execution, 'running')).time_start).not.toBeNull();
       expect((await hosts.read(one.id)).state).toBe('drained');
       await api.terminate(execution);
       await stopAll(two.agent, execution);

@@ -187,7 +187,7 @@ onHosts(bothGroups, (host) => {
     ]) {
       expect((await api.http.get(path)).status, path).toBe(404);
     }
-    expect(await api.list()).not.toHaveProperty(String(id));
+    expect(await api.executions()).not.toHaveProperty(String(id));
     await agent.released(id);
     expect(agent.all('forget')).toEqual([]);
     await agent.report(seen.gone(one));

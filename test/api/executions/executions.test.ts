@@ -80,9 +80,9 @@ onHosts(bothGroups, (host, { variant }) => {
       ['an invalid application', { name: 'x', application: { ...good, version: 2 } }],
     ];
     test.each(refused)('H31: %s is 400 and nothing is queued', async (_, body) => {
-      const before = Object.keys(await admin.list());
+      const before = Object.keys(await admin.executions());
       expect((await alice.http.post('execution', body)).status).toBe(400);
-      expect(Object.keys(await admin.list())).toEqual(before);
+      expect(Object.keys(await admin.executions())).toEqual(before);
     });
 
     test('H31: the problems of an invalid application are reported by pointers', async () => {
@@ -102,7 +102,7 @@ onHosts(bothGroups, (host, { variant }) => {
       expect(replies.filter(({ status }) => status !== 200)).toEqual([]);
       const ids = replies.map((reply) => reply.json<{ execution_id: number }>().execution_id);
       expect(new Set(ids).size).toBe(100);
-      const list = await alice.list();
+      const list = await alice.executions();
       expect(ids.map((id) => list[id]?.name)).toEqual(ids.map((_, at) => `many${at}`));
       const services = ids.flatMap((id) => list[id]?.services ?? []);
       expect(new Set(services).size).toBe(100);
@@ -112,7 +112,7 @@ onHosts(bothGroups, (host, { variant }) => {
   describe('access', () => {
     test('H33: the list maps ids to full executions of the caller only', async () => {
       const [mine, other] = [await bob.submit(), await alice.submit()];
-      const list = await bob.list();
+      const list = await bob.executions();
       expect(list[mine]).toEqual(await bob.execution(mine));
       expect(list).not.toHaveProperty(String(other));
     });
@@ -204,8 +204,8 @@ onHosts(bothGroups, (host, { variant }) => {
         expect((await hidden(id, services)).map(({ status }) => status)).toEqual([
           404, 404, 404, 404, 404, 404, 404,
         ]);
-        expect(await alice.list()).not.toHaveProperty(String(id));
-        expect(await admin.list()).not.toHaveProperty(String(id));
+        expect(await alice.executions()).not.toHaveProperty(String(id));
+        expect(await admin.executions()).not.toHaveProperty(String(id));
       },
     );
   });

@@ -150,7 +150,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     const assignedOther = await agent.assigned(other);
     await admin.terminate(other);
     await agent.report(...assignedOther.map(seen.gone));
-    await admin.reached(id, 'starting');
+    await admin.waitFor(id, 'starting');
     expect(await admin.explain(id)).toMatchObject({ status: 'starting', retry_at: null });
   });
 

@@ -18,7 +18,7 @@ const idOf = (reply: Reply) => {
   return reply.json<{ execution_id: number }>().execution_id;
 };
 /** Ids of the executions so far. */
-const listed = async (api: ApiClient) => Object.keys(await api.list()).map(Number);
+const listed = async (api: ApiClient) => Object.keys(await api.executions()).map(Number);
 
 onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);

@@ -37,7 +37,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     });
 
     test('H60: acknowledged submissions are in the queue after a crash', async () => {
-      const { [terminated]: _, ...list } = await api.list();
+      const { [terminated]: _, ...list } = await api.executions();
       expect(Object.keys(list).map(Number)).toEqual(queued.toSorted((a, b) => a - b));
       expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set([queuedIn(variant)]));
       expect(await api.statistics()).toMatchObject({ queue_length: 20 });

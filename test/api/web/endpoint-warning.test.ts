@@ -29,7 +29,7 @@ onHosts(hosts, (host) => {
     ];
     id = await ann.submit(application(service({ ports })));
     await agent.report(...(await agent.assigned(id, 1)).map(seen.running));
-    await ann.reached(id, 'running');
+    await ann.waitFor(id, 'running');
   });
   afterAll(() => agent.close());
 

@@ -59,14 +59,14 @@ onHosts(hosts, (host) => {
       const assigned = await agent.assigned(id, 2);
       expect(steps(await detail(id))).toEqual(['submitted', 'queued', 'starting']);
       await agent.report(...assigned.map(seen.running));
-      await api.reached(id, 'running');
+      await api.waitFor(id, 'running');
       expect(steps(await detail(id))).toEqual(['submitted', 'queued', 'starting', 'running']);
       await agent.report(seen.exited(firstOf(assigned), 0));
       const cleaning = await detail(id);
       expect(steps(cleaning)).toEqual(['submitted', 'queued', 'starting', 'running', 'cleaning up']);
       expect(cleaning).not.toContain('form="terminate"');
       await gone(id);
-      await api.reached(id, 'terminated');
+      await api.waitFor(id, 'terminated');
       const text = await detail(id);
       expect(steps(text)).toEqual([
         'submitted',
@@ -93,7 +93,7 @@ onHosts(hosts, (host) => {
       expect(starting).toContain('pulling &lt;b&gt;2 of 5&lt;/b&gt;');
       expect(marksOf(starting)).toEqual(['main0 essential', 'side0 essential', 'side1 elastic']);
       await agent.report(...assigned.map(seen.running));
-      await api.reached(id, 'running');
+      await api.waitFor(id, 'running');
       const text = await detail(id);
       expect(text).toMatch(/href="http:\/\/192\.0\.2\.7:30080\/"/);
       // Other schemes are shown as text, and names of users are not markup.
@@ -179,7 +179,7 @@ onHosts(hosts, (host) => {
       expect(early.text).toContain('The service is not running.');
       expect(early.text).not.toContain('/assets/terminal.');
       await agent.report(...assigned.map(seen.running));
-      await api.reached(id, 'running');
+      await api.waitFor(id, 'running');
       const running = await detail(id);
       expect(running).toContain(`href="${path}"`);
       expect(running).not.toContain('/assets/terminal.');
@@ -206,7 +206,7 @@ onHosts(hosts, (host) => {
       expect(early.text).not.toContain('/assets/files.js');
       expect(await detail(id)).not.toContain(`href="${path}"`);
       await agent.report(...assigned.map(seen.running));
-      await api.reached(id, 'running');
+      await api.waitFor(id, 'running');
       expect(await detail(id)).toContain(`href="${path}"`);
       const { text, headers } = await admin.get(path);
       for (const part of [`/srv`, `berth cp data.csv ${id}/main0:/srv`, '/assets/files.js'])
@@ -254,7 +254,7 @@ onHosts(hosts, (host) => {
       const message = `${NASTY} ${'m'.repeat(300)}`;
       await agent.report(seen.failed(firstOf(assigned), message));
       await gone(id);
-      await api.reached(id, 'error');
+      await api.waitFor(id, 'error');
       const text = await detail(id);
       expect(text).toContain(escaped(message));
       expect(text).not.toContain('<script>alert');

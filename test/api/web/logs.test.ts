@@ -100,7 +100,7 @@ onHosts(hosts, (host) => {
     (await agent.log(one.service, 1)).end('missing');
     expect((await none.rest()).get(one.service)).toEqual([{ missing: 1 }, { ended: true }]);
 
-    await api.reached(one.execution, 'terminated');
+    await api.waitFor(one.execution, 'terminated');
     await agent.close();
     const away = await new Frames(browser.open('GET', path(one, start(one)))).rest();
     expect(away.get(one.service)).toEqual([

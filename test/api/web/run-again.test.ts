@@ -47,7 +47,7 @@ onHosts(
         share: 'users' as const,
       };
       const id = await ann.submit(theirs, NASTY);
-      const count = async () => Object.keys(await api.list()).length;
+      const count = async () => Object.keys(await api.executions()).length;
       const before = await count();
       const names = [
         ...[
@@ -82,7 +82,7 @@ onHosts(
       // The copy is one's own.
       expect((await admin.get(`/start?from=${next}`)).text).not.toContain('has described this');
       expect((await admin.post(`/executions/${next}/again`)).status).toBe(303);
-      for (const one of Object.keys(await api.list())) await api.remove(Number(one));
+      for (const one of Object.keys(await api.executions())) await api.remove(Number(one));
     });
   },
   { BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') },

@@ -1,7 +1,4 @@
 /** A complete agent for tests, on any engine, connected to a peer that plays the control plane. */
-
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import type { Machine } from '../../../agent/config.ts';
 import { Addresses } from '../../../agent/connection/addresses.ts';
 import type { Identity } from '../../../agent/connection/identity.ts';
@@ -179,8 +176,3 @@ export const machine: Machine = {
 
 /** Limits that no test reaches, for an output store of its own. */
 export const limits = { maxBytes: 2 ** 30, punchHole };
-
-export async function scratchDir(parent = tmpdir()): Promise<{ path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(`${parent}/berth-agent-`);
-  return { path, remove: () => rm(path, { recursive: true, force: true }) };
-}

@@ -42,14 +42,15 @@ export class MemorySocket implements AgentSocket {
   }
 }
 
-export class ModelAgent {
+/** What agents in memory have in common. */
+export abstract class MemoryAgent {
   readonly socket = new MemorySocket();
-  readonly connection: AgentConnection;
+  abstract readonly connection: AgentConnection;
   readonly facts: HostFacts;
-  #sequence = 0;
+  /** Sequence of the latest report. */
+  protected sequence = 0;
 
-  constructor(coordinator: Coordinator, hostId: number, changes: Partial<HostFacts> = {}) {
-    this.connection = coordinator.agents.connect(this.socket, hostId);
+  constructor(changes: Partial<HostFacts>) {
     this.facts = { ...hostFacts('one'), ...changes };
   }
 
@@ -75,18 +76,41 @@ export class ModelAgent {
   /** Sends hello and waits for the sync. */
   async join(inventory: Observation[] = []): Promise<this> {
     this.hello(inventory);
-    await eventually(() => this.socket.all('sync').length > 0);
+    await this.received('sync');
     return this;
   }
 
+  reportWith(changes: Partial<Extract<Up, { type: 'report' }>>): void {
+    const sequence = ++this.sequence;
+    this.sendMessage({ type: 'report', sequence, observations: [], forgotten: [], ...changes });
+  }
+
+  /** Waits for the first message of a type. */
+  received<Type extends Down['type']>(type: Type): Promise<Extract<Down, { type: Type }>> {
+    return eventually(() => this.socket.all(type)[0]) as Promise<Extract<Down, { type: Type }>>;
+  }
+
+  chunk(stream: number, next: number, payload: Uint8Array): void {
+    this.connection.receive(encodeChunk({ stream, next, payload }));
+  }
+}
+
+export class ModelAgent extends MemoryAgent {
+  readonly connection: AgentConnection;
+
+  constructor(coordinator: Coordinator, hostId: number, changes: Partial<HostFacts> = {}) {
+    super(changes);
+    this.connection = coordinator.agents.connect(this.socket, hostId);
+  }
+
   report(observations: Observation[], forgotten: number[] = []): void {
-    this.sendMessage({ type: 'report', sequence: ++this.#sequence, observations, forgotten });
+    this.reportWith({ observations, forgotten });
   }
 
   /** Reports and waits for the ack. */
   async reportAndWait(...observations: Observation[]): Promise<void> {
     this.report(observations);
-    const sequence = this.#sequence;
+    const { sequence } = this;
     await eventually(() => this.socket.all('ack').some((ack) => ack.sequence >= sequence));
   }
 
@@ -101,10 +125,6 @@ export class ModelAgent {
       const synced = this.socket.all('sync').flatMap(({ assignments }) => assignments);
       return [...synced, ...this.socket.all('start').map(({ assignment }) => assignment)][n - 1];
     }) as Promise<Assignment>;
-  }
-
-  chunk(stream: number, next: number, payload: Uint8Array): void {
-    this.connection.receive(encodeChunk({ stream, next, payload }));
   }
 
   /** The number of the log that was opened last. */

@@ -1,10 +1,11 @@
 /** A web application for tests of the relay, on loopback: streams, uploads, downloads and WebSockets. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { listenOn } from '../hosts/port.ts';
 
 export interface AppServer {
   port: number;
@@ -131,8 +132,6 @@ export async function startAppServer(): Promise<AppServer> {
       client.on('message', (data, isBinary) => client.send(data, { binary: isBinary }));
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  app.port = (server.address() as AddressInfo).port;
+  app.port = await listenOn(server);
   return app;
 }

@@ -3,7 +3,6 @@
  * agent. A test gives the permits.
  */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { Hono } from 'hono';
 import { HttpTarget } from '../../../agent/engine/streams/http-target.ts';
 import { Streams } from '../../../agent/streams/streams.ts';
@@ -18,6 +17,7 @@ import { acceptAppBy, serveApps, upgradesOf } from '../../../control-plane/serve
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { decodeChunk } from '../../../shared/protocol/codec.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
+import { listenOn } from '../hosts/port.ts';
 import { appRequest } from './app-request.ts';
 
 interface Permit {
@@ -97,10 +97,8 @@ export async function startNodeAppRig(requestMs = 600_000) {
     },
   });
   const endApps = serveApps(upgradesOf(server, isApp).ofApps, app.fetch, () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listenOn(server)}`,
     permits,
     refused,
     async close() {

@@ -1,7 +1,7 @@
 /** Another web site: pages on a port of its own, which the browser reaches under any name of loopback. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOn } from '../hosts/port.ts';
 
 export interface ForeignSite {
   port: number;
@@ -15,10 +15,9 @@ export async function startForeignSite(): Promise<ForeignSite> {
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end(`<!doctype html><title>Foreign</title>${shown}`);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listenOn(server),
     show(body) {
       shown = body;
     },

@@ -23,8 +23,7 @@ export async function fillPages({ api }: Berth): Promise<void> {
   await api.submit(
     applicationSchema.parse({ ...hello, name: 'too-large', services: [{ ...service, resources }] }),
   );
-  const carla = JSON.stringify({ username: 'carla', ...plain });
-  expect((await api.request('user', { method: 'POST', body: carla })).status).toBe(200);
+  expect((await api.http.post('user', { username: 'carla', ...plain })).status).toBe(200);
 }
 
 export async function openVisit(page: Page, visit: Visit): Promise<void> {

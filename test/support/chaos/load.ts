@@ -4,9 +4,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Application } from '../../../shared/application-schema.ts';
-import type { RestClient } from '../clients/rest-client.ts';
+import type { ApiClient } from '../clients/api-client.ts';
+import type { Reply } from '../clients/http-client.ts';
 import { script } from '../fixtures/descriptions.ts';
-import { eventually } from '../tools/eventually.ts';
 import { pickOne } from '../tools/random.ts';
 
 const PERIOD_MS = 400;
@@ -23,12 +23,12 @@ export class SteadyLoad {
   readonly unsure = new Set<string>();
   /** Executions whose termination was requested: a request without an answer may have had its effect. */
   readonly toTerminate = new Set<number>();
-  readonly #api: RestClient;
+  readonly #api: ApiClient;
   readonly #kinds: readonly Application['services'][];
   readonly #random: () => number;
 
   /** `marks` is a folder of the host; containers see it as /mnt/marks. */
-  constructor(api: RestClient, marks: string, random: () => number) {
+  constructor(api: ApiClient, marks: string, random: () => number) {
     this.#api = api;
     this.#random = random;
     const volumes = [{ name: 'marks', path: marks, read_only: false }];
@@ -56,13 +56,9 @@ export class SteadyLoad {
   async #submit(name: string, services: Application['services']): Promise<void> {
     const application: Application = { name: 'chaos', version: 3, will_end: true, size: 1, services };
     try {
-      const response = await this.#api.request('execution', {
-        method: 'POST',
-        body: JSON.stringify({ name, application }),
-        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-      });
-      if (response.status === 200)
-        this.accepted.set(((await response.json()) as { execution_id: number }).execution_id, name);
+      const body = JSON.stringify({ name, application });
+      const reply = await this.#send('POST', 'execution', body);
+      if (reply.status === 200) this.accepted.set(reply.json<{ execution_id: number }>().execution_id, name);
       else this.unsure.add(name);
     } catch {
       this.unsure.add(name);
@@ -75,22 +71,13 @@ export class SteadyLoad {
     if (id === undefined) return;
     this.toTerminate.add(id);
     try {
-      const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-      await this.#api.request(`execution/${id}`, { method: 'DELETE', signal });
+      await this.#send('DELETE', `execution/${id}`);
     } catch {
       // The test terminates all executions again at its end.
     }
   }
-}
 
-/** Terminates all executions until all have ended. */
-export async function endAll(api: RestClient, timeoutMs: number): Promise<void> {
-  await eventually(async () => {
-    const live = Object.values(await api.executions()).filter(
-      ({ status }) => status !== 'terminated' && status !== 'error',
-    );
-    for (const { id, status } of live) if (status !== 'cleaning up') await api.terminate(id).catch(() => {});
-    if (live.length > 0) throw new Error(live.map(({ id, status }) => `${id} is ${status}`).join());
-    return true;
-  }, timeoutMs);
+  #send(method: string, path: string, body?: string): Promise<Reply> {
+    return this.#api.http.send(method, path, body, AbortSignal.timeout(REQUEST_TIMEOUT_MS));
+  }
 }

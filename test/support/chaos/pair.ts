@@ -1,57 +1,87 @@
 /** Two control planes of one deployment, of which one is active: finds the active one, as a client does. */
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RestClient } from '../clients/rest-client.ts';
+import { ApiClient } from '../clients/api-client.ts';
+import { HttpClient, type Reply } from '../clients/http-client.ts';
 import type { ProgramPart } from './parts.ts';
 
 export interface Member {
   part: ProgramPart;
   url: string;
-  api: RestClient;
+  api: ApiClient;
 }
 
 const REQUEST_TIMEOUT_MS = 5_000;
 const POLL_MS = 100;
 
 /** A client that goes to the other control plane if one is away or a standby. */
-export class PairClient extends RestClient {
-  readonly #apis: readonly RestClient[];
-  /** The one that answered last. */
-  #preferred: RestClient | undefined;
+export class PairClient extends ApiClient {
+  override readonly http: HttpClient;
 
   constructor(members: readonly Member[], username: string, password: string) {
     super(members[0]?.url ?? '', username, password);
-    this.#apis = members.map(({ api }) => api);
+    this.http = new PairHttp(members.map(({ api }) => api.http));
+  }
+}
+
+class PairHttp extends HttpClient {
+  readonly #clients: readonly HttpClient[];
+  /** The one that answered last. */
+  #preferred: HttpClient | undefined;
+
+  constructor(clients: readonly HttpClient[]) {
+    super(() => '');
+    this.#clients = clients;
+  }
+
+  override send(
+    method: string,
+    path: string,
+    body?: string | readonly Uint8Array[],
+    signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+  ): Promise<Reply> {
+    return this.#first(
+      (client) => client.send(method, path, body, signal),
+      ({ status }) => status,
+    );
+  }
+
+  override open(method: string, path: string): Promise<IncomingMessage> {
+    return this.#first(
+      (client) => client.open(method, path),
+      ({ statusCode = 0 }) => statusCode,
+    );
   }
 
   /**
    * Tries each once. A refusal by a standby has no effect, so the other one may be tried; after a lost answer
    * the caller must find out by itself whether the request had an effect.
    */
-  override async request(path: string, init: RequestInit = {}): Promise<Response> {
-    const others = this.#apis.filter((api) => api !== this.#preferred);
-    let last: Response | undefined;
-    for (const api of this.#preferred ? [this.#preferred, ...others] : others) {
-      let response: Response;
+  async #first<T>(ask: (client: HttpClient) => Promise<T>, statusOf: (answer: T) => number): Promise<T> {
+    const others = this.#clients.filter((client) => client !== this.#preferred);
+    let last: T | undefined;
+    for (const client of this.#preferred ? [this.#preferred, ...others] : others) {
+      let answer: T;
       try {
-        response = await api.request(path, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS), ...init });
+        answer = await ask(client);
       } catch (error) {
         if (!isUnreachable(error)) throw error;
         continue;
       }
-      if (response.status !== 503) {
-        this.#preferred = api;
-        return response;
+      if (statusOf(answer) !== 503) {
+        this.#preferred = client;
+        return answer;
       }
-      last = response;
+      last = answer;
     }
     if (last) return last;
-    throw new Error(`no control plane answers ${path}`);
+    throw new Error('no control plane answers');
   }
 }
 
 /** True if nothing was sent, because nobody listens. */
 const isUnreachable = (error: unknown): boolean =>
-  error instanceof Error && (error.cause as { code?: string } | undefined)?.code === 'ECONNREFUSED';
+  error instanceof Error && (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
 
 /** Waits until a control plane is ready, and returns it. */
 export async function activeOf(members: readonly Member[], timeoutMs: number): Promise<Member> {

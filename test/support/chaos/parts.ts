@@ -1,10 +1,10 @@
 /** Parts of a Berth that a test can kill and start one by one. Each part is a process. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Program, startCommand, startProgram } from '../hosts/process.ts';
 import { eventually } from '../tools/eventually.ts';
+import { scratchFolder } from '../tools/folder.ts';
 import { pickOne } from '../tools/random.ts';
 
 export interface Part {
@@ -27,16 +27,10 @@ async function supervised(start: () => Program, ready: RegExp): Promise<Program>
       await program.waitFor(ready, START_MS);
       return program;
     } catch (error) {
-      if (program.ended === undefined) await killGroup(program);
+      await program.killAll();
       throw error;
     }
   }, START_MS);
-}
-
-/** Kills the process group, since workerd would outlive wrangler. */
-async function killGroup(program: Program): Promise<void> {
-  if (program.ended === undefined) process.kill(-program.pid, 'SIGKILL');
-  await program.waitForEnd();
 }
 
 export class ProgramPart implements Part {
@@ -60,8 +54,9 @@ export class ProgramPart implements Part {
     this.#program = await supervised(this.#start, this.#ready);
   }
 
+  /** Kills its children too, since workerd would outlive wrangler. */
   async kill(): Promise<void> {
-    await killGroup(this.program);
+    await this.program.killAll();
   }
 
   async stop(): Promise<void> {
@@ -117,7 +112,7 @@ export async function killAtRandom(
 }
 
 export async function withFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-chaos-'));
+  const folder = await scratchFolder('berth-chaos-');
   try {
     return await run(folder);
   } finally {

@@ -1,6 +1,6 @@
 /** A line between a client and a control plane that a test breaks. */
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listenOn, portOf } from '../hosts/port.ts';
 
 export class FrailLine {
   /** So many answers get lost: the connection ends in place of them. */
@@ -15,14 +15,12 @@ export class FrailLine {
 
   static async to(url: string): Promise<FrailLine> {
     const line = new FrailLine(new URL(url));
-    // The backlog holds thousands of clients that come back at once.
-    line.#server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 });
-    await once(line.#server, 'listening');
+    await listenOn(line.#server);
     return line;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${portOf(this.#server)}`;
   }
 
   /** Further connections lead there. */

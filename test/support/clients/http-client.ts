@@ -1,6 +1,6 @@
 /**
  * HTTP/1.1 client for the API suite. Uses node:http because fetch hides reason phrases, cookies and how a
- * body is cut. Tests that need only the answer use RestClient.
+ * body is cut.
  */
 import {
   type Agent,
@@ -63,9 +63,14 @@ export class HttpClient {
   }
 
   /** `path` is relative to the API's path, unless it begins with `/`. A body in pieces is sent chunked. */
-  async send(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<Reply> {
+  async send(
+    method: string,
+    path: string,
+    body?: string | readonly Uint8Array[],
+    signal?: AbortSignal,
+  ): Promise<Reply> {
     const url = this.#urlOf(path);
-    const { outgoing, answered } = this.#request(method, url, body);
+    const { outgoing, answered } = this.#request(method, url, body, signal);
     if (typeof body !== 'string') for (const piece of body ?? []) outgoing.write(piece);
     outgoing.end(typeof body === 'string' ? body : undefined);
     const sent = typeof body === 'string' ? body : undefined;
@@ -99,12 +104,13 @@ export class HttpClient {
     method: string,
     url: URL,
     body?: string | readonly Uint8Array[],
+    signal?: AbortSignal,
   ): { outgoing: ClientRequest; answered: Promise<IncomingMessage> } {
     const length: Headers =
       typeof body === 'string' ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
     // By default each request has a new connection, because a restarted host has closed the earlier ones.
     const headers = { ...CLOUDFLARE, ...length, ...this.#headers };
-    const options: RequestOptions = { method, agent: this.#agent, headers };
+    const options: RequestOptions = { method, agent: this.#agent, headers, ...(signal && { signal }) };
     const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const outgoing = request(url, options, resolve);
     // An error after the answer has begun, e.g. when the rest of a body is refused, changes nothing.

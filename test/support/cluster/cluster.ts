@@ -7,7 +7,8 @@
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { RestClient } from '../clients/rest-client.ts';
+import { plain } from '../clients/account-client.ts';
+import { ApiClient } from '../clients/api-client.ts';
 import { type Program, programPath, startCommand } from '../hosts/process.ts';
 import { documentedAt } from '../tools/documented.ts';
 import { Door } from './door.ts';
@@ -58,7 +59,7 @@ export class Cluster {
   readonly #door: Door;
   #hosts: ClusterHost[] = [];
   #program: Program | undefined;
-  #api: RestClient | undefined;
+  #api: ApiClient | undefined;
   #url = '';
 
   constructor(options: ClusterOptions, name: string, hub: Namespace) {
@@ -69,7 +70,7 @@ export class Cluster {
     this.#door = new Door(hub);
   }
 
-  get api(): RestClient {
+  get api(): ApiClient {
     if (!this.#api) throw new Error('the control plane has not been started');
     return this.#api;
   }
@@ -93,13 +94,11 @@ export class Cluster {
   }
 
   /** Makes a user and returns the user's client. */
-  async addUser(username: string): Promise<RestClient> {
-    const post = (path: string, fields: object) =>
-      this.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
-    const created = await post('user', { username, role_id: 3, quota_id: 1 });
-    const { user_id } = (await created.json()) as { user_id: number };
-    await post(`user/${user_id}`, { password: PASSWORD });
-    return new RestClient(this.#url, username, PASSWORD);
+  async addUser(username: string): Promise<ApiClient> {
+    const { http } = this.api;
+    const { user_id } = (await http.post('user', { username, ...plain })).json();
+    await http.post(`user/${user_id}`, { password: PASSWORD });
+    return new ApiClient(this.#url, username, PASSWORD);
   }
 
   /** Stops the agent of a host, or kills it, and starts it again with further settings. */
@@ -148,10 +147,10 @@ export class Cluster {
 
   /** Reads the live log of a service until it contains the text. */
   async logUntil(service: number | undefined, words: string): Promise<string> {
-    const { body } = await this.api.openLog(Number(service));
+    const log = await this.api.openLog(Number(service));
     let read = '';
-    for await (const bytes of body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      read += bytes;
+    for await (const part of log.setEncoding('utf8')) {
+      read += part;
       if (read.includes(words)) return read;
     }
     throw new Error(`the log of service ${service} ended without ${JSON.stringify(words)}: ${read}`);
@@ -209,7 +208,7 @@ export class Cluster {
     const url = await this.#door.to(`http://${GATEWAY}:${PORT}`);
     documentedAt(url, 'B');
     this.#url = url;
-    this.#api = new RestClient(url, 'admin', PASSWORD);
+    this.#api = new ApiClient(url, 'admin', PASSWORD);
   }
 
   /** Starts the engines with the image, in one swarm with the overlay network. */

@@ -3,9 +3,9 @@
  * network takes their connections: a listening socket stays on the network where it was made.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { resolve } from 'node:path';
+import { listenOn } from '../hosts/port.ts';
 import type { Namespace } from './namespace.ts';
 import type { Target } from './relay.ts';
 
@@ -30,9 +30,8 @@ export class Door {
   }
 
   async #open(target: Target): Promise<string> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const server = createServer();
+    const port = await listenOn(server);
     await new Promise<void>((done, fail) => {
       this.#relay.send(target, server, (error) => (error ? fail(error) : done()));
     });

@@ -2,8 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { installPackage } from '../../../agent/local/debian.ts';
-import { findProgram } from '../../../agent/system-programs.ts';
+import { ensureProgram } from '../tools/debian-program.ts';
 
 const run = promisify(execFile);
 
@@ -18,7 +17,7 @@ const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-node
 
 /** `names`: subject alternative names of the certificate. */
 export async function makeAuthority(folder: string, names = 'IP:127.0.0.1'): Promise<Authority> {
-  if ((await findProgram('openssl')) === undefined) await installPackage('openssl');
+  await ensureProgram('openssl');
   const openssl = (...args: string[]) => run('openssl', args, { cwd: folder });
   await openssl(
     ...['req', '-x509', ...KEY, '-days', '2', '-subj', '/CN=Test CA', '-keyout', 'ca.key', '-out', 'ca.pem'],

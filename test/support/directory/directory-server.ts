@@ -2,12 +2,11 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { freePort } from '../hosts/port.ts';
+import { canConnect, freePort } from '../hosts/port.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
 import { eventually } from '../tools/eventually.ts';
 import { scratchFolder } from '../tools/folder.ts';
 import { type Authority, makeAuthority } from './authority.ts';
-import { canConnect } from './can-connect.ts';
 import { ensureSlapd, type Slapd } from './slapd.ts';
 
 const run = promisify(execFile);

@@ -1,9 +1,9 @@
 /** A directory on loopback that answers as a test says, in bytes that no proper directory sends. */
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { type Directory, openDirectory } from '../../../control-plane/directory/ldap-directory.ts';
 import type { LdapConfig } from '../../../control-plane/directory/ldap-settings.ts';
+import { listenOn, portOf } from '../hosts/port.ts';
 
 /** First byte of the operation in a message. */
 export const REQUEST = { bind: 0x60, search: 0x63, extended: 0x77 } as const;
@@ -41,15 +41,15 @@ export class ScriptedDirectory {
 
   /** One that stops with the test. */
   static async start(answer: (asked: Asked) => void): Promise<ScriptedDirectory> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer();
+    await listenOn(server);
     const directory = new ScriptedDirectory(server, answer);
     onTestFinished(() => directory.stop());
     return directory;
   }
 
   get url(): string {
-    return `ldap://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `ldap://127.0.0.1:${portOf(this.#server)}`;
   }
 
   get connections(): number {

@@ -1,45 +1,25 @@
 /** An image of the agent for tests, built by its Dockerfile. */
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
-import { scratchFolder } from '../tools/folder.ts';
-import { finished, importNodeBase } from './node-base.ts';
-
-export interface AgentImage {
-  name: string;
-  remove(): Promise<void>;
-}
+import { type BuiltImage, buildOnNode } from './node-base.ts';
 
 /** Builds the image from the bundle that the control plane at `url` serves. */
-export async function buildAgentImage(docker: Docker, url: string): Promise<AgentImage> {
-  const name = `berth-agent-test:${process.pid}`;
-  const base = `berth-node-test:${process.pid}`;
-  const folder = await scratchFolder('berth-image-');
-  try {
-    await importNodeBase(docker, base, folder);
+export const buildAgentImage = (docker: Docker, url: string): Promise<BuiltImage> =>
+  buildOnNode(docker, 'agent', [], async (options, folder) => {
     const context = join(folder, 'context');
     await mkdir(context);
     const bundle = await fetch(`${url}/agent/berth-agent.mjs`);
     await writeFile(join(context, 'berth-agent.mjs'), await bundle.bytes());
     await copyFile('agent/install/Dockerfile', join(context, 'Dockerfile'));
-    const src = ['Dockerfile', 'berth-agent.mjs'];
-    await finished(docker, await docker.buildImage({ context, src }, { t: name, buildargs: { BASE: base } }));
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-  return {
-    name,
-    remove: async () => {
-      for (const one of [name, base]) await docker.getImage(one).remove();
-    },
-  };
-}
+    return docker.buildImage({ context, src: ['Dockerfile', 'berth-agent.mjs'] }, options);
+  });
 
 /** An agent of that image with these settings, on the tests' engine. The caller starts and removes it. */
 export const agentContainer = (
   docker: Docker,
-  image: AgentImage,
+  image: BuiltImage,
   settings: Record<string, string>,
 ): Promise<Docker.Container> =>
   docker.createContainer({

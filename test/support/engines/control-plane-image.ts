@@ -1,34 +1,13 @@
 /** An image of the control plane for tests, built from the context that `npm run release` makes. */
 import { createReadStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type Docker from 'dockerode';
-import { scratchFolder } from '../tools/folder.ts';
-import { finished, importNodeBase } from './node-base.ts';
+import { type BuiltImage, buildOnNode } from './node-base.ts';
 
-export interface ControlPlaneImage {
-  name: string;
-  remove(): Promise<void>;
-}
-
-export async function buildControlPlaneImage(docker: Docker, context: string): Promise<ControlPlaneImage> {
-  const name = `berth-control-plane-test:${process.pid}`;
-  const base = `berth-control-plane-node-test:${process.pid}`;
-  const folder = await scratchFolder('berth-image-');
-  try {
-    await importNodeBase(docker, base, folder, [libsqlAddon()]);
-    const options = { t: name, buildargs: { BASE: base }, networkmode: 'none' };
-    await finished(docker, await docker.buildImage(createReadStream(context), options));
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-  return {
-    name,
-    remove: async () => {
-      for (const one of [name, base]) await docker.getImage(one).remove();
-    },
-  };
-}
+export const buildControlPlaneImage = (docker: Docker, context: string): Promise<BuiltImage> =>
+  buildOnNode(docker, 'control-plane', [libsqlAddon()], (options) =>
+    docker.buildImage(createReadStream(context), { ...options, networkmode: 'none' }),
+  );
 
 const libsqlAddon = (): string =>
   createRequire(import.meta.resolve('libsql')).resolve(`@libsql/linux-${process.arch}-gnu`);
@@ -39,7 +18,7 @@ const libsqlAddon = (): string =>
  */
 export const controlPlaneContainer = (
   docker: Docker,
-  image: ControlPlaneImage,
+  image: BuiltImage,
   volume: string,
   settings: Record<string, string>,
 ): Promise<Docker.Container> =>

@@ -4,12 +4,11 @@
  */
 import { spawn } from 'node:child_process';
 import { readdir, readFile, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
 import { scratchFolder } from '../tools/folder.ts';
+import { serving } from '../tools/serving.ts';
 
 export interface ScriptEnd {
   code: number | null;
@@ -98,9 +97,5 @@ export async function startProxy(target: string, tampering: Tampering): Promise<
     forward.on('error', (error) => outgoing.destroy(error));
     incoming.pipe(forward);
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  onTestFinished(() => void server.close());
-  return urlOf(server);
+  return `http://127.0.0.1:${await serving(server)}`;
 }
-
-const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -4,9 +4,10 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
-import { copyFile, mkdir } from 'node:fs/promises';
+import { copyFile, mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type Docker from 'dockerode';
+import { scratchFolder } from '../tools/folder.ts';
 
 /** Makes the image. `folder` is for its files; `addons` are compiled parts of packages that it must load. */
 export const importNodeBase = (
@@ -15,6 +16,38 @@ export const importNodeBase = (
   folder: string,
   addons: string[] = [],
 ): Promise<void> => importProgram(docker, image, folder, { path: process.execPath, name: 'node', addons });
+
+export interface BuiltImage {
+  name: string;
+  remove(): Promise<void>;
+}
+
+/**
+ * Makes the image and another one on top of it: `build` gets the options, and a folder for its files, and
+ * begins to build.
+ */
+export async function buildOnNode(
+  docker: Docker,
+  kind: string,
+  addons: string[],
+  build: (options: Docker.ImageBuildOptions, folder: string) => Promise<NodeJS.ReadableStream>,
+): Promise<BuiltImage> {
+  const name = `berth-${kind}-test:${process.pid}`;
+  const base = `berth-${kind}-node-test:${process.pid}`;
+  const folder = await scratchFolder('berth-image-');
+  try {
+    await importNodeBase(docker, base, folder, addons);
+    await finished(docker, await build({ t: name, buildargs: { BASE: base } }, folder));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+  return {
+    name,
+    remove: async () => {
+      for (const one of [name, base]) await docker.getImage(one).remove();
+    },
+  };
+}
 
 /** Makes an image of a program of this machine and its libraries. */
 export async function importProgram(

@@ -1,6 +1,5 @@
 /** Empty databases of every kind that the control plane supports, for suites that run on each kind. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Db } from '../../../control-plane/store/db/db.ts';
@@ -8,6 +7,7 @@ import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { libsqlClient } from '../../../control-plane/store/db/libsql-client.ts';
 import { pipeline } from '../../../control-plane/store/db/pipeline.ts';
 import { openRemote, type Protocol } from '../../../control-plane/store/db/remote.ts';
+import { scratchFolder } from '../tools/folder.ts';
 import { startSqld } from './sqld.ts';
 
 /** An empty database. Repeated calls of `open` open the same data; `:memory:` is a new database each time. */
@@ -47,7 +47,7 @@ export async function openDatabase(url: string, protocol: Protocol = libsqlClien
 
 const makers: Record<DatabaseKind, () => Promise<{ url: string; remove: () => Promise<void> }>> = {
   async file() {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-db-'));
+    const folder = await scratchFolder('berth-db-');
     const remove = () => rm(folder, { recursive: true, force: true });
     return { url: pathToFileURL(join(folder, 'berth.db')).href, remove };
   },

@@ -2,6 +2,7 @@
 import { createServer, request, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../tools/eventually.ts';
+import { listenOn } from './port.ts';
 import { startSqld } from './sqld.ts';
 
 export interface DistantDatabase {
@@ -37,10 +38,8 @@ export async function startDistantDatabase(delayMs: number): Promise<DistantData
     forwarded.once('error', () => outgoing.destroy());
     incoming.pipe(forwarded);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    url: `http://127.0.0.1:${await listenOn(server)}`,
     async roundTripsOf(work) {
       await eventually(() => open === 0);
       trips = 0;

@@ -15,6 +15,7 @@ import { logTo } from '../../../control-plane/logger.ts';
 import { type SelfHosted, startSelfHosted } from '../../../control-plane/self-hosted.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { documentedAt, undocumentedAt } from '../tools/documented.ts';
+import { settingsOf } from './host-node.ts';
 import type { Host, HostOptions } from './hosts.ts';
 import { passwordCostIn } from './password-cost.ts';
 
@@ -25,15 +26,7 @@ const webFile = generatedFiles('make-web-files.ts', join(ROOT, 'node_modules/.ca
 
 export async function startHostInProcess(options: HostOptions): Promise<Host> {
   const folder = await mkdtemp(join(TMPFS, 'berth-host-'));
-  const config = readNodeConfig({
-    BERTH_PORT: '0',
-    BERTH_DATA_DIR: folder,
-    BERTH_LOCAL_AGENT: 'off',
-    BERTH_API_VARIANT: options.variant,
-    BERTH_DEPLOYMENT_NAME: options.deployment,
-    BERTH_ADMIN_PASSWORD: options.adminPassword,
-    ...options.env,
-  });
+  const config = readNodeConfig(settingsOf(options, folder));
   let output = '';
   const print = (line: string) => {
     output += `${line}\n`;

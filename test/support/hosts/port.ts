@@ -1,6 +1,6 @@
-/** Finds a free port for programs that cannot choose one themselves. */
+/** Ports of loopback: free ones, for programs that cannot choose one themselves, and those of servers. */
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 
 /** Below the ports of outgoing connections, which could take one before its program starts again. */
 const [FIRST, COUNT] = [10_000, 20_000];
@@ -20,4 +20,23 @@ export async function freePort(): Promise<number> {
     await once(server, 'close');
     return port;
   }
+}
+
+/** Lets the server listen on a port of its own, for thousands of clients at once. Resolves to the port. */
+export async function listenOn(server: Server): Promise<number> {
+  await once(server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }), 'listening');
+  return portOf(server);
+}
+
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port;
+
+/** Whether something listens on a port. Sends nothing. */
+export async function canConnect(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  return once(socket, 'connect')
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(() => socket.destroy());
 }

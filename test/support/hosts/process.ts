@@ -130,6 +130,12 @@ export class Program {
     await this.waitForEnd();
   }
 
+  /** Sends SIGKILL to this process and all its children at once, if it has not ended. */
+  async killAll(): Promise<void> {
+    if (this.ended === undefined) process.kill(-this.pid, 'SIGKILL');
+    await this.waitForEnd();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }

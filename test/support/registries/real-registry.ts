@@ -3,15 +3,15 @@
  * pull through a door in front of it, which counts requests and can be held shut in the middle of a layer.
  */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
 import { unpackPackage } from '../../../agent/local/debian.ts';
 import { IMAGE } from '../../../examples/image.ts';
+import { finished } from '../engines/node-base.ts';
+import { listenOn, portOf } from '../hosts/port.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
 import { scratchFolder } from '../tools/folder.ts';
 
@@ -61,8 +61,8 @@ export class RealRegistry {
     context.entry({ name: 'Dockerfile' }, `FROM ${IMAGE}\nCOPY layer /layer\n`);
     context.entry({ name: 'layer' }, randomBytes(LAYER_BYTES));
     context.finalize();
-    await this.#finished(await this.#docker.buildImage(context, { t: image }));
-    await this.#finished(await this.#docker.getImage(image).push({ authconfig: LOGIN }));
+    await finished(this.#docker, await this.#docker.buildImage(context, { t: image }));
+    await finished(this.#docker, await this.#docker.getImage(image).push({ authconfig: LOGIN }));
     await this.#docker.getImage(image).remove();
     this.#images.push(image);
     this.#door.blobs.length = 0;
@@ -101,13 +101,6 @@ export class RealRegistry {
     this.#door.close();
     await this.#program.stop();
     await rm(this.#folder, { recursive: true, force: true });
-  }
-
-  /** The engine reports errors within its progress. */
-  #finished(progress: NodeJS.ReadableStream): Promise<unknown> {
-    return new Promise((done, fail) => {
-      this.#docker.modem.followProgress(progress, (error, output) => (error ? fail(error) : done(output)));
-    });
   }
 }
 
@@ -151,15 +144,15 @@ export class Door {
   constructor(server: ReturnType<typeof createServer>, port: number) {
     this.#server = server;
     this.#port = port;
-    this.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.host = `127.0.0.1:${portOf(server)}`;
     server.on('request', (incoming: IncomingMessage, response: ServerResponse) =>
       this.#pass(incoming, response),
     );
   }
 
   static async open(port: number): Promise<Door> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer();
+    await listenOn(server);
     return new Door(server, port);
   }
 

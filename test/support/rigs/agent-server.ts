@@ -1,8 +1,7 @@
 /** The endpoints of agents, registration and connection, on loopback before the coordinator of a rig. */
-
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
+import { BodyReader } from '../../../control-plane/http/bodies/body-reader.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/http/routes/agents.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
@@ -12,7 +11,7 @@ import { SecretFetches } from '../../../control-plane/operations/secrets/secret-
 import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
-import { bodyReader } from './body-reader.ts';
+import { listenOn } from '../hosts/port.ts';
 import type { CoordinatorRig } from './coordinator-rig.ts';
 
 /** Calls `answering` before each answer to a registration. */
@@ -30,7 +29,7 @@ export async function agentServer(
     shares: new UserShares(Date.now),
     seal: new Seal([]),
     variant: variants.B,
-    bodies: bodyReader(),
+    bodies: new BodyReader({ addressOf: () => '127.0.0.1', memoryBytes: 2 ** 25, nowMs: Date.now }),
     nowMs: () => rig.clock.nowMs(),
     addressOf: () => '192.0.2.1',
     // A restart replaces the coordinator.
@@ -58,6 +57,6 @@ export async function agentServer(
     admit: (authorization) => admitAgent(deps, authorization),
     refusal: (error) => refuseAgent(error, () => {}),
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await listenOn(server);
   return server;
 }

@@ -6,7 +6,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { RestClient } from '../clients/rest-client.ts';
+import { ApiClient } from '../clients/api-client.ts';
 import { testEngine } from '../engines/engine.ts';
 import { removeDeployment } from '../engines/leftovers.ts';
 import { type Program, startProgram } from '../hosts/process.ts';
@@ -46,7 +46,7 @@ export class Berth {
   #program: Program | undefined;
   /** Chosen at the first start and then fixed, because separate agents use it. */
   #port: number;
-  #api: RestClient | undefined;
+  #api: ApiClient | undefined;
   /** For the first separate agent, which afterwards has a key. */
   #joinToken: string | undefined;
 
@@ -67,7 +67,7 @@ export class Berth {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  get api(): RestClient {
+  get api(): ApiClient {
     if (!this.#api) throw new Error('Berth has not been started');
     return this.#api;
   }
@@ -86,7 +86,7 @@ export class Berth {
     const [, port] = await this.#program.waitFor(/listens on http:\/\/127\.0\.0\.1:(\d+)/, START_MS);
     this.#port = Number(port);
     documentedAt(this.url, this.#options.env?.BERTH_API_VARIANT ?? 'B');
-    this.#api = new RestClient(this.url, 'admin', PASSWORD);
+    this.#api = new ApiClient(this.url, 'admin', PASSWORD);
     if (this.#options.env?.BERTH_LOCAL_AGENT === 'off') this.#joinToken ??= await this.#api.joinToken();
   }
 
@@ -104,12 +104,6 @@ export class Berth {
         ...env,
       },
     });
-  }
-
-  /** Sends SIGKILL to the process and all its children at once. */
-  async killAll(): Promise<void> {
-    process.kill(-this.program.pid, 'SIGKILL');
-    await this.program.waitForEnd();
   }
 
   /** Process id of the local agent, which starts a moment after the control plane listens. */

@@ -6,14 +6,11 @@ import { openLogsFrom } from '../../../control-plane/coordinator/runtime/gateway
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { LogWindows } from '../../../control-plane/core/streams/log-windows.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
-import type { Down } from '../../../shared/protocol/down.ts';
-import type { Observation, Up } from '../../../shared/protocol/up.ts';
-import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
-import { MemorySocket } from '../agents/model-agent.ts';
+import type { Observation } from '../../../shared/protocol/up.ts';
+import { MemoryAgent } from '../agents/model-agent.ts';
 import { eventually } from '../tools/eventually.ts';
 import { CoordinatorRig, HOST_ID, seen } from './coordinator-rig.ts';
-import { hostFacts, running } from './core-rig.ts';
+import { running } from './core-rig.ts';
 
 /** What becomes of a call: it arrives; it arrives and its answer is lost; it hangs. */
 export type Fate = 'arrives' | 'answer lost' | 'hangs';
@@ -85,14 +82,14 @@ export class GatewayRig {
     });
   }
 
-  agent(hostId = HOST_ID): GatewayAgent {
+  agent(hostId = HOST_ID, name = 'one'): GatewayAgent {
     const id = this.links.admit(0, {
       hostId,
       proofId: crypto.randomUUID(),
       expiresMs: Number.MAX_SAFE_INTEGER,
     });
     this.stored.add(id);
-    return new GatewayAgent(this.gateway, hostId, id);
+    return new GatewayAgent(this.gateway, hostId, id, name);
   }
 
   /** An agent joins, and receives the start of an execution with one service. */
@@ -158,19 +155,18 @@ export class GatewayRig {
 }
 
 /** An agent whose connection is at the gateway. */
-export class GatewayAgent {
-  readonly socket = new MemorySocket();
+export class GatewayAgent extends MemoryAgent {
   readonly id: string;
   connection: AgentConnection;
   state: ConnectionState | undefined;
   /** When the runtime last answered a pulse. */
   pulsedMs: number | null = null;
   readonly #hostId: number;
-  #sequence = 0;
   /** Bytes of output. */
   #sent = 0;
 
-  constructor(gateway: Gateway, hostId: number, id: string) {
+  constructor(gateway: Gateway, hostId: number, id: string, name: string) {
+    super({ name });
     this.#hostId = hostId;
     this.id = id;
     this.connection = this.#openAt(gateway);
@@ -180,28 +176,12 @@ export class GatewayAgent {
     this.connection = this.#openAt(gateway);
   }
 
-  send(message: Up): void {
-    this.connection.receive(encode(message));
-  }
-
-  hello(name = 'one', inventory: Observation[] = []): void {
-    const protocol = { version: PROTOCOL_VERSION, hash: PROTOCOL_HASH };
-    this.send({
-      type: 'hello',
-      ...protocol,
-      deployment: 'test',
-      host: hostFacts(name),
-      engine: { id: 'rig' },
-      inventory,
-    });
-  }
-
   /** Answers the first open log with output, and ends it. */
   async sendLog(text: string): Promise<void> {
     const { stream } = await this.received('logs.open');
     const payload = new TextEncoder().encode(text);
-    this.connection.receive(encodeChunk({ stream, next: payload.byteLength, payload }));
-    this.send({ type: 'logs.end', stream, reason: 'exited' });
+    this.chunk(stream, payload.byteLength, payload);
+    this.sendMessage({ type: 'logs.end', stream, reason: 'exited' });
   }
 
   /** Sends output on the log that was opened first. */
@@ -209,33 +189,17 @@ export class GatewayAgent {
     const stream = this.socket.all('logs.open')[0]?.stream ?? -1;
     const payload = new TextEncoder().encode(text);
     this.#sent += payload.byteLength;
-    this.connection.receive(encodeChunk({ stream, next: this.#sent, payload }));
+    this.chunk(stream, this.#sent, payload);
   }
 
   /** A report that is more than a sign of life. */
   report(observations: Observation[] = []): void {
-    this.reportWith({ observations, conditions: [{ kind: 'clock-skew', text: `news ${this.#sequence}` }] });
+    this.reportWith({ observations, conditions: [{ kind: 'clock-skew', text: `news ${this.sequence}` }] });
   }
 
   /** As real agents do, repeats the conditions of the host: none. */
   signOfLife(): void {
-    this.reportWith({});
-  }
-
-  reportWith(changes: Partial<Extract<Up, { type: 'report' }>>): void {
-    const sequence = ++this.#sequence;
-    this.send({ type: 'report', sequence, observations: [], forgotten: [], conditions: [], ...changes });
-  }
-
-  async join(name = 'one'): Promise<this> {
-    this.hello(name);
-    await this.received('sync');
-    return this;
-  }
-
-  /** Waits for the first message of a type. */
-  received<Type extends Down['type']>(type: Type): Promise<Extract<Down, { type: Type }>> {
-    return eventually(() => this.socket.all(type)[0]) as Promise<Extract<Down, { type: Type }>>;
+    this.reportWith({ conditions: [] });
   }
 
   /** Sequences of the acknowledged reports. */

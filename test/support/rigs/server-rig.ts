@@ -1,13 +1,14 @@
 /** An HTTP server with limits of its own, whose answers a test holds back, and clients of many addresses. */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import type { ConnectionLimits } from '../../../control-plane/server/connection-places.ts';
 import type { NodeConnections } from '../../../control-plane/server/node-connections.ts';
 import { httpServer, type ServerLimits } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
+import { listenOn, portOf } from '../hosts/port.ts';
 import { eventually } from '../tools/eventually.ts';
 
 /** A request whose head does not end. */
@@ -54,7 +55,7 @@ export class ServerRig {
   }
 
   get port(): number {
-    return (this.server.address() as AddressInfo).port;
+    return portOf(this.server);
   }
 
   get url(): string {
@@ -63,7 +64,7 @@ export class ServerRig {
 
   static async start(setup: Setup): Promise<ServerRig> {
     const rig = new ServerRig(setup);
-    await once(rig.server.listen(0, '127.0.0.1'), 'listening');
+    await listenOn(rig.server);
     return rig;
   }
 

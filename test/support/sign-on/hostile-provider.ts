@@ -2,15 +2,12 @@
  * A provider of OpenID Connect on loopback that answers as a test says: falsely, twice, slowly or without an
  * end. It logs in `subject` without a page, and accepts any code again and again.
  */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { JWK, JWTPayload } from 'jose';
 import { exportJWK, SignJWT } from 'jose';
-import { newKey } from './test-provider.ts';
-
-const CLIENT_ID = 'berth';
-export const CLIENT_SECRET = 'the secret of the client Berth, as long as is needed';
+import { listenOn, portOf } from '../hosts/port.ts';
+import { CLIENT_ID, newKey, settingsOf } from './test-provider.ts';
 
 type Key = Awaited<ReturnType<typeof newKey>>;
 
@@ -47,23 +44,18 @@ export class HostileProvider {
   }
 
   static async start(): Promise<HostileProvider> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer();
+    await listenOn(server);
     return new HostileProvider(server, await newKey());
   }
 
   get issuer(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${portOf(this.#server)}`;
   }
 
   /** The settings of a control plane that uses this provider, with further fields of BERTH_OIDC_OPTIONS. */
   settings(options: object = {}): Record<string, string> {
-    return {
-      BERTH_OIDC_ISSUER: this.issuer,
-      BERTH_OIDC_CLIENT_ID: CLIENT_ID,
-      BERTH_OIDC_CLIENT_SECRET: CLIENT_SECRET,
-      BERTH_OIDC_OPTIONS: JSON.stringify({ name: 'Hostile', createUsers: true, ...options }),
-    };
+    return settingsOf(this.issuer, { name: 'Hostile', createUsers: true, ...options });
   }
 
   /** The public key that it publishes. */
@@ -93,14 +85,14 @@ export class HostileProvider {
       case '/authorize':
         return this.#authorize(url.searchParams, response);
       case '/token':
-        this.body = await textOf(request);
+        this.body = await text(request);
         return void json(await this.#tokens());
       case '/keys':
         return void json({ keys: [await this.publicKey()] });
       case '/userinfo':
         return void json({ sub: this.#claims('').sub, ...this.script.userinfo });
       case '/logout':
-        this.body = await textOf(request);
+        this.body = await text(request);
         return void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Logged out there</h1>');
       default:
         response.writeHead(404).end();
@@ -149,10 +141,4 @@ export class HostileProvider {
     const header = { alg: 'RS256', ...(kid !== undefined && { kid }) };
     return new SignJWT(claims).setProtectedHeader(header).sign(this.key.privateKey);
   }
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const part of request) text += String(part);
-  return text;
 }

@@ -5,8 +5,8 @@ import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { type Context, Provider } from 'oidc-provider';
 import { freePort } from '../hosts/port.ts';
 
-const CLIENT_ID = 'berth';
-const CLIENT_SECRET = 'the secret of the client Berth, as long as is needed';
+export const CLIENT_ID = 'berth';
+export const CLIENT_SECRET = 'the secret of the client Berth, as long as is needed';
 const CALLBACK = 'http://127.0.0.1/login/oidc/callback';
 const SCOPE = 'openid profile email groups';
 
@@ -46,12 +46,7 @@ export class TestProvider {
 
   /** The settings of a control plane that uses this provider, with further fields of BERTH_OIDC_OPTIONS. */
   settings(options: object = {}): Record<string, string> {
-    return {
-      BERTH_OIDC_ISSUER: this.issuer,
-      BERTH_OIDC_CLIENT_ID: CLIENT_ID,
-      BERTH_OIDC_CLIENT_SECRET: CLIENT_SECRET,
-      BERTH_OIDC_OPTIONS: JSON.stringify({ name: 'Example', scope: SCOPE, ...options }),
-    };
+    return settingsOf(this.issuer, { name: 'Example', scope: SCOPE, ...options });
   }
 
   async stop(): Promise<void> {
@@ -98,6 +93,14 @@ export class TestProvider {
     });
   }
 }
+
+/** The settings of a control plane that uses this provider, with these BERTH_OIDC_OPTIONS. */
+export const settingsOf = (issuer: string, options: object): Record<string, string> => ({
+  BERTH_OIDC_ISSUER: issuer,
+  BERTH_OIDC_CLIENT_ID: CLIENT_ID,
+  BERTH_OIDC_CLIENT_SECRET: CLIENT_SECRET,
+  BERTH_OIDC_OPTIONS: JSON.stringify(options),
+});
 
 export async function newKey(): Promise<SigningKey> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });

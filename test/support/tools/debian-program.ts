@@ -1,5 +1,6 @@
 /** Programs of the tests that are packages of Debian. */
 import { hasApt, installPackage, isRoot } from '../../../agent/local/debian.ts';
+import { findProgram } from '../../../agent/system-programs.ts';
 
 /** What `find` finds, else what it finds once the packages are installed, which needs root. */
 export async function foundOrInstalled<T>(
@@ -17,4 +18,23 @@ export async function foundOrInstalled<T>(
   const installed = await find();
   if (installed === undefined) throw new Error(`${program} was installed, and is not on the PATH`);
   return installed;
+}
+
+/**
+ * The path of a program that is named as its package. `others` do the same, and `more` are packages that it
+ * needs.
+ */
+export function ensureProgram(
+  name: string,
+  { others = [], more = [] }: { others?: readonly string[]; more?: readonly string[] } = {},
+  say: (line: string) => void = () => {},
+): Promise<string> {
+  const find = async () => {
+    for (const one of [name, ...others]) {
+      const path = await findProgram(one);
+      if (path) return path;
+    }
+    return undefined;
+  };
+  return foundOrInstalled(find, { tests: 'the tests', program: name, packages: [name, ...more] }, say);
 }

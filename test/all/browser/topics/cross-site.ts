@@ -32,8 +32,8 @@ export function crossSite(site: () => Site): void {
   const sessions = async (context: BrowserContext) =>
     (await context.cookies()).filter(({ name }) => name === 'berth_session');
   const usernames = async () => {
-    const users = await (await site().berth.api.request('user')).json();
-    return Object.values(users as Record<string, { username: string }>).map(({ username }) => username);
+    const reply = await site().berth.api.http.get('user');
+    return Object.values(reply.json<Record<string, { username: string }>>()).map(({ username }) => username);
   };
 
   /** Opens Berth with credentials in the URL, which the browser then remembers. */

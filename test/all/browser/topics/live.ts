@@ -21,7 +21,7 @@ export function live(site: () => Site): void {
   test('W11: while the control plane is away the page shows its age, and then continues by itself', async () => {
     const { berth } = site();
     const page = await site().visit('/executions', { expected: /ERR_|502|503|Failed to load/ });
-    await berth.killAll();
+    await berth.program.killAll();
     const lost = page.locator('#connection');
     await lost.getByText(/This page is \d+ s old/).waitFor();
     await berth.start();
@@ -35,7 +35,7 @@ export function live(site: () => Site): void {
     const page = await site().visit('/start?by=description', { expected: /ERR_|400|502|503|Failed to load/ });
     const draft = page.getByLabel('Description', { exact: true });
     await draft.fill('{}');
-    await berth.killAll();
+    await berth.program.killAll();
     const start = page.getByRole('button', { name: 'Start' });
     await start.click();
     const unsent = page.locator('#unsent');

@@ -82,7 +82,7 @@ export function logs(site: () => Site): void {
     const page = await site().visit(`/executions/${id}/logs`, { expected: /ERR_|Failed to load|50\d/ });
     await page.getByLabel('Wrap').check();
     await page.getByText('line 3', { exact: true }).waitFor();
-    await site().berth.killAll();
+    await site().berth.program.killAll();
     await says(
       page,
       'No connection to Berth. The log continues where it stopped once the connection is back.',

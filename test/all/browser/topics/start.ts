@@ -161,10 +161,8 @@ export function start(site: () => Site): void {
     await press(page, 'Log out');
     await page.waitForURL('**/login');
     const bob = { username: 'bob', role_id: 1, quota_id: 1 };
-    const { user_id } = (await (await api.request('user', { method: 'POST', body: pretty(bob) })).json()) as {
-      user_id: number;
-    };
-    await api.request(`user/${user_id}`, { method: 'POST', body: pretty({ password: 'secret words' }) });
+    const { user_id } = (await api.http.post('user', bob)).json();
+    await api.http.post(`user/${user_id}`, { password: 'secret words' });
     await logIn(page, { username: 'bob', password: 'secret words' });
     await page.goto('/start');
     expect(await page.getByLabel('Environment').inputValue()).toBe('');

@@ -1,6 +1,6 @@
 /** Cores and memory of containers: their shares and limits, and what happens where there is not enough. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RestClient } from '../../../support/clients/rest-client.ts';
+import { ApiClient } from '../../../support/clients/api-client.ts';
 import { testEngine } from '../../../support/engines/engine.ts';
 import { application, script, service } from '../../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
@@ -55,9 +55,8 @@ const reaches = (id: number, cores: number) =>
 
 test('C80, C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
   const post = async (path: string, fields: Record<string, unknown>) => {
-    const response = await berth.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
-    const text = await response.text();
-    expect(response.status, text).toBe(200);
+    const { status, text } = await berth.api.http.post(path, fields);
+    expect(status, text).toBe(200);
     return text || '{}';
   };
   const caps = { concurrent_executions: 0, memory: 0, cores: 1 };
@@ -65,7 +64,7 @@ test('C80, C212: the containers of a user get no more cores than the quota while
   const password = 'secret words';
   const { user_id } = JSON.parse(await post('user', { username: 'capped', role_id: 3, quota_id }));
   await post(`user/${user_id}`, { password });
-  const capped = new RestClient(berth.url, 'capped', password);
+  const capped = new ApiClient(berth.url, 'capped', password);
   const mine = [];
   for (let count = 0; count < 3; count++) mine.push(await run([0.1, null], [null, null], capped));
   const alone = Math.floor((100 * OFFERED) / 3) / 100;

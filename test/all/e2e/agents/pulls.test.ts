@@ -39,8 +39,7 @@ const running = (image: string) => application(service({ image, command: 'sleep 
 /** The progress in `GET service/<id>`. */
 const progressOf = async (id: number): Promise<string | undefined> => {
   const [one = 0] = (await berth.api.execution(id)).services;
-  const answer = await berth.api.request(`service/${one}`);
-  return ((await answer.json()) as { progress?: string }).progress;
+  return (await berth.api.http.get(`service/${one}`)).json<{ progress?: string }>().progress;
 };
 
 test('P43, P44, C85: an image is pulled once for all its services, its progress is shown, and later services find it', async () => {
@@ -52,9 +51,7 @@ test('P43, P44, C85: an image is pulled once for all its services, its progress 
     await eventually(async () =>
       expect(await progressOf(id)).toMatch(/^pulling .*shared:1 \d+% of 8\.0 MB$/),
     );
-    const { waiting_for } = (await (await api.request(`execution/${id}/explain`)).json()) as {
-      waiting_for: string[];
-    };
+    const { waiting_for } = await api.explain(id);
     expect(waiting_for.join()).toMatch(/being prepared on host .* \(pulling .*shared:1 \d+% of/);
   }
   registry.door.release();
@@ -74,9 +71,8 @@ test('P232, P233, P235: a user pulls with own credentials, which the host does n
   const refused = await api.waitFor(await api.submit(running(image)), 'error');
   expect(refused.error_message).toContain(`berth registry set ${ofUsers.host}`);
   const set = async (password: string): Promise<number> => {
-    const body = JSON.stringify({ registry: ofUsers.host, username: LOGIN.username, password });
-    const reply = await api.request('registry', { method: 'POST', body });
-    return ((await reply.json()) as { registry_id: number }).registry_id;
+    const credentials = { registry: ofUsers.host, username: LOGIN.username, password };
+    return (await api.http.post('registry', credentials)).json<{ registry_id: number }>().registry_id;
   };
   const wrong = `wrong-${randomUUID()}`;
   await set(wrong);
@@ -92,7 +88,7 @@ test('P232, P233, P235: a user pulls with own credentials, which the host does n
   expect(ofUsers.door.manifests.length).toBe(requestCount);
   expect(await filesWith(berth.dataDir, wrong)).toEqual([]);
   expect(berth.program.output).not.toContain(wrong);
-  await api.request(`registry/${credentials}`, { method: 'DELETE' });
+  await api.http.delete(`registry/${credentials}`);
   const without = await api.waitFor(await api.submit(running(image)), 'error');
   expect(without.error_message).toContain('no basic auth credentials');
   for (const one of [id, again]) await api.terminate(one);

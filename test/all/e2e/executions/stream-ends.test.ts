@@ -8,9 +8,9 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { ApiClient } from '../../../support/clients/api-client.ts';
 import { CommandLine } from '../../../support/clients/command-line.ts';
 import type { Command } from '../../../support/clients/commands/process.ts';
-import { RestClient } from '../../../support/clients/rest-client.ts';
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import type { Program } from '../../../support/hosts/process.ts';
 import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
@@ -31,7 +31,7 @@ let agent: Program;
 let home: string;
 /** The user whose streams end. */
 let alice: CommandLine;
-let aliceApi: RestClient;
+let aliceApi: ApiClient;
 let roleId: number;
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ beforeAll(async () => {
   roleId = Number((await post('role', { name: 'streams', can_access_api: true })).role_id);
   const user = await post('user', { username: 'alice', role_id: roleId, quota_id: 1 });
   await post(`user/${user.user_id}`, { password: PASSWORD });
-  aliceApi = new RestClient(berth.url, 'alice', PASSWORD);
+  aliceApi = new ApiClient(berth.url, 'alice', PASSWORD);
   await alice.logIn(berth.url, PASSWORD, 'alice');
   await agent.waitFor(/session\.synced/);
 });
@@ -56,9 +56,8 @@ afterAll(async () => {
 });
 
 async function post(path: string, fields: object): Promise<Record<string, unknown>> {
-  const reply = await berth.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
-  const body = await reply.text();
-  if (!reply.ok) throw new Error(`POST ${path}: ${reply.status} ${body}`);
+  const { status, text: body } = await berth.api.http.post(path, fields);
+  if (status !== 200) throw new Error(`POST ${path}: ${status} ${body}`);
   return body === '' ? {} : JSON.parse(body);
 }
 

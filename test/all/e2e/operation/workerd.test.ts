@@ -19,7 +19,7 @@ test('C41: a Berth that is killed with all its processes continues running execu
   const id = await berth.api.submit(application(script('echo output; exec sleep 1000')));
   await berth.api.waitFor(id, 'running');
   const [before] = await berth.containersOf(id);
-  await berth.killAll();
+  await berth.program.killAll();
   await berth.start();
   await berth.api.waitFor(id, 'running');
   expect(await berth.containersOf(id)).toMatchObject([{ Id: before?.Id, State: 'running' }]);

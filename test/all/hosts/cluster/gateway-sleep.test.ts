@@ -85,7 +85,7 @@ test('C232, P179: a coordinator that has slept starts and stops services without
   await one.released(execution);
   await evictCoordinator(one, two);
   await one.report(seen.gone(running));
-  await api.reached(execution, 'terminated');
+  await api.waitFor(execution, 'terminated');
   expect(countOf('coordinator.woke')).toBe(before + 3);
   expect([stateOf(one), stateOf(two)]).toEqual([UNDISTURBED, UNDISTURBED]);
   const { awake } = await api.statistics();

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Assignment, keyOf } from '../../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../../support/clients/api-client.ts';
-import { RestClient } from '../../../support/clients/rest-client.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
 import { ADMIN_PASSWORD } from '../../../support/hosts/hosts.ts';
 import { type MortalHost, startMortalHost } from '../../../support/hosts/workerd/host-mortal.ts';
@@ -20,7 +19,7 @@ const agents = new Map<Name, ScriptedAgent>();
 
 beforeAll(async () => {
   host = await startMortalHost({ BERTH_LIMITS: JSON.stringify({ hostsPerGateway: 2 }) });
-  await new RestClient(host.url(), 'admin', ADMIN_PASSWORD).removeQuotaLimits();
+  await new ApiClient(host.url(), 'admin', ADMIN_PASSWORD).removeQuotaLimits();
 });
 afterAll(() => host.stop());
 

@@ -3,22 +3,35 @@
  * small as at Cloudflare. The libSQL server is a process of its own.
  */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { scratchFolder } from '../../tools/folder.ts';
+import { residentBytes } from '../memory.ts';
+import { canConnect, freePort } from '../port.ts';
+import { type Program, startCommand } from '../process.ts';
 import { type Sqld, startSqld } from '../sqld.ts';
-import { type RawWorkerd, startRawWorkerd } from './raw-workerd.ts';
 import { bundleInto } from './worker-bundle.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../../..');
 const ASSETS = join(ROOT, '.wrangler/assets');
 const MAKE_ASSETS = 'control-plane/local/assets/make-worker-assets.ts';
 const run = promisify(execFile);
+/** The command `workerd` is a script that would wait as a further process of Node. */
+const { default: WORKERD } = createRequire(import.meta.url)('workerd') as { default: string };
 
-export interface LimitedWorkerd extends RawWorkerd {
+export interface LimitedWorkerd {
   /** Base URL of the first isolate. Changes with each start, unless `keepPorts` is set. */
   url(): string;
+  /** Base URL of each isolate. */
+  urls(): readonly string[];
+  program(): Program;
+  residentMb(): Promise<number>;
+  /** Sends SIGKILL. */
+  kill(): Promise<void>;
+  /** Starts it again. Resolves once the first isolate answers `readyPath`, or accepts connections. */
+  start(): Promise<void>;
   /** The libSQL server that was started with it. */
   database: Sqld;
   databaseUrl: string;
@@ -35,7 +48,7 @@ export interface LimitedWorkerdOptions {
   args?: readonly string[];
   /** Worker in place of the one of wrangler.toml: a file with the name worker.ts. */
   entry?: string;
-  /** What each start waits for (`startRawWorkerd`). Default: that the control plane is ready. */
+  /** What a start waits for; undefined: connections. Default: that the control plane is ready. */
   readyPath?: string | undefined;
 }
 
@@ -51,24 +64,48 @@ export async function startLimitedWorkerd(
   const folder = await scratchFolder('berth-limited-');
   await bundleInto(folder, entry);
   const assets = await assetsFor(folder, settings.BERTH_AGENT_RELEASE);
-  const objectsFolder = join(folder, 'objects');
-  await mkdir(objectsFolder);
+  const objects = join(folder, 'objects');
+  await mkdir(objects);
   const database = await startSqld();
   const vars = { BERTH_DATABASE_URL: database.url, ...settings };
-  const workerd = await startRawWorkerd({
-    folder,
-    sockets: isolates,
-    configOf: (ports) => configOf({ objects: objectsFolder, assets }, ports, v8Flags, vars),
-    readyPath,
-    keepPorts,
-    args,
-  });
-  const stop = async () => {
-    await workerd.kill();
-    await database.stop();
-    await rm(folder, { recursive: true, force: true });
+  let program: Program;
+  let ports: number[] = [];
+  let urls: readonly string[] = [];
+  const start = async () => {
+    if (!keepPorts) ports = [];
+    while (ports.length < isolates) ports.push(await freePort());
+    urls = ports.map((port) => `http://127.0.0.1:${port}`);
+    await writeFile(join(folder, 'config.capnp'), configOf({ objects, assets }, ports, v8Flags, vars));
+    program = startCommand([WORKERD, 'serve', 'config.capnp', '--experimental', ...args], { cwd: folder });
+    await program.waitUntil(async () => {
+      if (program.ended !== undefined) return undefined;
+      // A request would wake what sleeps.
+      if (readyPath === undefined) return canConnect(ports[0] ?? 0);
+      const response = await fetch(`${urls[0]}${readyPath}`);
+      if (!response.ok) throw new Error(await response.text());
+      return response;
+    });
+    if (program.ended !== undefined) throw new Error(`workerd has ended:\n${program.output}`);
   };
-  return { ...workerd, url: () => workerd.urls()[0] ?? '', database, databaseUrl: database.url, stop };
+  const kill = async () => {
+    if (program.ended === undefined) await program.kill();
+  };
+  await start();
+  return {
+    url: () => urls[0] ?? '',
+    urls: () => urls,
+    program: () => program,
+    residentMb: async () => (await residentBytes(program.pid)) / 2 ** 20,
+    kill,
+    start,
+    database,
+    databaseUrl: database.url,
+    async stop() {
+      await kill();
+      await database.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** The assets of all tests, or as a deployment with this signed agent makes them. */

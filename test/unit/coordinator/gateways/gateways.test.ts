@@ -22,7 +22,7 @@ const openLog = ({ id }: GatewayAgent, reader: string) =>
 async function twoAgents(): Promise<[GatewayAgent, GatewayAgent]> {
   await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
   rig.restartCoordinator();
-  return [await rig.agent(1).join(), await rig.agent(2).join('two')];
+  return [await rig.agent(1).join(), await rig.agent(2, 'two').join()];
 }
 
 test('P170: hosts that were registered one after the other share a gateway, and none has more than its number', () => {

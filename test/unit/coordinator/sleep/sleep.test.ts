@@ -243,7 +243,7 @@ test('P179: who looks at hosts gets reports that are fresh, and waits for them, 
   pulse(agent);
   const looking = [rig.rig.coordinator.hosts(), rig.rig.coordinator.host(HOST_ID)] as const;
   await agent.received('report.request');
-  agent.reportWith({ usage: { memoryBytes: 7, cores: 0.5 } });
+  agent.reportWith({ conditions: [], usage: { memoryBytes: 7, cores: 0.5 } });
   const [[host]] = await Promise.all(looking);
   expect(host).toMatchObject({ usage: { memoryBytes: 7, cores: 0.5 }, heardMs: nowMs() });
   expect(agent.socket.all('report.request').length).toBe(1);

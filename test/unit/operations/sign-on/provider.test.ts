@@ -5,8 +5,8 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { Provider } from '../../../../control-plane/operations/sign-on/provider.ts';
 import { isIssuer, isSecure } from '../../../../control-plane/operations/sign-on/settings.ts';
-import { CLIENT_SECRET, HostileProvider, type Script } from '../../../support/sign-on/hostile-provider.ts';
-import { newKey } from '../../../support/sign-on/test-provider.ts';
+import { HostileProvider, type Script } from '../../../support/sign-on/hostile-provider.ts';
+import { CLIENT_SECRET, newKey } from '../../../support/sign-on/test-provider.ts';
 
 const provider = await HostileProvider.start();
 afterAll(() => provider.stop());

@@ -1,5 +1,0 @@
-/** A reader of bodies for tests of routes without an app. */
-import { BodyReader } from '../../../control-plane/http/bodies/body-reader.ts';
-
-export const bodyReader = (memoryBytes = 2 ** 25): BodyReader =>
-  new BodyReader({ addressOf: () => '127.0.0.1', memoryBytes, nowMs: () => Date.now() });
