@@ -185,25 +185,6 @@ onHosts(eitherGroup, (host, { variant }) => {
       await stopAll(agent, execution);
     });
 
-    test('H232, C92: a drain by force moves the whole execution, once its containers are gone', async () => {
-      const one = await ownHost();
-      const execution = await run(one.agent, requiring(one.label));
-      const two = await ownHost(one.label);
-      await hosts.change(one.id, { schedulable: false, force: true });
-      await one.agent.released(execution);
-      expect(two.agent.known(execution)).toEqual([]);
-      expect((await api.explain(execution)).summary).toContain(`host ${one.name} is drained`);
-      await one.agent.report(...one.agent.known(execution).map(seen.gone));
-      const [again] = await two.agent.assigned(execution);
-      expect(again).toMatchObject({ generation: 2 });
-      expect(await api.execution(execution)).toMatchObject({ status: 'starting', time_start: null });
-      await two.agent.report(seen.running(again as never));
-      expect((await api.reached(execution, 'running')).time_start).not.toBeNull();
-      expect((await hosts.read(one.id)).state).toBe('drained');
-      await api.terminate(execution);
-      await stopAll(two.agent, execution);
-    });
-
     test('H232: changes of a host survive a restart', async () => {
       const { id } = await ownHost();
       await hosts.change(id, { schedulable: false, labels: ['kept'] });
