@@ -88,17 +88,4 @@ onHosts(hosts, (host) => {
       expect(owner).toBe(username);
     });
   });
-
-  test('C56: executions that ran before a crash of the control plane still count after it', async () => {
-    const { api, statuses } = await userWith({ concurrent_executions: 2 });
-    const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
-    const running = await Promise.all(ids.slice(0, 2).map((id) => agent.only(id)));
-    await agent.report(...running.map(seen.running));
-    await host().crash();
-    await host().start();
-    agent = await ScriptedAgent.join(host(), { facts, inventory: running.map(seen.running) });
-    expect(await statuses(ids)).toEqual(['running', 'running', 'queued']);
-    await end(api, ids[0] ?? 0);
-    expect(await statuses(ids)).toEqual(['terminated', 'running', 'starting']);
-  });
 });
