@@ -80,11 +80,4 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
     await rm(path);
     expect((await berth.run(['run', path])).err).toBe(`${path}: no such file.\n`);
   });
-
-  test('L75: a file or a file of variables beyond its size is refused', async () => {
-    await writeFile(path, '#'.repeat(256 * 1024 + 1));
-    expect((await berth.run(['run', path])).err).toContain('has more than 256 KiB');
-    await writeFile(path, 'services: {web: {image: i, env_file: /dev/zero}}');
-    expect(await berth.refusal(['run', path])).toContain('/dev/zero has more than 256 KiB');
-  });
 });

@@ -11,9 +11,6 @@ import { onEach, onHosts } from '../support/hosts/hosts.ts';
 
 const ONE = JSON.stringify(application(service()));
 const WAITS = JSON.stringify(application(service({ labels: ['nowhere'] })));
-/** Turns around what follows. */
-const HOSTILE = 'a\u202eb';
-
 onHosts(onEach('B', 'A'), (host) => {
   const api = new ApiClient(host);
   const berth = adminLine(host);
@@ -243,19 +240,6 @@ onHosts(onEach('B', 'A'), (host) => {
     const lines = (await outOf(['explain', String(id)])).trimEnd().split('\n');
     const sentences = lines.map((line) => line.replace(/^- /, '').replace(/\.$/, ''));
     expect(new Set(sentences).size).toBe(sentences.length);
-  });
-
-  test('L3: names of others can not act on the terminal, and a table is no wider than it', async () => {
-    const id = await submit(ONE, '--name', HOSTILE);
-    for (const words of [['ps'], ['get', String(id)]]) {
-      const out = await outOf(words);
-      expect(out).toContain('a b');
-      expect(out).not.toContain('\u202e');
-    }
-    await submit(ONE, '--name', 'n'.repeat(120));
-    const { out } = await berth.onTerminal(['ps'], { columns: 70 });
-    const widths = out.split('\r\n').map((line) => line.length);
-    expect(Math.max(...widths)).toBe(70);
   });
 
   test('L1: version names both sides, and words go to standard error', async () => {

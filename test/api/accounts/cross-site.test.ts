@@ -140,15 +140,4 @@ onHosts(eitherGroup, (host, { variant }) => {
   ])('H17: Basic credentials of a program or of this site with %j set the cookie', async (headers) => {
     expect(setCookie(await withPassword.with(headers).get('login'))).toContain('berth_session=');
   });
-
-  test('H21: the form of the login is refused if another site sends it', async () => {
-    const body = new URLSearchParams({ username: 'alice', password: PASSWORD }).toString();
-    for (const headers of FOREIGN) {
-      const reply = await anonymous.with(NAVIGATION).with(headers).send('POST', '/login', body);
-      expect([reply.status, setCookie(reply)], JSON.stringify(headers)).toEqual([403, '']);
-      expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
-    }
-    const own = await anonymous.with({ ...NAVIGATION, origin: host().url() }).send('POST', '/login', body);
-    expect([own.status, setCookie(own)]).toEqual([303, expect.stringContaining('berth_session=')]);
-  });
 });

@@ -39,23 +39,6 @@ onHosts(hosts, (host) => {
       expect(await named()).toEqual(before);
     });
 
-    test(`H440, C260: of 20 simultaneous POST ${kind} with one key all get the answer of one`, async () => {
-      const replies = await Promise.all(
-        Array.from({ length: 20 }, () => keyed('b').post(kind, body('second'))),
-      );
-      expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
-      expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
-      expect(replies.filter(({ headers }) => headers[REPEATED] === 'true')).toHaveLength(19);
-    });
-
-    test(`H440, H442: POST ${kind} with another body is 422, and a refused one leaves its key unused`, async () => {
-      expect((await keyed('c').post(kind, body('second'))).status).toBe(409);
-      expect((await keyed('c').post(kind, body('third'))).status).toBe(200);
-      expect((await keyed('c').post(kind, body('fourth'))).status).toBe(422);
-      expect((await keyed('d e').post(kind, body('fourth'))).status).toBe(400);
-      expect((await admin.post(kind, body('fourth'))).status).toBe(200);
-    });
-
     test(`H441: a change by POST ${kind}/<id> ignores the key`, async () => {
       const id = (await admin.post(kind, body('fifth'))).json()[`${kind}_id`];
       const name = kind === 'user' ? 'username' : 'name';

@@ -106,16 +106,6 @@ onHostsWith(SETTINGS, onEach('zoe-2018.12', 'A'), (host) => {
     expect(await statusOf(submit, 'DELETE', `execution/delete/${ownId}`)).toBe(200);
   });
 
-  test('H485: a token does no more than the role of its user permits at the time of the request', async () => {
-    const { name, id } = await newUser('admin');
-    const { token } = await make(as(name), ['admin', 'operate']);
-    expect(await statusOf(bearing(token), 'GET', 'user')).toBe(200);
-    expect(await statusOf(admin, 'POST', `user/${id}`, { role_id: 3 })).toBe(200);
-    expect(await statusOf(bearing(token), 'GET', 'user')).toBe(403);
-    expect(await statusOf(bearing(token), 'POST', 'host/token', {})).toBe(403);
-    expect(await statusOf(bearing(token), 'GET', 'execution')).toBe(200);
-  });
-
   test('H486: a cookie needs the password to make a token, and a token makes none with it either', async () => {
     const { name, id } = await newUser('admin');
     const wanted = { name: 'more', scopes: ['read'] };

@@ -6,11 +6,8 @@ import { needs } from '../../support/fixtures/applications.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
-const MIB = 2 ** 20;
 const GIB = 1024 ** 3;
 const NO_CAPS = { concurrent_executions: 0, memory: 0, cores: 0 };
-
-const open = needs(null, null);
 /** The host is never what an execution waits for, whatever earlier tests left running. */
 const facts = { memoryBytes: 2 ** 50, cores: 10_000 };
 
@@ -45,44 +42,6 @@ onHosts(hosts, (host) => {
     await api.terminate(execution);
     await agent.report(...assigned.map(seen.gone));
   }
-
-  describe('executions beyond the quota', () => {
-    test.each<[string, Fields]>([
-      ['executions', { concurrent_executions: 2 }],
-      ['memory', { memory: 3 * GIB - 1 }],
-      ['cores', { cores: 1 }],
-    ])(
-      'C52: an execution beyond the cap of %s waits, and starts when another one ends',
-      async (dimension, caps) => {
-        const { api, statuses } = await userWith(caps);
-        const big = application(service({ resources: needs(GIB, 0.5, null) }));
-        const ids = [await api.submit(big), await api.submit(big), await api.submit(big)];
-        expect(await statuses(ids), dimension).toEqual(['starting', 'starting', 'queued']);
-        await end(api, ids[0] ?? 0);
-        expect(await statuses(ids)).toEqual(['terminated', 'starting', 'starting']);
-      },
-    );
-
-    test('C198, C199: a service without a minimum and a maximum counts with the default limit, and gets it', async () => {
-      const { api, statuses } = await userWith({ memory: 16 * MIB });
-      const free = application(service({ resources: open }));
-      const beyond = await api.submit(free);
-      expect(await statuses([beyond])).toEqual(['queued']);
-      expect((await api.explain(beyond)).demand).toEqual({ memory: 0, cores: 0.1, memory_limit: 512 * MIB });
-      expect((await api.explainSubmission(free)).quota).toMatchObject([
-        { dimension: 'memory', limit: 16 * MIB, used: 0, wanted: 512 * MIB, over: 496 * MIB },
-      ]);
-      const small = await api.submit(
-        application(service({ resources: { ...open, memory: { min: null, max: 16 * MIB } } })),
-      );
-      expect(await statuses([small])).toEqual(['starting']);
-      expect((await agent.only(small)).memoryMaxBytes).toBe(16 * MIB);
-      const { api: rich } = await userWith({ memory: 512 * MIB });
-      const [first, second] = [await rich.submit(free), await rich.submit(free)];
-      expect((await agent.only(first)).memoryMaxBytes).toBe(512 * MIB);
-      expect((await rich.execution(second)).status).toBe('queued');
-    });
-  });
 
   describe('changes of quotas', () => {
     test('H140: from the answer on, waiting executions within a raised quota have started', async () => {
@@ -128,18 +87,5 @@ onHosts(hosts, (host) => {
       // Its files stay where they are (H754).
       expect(owner).toBe(username);
     });
-  });
-
-  test('C56: executions that ran before a crash of the control plane still count after it', async () => {
-    const { api, statuses } = await userWith({ concurrent_executions: 2 });
-    const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
-    const running = await Promise.all(ids.slice(0, 2).map((id) => agent.only(id)));
-    await agent.report(...running.map(seen.running));
-    await host().crash();
-    await host().start();
-    agent = await ScriptedAgent.join(host(), { facts, inventory: running.map(seen.running) });
-    expect(await statuses(ids)).toEqual(['running', 'running', 'queued']);
-    await end(api, ids[0] ?? 0);
-    expect(await statuses(ids)).toEqual(['terminated', 'running', 'starting']);
   });
 });

@@ -88,11 +88,4 @@ onHostsWith({ BERTH_LIMITS: JSON.stringify({ sessionsPerUser: 3 }) }, hosts, (ho
     expect(wrong.status).toBe(401);
     expect(wrong.json()).toEqual({ code: 'unauthenticated', message: 'Wrong user name or password.' });
   });
-
-  test('H327: the cookie of Basic credentials works beside logins by the form', async () => {
-    await addUser(host(), 'bob', PASSWORD, 'user');
-    const cookie = sessionOf(await anonymous.with(basic('bob', PASSWORD)).get('login'));
-    await WebClient.logIn(host, 'bob', PASSWORD);
-    expect((await anonymous.with({ cookie }).get('execution')).status).toBe(200);
-  });
 });

@@ -173,27 +173,6 @@ onHostsWith(ENV, hosts, (host) => {
     expect((await at(anyone(), { accept: '*/*' })).json()).toMatchObject({ log_in: `https://${app}/` });
     expect((await at(anyone(), { accept: 'text/html', authorization: `Basic ${secret}` })).status).toBe(303);
   });
-  test('H729: a request that another application causes is refused, although the browser sends the cookie', async () => {
-    const visitor = await admitted();
-    const sibling = { accept: '*/*', origin: `https://${nameOf(id + 1)}` };
-    for (const [method, headers] of [
-      ['POST', sibling],
-      [
-        'GET',
-        {
-          accept: '*/*',
-          'sec-fetch-site': 'same-site',
-          'sec-fetch-mode': 'no-cors',
-          'sec-fetch-dest': 'image',
-        },
-      ],
-      ['GET', { ...VISIT, 'sec-fetch-site': 'same-site', 'sec-fetch-dest': 'iframe' }],
-      ['POST', { ...VISIT, 'sec-fetch-site': 'cross-site' }],
-    ] as const)
-      expect((await at(visitor, headers, method)).status, JSON.stringify(headers)).toBe(403);
-    expect((await at(visitor, { ...VISIT, 'sec-fetch-site': 'cross-site' })).status).toBe(503);
-    expect((await at(visitor, { accept: '*/*', origin: `https://${app}` }, 'POST')).status).toBe(503);
-  });
   test('H780: a form gets its refusal as a page: of another site, without a session, and while the application is not up', async () => {
     const form = { ...VISIT, 'sec-fetch-site': 'cross-site', origin: 'https://other.example' };
     const own = { ...VISIT, 'sec-fetch-site': 'same-origin', origin: `https://${app}` };

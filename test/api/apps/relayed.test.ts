@@ -48,8 +48,6 @@ interface Running {
 
 onHostsWith(ENV, hosts, (host) => {
   const accounts = new AccountClient(host);
-  const ids: Record<string, number> = {};
-  const ports = new Map<number, number>();
   let app: AppServer;
   let agent: ScriptedAgent;
   let one: Running;
@@ -57,9 +55,8 @@ onHostsWith(ENV, hosts, (host) => {
 
   beforeAll(async () => {
     app = await startAppServer();
-    ports.set(8080, app.port);
-    for (const name of ['ada', 'bob']) ids[name] = await accounts.addUser(name, {}, PASSWORD);
-    agent = await joinAppAgent(host(), 'host1', (port) => ports.get(port) ?? CLOSED_PORT);
+    for (const name of ['ada', 'bob']) await accounts.addUser(name, {}, PASSWORD);
+    agent = await joinAppAgent(host(), 'host1', (port) => (port === 8080 ? app.port : CLOSED_PORT));
     [one, shared] = [await run(), await run({ share: 'users' })];
   });
   afterAll(async () => {
@@ -136,39 +133,6 @@ onHostsWith(ENV, hosts, (host) => {
     const [code, reason] = await once(socket, 'close');
     return [code, String(reason)];
   };
-
-  test("H726: neither Berth's cookies nor its tokens and passwords arrive at the application, and its own do", async () => {
-    const visitor = await admitted(one);
-    const before = visitor.cookiesFor(one.name);
-    for (const authorization of [
-      `Bearer berth_pat_${'x'.repeat(64)}`,
-      `Basic ${Buffer.from(`ada:${PASSWORD}`).toString('base64')}`,
-      'token of-its-own',
-    ]) {
-      const headers = {
-        ...PROGRAM,
-        authorization,
-        cookie: `${before}; berth_session=x; mine=1`,
-        'x-api-key': `berth_pat_${'y'.repeat(64)}`,
-      };
-      const echo = await visitor.send(one.name, '/head?x=1', headers);
-      const { url, headers: got } = echo.json<{ url: string; headers: string[] }>();
-      expect(url).toBe('/head?x=1');
-      expect(got.join('\n')).not.toMatch(/berth_/i);
-      expect(got).toContain('ada');
-      expect(got[got.findIndex((name) => name.toLowerCase() === 'cookie') + 1]).toContain('mine=1');
-      expect(got.some((value) => value === authorization)).toBe(authorization.startsWith('token'));
-    }
-  });
-  test('H731: an application that does not listen yet is waited for, and answers once it does', async () => {
-    const name = one.name.replace('8080', '8081');
-    const visitor = new AppVisitor(host);
-    const page = await visitor.open(name, await session());
-    expect([page.status, page.headers.refresh]).toEqual([503, '3']);
-    expect(page.text).toContain('The application runs, and does not answer yet.');
-    ports.set(8081, app.port);
-    expect((await visitor.send(name, '/range', { ...PROGRAM, range: 'bytes=0-4' })).text).toBe('berth');
-  });
   test('H716: a logout ends running requests and sockets at once, with the reason', async () => {
     const by = await session();
     const visitor = await admitted(one, undefined, by);
@@ -181,35 +145,6 @@ onHostsWith(ENV, hosts, (host) => {
     await eventually(() => served.destroyed);
     expect((await visitor.send(one.name, '/head', PROGRAM)).status).toBe(401);
   });
-  test('H716, H715: a user who is disabled is out at once, and requests of others go on', async () => {
-    const [ada, bob] = [await admitted(shared), await admitted(shared, undefined, await session('bob'))];
-    const [mine, his] = [await socketAt(ada, shared.name), await socketAt(bob, shared.name)];
-    const closed = closeOf(his);
-    await accounts.update('user', ids.bob ?? 0, { enabled: false });
-    expect(await closed).toEqual([1001, expect.stringContaining('Log in again.')]);
-    expect((await bob.send(shared.name, '/head', PROGRAM)).status).toBe(401);
-    mine.send('still here');
-    expect(String((await once(mine, 'message'))[0])).toBe('still here');
-    await accounts.update('user', ids.bob ?? 0, { enabled: true });
-  });
-  test('H718: the audit log has each permit with its user and port, and no path', async () => {
-    const bob = await session('bob');
-    const before = await entries();
-    await admitted(shared, '/head?secret=path', bob);
-    const [entry, ...more] = (await entries()).filter(({ id }) => !before.some((known) => known.id === id));
-    expect(more).toEqual([]);
-    expect(entry).toMatchObject({
-      ...{ action: 'use-app', user: 'bob', credential: 'session', target: `service/${shared.service}` },
-    });
-    expect(JSON.stringify(entry)).toContain('port=8080');
-    expect(JSON.stringify(entry)).not.toContain('secret');
-  });
-  const entries = async () => {
-    const reply = await accounts.admin.get('/native/api/0.7/audit?limit=1000');
-    return Object.values(reply.json<Record<string, { id: number; action: string }>>()).filter(
-      ({ action }) => action === 'use-app',
-    );
-  };
   test('H730: whoever may use it because it is shared may so until its execution ends', async () => {
     const brief = await run({ share: 'users' });
     const visitor = await admitted(brief, undefined, await session('bob'));

@@ -80,25 +80,6 @@ onHosts(onEach('A', 'B'), (host) => {
     ]);
   });
 
-  test('L83: logs yields a line of more than 64 KiB in parts', async () => {
-    const id = await api.submit(ONE);
-    const main = await agent.runs(id);
-    const lines: string[] = [];
-    const read = (async () => {
-      for await (const { text } of berth.logs(id, { services: ['main0'] })) lines.push(text);
-    })();
-    const long = 'x'.repeat(300_000);
-    const log = await agent.log(main.service);
-    await log.write(`${long}\nend\n`);
-    await agent.report(seen.exited(main, 0));
-    log.end();
-    await read;
-    expect(lines.length).toBeGreaterThan(2);
-    expect(lines.at(-1)).toBe('end');
-    expect(lines.slice(0, -1).join('')).toBe(long);
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(200_000);
-  });
-
   test('L83: logs demands a choice of more than 16 services, and names the services that there are', async () => {
     const id = await api.submit(application(service({ total_count: 17, essential_count: 1 })));
     const read = async (services?: string[]) => {

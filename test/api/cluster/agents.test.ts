@@ -1,22 +1,11 @@
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import type { Up } from '../../../shared/protocol/up.ts';
-import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
-import {
-  type AgentOptions,
-  hello,
-  proofFor,
-  ScriptedAgent,
-  seen,
-} from '../../support/agents/scripted-agent.ts';
+import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { eitherGroup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-/** Enough for a longer time, and as many as a page or two of logs take. */
-const READERS = 25;
-
-onHosts(eitherGroup, (host, { variant }) => {
+onHosts(eitherGroup, (host) => {
   const api = new ApiClient(host);
   let tests = 0;
   afterEach(() => void tests++);
@@ -33,7 +22,6 @@ onHosts(eitherGroup, (host, { variant }) => {
   };
   const join = async (options: AgentOptions = {}) =>
     closing(await ScriptedAgent.join(host(), { ...options, facts: facts(options.facts) }));
-  const dial = async () => closing(await ScriptedAgent.dial(host(), await proofFor(host())));
   const submit = (count = 1) =>
     api.submit(
       application(service({ total_count: count, essential_count: count, labels: [`test${tests}`] })),
@@ -43,63 +31,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     const wrong = ['Bearer wrong-token-of-some-length', 'Bearer', `Basic ${btoa('admin:correct: horse')}`];
     for (const authorization of [undefined, ...wrong])
       await expect(ScriptedAgent.dial(host(), authorization)).rejects.toThrow('401');
-  });
-
-  test('P2: a hello of another protocol or deployment, and anything else before it, closes with the code and the remedy', async () => {
-    for (const changes of [
-      { version: PROTOCOL_VERSION + 1 },
-      { hash: 'another' },
-      // Nothing else that this version would read.
-      { version: 9, hash: undefined, host: 'one' },
-    ]) {
-      const agent = await dial();
-      agent.send({ ...hello(host()), ...changes } as Up);
-      expect(await agent.closed()).toBe(4426);
-      expect(agent.closeReason).toMatch(
-        /the agent speaks protocol .*, the control plane 1-[0-9a-f]{16}: install its agent/,
-      );
-    }
-    const report: Up = { type: 'report', sequence: 1, observations: [], forgotten: [] };
-    for (const [frame, code] of [
-      [JSON.stringify({ ...hello(host()), deployment: 'another' }), 4404],
-      ['not JSON', 4400],
-      ['{"type":"shutdown"}', 4400],
-      ['{"type":"report"}', 4400],
-      [new Uint8Array(3), 4400],
-      [JSON.stringify(report), 4400],
-    ] as const) {
-      const agent = await dial();
-      agent.sendRaw(frame);
-      expect([await agent.closed(), agent.messages], String(frame)).toEqual([code, []]);
-    }
-  });
-
-  test('P3, P5: a sync of many assignments comes in parts and omits none, and what runs is not started again', async () => {
-    const first = await join();
-    const id = await submit(250);
-    const assigned = await first.assigned(id, 250);
-    await first.close();
-    const again = await join({ inventory: assigned.map(seen.running) });
-    const parts = again.all('sync');
-    expect(parts.map(({ more }) => more)).toEqual([true, true, false]);
-    expect(new Set(parts.map(({ revision }) => revision)).size).toBe(1);
-    const services = parts.flatMap(({ assignments }) => assignments.map((one) => one.service));
-    expect(services.toSorted()).toEqual(assigned.map((one) => one.service).toSorted());
-    expect((await api.execution(id)).status).toBe('running');
-  });
-
-  test('C83, C84, P40: a host that is low on disk takes nothing until its agent reports that the condition is gone', async () => {
-    const agent = await join();
-    const described = application(service({ labels: [`test${tests}`] }));
-    await agent.reportConditions({ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' });
-    const id = await api.submit(described);
-    // A report without conditions leaves the conditions as they are.
-    await agent.report();
-    for (const { waiting_for } of [await api.explain(id), await api.explainSubmission(described)])
-      expect(waiting_for[0]).toContain('1 low on disk (0.4 GiB free at /var/lib/docker)');
-    expect((await api.execution(id)).status).toBe(queuedIn(variant));
-    await agent.reportConditions();
-    await agent.assigned(id);
   });
 
   test('P319: the lack of containers on another engine than that of the host ends nothing, and its agent is refused', async () => {
@@ -154,26 +85,5 @@ onHosts(eitherGroup, (host, { variant }) => {
     await agent.close();
     // A close without an answer ends as 1006.
     expect(agent.closeCode).toBe(1000);
-  });
-
-  test('P178: while many logs are read, agents collect output for longer, also those of other hosts', async () => {
-    const many = `many${tests}`;
-    const [agent, other] = [await join(), await join({ facts: { name: many, labels: [many] } })];
-    const one = await agent.runs(await submit());
-    const another = await other.runs(await api.submit(application(service({ labels: [many] }))));
-    const open = (id: number) => api.http.open('GET', `service/logs/${id}`);
-    const responses = [open(one.service)];
-    const log = await agent.log(one.service);
-    expect(log.opened.collectMs).toBeUndefined();
-    for (let n = 0; n < READERS; n++) {
-      responses.push(open(another.service));
-      await other.log(another.service, n);
-    }
-    expect(other.logs.at(-1)?.opened.collectMs).toBe(80);
-    await eventually(async () => {
-      await log.write('some output');
-      return agent.all('logs.credit').some(({ collectMs }) => collectMs === 80);
-    });
-    for (const response of responses) response.then((stream) => stream.destroy()).catch(() => {});
   });
 });

@@ -5,7 +5,7 @@ import { proofFor, ScriptedAgent, seen } from '../../support/agents/scripted-age
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HostClient } from '../../support/clients/host-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { eitherGroup, onHosts, queryRows, queuedIn } from '../../support/hosts/hosts.ts';
+import { eitherGroup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const GIB = 1024 ** 3;
@@ -157,53 +157,6 @@ onHosts(eitherGroup, (host, { variant }) => {
       expect({ ...(await hosts.read(id)), last_contact: 0 }).toEqual({ ...before, last_contact: 0 });
     });
 
-    test("H232, C95: an administrator's labels count beside the agent's at once, and stay across reconnects", async () => {
-      const { agent, id, name, label } = await ownHost();
-      const extra = `extra-${++names}`;
-      const execution = await api.submit(application(requiring(label, { labels: [label, extra] })));
-      expect((await api.explain(execution)).reasons[0]).toMatchObject({ filter: 'schedulable' });
-      await hosts.change(id, { labels: [extra, extra] });
-      await agent.assigned(execution);
-      await agent.close();
-      const again = await join(name, label);
-      expect(await hosts.read(id)).toMatchObject({ labels: [label, extra], admin_labels: [extra] });
-      await hosts.change(id, { labels: [] });
-      expect(await hosts.read(id)).toMatchObject({ labels: [label], admin_labels: [] });
-      await api.terminate(execution);
-      await stopAll(again, execution);
-    });
-
-    test('H232, C90: a drained host takes nothing, and the explanation states this; a schedulable one accepts services at once', async () => {
-      const { agent, id, label } = await ownHost();
-      await hosts.change(id, { schedulable: false });
-      const execution = await api.submit(application(requiring(label)));
-      expect((await api.execution(execution)).status).toBe(queuedIn(variant));
-      expect((await api.explain(execution)).waiting_for.join(' ')).toMatch(/\d drained/);
-      await hosts.change(id, { schedulable: true });
-      await agent.assigned(execution);
-      await api.terminate(execution);
-      await stopAll(agent, execution);
-    });
-
-    test('H232, C92: a drain by force moves the whole execution, once its containers are gone', async () => {
-      const one = await ownHost();
-      const execution = await run(one.agent, requiring(one.label));
-      const two = await ownHost(one.label);
-      await hosts.change(one.id, { schedulable: false, force: true });
-      await one.agent.released(execution);
-      expect(two.agent.known(execution)).toEqual([]);
-      expect((await api.explain(execution)).summary).toContain(`host ${one.name} is drained`);
-      await one.agent.report(...one.agent.known(execution).map(seen.gone));
-      const [again] = await two.agent.assigned(execution);
-      expect(again).toMatchObject({ generation: 2 });
-      expect(await api.execution(execution)).toMatchObject({ status: 'starting', time_start: null });
-      await two.agent.report(seen.running(again as never));
-      expect((await api.waitFor(execution, 'running')).time_start).not.toBeNull();
-      expect((await hosts.read(one.id)).state).toBe('drained');
-      await api.terminate(execution);
-      await stopAll(two.agent, execution);
-    });
-
     test('H232: changes of a host survive a restart', async () => {
       const { id } = await ownHost();
       await hosts.change(id, { schedulable: false, labels: ['kept'] });
@@ -240,38 +193,6 @@ onHosts(eitherGroup, (host, { variant }) => {
       expect((await hosts.remove(id)).status).toBe(200);
       expect((await api.execution(execution)).status).toBe(queuedIn(variant));
       await api.terminate(execution);
-    });
-
-    test('H233, C93: the executions of a disconnected host that is removed by force start elsewhere at once', async () => {
-      const one = await ownHost();
-      const execution = await run(one.agent, requiring(one.label));
-      const two = await ownHost(one.label);
-      await one.agent.close();
-      await hosts.reached(one.id, 'disconnected');
-      const refused = await hosts.remove(one.id);
-      expect(refused.status).toBe(409);
-      expect(refused.json().message).toContain('?force=true');
-      const removed = await hosts.remove(one.id, { force: true });
-      expect(removed.json()).toMatchObject({ requeued: [execution], left_behind: 1 });
-      expect(removed.json().message).toContain('berth.deployment=test');
-      const [again] = await two.agent.assigned(execution);
-      expect(again).toMatchObject({ generation: 2 });
-      await api.terminate(execution);
-      await stopAll(two.agent, execution);
-    });
-
-    test('H233, C96: logs of a removed host are empty, and no deletion waits for them', async () => {
-      const { agent, id, label } = await ownHost();
-      const execution = await run(agent, requiring(label));
-      await api.terminate(execution);
-      await stopAll(agent, execution);
-      const { services } = await api.execution(execution);
-      await hosts.remove(id);
-      expect(await api.http.get(`service/logs/${services[0]}`)).toMatchObject({ status: 200, text: '' });
-      expect((await api.service(services[0] ?? 0)).status).toBe('inactive');
-      await api.remove(execution);
-      const rows = () => queryRows(host(), 'SELECT id FROM executions WHERE id = ?', [execution]);
-      await eventually(async () => (await rows()).length === 0);
     });
 
     test('H233: a removal with an odd query is 400', async () => {

@@ -6,7 +6,6 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { EventClient } from '../../support/clients/event-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { sessionOf } from '../../support/clients/web-client.ts';
-import { addUser } from '../../support/fixtures/users.ts';
 import { eitherGroup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts/hosts.ts';
 import { AT_ONCE_MS, eventually } from '../../support/tools/eventually.ts';
 
@@ -102,15 +101,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     await api.terminate(during);
   });
 
-  test('H292: a subscriber that returns with an unknown id gets a reset', async () => {
-    const unknownIds = ['1', '0-0', '999999-1', 'x-y', '1-999999999999'];
-    const all = await Promise.all(unknownIds.map((id) => reopen(api.http, id)));
-    for (const events of all) expect(await events.next('reset')).toMatchObject({ data: {} });
-    const id = await api.submit();
-    for (const events of all) await events.next('execution', { id });
-    await api.terminate(id);
-  });
-
   test('H293: subscribers get different delays for their reconnection', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => watch(api.http)));
     const delays = all.map(({ retryMs }) => retryMs ?? 0);
@@ -146,28 +136,6 @@ onHosts(eitherGroup, (host, { variant }) => {
       '',
       'text/event-stream; charset=utf-8',
     ]);
-  });
-
-  test('H291: users receive events of their own executions only, and none of hosts', async () => {
-    await addUser(host(), 'watcher', 'secret words', 'user');
-    const own = new ApiClient(host, 'watcher', 'secret words');
-    const [mine, all] = [await watch(own.http), await watch(api.http)];
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'unseen' } });
-    const others = await api.submit();
-    const id = await own.submit();
-    await all.next('execution', { id: others });
-    await all.next('execution', { id });
-    await mine.next('execution', { id });
-    await own.terminate(id);
-    await api.terminate(others);
-    await agent.close();
-    await all.next('host', { name: 'unseen', state: 'disconnected' });
-    const last = await own.submit();
-    await mine.next('execution', { id: last });
-    await own.terminate(last);
-    expect(mine.received.filter(({ event }) => event === 'host')).toEqual([]);
-    expect(mine.statusesOf(others)).toEqual([]);
-    expect(mine.received.filter(({ data }) => data.execution_id === others)).toEqual([]);
   });
 
   if (variant === 'B') testChanges(host, api);

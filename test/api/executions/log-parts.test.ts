@@ -59,25 +59,6 @@ onHosts(hosts, (host) => {
     expect(await read(reading)).toEqual({ text: '', notes: [{ ended: true }] });
   });
 
-  test('H501: with tail the host is asked for the last lines, and another position is continued', async () => {
-    agent = await join();
-    const one = await running();
-    const reading = read(open(one, 'tail=5'));
-    const log = await agent.log(one.service);
-    expect(log.opened).toMatchObject({ offset: 0, tail: 5 });
-    expect(log.opened).not.toHaveProperty('follow');
-    await log.write('last\n', 1_000);
-    await agent.report(seen.exited(one, 0));
-    log.end();
-    expect((await reading).text).toBe('last\n');
-    const rest = read(open(one, 'tail=5&follow=false', '1.1005'));
-    const continued = await agent.log(one.service, 1);
-    expect(continued.opened).toMatchObject({ offset: 1_005, follow: false });
-    expect(continued.opened).not.toHaveProperty('tail');
-    continued.end();
-    expect((await rest).text).toBe('');
-  });
-
   test('H501: the last lines are those of the last start, and come once even if the agent reconnects', async () => {
     agent = await join();
     const worker = service({ name: 'worker', monitor: false });

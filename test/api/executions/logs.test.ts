@@ -7,16 +7,13 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { LOG_WINDOW_BYTES } from '../../../shared/protocol/codec.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import type { ScriptedLog } from '../../support/agents/scripted-log.ts';
-import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { addUser } from '../../support/fixtures/users.ts';
 import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const MIB = 1024 * 1024;
 
-onHosts(eitherGroup, (host, { variant }) => {
+onHosts(eitherGroup, (host) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
   let tests = 0;
@@ -49,15 +46,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     const response = open(service);
     const log = await agent.log(service, nth);
     return { response, log };
-  };
-  /** A subscriber that has received some output. */
-  const reading = async (http: HttpClient, service: number, nth = 0) => {
-    const response = http.open('GET', `service/logs/${service}`);
-    const log = await agent.log(service, nth);
-    await log.write('some');
-    const stream = await response;
-    await once(stream, 'readable');
-    return { stream, log };
   };
   const text = async (response: Promise<IncomingMessage>) => (await buffer(await response)).toString();
 
@@ -115,14 +103,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect(await text(response)).toBe('kept');
   });
 
-  test('H42: a log that its host does not have is empty', async () => {
-    const one = await running();
-    const { response, log } = await opened(one.service);
-    await agent.report(seen.exited(one, 0));
-    log.end('missing');
-    expect(await text(response)).toBe('');
-  });
-
   test('H43: a log that cannot be read to its end is aborted', async () => {
     const one = await running();
     const { response, log } = await opened(one.service);
@@ -165,22 +145,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect(log.mostCredit).toBeLessThanOrEqual(LOG_WINDOW_BYTES);
   });
 
-  test('H45, P10: a log continues across a reconnect of the agent, without a gap or a repetition', async () => {
-    const one = await running();
-    const { response, log } = await opened(one.service);
-    await log.write('before ');
-    const stream = await response;
-    await once(stream, 'readable');
-    await agent.close();
-    expect((await api.service(one.service)).status).toBe('active');
-    agent = await join(one);
-    const again = await agent.log(one.service);
-    expect(again.opened).toMatchObject({ generation: 1, offset: 'before '.length });
-    await again.write('and after');
-    await finish(one, again);
-    expect((await buffer(stream)).toString()).toBe('before and after');
-  });
-
   test('H46: the log of an ended service is 503 while its host is not connected', async () => {
     const one = await running();
     await agent.report(seen.exited(one, 0), seen.gone(one));
@@ -215,68 +179,4 @@ onHosts(eitherGroup, (host, { variant }) => {
     await agent.report(seen.gone(one));
     expect(await received).toBe('until here');
   });
-
-  const anyone = new HttpClient(() => host().url());
-
-  test('H299: a user has at most 100 logs open', { timeout: 60_000 }, async () => {
-    await addUser(host(), 'crowd', 'secret words', 'admin');
-    const crowd = anyone.with(basic('crowd', 'secret words'));
-    expect((await crowd.get('login')).status).toBe(200);
-    const one = await running();
-    const all = Array.from({ length: 100 }, () => crowd.open('GET', `service/logs/${one.service}`));
-    await eventually(() => agent.logs.length === 100);
-    const refused = await crowd.get(`service/logs/${one.service}`);
-    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '15']);
-    expect(refused.json().message).toBe(
-      'You have 100 logs open, which is the limit. Close one and try again.',
-    );
-    await agent.report(seen.exited(one, 0));
-    for (const log of agent.logs) log.end();
-    for (const response of all) expect(await text(response)).toBe('');
-  });
-
-  /** Two read the log of one service. The one whose credential ends is cut off, and the other goes on. */
-  async function abortsOnly(leaving: HttpClient, staying: HttpClient, end: () => Promise<void>) {
-    const one = await running();
-    const [aborted, continues] = [
-      await reading(leaving, one.service),
-      await reading(staying, one.service, 1),
-    ];
-    const received = Promise.all([
-      buffer(continues.stream),
-      expect(buffer(aborted.stream)).rejects.toThrow(),
-    ]);
-    await end();
-    await eventually(() => aborted.log.closed);
-    await continues.log.write(' more');
-    await finish(one, continues.log);
-    expect(String((await received)[0])).toBe('some more');
-  }
-
-  if (variant === 'A')
-    test('H298: the revocation of a token aborts the logs that it requested, and no others of its user', async () => {
-      const grant = async () => {
-        const reply = await api.http.post('oauth/token', { grant_type: 'password' });
-        const { access_token } = reply.json<{ access_token: string }>();
-        return { access_token, http: anyone.with({ authorization: `Bearer ${access_token}` }) };
-      };
-      const [revoked, other] = [await grant(), await grant()];
-      await abortsOnly(revoked.http, other.http, async () => {
-        expect((await other.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
-      });
-    });
-
-  if (variant === 'B') {
-    const accounts = new AccountClient(host);
-
-    test('H298: a logout aborts the logs that its session requested, and no others of its user', async () => {
-      await accounts.addUser('leaver', { role_id: ROLE.admin }, 'secret words');
-      const login = await anyone.send('POST', '/login', 'username=leaver&password=secret+words');
-      const cookie = login.headers['set-cookie']?.map((one) => one.split(';')[0]).join('; ') ?? '';
-      const leaving = anyone.with({ cookie });
-      await abortsOnly(leaving, accounts.as('leaver'), async () => {
-        expect((await leaving.send('POST', '/logout', '')).status).toBe(303);
-      });
-    });
-  }
 });

@@ -58,7 +58,7 @@ onHosts(hosts, (host) => {
       history: [{ ...ended, start: 1, exit_code: 3, reason: 'exit code 3', ended_execution: true }],
     });
     const plain = (await admin.get(`service/${main.service}`)).json();
-    for (const field of ['history', 'time_restart']) expect(plain).not.toHaveProperty(field);
+    for (const field of ['exit_code', 'history', 'time_restart']) expect(plain).not.toHaveProperty(field);
 
     const page = await pageOf(id);
     // Once beside the service, and once at its start.

@@ -33,20 +33,6 @@ onHosts(hosts, (host) => {
   const limit = (id: number, time_limit: unknown, client = admin) =>
     client.post(`${NATIVE}/execution/${id}`, { time_limit });
 
-  test('C270, H480: an execution ends as error when its time limit is over, without any request', async () => {
-    const id = await submit({ application: one, time_limit: 1 });
-    const agent = await ScriptedAgent.join(host());
-    const assigned = await agent.runs(id);
-    // No request wakes the coordinator meanwhile.
-    await agent.released(id);
-    await agent.report(seen.gone(assigned));
-    expect(await shown(id)).toMatchObject({
-      ...{ status: 'error', time_limit: 1 },
-      error_message: 'stopped: its time limit of 1 s, counted from its placement, was over',
-    });
-    await agent.close();
-  });
-
   test('W26: the page of an execution shows its time limit', async () => {
     const web = await WebClient.logIn(host);
     const page = async (fields: object) => (await web.get(`/executions/${await submit(fields)}`)).text;

@@ -53,37 +53,6 @@ onHosts(eitherGroup, (host) => {
       ])
         expectRefused(await timed(ask));
     });
-
-    test('H306: an answer states how many problems it leaves out', async () => {
-      const { message, problems } = (await anonymous.send('POST', 'app_validate', wrongVariables(10))).json<{
-        message: string;
-        problems: unknown[];
-      }>();
-      expect(problems).toHaveLength(100);
-      expect(message).toMatch(/; and at least \d+ more problems$/);
-    });
-
-    test.each([
-      ['lists', '['.repeat(65) + ']'.repeat(65)],
-      ['half a million lists', '['.repeat(500_000)],
-      ['URL-encoded lists', `${'%5B'.repeat(65)}=`],
-    ])('H307: a body of %s that is too deep is 400, with its depth and the limit', async (_, body) => {
-      for (const path of ['app_validate', 'execution', 'host/token']) {
-        const reply = await api.http.send('POST', path, body);
-        expect(reply.status).toBe(400);
-        expect(reply.json<{ message: string }>().message).toMatch(
-          /^The body has (65|500000) levels of lists and objects within each other; the limit is 64: /,
-        );
-      }
-    });
-
-    test.each<[string, () => string]>([
-      ['500,000 labels', () => `{"labels":[${'0,'.repeat(500_000)}0]}`],
-      ['90,000 unknown fields', keys],
-      ['a name of a megabyte', () => JSON.stringify({ name: ' '.repeat(MIB - 20) })],
-    ])('H306: a request for a join token with %s is 400 at once, in a short answer', async (_, body) => {
-      expectRefused(await timed(() => api.http.send('POST', 'host/token', body())));
-    });
   });
 });
 

@@ -56,19 +56,6 @@ onHosts(eitherGroup, (host, { kind, variant }) => {
     });
   });
 
-  describe('names', () => {
-    test.each([
-      ['half a surrogate pair', '"\\ud800"'],
-      ['NUL', '"a\\u0000"'],
-      ['a line break', '"a\\r\\nb"'],
-      ['a C1 control character', '"a\\u0085"'],
-    ])('H31: an execution whose name has %s is 400', async (_, name) => {
-      const body = `{"name":${name},"application":${JSON.stringify(application(service()))}}`;
-      const reply = await api.http.send('POST', 'execution', body);
-      expect(reply.status, reply.text).toBe(400);
-    });
-  });
-
   describe('encodings', () => {
     const invalid = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xe4, 0xff]), Buffer.from('"}')]);
 

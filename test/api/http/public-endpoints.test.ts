@@ -90,8 +90,6 @@ onHosts(eitherGroup, (host) => {
 
   describe('bodies', () => {
     const text = JSON.stringify({ application: application(service({ command: 'echo 1+1 100% ä {{x}}' })) });
-    const form = encodeURIComponent(text);
-
     test.each([
       ['without a content type', undefined],
       ['as a form', 'application/x-www-form-urlencoded'],
@@ -100,14 +98,6 @@ onHosts(eitherGroup, (host) => {
     ])('H6: JSON is accepted %s', async (_, type) => {
       const sender = type === undefined ? client : client.with({ 'content-type': type });
       expect((await sender.send('POST', 'app_validate', text)).status).toBe(200);
-    });
-
-    test.each([
-      ['encoded', form],
-      ['encoded with + for space', form.replaceAll('%20', '+')],
-      ['as the key of a form', `${form}=`],
-    ])('H6: URL-encoded JSON is accepted: %s', async (_, body) => {
-      expect((await client.send('POST', 'app_validate', body)).status).toBe(200);
     });
 
     test.each([

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
-import { ApiClient } from '../../support/clients/api-client.ts';
+import type { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, eitherGroup, hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
-import { eventually } from '../../support/tools/eventually.ts';
 
 const PASSWORD = 'long enough secret';
 const TOKEN = 'a-token-that-is-long-enough';
@@ -34,31 +31,6 @@ onHosts(eitherGroup, (host, { kind }) => {
     expect(reply.headers['cache-control']).toBe('no-store');
     expect(await admin.send('HEAD', '/metrics')).toMatchObject({ status: 200, text: '' });
     expect((await admin.post('/metrics', {})).status).toBe(405);
-  });
-
-  test('H452: the values follow what happens: a submission, a host, a placement', async () => {
-    const before = await read();
-    const api = new ApiClient(host);
-    await api.submit(application(service({ labels: ['nowhere'] })));
-    const after = await read();
-    const queued = 'berth_executions{state="queued"}';
-    expect(valueIn(after, queued)).toBe((valueIn(before, queued) ?? 0) + 1);
-    expect(valueIn(after, 'berth_limit_used{name="waiting",setting="BERTH_LIMITS.waiting"}')).toBe(
-      valueIn(after, queued),
-    );
-    expect(valueIn(after, 'berth_coordinator_active')).toBe(1);
-    expect(valueIn(after, 'berth_commit_duration_seconds_count')).toBeGreaterThan(
-      valueIn(before, 'berth_commit_duration_seconds_count') ?? 0,
-    );
-    expect(valueIn(after, 'berth_turn_duration_seconds_sum')).toBeGreaterThan(0);
-    const placed = 'berth_placements_total';
-    agent = await ScriptedAgent.join(host());
-    await agent.assigned(await api.submit());
-    await eventually(async () => (valueIn(await read(), placed) ?? 0) > (valueIn(after, placed) ?? 0));
-    const last = await read();
-    expect(valueIn(last, 'berth_hosts{state="ready"}')).toBe(1);
-    expect(valueIn(last, 'berth_agent_connections_total')).toBeGreaterThan(0);
-    expect(last).toMatch(/^berth_host_up\{host="[^"]+"\} 1$/m);
   });
 
   test('H452: requests are counted by the pattern of their route and by status, and never by what was requested', async () => {

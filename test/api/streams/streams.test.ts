@@ -37,12 +37,7 @@ onHosts(
     const pathOf = (service: number, purpose = 'exec') =>
       `${host().url()}/native/api/0.7/service/${service}/${purpose}`;
     const open = (request: object = SHELL, headers: Record<string, string> = ADMIN, protocols?: string[]) =>
-      StreamClient.open(
-        pathOf(one.service, 'type' in request && request.type === 'forward' ? 'forward' : 'exec'),
-        request,
-        headers,
-        protocols,
-      );
+      StreamClient.open(pathOf(one.service), request, headers, protocols);
     const opened = async (request?: object, headers?: Record<string, string>) => {
       const client = await open(request, headers);
       const stream = await agent.stream();
@@ -69,43 +64,6 @@ onHosts(
       stream.end(7);
       expect(await client.got('end')).toEqual({ type: 'end', exit_code: 7 });
       expect(client.output.toString()).toBe('\x01output');
-      expect(await client.closed()).toBe(1000);
-    });
-    test('H682: what a client leaves unread never exceeds the window, and goes on when it reads', async () => {
-      const { client, stream } = await opened();
-      client.isStalled = true;
-      const bytes = Buffer.alloc(3 * STREAM_WINDOW_BYTES, 'x');
-      const written = stream.write(bytes);
-      await eventually(() => stream.credit === 0);
-      client.send({ type: 'read', mark: 'guessed' });
-      await agent.ping();
-      expect(client.output.length).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
-      expect(stream.credit).toBe(0);
-      client.readOn();
-      await written;
-      await eventually(() => expect(client.output.equals(bytes)).toBe(true));
-      expect(stream.mostCredit).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
-      client.close();
-    });
-    test('H683: a stream ends with its reason: of the agent, and of a host that is gone', async () => {
-      const { client, stream } = await opened();
-      stream.reset('the service has ended');
-      expect((await client.got('reset')).message).toBe('the service has ended');
-      expect(await client.closed()).toBe(1001);
-      const other = await open();
-      (await agent.stream(1)).accept();
-      await other.got('opened');
-      agent.terminate();
-      expect((await other.got('reset')).message).toContain('lost its connection');
-    });
-    test('H684: a port carries a connection, of which each direction ends by itself', async () => {
-      const { client, stream } = await opened({ type: 'forward', port: 8080 });
-      expect(stream.opening.target).toEqual({ kind: 'tcp', port: 8080 });
-      stream.end();
-      expect(await client.got('end')).toEqual({ type: 'end' });
-      client.write('still');
-      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('still'));
-      client.send({ type: 'end' });
       expect(await client.closed()).toBe(1000);
     });
     test('H685: only the owner, or who may operate others, opens a stream, from no other site, and to what runs', async () => {

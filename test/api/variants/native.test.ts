@@ -33,30 +33,6 @@ onHosts(setups, (host) => {
     expect((await admin.delete(`/native/api/0.7/execution/${id}`)).status).toBe(200);
   });
 
-  test("H431: under Berth's own path a service shows the exit code with which it ended by itself", async () => {
-    const agent = await ScriptedAgent.join(host());
-    const submitted = await admin.post('/native/api/0.7/execution', {
-      name: 'mine',
-      application: application(service(), service({ name: 'side', monitor: false })),
-    });
-    const { execution_id: id } = submitted.json<{ execution_id: number }>();
-    const assigned = await agent.assigned(id, 2);
-    await agent.report(...assigned.map(seen.running));
-    const codes = async () => {
-      const reads = assigned.map((one) => admin.get(`/native/api/0.7/service/${one.service}`));
-      return (await Promise.all(reads)).map((read) => read.json<{ exit_code: number | null }>().exit_code);
-    };
-    expect(await codes()).toEqual([null, null]);
-    const [main, side] = assigned;
-    if (!main || !side) throw new Error('no assignment');
-    await agent.report(seen.exited(main, 3));
-    await agent.released(id);
-    await agent.report(seen.exited(side, 143), seen.gone(main), seen.gone(side));
-    expect(await codes()).toEqual([3, null]);
-    expect((await admin.get(`service/${main.service}`)).json()).not.toHaveProperty('exit_code');
-    await agent.close();
-  });
-
   test("H657: in lists under Berth's own path a queued execution has what it waits for, and in no other list", async () => {
     const submitted = await admin.post('/native/api/0.7/execution', { name: 'mine', application: waiting });
     const { execution_id: id } = submitted.json<{ execution_id: number }>();

@@ -121,14 +121,6 @@ onHosts(hosts, (host) => {
     expect(fewer.text).toMatch(/<input id="name"[^>]* value="My page"/);
   });
 
-  test('W43: the form is converted into a description', async () => {
-    const reply = await admin.post(BY_FORM, simple({ action: 'describe' }));
-    expect(JSON.parse(typedOf(reply))).toMatchObject({
-      name: 'My-page',
-      services: [{ environment: [['A', 'b']], ports: [{ name: 'Port 80', port_number: 80 }] }],
-    });
-  });
-
   test('W44: Check placement explains the placement and queues nothing', async () => {
     const before = (await api.http.get('execution')).json();
     const reply = await admin.post(BY_FORM, simple());

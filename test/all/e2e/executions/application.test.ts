@@ -1,12 +1,11 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import {
   checkSecretEnvironment,
   checkSecretFiles,
   secretSettings,
 } from '../../../support/engines/secret-check.ts';
-import { application, script, service } from '../../../support/fixtures/descriptions.ts';
+import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
@@ -71,33 +70,6 @@ test('P224, H582: a container reads files with secrets from memory, also after r
     process.kill(pid, 'SIGKILL');
     await eventually(async () => expect(await berth.agentPid()).not.toBe(pid));
   }));
-
-const endings: { rule: string; what: string; end: ServiceDescription; message: string | RegExp }[] = [
-  {
-    rule: 'C10',
-    what: 'a process killed by a signal',
-    end: script('kill -SEGV $$'),
-    message: 'service main0 ended with exit code 139 (killed by SIGSEGV)',
-  },
-  {
-    rule: 'C12',
-    what: 'a command that does not exist',
-    end: service({ command: 'no-such-program --flag' }),
-    message: /^service main0: .*no-such-program.*[Nn]o such file/,
-  },
-];
-
-test.concurrent.each(endings)(
-  '$rule: $what ends the execution as error, with a message that names the cause',
-  async (ending) => {
-    const bystander = service({ name: 'other', monitor: false, command: 'sleep 1000' });
-    const id = await berth.api.submit(application(ending.end, bystander));
-    const { error_message, time_end } = await berth.api.waitFor(id, 'error');
-    expect(error_message).toMatch(ending.message);
-    expect(time_end).toBeGreaterThan(0);
-    expect(await berth.containersOf(id)).toEqual([]);
-  },
-);
 
 test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', async () => {
   const { api } = berth;

@@ -94,39 +94,6 @@ test('P235: an image that came with credentials is used again by those who have 
   expect(await start(engine, image, ALICE())).toBe(false);
 });
 
-test('P235: by its digest an image is requested again too, although the engine has its description', async () => {
-  const image = await registry.image('pinned');
-  const engine = agentEngine();
-  await start(engine, image, ALICE());
-  const pinned = await digestRef(image);
-  onTestFinished(() => registry.forget(pinned));
-  for (const by of [undefined, MALLORY()]) {
-    const error = await errorOf(engine.pull(pinned, () => {}, noAbort, by));
-    expect(error).toMatchObject({
-      kind: 'permanent',
-      message: expect.stringContaining('berth registry set'),
-    });
-  }
-  await registry.forget(image);
-  expect(await start(engine, pinned, ALICE())).toBe(true);
-  expect(await start(engine, pinned, ALICE())).toBe(false);
-  await errorOf(start(engine, pinned));
-  expect(await start(engine, pinned, BOB())).toBe(true);
-});
-
-test('P237: an image that can be pulled without credentials is public from then on', async () => {
-  const image = await registry.image('published');
-  const engine = agentEngine();
-  await start(engine, image, ALICE());
-  await errorOf(start(engine, image));
-  registry.door.isPublic = true;
-  expect(await start(engine, image)).toBe(true);
-  registry.door.isPublic = false;
-  expect(await tagsOf(image)).toEqual([]);
-  expect(await start(engine, image)).toBe(false);
-  expect(await start(engine, image, BOB())).toBe(false);
-});
-
 test('P236: who may use an image survives the agent and its files', async () => {
   const image = await registry.image('kept');
   await start(agentEngine(), image, ALICE());
@@ -140,32 +107,6 @@ test('P236: who may use an image survives the agent and its files', async () => 
   const next = agentEngine();
   await errorOf(start(next, image));
   expect(await start(next, image, ALICE())).toBe(false);
-});
-
-test('P236: an image that arrives after its agent has gone is private, and so are all unknown ones without the file', async () => {
-  const [image, unrelated] = [await registry.image('interrupted'), await registry.image('unrelated')];
-  registry.door.isPublic = true;
-  await start(agentEngine(), unrelated);
-  registry.door.isPublic = false;
-  registry.door.hold();
-  const stop = new AbortController();
-  const pulled = errorOf(agentEngine().pull(image, () => {}, stop.signal, ALICE()));
-  await eventually(() => registry.door.blobs.length > 0);
-  stop.abort();
-  await pulled;
-  registry.door.release();
-  // As the engine would, had it just completed the pull.
-  await pullByHand(image);
-  const next = agentEngine();
-  await errorOf(start(next, image));
-  expect(await start(next, unrelated)).toBe(false);
-  expect(await start(next, image, ALICE())).toBe(true);
-  await rm(`${scratch()}/pulls.json`);
-  await errorOf(start(agentEngine(), unrelated));
-  registry.door.isPublic = true;
-  expect(await start(agentEngine(), unrelated)).toBe(true);
-  registry.door.isPublic = false;
-  expect(await start(agentEngine(), unrelated)).toBe(false);
 });
 
 test('P238: two users who pull an image at once each need their own right', async () => {
@@ -222,11 +163,6 @@ test('P238: a private image is removed with its marks once nobody uses it', asyn
   const ids = left.map(({ Id }) => Id);
   for (const id of ids) expect((await docker.getImage(id).inspect()).RepoTags.length).toBeGreaterThan(1);
 });
-
-async function pullByHand(image: string): Promise<void> {
-  const stream = await docker.createImage(LOGIN, { fromImage: image });
-  await new Promise((done) => docker.modem.followProgress(stream, done));
-}
 
 /** A registry of an attacker, which knows nothing of an image but its id. */
 async function startForger(id: string) {

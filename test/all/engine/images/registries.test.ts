@@ -101,16 +101,3 @@ test('P304: a registry that refuses further pulls is asked again when it says, a
     });
   expect(requests).toEqual([]);
 });
-
-test('P304: a pull rate limit in an answer of 403 is named as such, and does not count as a missing image', async () => {
-  const host = `127.0.0.1:${port}`;
-  answer = limited(403, 'DENIED', 'You have exceeded pull rate limit of this registry');
-  const error = await errorOf(
-    makeEngine({ registries: [host] }).pull(`${host}/limited:1`, () => {}, noAbort),
-  );
-  expect(error).toMatchObject({
-    kind: 'temporary',
-    message: expect.stringMatching(/: .*pull rate limit.* the start is tried again/),
-  });
-  expect(error.message).not.toMatch(/does not exist|login/);
-});

@@ -61,15 +61,3 @@ test('H507: a start takes over a database of schema 28, after a copy that a rest
   expect(await namesIn(file)).toEqual(['alice']);
   expect(await newestIn(file)).toBeGreaterThan(28);
 });
-
-test('H507: neither a start nor a restore changes anything of an older database, and both say what to do', async () => {
-  await query(file, 'DELETE FROM schema_migrations WHERE version > 17');
-  const program = await start();
-  expect(await program.waitForEnd()).toBe(1);
-  const restored = run('restore', [file, '--force']);
-  expect(await restored.waitForEnd()).toBe(1);
-  for (const { output } of [program, restored])
-    expect(output).toMatch(/has schema 17 .*Start the database once with the last Berth of schema 28/);
-  expect(await newestIn(file)).toBe(17);
-  expect((await readdir(folder)).filter((name) => name.includes('before-'))).toEqual([]);
-});

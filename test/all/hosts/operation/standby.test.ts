@@ -89,17 +89,6 @@ test.each([
   expect(headers['retry-after']).toBe('5');
 });
 
-test('H454: a standby has the metrics of its process, and states that it is not active', async () => {
-  const [{ text: ofWaiting }, { text: ofActive }] = [
-    await at(waiting).get('/metrics'),
-    await at(active).get('/metrics'),
-  ];
-  expect(ofActive).toContain('\nberth_coordinator_active 1\n');
-  expect(ofWaiting).toContain('\nberth_coordinator_active 0\n');
-  expect(ofWaiting).toContain('\nberth_event_loop_delay_seconds_count ');
-  expect(ofWaiting).not.toContain('berth_executions{');
-});
-
 test('H411: a form that changes something returns a page that states it', async () => {
   const admin = await WebClient.logIn(() => waiting);
   const reply = await admin.post('/executions/1/terminate', {});

@@ -30,12 +30,6 @@ async function start(entry: string, settings: Record<string, string>) {
 }
 
 describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (entry) => {
-  test('H80, H753: a start that nobody watches names an engine that does not answer, and goes on', async () => {
-    const program = await begin(entry, { DOCKER_HOST: 'unix:///nowhere/docker.sock' });
-    await program.waitFor(/No Docker engine answers at DOCKER_HOST=unix:\/\/\/nowhere\/docker\.sock/, END_MS);
-    await program.waitFor(/The agent of this machine is started again in/, END_MS);
-    expect(program.ended).toBeUndefined();
-  });
   test('H80, C60, C73: the start names all invalid settings at once, what is valid, and new names, and ends with 1', async () => {
     const { code, output } = await start(entry, {
       BERTH_API_VARIANT: 'C',
