@@ -41,20 +41,6 @@ test('P10, H42: ten concurrent subscribers each receive 200,000 lines, complete 
   expect([...live, await berth.api.log(service)].map(sha)).toEqual(Array(11).fill(expected));
 });
 
-test('H42: the log contains both streams, each in the order of its writing', async () => {
-  const { id, service } = await run(
-    'i=0; while [ $i -lt 2000 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done',
-  );
-  await berth.api.waitFor(id, 'terminated');
-  const lines = (await berth.api.log(service)).toString().trimEnd().split('\n');
-  const numbers = Array.from({ length: 2000 }, (_, at) => String(at));
-  expect(lines).toHaveLength(4000);
-  for (const stream of ['out', 'err']) {
-    const own = lines.filter((line) => line.startsWith(stream));
-    expect(own.map((line) => line.slice(4))).toEqual(numbers);
-  }
-});
-
 /** A line of 10 MiB, empty lines, and bytes of every value without a newline at the end. */
 const everything = () =>
   Buffer.concat([Buffer.alloc(10 * MIB, 'long'), Buffer.from('\n\n\n\r\n \0\0\n'), randomBytes(3 * MIB + 1)]);

@@ -225,14 +225,6 @@ onHostsWith(ENV, hosts, (host) => {
     const { pathname, search } = new URL((await by.get(away)).headers.location ?? '');
     expect((await elsewhere.send(PATHS, pathname + search)).headers.location).toBe(`${one.prefix}/`);
   });
-  test('H730: an application at a path is for those who may use it', async () => {
-    const bob = await session('bob');
-    const open = await new AppVisitor(host).begin(PATHS, `${one.prefix}/`);
-    expect((await bob.get(open)).status).toBe(404);
-    const visitor = new AppVisitor(host);
-    const { got, reply } = await served(() => visitor.open(PATHS, bob, `${shared.prefix}/`));
-    expect([got.headers['x-berth-user'], reply.text]).toEqual(['bob', 'answered']);
-  });
   test('H749: a web server that gets certificates learns that the host of paths is one', async () => {
     const ask = async (domain: string) =>
       (await new HttpClient(() => host().url()).get(`/apps/ask?domain=${domain}`)).status;

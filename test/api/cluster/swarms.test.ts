@@ -35,19 +35,6 @@ onHosts(hosts, (host) => {
     expect(made(plain)).toEqual([]);
     await Promise.all([worker, plain, manager].map((agent) => agent.close()));
   });
-
-  test('C191: a swarm that an engine joins or leaves counts from the next report on', async () => {
-    const [manager, host2] = [await join('manager', MANAGER), await join('joins')];
-    await host2.runs(await at('joins'));
-    await host2.reportSwarm(WORKER);
-    const [after] = await host2.assigned(await at('joins'));
-    expect(after).toMatchObject({ overlay: 'now' });
-    await eventually(() => made(manager).length === 1);
-    await host2.reportSwarm(null);
-    const [last] = await host2.assigned(await at('joins'));
-    expect(last).not.toHaveProperty('overlay');
-    await Promise.all([manager, host2].map((agent) => agent.close()));
-  });
 });
 
 onHostsWith({ BERTH_NETWORK_ISOLATION: 'none' }, hosts, (host) => {

@@ -85,18 +85,6 @@ onHosts(bothGroups, (host) => {
     expect(await api.service(ended.services[0] ?? 0)).toMatchObject({ error_message: ended.error_message });
   });
 
-  test("H51: a permanent start failure is reported in the engine's own words, and leaves no time_start", async () => {
-    const id = await api.submit();
-    const assignments = await agent.assigned(id);
-    await agent.report(...assignments.map((one) => seen.failed(one, 'No such image: nothing:1')));
-    await agent.report(...assignments.map(seen.gone));
-    expect(await api.execution(id)).toMatchObject({
-      status: 'error',
-      error_message: 'service main0: No such image: nothing:1',
-      time_start: null,
-    });
-  });
-
   test('C85: a starting service shows the progress that its host reports, until it has started', async () => {
     const id = await api.submit();
     const one = await agent.only(id);

@@ -39,18 +39,6 @@ onHosts(hosts, (host) => {
     return { text: Buffer.concat(output.map(({ payload }) => payload)).toString(), notes };
   };
 
-  test('H500: with follow=false the stream of a running service ends with the output that there is', async () => {
-    agent = await join();
-    const one = await running();
-    const reading = read(open(one, 'follow=false'));
-    const log = await agent.log(one.service);
-    expect(log.opened).toMatchObject({ offset: 0, follow: false });
-    expect(log.opened).not.toHaveProperty('tail');
-    await log.write('until now');
-    log.end();
-    expect(await reading).toEqual({ text: 'until now', notes: [{ ended: true }] });
-  });
-
   test('H500: with follow=false the stream of a service that waits for a host ends at once', async () => {
     agent = await join();
     const execution = await api.submit(waiting);

@@ -186,15 +186,6 @@ describe.each(Object.keys(starts))('%s', (kind) => {
     const [code, reason] = await once(app.sockets[0] as WebSocket, 'close');
     expect([code, String(reason)]).toEqual([4321, 'done \u00e4']);
   });
-  test('H713: the close of an application reaches the browser, and a browser that goes reaches the application', async () => {
-    const socket = await open('/');
-    app.sockets[0]?.close(4000, 'bye');
-    const [code, reason] = await once(socket, 'close');
-    expect([code, String(reason)]).toEqual([4000, 'bye']);
-    const other = await open('/');
-    other.terminate();
-    await once(app.sockets[1] as WebSocket, 'close');
-  });
   test('H782: only a GET becomes a WebSocket', async () => {
     const handshake = {
       ...{ connection: 'Upgrade', upgrade: 'websocket', 'content-length': '4' },
@@ -205,10 +196,5 @@ describe.each(Object.keys(starts))('%s', (kind) => {
     const answer = await answerTo(request);
     expect([answer.statusCode, app.requests]).toEqual([400, []]);
     answer.resume();
-  });
-  test('H713: an application that refuses a WebSocket answers itself, and one that lies about it is refused', async () => {
-    await expect(open('/refused')).rejects.toThrow('403');
-    await expect(open('/liar')).rejects.toThrow('503');
-    expect((await get('/head')).status).toBe(200);
   });
 });

@@ -7,7 +7,6 @@ import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const DEPLOYMENT = 'e2e-limits';
-const MIB = 2 ** 20;
 /** The cores that the host offers, whatever machine this is. */
 const OFFERED = 1.5;
 const LIMIT_MS = 60_000;
@@ -75,20 +74,6 @@ test('C80, C212: the containers of a user get no more cores than the quota while
   await end(other);
   for (const id of mine) await reaches(id, alone);
   await end(...mine);
-});
-
-test('C199: the memory of a container is limited to the default, its minimum or its maximum, without swap beyond it', async () => {
-  const kinds: [Range, number][] = [
-    [[null, null], 16 * MIB],
-    [[32 * MIB, null], 32 * MIB],
-    [[8 * MIB, 24 * MIB], 24 * MIB],
-  ];
-  for (const [range, limit] of kinds) {
-    const id = await run([0.1, null], range);
-    const { Memory, MemorySwap } = await settingsOf(id);
-    expect([Memory, MemorySwap]).toEqual([limit, limit]);
-    await end(id);
-  }
 });
 
 test('C10, C199: a container that takes more memory than its limit ends, with a message that names the cause', async () => {
