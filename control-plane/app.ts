@@ -18,6 +18,7 @@ import { BodyReader } from './http/bodies/body-reader.ts';
 import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
 import { counted } from './http/http-counts.ts';
+import { noteBody } from './http/idempotency.ts';
 import { type InstallSources, installRoutes } from './http/install.ts';
 import { username } from './http/json/account-fields.ts';
 import { empty, errorResponse, toOperationError } from './http/json/render.ts';
@@ -102,7 +103,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   const { fetch: routed } = app;
   const deps: RouteDeps = {
     ...settings,
-    bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
+    bodies: new BodyReader({ ...settings, noteBody, memoryBytes: settings.bodyMemoryBytes }),
     turns: new ReadTurns(settings.nowMs),
     shares: new UserShares(settings.nowMs),
     seal: new Seal(settings.secretKeys ?? []),

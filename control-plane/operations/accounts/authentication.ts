@@ -17,7 +17,7 @@ import {
   type TokenKind,
 } from '../../core/accounts/account.ts';
 import { failedLoginNetwork } from '../../core/accounts/audit.ts';
-import { subnetOf } from '../../core/accounts/login-queue.ts';
+import { subnetOf } from '../../core/accounts/network.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
 import { looksLikePersonalToken } from '../../core/accounts/personal-token.ts';
 import type { Limit } from '../../core/metrics/limits.ts';

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import type { FairQueue } from '../../../shared/fair-queue.ts';
 import type { Origin, User } from '../../core/accounts/account.ts';
 import { entryOf, failedLoginNetwork } from '../../core/accounts/audit.ts';
-import { subnetOf } from '../../core/accounts/login-queue.ts';
+import { subnetOf } from '../../core/accounts/network.ts';
 import { OIDC_SOURCE, type SignOnSettings } from '../../core/accounts/sign-on.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import { OperationError } from '../../core/model/errors.ts';

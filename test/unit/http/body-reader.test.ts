@@ -9,6 +9,7 @@ const MIB = 2 ** 20;
 const bodies = new BodyReader({
   addressOf: (c) => c.req.header('address'),
   memoryBytes: 4 * MIB,
+  noteBody: () => {},
   nowMs: () => Date.now(),
 });
 const app = new Hono();

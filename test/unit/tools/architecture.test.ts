@@ -124,7 +124,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     apps: ['context.ts', 'app-addresses.ts', 'read-turns.ts', 'accounts', 'executions', 'sign-on'],
   },
   'control-plane/http': {
-    bodies: ['address.ts', 'idempotency.ts'],
+    bodies: ['type address.ts'],
     json: ['words.ts'],
     accounts: ['json'],
     variants: ['words.ts', 'text-stream.ts', 'json', 'accounts'],
