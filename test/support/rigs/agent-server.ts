@@ -3,13 +3,13 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
+import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
+import { SecretFetches } from '../../../control-plane/guard/secret-fetches.ts';
+import { UserShares } from '../../../control-plane/guard/user-shares.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/http/routes/agents.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
-import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
-import { SecretFetches } from '../../../control-plane/operations/secrets/secret-fetches.ts';
-import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { bodyReader } from './body-reader.ts';

@@ -1,5 +1,5 @@
 /** A reader of bodies for tests of routes without an app. */
-import { BodyReader } from '../../../control-plane/http/bodies/body-reader.ts';
+import { BodyReader } from '../../../control-plane/guard/body-reader.ts';
 import { noteBody } from '../../../control-plane/http/idempotency.ts';
 
 export const bodyReader = (memoryBytes = 2 ** 25): BodyReader =>

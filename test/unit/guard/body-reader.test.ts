@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import { BodyReader } from '../../../control-plane/http/bodies/body-reader.ts';
+import { BodyReader } from '../../../control-plane/guard/body-reader.ts';
 import { descriptionSteps } from '../../../control-plane/operations/executions/submission-input.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 

@@ -3,15 +3,15 @@
  * are being read or wait share a bounded memory.
  */
 import type { Context as HonoContext } from 'hono';
-import type { FairQueue } from '../../../shared/fair-queue.ts';
-import { depthProblem } from '../../../shared/json-depth.ts';
-import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
-import { networkOf } from '../../core/accounts/network.ts';
-import type { Limit } from '../../core/metrics/limits.ts';
-import { OperationError } from '../../core/model/errors.ts';
-import { fairLine, type LineWords } from '../../operations/fair-line.ts';
-import type { AddressOf } from '../address.ts';
+import type { FairQueue } from '../../shared/fair-queue.ts';
+import { depthProblem } from '../../shared/json-depth.ts';
+import { finish, type Steps, TURN_UNITS } from '../../shared/steps.ts';
+import { networkOf } from '../core/accounts/network.ts';
+import type { Limit } from '../core/metrics/limits.ts';
+import { OperationError } from '../core/model/errors.ts';
+import type { AddressOf } from './address.ts';
 import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
+import { fairLine, type LineWords } from './fair-line.ts';
 
 /** Set for requests of users: proves again who asks, since a client may hold its body back (ACC-12). */
 export type BodyEnv = { Variables: { proveAgain?: () => Promise<void> } };

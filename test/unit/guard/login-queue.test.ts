@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { LoginQueue, type WaitingLogin } from '../../../../control-plane/core/accounts/login-queue.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { LoginQueue, type WaitingLogin } from '../../../control-plane/guard/login-queue.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 const login = (name: string, network: string, familiar = false): WaitingLogin => ({
   name,
