@@ -11,6 +11,7 @@ import type {
   StoredKind,
 } from '../../core/accounts/secret.ts';
 import type { SecretStock } from '../../core/metrics/secret-counts.ts';
+import { numberOrNull } from '../db/columns.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { allRows } from './account-writes.ts';
 
@@ -213,7 +214,7 @@ const nameOf = (row: Row): SecretName => ({ kind: String(row.kind) as SecretKind
 const placeOf = (row: Row): SecretPlace => ({
   kind: String(row.kind) as StoredKind,
   name: String(row.name),
-  userId: row.user_id === null ? null : Number(row.user_id),
+  userId: numberOrNull(row.user_id),
 });
 
 export const secretOf = (row: Row): Secret => ({
