@@ -8,16 +8,20 @@ import type { Logger } from './coordinator/ports.ts';
 import type { PersonalTokenRules } from './core/accounts/personal-token.ts';
 import type { SecretSettings } from './core/accounts/secret.ts';
 import { OperationError } from './core/model/errors.ts';
-import type { AddressOf } from './http/address.ts';
+import type { AddressOf } from './guard/address.ts';
+import { BodyReader } from './guard/body-reader.ts';
+import { ReadTurns } from './guard/read-turns.ts';
+import { SecretFetches } from './guard/secret-fetches.ts';
+import { UserShares } from './guard/user-shares.ts';
 import { apiRoutes } from './http/api/api-routes.ts';
 import type { AcceptStream, OpenDownload } from './http/api/route.ts';
 import { askRoutes } from './http/apps/app-ask.ts';
 import { withAppHosts } from './http/apps/app-hosts.ts';
 import type { AppRequestsDeps } from './http/apps/app-requests.ts';
-import { BodyReader } from './http/bodies/body-reader.ts';
 import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
 import { counted } from './http/http-counts.ts';
+import { noteBody } from './http/idempotency.ts';
 import { type InstallSources, installRoutes } from './http/install.ts';
 import { username } from './http/json/account-fields.ts';
 import { empty, errorResponse, toOperationError } from './http/json/render.ts';
@@ -37,12 +41,9 @@ import type { AppSettings } from './operations/apps/settings.ts';
 import type { Context } from './operations/context.ts';
 import type { PasswordVerificationDeps } from './operations/passwords/password-verification.ts';
 import { Passwords } from './operations/passwords/passwords.ts';
-import { ReadTurns } from './operations/read-turns.ts';
 import { Seal } from './operations/secrets/seal.ts';
-import { SecretFetches } from './operations/secrets/secret-fetches.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { SignOn } from './operations/sign-on/sign-on.ts';
-import { UserShares } from './operations/user-shares.ts';
 import { API_PATH, NATIVE_PATH } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { Gzip } from './web/compression.ts';
@@ -102,7 +103,7 @@ export function createApp(settings: AppDeps): Hono<Env> {
   const { fetch: routed } = app;
   const deps: RouteDeps = {
     ...settings,
-    bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
+    bodies: new BodyReader({ ...settings, noteBody, memoryBytes: settings.bodyMemoryBytes }),
     turns: new ReadTurns(settings.nowMs),
     shares: new UserShares(settings.nowMs),
     seal: new Seal(settings.secretKeys ?? []),

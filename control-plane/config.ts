@@ -10,9 +10,9 @@ import type { SecretSettings } from './core/accounts/secret.ts';
 import { defaultSchedulerConfig, type SchedulerConfig } from './core/model/scheduler-config.ts';
 import { streamRulesOf } from './core/model/stream-rules.ts';
 import { ldapProblems } from './directory/ldap-settings.ts';
+import type { ConnectionLimits } from './guard/connection-places.ts';
 import { appProblems } from './operations/apps/settings.ts';
 import { signOnProblems } from './operations/sign-on/settings.ts';
-import type { ConnectionLimits } from './server/connection-places.ts';
 import { type Config, type NodeConfig, nodeSettings, settings } from './settings.ts';
 
 export class ConfigError extends Error {

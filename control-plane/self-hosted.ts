@@ -29,7 +29,7 @@ import { type Limit, limitFamilies } from './core/metrics/limits.ts';
 import { streamRulesOf } from './core/model/stream-rules.ts';
 import type { Directory } from './directory/ldap-directory.ts';
 import { ldapConfigOf } from './directory/ldap-settings.ts';
-import { forwardedAddress, lastForwarded, peerAddress, plainAddress } from './http/address.ts';
+import { forwardedAddress, lastForwarded, peerAddress, plainAddress } from './guard/address.ts';
 import { isForApp } from './http/apps/app-hosts.ts';
 import type { ReadFile } from './http/files.ts';
 import { HttpCounts } from './http/http-counts.ts';

@@ -19,7 +19,7 @@ import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
-import { cloudflareAddress } from './http/address.ts';
+import { cloudflareAddress } from './guard/address.ts';
 import type { AcceptApp } from './http/apps/accept-app.ts';
 import { isForApp } from './http/apps/app-hosts.ts';
 import { HttpCounts } from './http/http-counts.ts';

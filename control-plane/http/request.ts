@@ -1,4 +1,4 @@
-/** Reads requests: the credentials, ids in paths, and queries. Bodies are read in bodies/. */
+/** Reads requests: the credentials, ids in paths, and queries. Bodies are read in guard/body-reader.ts. */
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
 import type * as z from 'zod';
 import {
@@ -10,11 +10,11 @@ import {
   type TokenKind,
 } from '../core/accounts/account.ts';
 import { OperationError } from '../core/model/errors.ts';
+import { type AddressOf, plainAddress } from '../guard/address.ts';
 import type { Authentication, Credentials } from '../operations/accounts/authentication.ts';
 import { SESSION_MS } from '../operations/accounts/sessions.ts';
 import type { ConfirmPassword } from '../operations/accounts/users.ts';
 import { readInput } from '../operations/input.ts';
-import { type AddressOf, plainAddress } from './address.ts';
 import { type AnswerAnew, answerAhead } from './answer-ahead.ts';
 import { cookieName, ownCookie, readOwnCookie, readProofCookie } from './cookies.ts';
 import { maySetSession } from './cross-site.ts';

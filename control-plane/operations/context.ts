@@ -3,11 +3,11 @@ import type { CoordinatorApi } from '../coordinator/coordinator-api.ts';
 import type { SignOnSettings } from '../core/accounts/sign-on.ts';
 import type { AppSite } from '../core/apps/app-site.ts';
 import type { RequestKey } from '../core/model/idempotency.ts';
+import type { ReadTurns } from '../guard/read-turns.ts';
+import type { UserShares } from '../guard/user-shares.ts';
 import type { Db } from '../store/db/db.ts';
 import type { Passwords } from './passwords/passwords.ts';
-import type { ReadTurns } from './read-turns.ts';
 import type { Seal } from './secrets/seal.ts';
-import type { UserShares } from './user-shares.ts';
 
 export interface Context {
   db: Db;

@@ -6,12 +6,12 @@ import { createServer, type IncomingMessage, type Server, ServerResponse, STATUS
 import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { OperationError } from '../core/model/errors.ts';
+import { joinChunks, MAX_CHUNKS } from '../guard/body-chunks.ts';
+import { type ConnectionSettings, NodeConnections } from '../guard/node-connections.ts';
+import { NodePipeline } from '../guard/node-pipeline.ts';
 import { errorResponse } from '../http/json/render.ts';
 import type { Variant } from '../http/variants/variant.ts';
 import { withAppBodies } from './app-bodies.ts';
-import { joinChunks, MAX_CHUNKS } from './body-chunks.ts';
-import { type ConnectionSettings, NodeConnections } from './node-connections.ts';
-import { NodePipeline } from './node-pipeline.ts';
 
 export interface ServerLimits {
   /** From the first byte of a request to the end of its head; `requestMs`: to the end of its body. */

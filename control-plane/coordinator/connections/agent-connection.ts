@@ -14,7 +14,7 @@ import {
 } from '../../../shared/protocol/codec.ts';
 import type { StreamUp, Up } from '../../../shared/protocol/up.ts';
 import { STREAM_NUMBERS } from '../../../shared/streams/targets.ts';
-import { RETURN_MS } from '../../core/hosts/allowance.ts';
+import { RETURN_MS } from '../../guard/allowance.ts';
 import type { AgentSocket } from '../ports.ts';
 import { OpenLogs } from './open-logs.ts';
 import { OpenStreams } from './open-streams.ts';

@@ -2,9 +2,10 @@
  * The connections whose sockets this process holds, and the allowances of their hosts (P152). The same in a
  * coordinator that holds the sockets itself and in a gateway.
  */
+
+import { type AllowanceOptions, MessageAllowances } from '../../guard/message-allowance.ts';
 import type { AgentSocket, Clock, Logger } from '../ports.ts';
 import { AgentConnection, type SessionMessage } from './agent-connection.ts';
-import { type AllowanceOptions, MessageAllowances } from './message-allowance.ts';
 import { noTraffic, type Traffic } from './traffic.ts';
 
 /** Where the messages of a connection go. */

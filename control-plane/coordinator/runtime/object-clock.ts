@@ -1,5 +1,5 @@
 /** Time in Durable Objects, and what messages cost there. */
-import type { MessageCosts } from '../connections/message-allowance.ts';
+import type { MessageCosts } from '../../guard/message-allowance.ts';
 import type { Clock } from '../ports.ts';
 
 /** workerd takes some 0.3 ms for each message, ten times as long as Node. */

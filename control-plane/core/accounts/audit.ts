@@ -5,7 +5,7 @@
 import type { StreamOpening } from '../../../shared/streams/client-messages.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { type Credential, type ExpectedActor, type KnownActor, LDAP_SOURCE, type Origin } from './account.ts';
-import { subnetOf } from './login-queue.ts';
+import { subnetOf } from './network.ts';
 
 /** What can be recorded, and what it is done to. */
 export const auditTargets = {

@@ -3,6 +3,7 @@ import type { Context as HonoContext } from 'hono';
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
 import { executionSeenAt, runningSinceMs } from '../../core/views/early-end.ts';
+import { LONG_READ, type ReadTurns } from '../../guard/read-turns.ts';
 import {
   changeTimeLimit,
   deleteExecution,
@@ -24,7 +25,6 @@ import {
   timeLimitSchema,
 } from '../../operations/executions/submission-input.ts';
 import { type ListedExecution, withWaitingReasons } from '../../operations/executions/waiting.ts';
-import { LONG_READ, type ReadTurns } from '../../operations/read-turns.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
 import { executionFilter, executionFilters } from '../json/execution-filter-query.ts';
 import { explanationJson } from '../json/explanation-json.ts';

@@ -13,9 +13,8 @@ import {
   personalTokenFilter,
   personalTokenJson,
   personalTokenSchema,
-  secondsOf,
 } from '../json/personal-token-schemas.ts';
-import { empty, json } from '../json/render.ts';
+import { empty, json, secondsOf } from '../json/render.ts';
 import { checked, confirmIn, pathId, queryOf } from '../request.ts';
 import type { Route } from './route.ts';
 

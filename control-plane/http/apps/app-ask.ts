@@ -4,10 +4,10 @@
  */
 import { Hono, type Context as HonoContext } from 'hono';
 import { appAt } from '../../core/apps/app-site.ts';
+import { cloudflareAddress, peerAddress, plainAddress } from '../../guard/address.ts';
 import { isLiveApp } from '../../operations/apps/apps.ts';
 import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
-import { cloudflareAddress, peerAddress, plainAddress } from '../address.ts';
 import { empty } from '../json/render.ts';
 
 export const ASK_PATH = '/apps/ask';

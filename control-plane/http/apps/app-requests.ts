@@ -20,6 +20,8 @@ import { type FetchFacts, isForeign, isPageVisit } from '../../core/apps/fetch-o
 import type { AppCounts, AppResult } from '../../core/metrics/app-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
+import type { AddressOf } from '../../guard/address.ts';
+import { plainAddress } from '../../guard/address.ts';
 import { logSubscriber } from '../../operations/access-review.ts';
 import { digest } from '../../operations/accounts/digest.ts';
 import { AppVisits, type Pass } from '../../operations/apps/app-visits.ts';
@@ -33,8 +35,6 @@ import {
 } from '../../operations/apps/apps.ts';
 import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
-import type { AddressOf } from '../address.ts';
-import { plainAddress } from '../address.ts';
 import { retryAfterS, statusOf } from '../json/render.ts';
 import { originOf } from '../request.ts';
 import type { AcceptApp } from './accept-app.ts';

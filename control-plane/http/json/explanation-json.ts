@@ -1,7 +1,7 @@
 /** JSON of explanations: why an execution is queued. */
 import type { Explanation, Reason } from '../../core/views/explanation.ts';
 import type { Words } from '../words.ts';
-import { seconds } from './render.ts';
+import { secondsOf } from './render.ts';
 import type { ExplanationJson } from './schemas.ts';
 
 /**
@@ -21,7 +21,7 @@ export const explanationJson = (explanation: Explanation, words: Words): Explana
     memory_limit: explanation.demand.limitBytes,
   },
   backfill_reserved_for: explanation.backfillReservedFor,
-  retry_at: seconds(explanation.retryAtMs),
+  retry_at: secondsOf(explanation.retryAtMs),
   fits_when_idle: explanation.fitsWhenIdle,
   placement: explanation.placement,
 });

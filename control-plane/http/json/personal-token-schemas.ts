@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { scopes } from '../../core/accounts/action.ts';
 import type { PersonalToken } from '../../core/accounts/personal-token.ts';
 import { integerText, name } from './account-fields.ts';
+import { secondsOf } from './render.ts';
 import { idOf } from './schemas.ts';
 
 const MAX_DAYS = 36_500;
@@ -51,8 +52,6 @@ export const newPersonalTokenSchema = z
 export type PersonalTokenFieldsJson = z.input<typeof personalTokenFields>;
 export type PersonalTokenJson = z.infer<typeof personalTokenSchema>;
 export type NewPersonalTokenJson = z.infer<typeof newPersonalTokenSchema>;
-
-export const secondsOf = (timeMs: number | null): number | null => (timeMs === null ? null : timeMs / 1_000);
 
 export const personalTokenJson = (token: PersonalToken): PersonalTokenJson => ({
   id: token.id,

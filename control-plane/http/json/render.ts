@@ -36,8 +36,8 @@ export function executionText(
     status: words.statusOf(execution.status),
     error_message: execution.status === 'error' ? execution.errorMessage : null,
     time_submit: execution.timeSubmitMs / 1_000,
-    time_start: seconds(execution.timeStartMs),
-    time_end: seconds(execution.timeEndMs),
+    time_start: secondsOf(execution.timeStartMs),
+    time_end: secondsOf(execution.timeEndMs),
     services: execution.serviceIds,
     ...further,
   };
@@ -66,8 +66,8 @@ export const startJson = (start: ServiceStart): StartJson => ({
   start: start.generation,
   host: start.host,
   time_start: start.startMs / 1_000,
-  time_run: seconds(start.runMs),
-  time_end: seconds(start.endMs),
+  time_run: secondsOf(start.runMs),
+  time_end: secondsOf(start.endMs),
   exit_code: start.exitCode,
   reason: exitText(start),
   ended_execution: start.hasEndedExecution,
@@ -83,7 +83,7 @@ export const schedulerJson = ({
 }: SchedulerStatistics): StatisticsJson => ({
   termination_threads_count: cleaningUp,
   queue_length: queue.executions,
-  queue: { executions: queue.executions, oldest_submit: seconds(queue.oldestSubmitMs) },
+  queue: { executions: queue.executions, oldest_submit: secondsOf(queue.oldestSubmitMs) },
   running,
   hosts: {
     known: hosts.known,
@@ -97,7 +97,7 @@ export const schedulerJson = ({
   history: {
     keep_ended_days: history.keepEndedDays,
     removed: history.removed,
-    reviewed: seconds(history.reviewedMs),
+    reviewed: secondsOf(history.reviewedMs),
   },
   awake: awake && {
     coordinator: awakeJson(awake.coordinator),
@@ -112,7 +112,7 @@ const awakeJson = ({ sinceMs, wakes, awakeMs, memoryMs }: AwakeTotals) => ({
   in_memory: memoryMs / 1_000,
 });
 
-export const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
+export const secondsOf = (ms: number | null) => (ms === null ? null : ms / 1_000);
 
 const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   invalid: 400,

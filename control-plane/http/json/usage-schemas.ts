@@ -4,6 +4,7 @@ import { MAX_USAGE_POINTS } from '../../../shared/protocol/usage-lines.ts';
 import type { Resources } from '../../core/model/resources.ts';
 import type { SeenHost } from '../../operations/cluster/cluster.ts';
 import type { SeenUsage } from '../../operations/executions/usage.ts';
+import { secondsOf } from './render.ts';
 
 export const usageSchema = z
   .strictObject({
@@ -33,7 +34,7 @@ export const usageSchema = z
 export type UsageJson = z.infer<typeof usageSchema>;
 
 export const usageJson = ({ startedAtMs, samples }: SeenUsage, reserved: Resources): UsageJson => ({
-  start: startedAtMs === null ? null : startedAtMs / 1_000,
+  start: secondsOf(startedAtMs),
   samples: samples.map(({ timeMs, memoryBytes, cores }) => ({
     time: timeMs / 1_000,
     memory: memoryBytes,

@@ -13,14 +13,14 @@ import {
 } from '../../../shared/protocol/secrets.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { OperationError } from '../../core/model/errors.ts';
+import type { AddressOf } from '../../guard/address.ts';
+import type { BodyReader } from '../../guard/body-reader.ts';
+import type { SecretFetches } from '../../guard/secret-fetches.ts';
 import { type ProofDeps, readProof } from '../../operations/cluster/agent-proof.ts';
 import { registerHost } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import { readCredentials } from '../../operations/secrets/registries.ts';
-import type { SecretFetches } from '../../operations/secrets/secret-fetches.ts';
 import { readStartSecrets } from '../../operations/secrets/start-secrets.ts';
-import type { AddressOf } from '../address.ts';
-import type { BodyReader } from '../bodies/body-reader.ts';
 import { integerText } from '../json/account-fields.ts';
 import { errorResponse, json, toOperationError } from '../json/render.ts';
 import { bearerOf, checked, type Env, originOf, queryOf } from '../request.ts';

@@ -8,7 +8,7 @@ import { ownQuotas, quotas } from '../accounts/quotas.ts';
 import { ownRoles, roles } from '../accounts/roles.ts';
 import { linkable, users } from '../accounts/users.ts';
 import { quotaJson } from '../json/account-json.ts';
-import { executionText, seconds, serviceJson, startJson } from '../json/render.ts';
+import { executionText, secondsOf, serviceJson, startJson } from '../json/render.ts';
 import type { QuotaJson } from '../json/schemas.ts';
 import type { ServiceJson } from '../json/service-schemas.ts';
 import { groupB } from './group-b.ts';
@@ -29,7 +29,7 @@ export const native: Variant = {
     applications: applicationsOf(service, apps),
     shared: sharedWithUsers(service),
     health: healthOf(service),
-    time_restart: seconds(service.restartAtMs),
+    time_restart: secondsOf(service.restartAtMs),
     history: (service.history ?? []).map(startJson),
   }),
   accounts: {

@@ -17,13 +17,14 @@ import {
   type TokenKind,
 } from '../../core/accounts/account.ts';
 import { failedLoginNetwork } from '../../core/accounts/audit.ts';
-import { subnetOf } from '../../core/accounts/login-queue.ts';
+import { subnetOf } from '../../core/accounts/network.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
 import { looksLikePersonalToken } from '../../core/accounts/personal-token.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import { LoginCounts } from '../../core/metrics/login-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { RecentMap } from '../../core/model/recent-map.ts';
+import { FamiliarAddresses } from '../../guard/familiar-addresses.ts';
 import { countFailedLogin } from '../../store/accounts/audit.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
 import { BY_PROGRAM, findAccountBySession } from '../../store/accounts/users.ts';
@@ -35,7 +36,6 @@ import {
 } from '../passwords/password-verification.ts';
 import { digest } from './digest.ts';
 import { type Claim, ExpectedProofs } from './expected-proofs.ts';
-import { FamiliarAddresses } from './familiar-addresses.ts';
 import { beginAttempt } from './login-throttle.ts';
 import { PersonalTokens } from './personal-tokens.ts';
 import { REMEMBER_MS, SESSION_MS, Sessions, type SessionsDeps } from './sessions.ts';

@@ -5,10 +5,10 @@ import type { AppName } from '../../core/apps/app-site.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { AppGrant } from '../../core/streams/app-request.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
+import { LONG_READ } from '../../guard/read-turns.ts';
 import { findService, findShortService } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 import { explainExecution } from '../executions/executions.ts';
-import { LONG_READ } from '../read-turns.ts';
 
 /** A web application that the account may use. */
 export interface UsableApp {

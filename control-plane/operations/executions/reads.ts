@@ -9,6 +9,7 @@ import {
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
+import { LONG_READ } from '../../guard/read-turns.ts';
 import {
   findExecution,
   findService,
@@ -18,7 +19,6 @@ import {
   servicesOf,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
-import { LONG_READ } from '../read-turns.ts';
 
 export async function getExecution({ db, turns }: Context, actor: Actor, id: number): Promise<ExecutionView> {
   const found = await findShortExecution(db, id, LONG_READ);

@@ -4,14 +4,14 @@
  */
 import { createHmac } from 'node:crypto';
 import { INTERNAL_SOURCE, LDAP_SOURCE, type Origin, type User } from '../../core/accounts/account.ts';
-import type { WaitingLogin } from '../../core/accounts/login-queue.ts';
 import { folded } from '../../core/accounts/sign-on.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import type { LoginCounts } from '../../core/metrics/login-counts.ts';
+import type { WaitingLogin } from '../../guard/login-queue.ts';
+import { PasswordChecks } from '../../guard/password-checks.ts';
 import { StoredKey } from '../../store/accounts/secrets.ts';
 import { findAccountByName, findAccountsAlike, type StoredAccount } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
-import { PasswordChecks } from './password-checks.ts';
 import type { PasswordSource, RightsOf } from './password-source.ts';
 import type { Passwords } from './passwords.ts';
 

@@ -10,11 +10,11 @@ import { entryOf } from '../../core/accounts/audit.ts';
 import { fingerprintOf, noSuchCredentials } from '../../core/accounts/registry-credentials.ts';
 import type { Secret, SecretRules } from '../../core/accounts/secret.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import type { CountBytes } from '../../guard/secret-fetches.ts';
 import { findCredentials, findSecret, listSecrets } from '../../store/accounts/user-secrets.ts';
 import { findAssignedService } from '../../store/executions/assigned-service.ts';
 import { attempted } from '../audit.ts';
 import type { Context } from '../context.ts';
-import type { CountBytes } from './secret-fetches.ts';
 import { whyNotSet } from './secrets.ts';
 
 export interface CredentialsInput extends Pick<RegistryCredentials, 'registry' | 'username' | 'password'> {

@@ -11,11 +11,11 @@ import { secretsIn } from '../../../shared/variables.ts';
 import { type SecretName, secretProblem } from '../../core/accounts/secret.ts';
 import { type Port, proxyPath } from '../../core/apps/app-address.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import type { CountBytes } from '../../guard/secret-fetches.ts';
 import { findSealedSecrets, findSecretKeys } from '../../store/accounts/user-secrets.ts';
 import { findAssignedService } from '../../store/executions/assigned-service.ts';
 import { appAddresses } from '../app-addresses.ts';
 import type { Context } from '../context.ts';
-import type { CountBytes } from './secret-fetches.ts';
 
 /** Different secrets and files of one description. */
 const MAX_NAMES = 1_000;

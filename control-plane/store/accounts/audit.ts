@@ -13,34 +13,42 @@ import {
   refusalKey,
   shortName,
 } from '../../core/accounts/audit.ts';
-import type { Argument, Db, Row, Statement, Value } from '../db/db.ts';
-
-const COLUMNS =
-  'time_ms, user_id, username, credential, token_id, request_id, action, target_name, fields, outcome';
-const VALUES = '?, ?, ?, ?, ?, ?, ?, ?, ?, ?';
-
-/** The same of a JSON array, and two more. */
-const FIELDS = Array.from({ length: 12 }, (_, at) => `value ->> ${at}`).join(', ');
+import { Columns, type Kind, number, numberOrNull, oneOf, orNull, text, textOrNull } from '../db/columns.ts';
+import type { Argument, Db, Row, Statement } from '../db/db.ts';
 
 /** A space within a field is stored as this control character, which no field has. */
 const SPACE = '\u001f';
 
 /** Spaces separate fields. */
-const storedFields = (fields: readonly string[]): string =>
-  fields.map((field) => field.replaceAll(' ', SPACE)).join(' ');
+const fields: Kind<readonly string[]> = {
+  read: (value) => (value ? String(value).split(' ') : []).map((field) => field.replaceAll(SPACE, ' ')),
+  write: (names) => names.map((field) => field.replaceAll(' ', SPACE)).join(' '),
+};
 
-const valuesOf = (entry: AuditEntry, timeMs: number, outcome: AuditRow['outcome']): Value[] => [
-  timeMs,
-  entry.userId,
-  entry.username,
-  entry.credential,
-  entry.tokenId,
-  entry.requestId,
-  entry.action,
-  shortName(entry.targetName),
-  storedFields(entry.fields ?? []),
-  outcome,
-];
+const columns = new Columns({
+  timeMs: number,
+  userId: orNull(number),
+  username: orNull(text),
+  credential: oneOf<AuditRow['credential']>(),
+  tokenId: orNull(number),
+  requestId: orNull(text),
+  action: oneOf<AuditRow['action']>(),
+  targetName: orNull(text),
+  fields,
+  outcome: oneOf<AuditRow['outcome']>(),
+});
+
+/** The values of a JSON array: those of the columns, and two more. */
+const LISTED = Array.from({ length: 12 }, (_, at) => `value ->> ${at}`).join(', ');
+
+const valuesOf = (entry: AuditEntry, timeMs: number, outcome: AuditRow['outcome']): Argument[] =>
+  columns.values({
+    ...entry,
+    timeMs,
+    targetName: shortName(entry.targetName),
+    fields: entry.fields ?? [],
+    outcome,
+  });
 
 /** An entry and its time. */
 export interface TimedEntry {
@@ -50,7 +58,7 @@ export interface TimedEntry {
 
 /** The rows of changes that the same transaction makes in any case: one statement for the rows of a turn. */
 export const insertAudits = (entries: readonly TimedEntry[]): Statement => ({
-  sql: `INSERT INTO audit (${COLUMNS}, address, target_id) SELECT ${FIELDS} FROM json_each(?)`,
+  sql: `INSERT INTO audit (${columns.names}, address, target_id) SELECT ${LISTED} FROM json_each(?)`,
   args: [
     JSON.stringify(
       entries.map(({ entry, timeMs }) => [
@@ -73,7 +81,8 @@ export function insertAuditOfChange(
 ): Statement {
   const { sql, args } = target !== null && typeof target === 'object' ? target : { sql: '?', args: [target] };
   return {
-    sql: `INSERT INTO audit (${COLUMNS}, address, target_id) SELECT ${VALUES}, ?, (${sql}) WHERE changes() > 0`,
+    sql: `INSERT INTO audit (${columns.names}, address, target_id)
+      SELECT ${columns.marks}, ?, (${sql}) WHERE changes() > 0`,
     args: [...valuesOf(entry, timeMs, 'done'), entry.address, ...args],
   };
 }
@@ -85,8 +94,8 @@ export async function countRefusal(
   outcome: AuditRefusal,
   nowMs: number,
 ): Promise<void> {
-  const sql = `INSERT INTO audit (${COLUMNS}, address, target_id, counted_by)
-    VALUES (${VALUES}, ?, ?, ?) ${COUNT_AGAIN}`;
+  const sql = `INSERT INTO audit (${columns.names}, address, target_id, counted_by)
+    VALUES (${columns.marks}, ?, ?, ?) ${COUNT_AGAIN}`;
   const key = refusalKey(entry, outcome, nowMs);
   const values = valuesOf(entry, nowMs, outcome);
   await db.batch([{ sql, args: [...values, entry.address, entry.targetId ?? null, key] }]);
@@ -106,13 +115,13 @@ export function countFailedLogin(
 ): Statement {
   const { key, others, range } = failedLoginKeys(network, nowMs, by);
   const entry = entryWithoutUser(by, undefined, { action: 'log-in' });
-  const [timeMs, ...values] = valuesOf(entry, nowMs, 'unauthenticated');
+  const values = valuesOf(entry, nowMs, 'unauthenticated');
   return {
     sql: `WITH place AS (SELECT EXISTS (SELECT 1 FROM audit WHERE counted_by = ?)
         OR (SELECT count(*) FROM audit WHERE counted_by >= ? AND counted_by < ?) < ? AS is_own)
-      INSERT INTO audit (${COLUMNS}, address, counted_by)
-      SELECT ${VALUES}, iif(is_own, ?, NULL), iif(is_own, ?, ?) FROM place WHERE true ${COUNT_AGAIN}`,
-    args: [key, ...range, MAX_NETWORKS, timeMs ?? null, ...values, network, key, others],
+      INSERT INTO audit (${columns.names}, address, counted_by)
+      SELECT ${columns.marks}, iif(is_own, ?, NULL), iif(is_own, ?, ?) FROM place WHERE true ${COUNT_AGAIN}`,
+    args: [key, ...range, MAX_NETWORKS, ...values, network, key, others],
   };
 }
 
@@ -174,24 +183,9 @@ export const expiredAudit = ({
 
 const rowOf = (row: Row): AuditRow => ({
   id: Number(row.id),
-  timeMs: Number(row.time_ms),
-  userId: numberOf(row.user_id),
-  username: textOf(row.username),
-  credential: String(row.credential) as AuditRow['credential'],
-  tokenId: numberOf(row.token_id),
-  address: textOf(row.address),
-  requestId: textOf(row.request_id),
-  action: String(row.action) as AuditRow['action'],
-  targetId: numberOf(row.target_id),
-  targetName: textOf(row.target_name),
-  executionId: numberOf(row.execution_id),
-  fields: fieldsOf(String(row.fields)),
-  outcome: String(row.outcome) as AuditRow['outcome'],
+  ...columns.read(row),
+  address: textOrNull(row.address),
+  targetId: numberOrNull(row.target_id),
+  executionId: numberOrNull(row.execution_id),
   count: Number(row.count),
 });
-
-const fieldsOf = (text: string): string[] =>
-  text === '' ? [] : text.split(' ').map((field) => field.replaceAll(SPACE, ' '));
-
-const numberOf = (value: Value | undefined): number | null => (value == null ? null : Number(value));
-const textOf = (value: Value | undefined): string | null => (value == null ? null : String(value));

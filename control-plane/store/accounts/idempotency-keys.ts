@@ -1,6 +1,15 @@
 /** Rows of idempotency keys: what requests have made under the keys of their clients. */
 import { forgottenMs, type KeptKeys, type UsedKey } from '../../core/model/idempotency.ts';
-import type { Db, Row, Statement } from '../db/db.ts';
+import { Columns, number, numberOrNull, text } from '../db/columns.ts';
+import type { Db, Statement } from '../db/db.ts';
+
+const columns = new Columns<UsedKey>({
+  userId: number,
+  key: text,
+  digest: text,
+  madeId: number,
+  madeMs: number,
+});
 
 /** A key with the id of what was made: a value, or a query for it. */
 type NewKey = Omit<UsedKey, 'madeId'> & { madeId: number | Statement };
@@ -11,13 +20,13 @@ export async function findKey(db: Db, userId: number, key: string): Promise<Used
     userId,
     key,
   ]);
-  return row && usedKeyOf(row);
+  return row && columns.read(row);
 }
 
 /** The keys of a user that are kept, in no order: at most `limit`. */
 export async function listKeys(db: Db, userId: number, nowMs: number, limit: number): Promise<UsedKey[]> {
   const sql = 'SELECT * FROM idempotency_keys WHERE user_id = ? AND made_ms > ? LIMIT ?';
-  return (await db.query(sql, [userId, forgottenMs(nowMs), limit])).map(usedKeyOf);
+  return (await db.query(sql, [userId, forgottenMs(nowMs), limit])).map((row) => columns.read(row));
 }
 
 export async function countKeys(db: Db, userId: number, nowMs: number): Promise<KeptKeys> {
@@ -26,7 +35,7 @@ export async function countKeys(db: Db, userId: number, nowMs: number): Promise<
       WHERE user_id = ? AND made_ms > ? LIMIT 1`,
     [userId, forgottenMs(nowMs)],
   );
-  return { count: Number(row?.keys), oldestMs: row?.oldest_ms == null ? null : Number(row.oldest_ms) };
+  return { count: Number(row?.keys), oldestMs: numberOrNull(row?.oldest_ms) };
 }
 
 /** Replaces a row that is older than keys are kept, and no other. */
@@ -45,11 +54,3 @@ function insertion({ userId, key, digest, madeId, madeMs }: NewKey, condition: s
     args: [userId, key, digest, ...args, madeMs, forgottenMs(madeMs)],
   };
 }
-
-const usedKeyOf = (row: Row): UsedKey => ({
-  userId: Number(row.user_id),
-  key: String(row.key),
-  digest: String(row.digest),
-  madeId: Number(row.made_id),
-  madeMs: Number(row.made_ms),
-});

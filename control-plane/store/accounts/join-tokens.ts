@@ -2,7 +2,10 @@
 import type { StoredJoinToken } from '../../core/accounts/account-input.ts';
 import type { JoinToken, RegistrationRecords } from '../../core/hosts/registration.ts';
 import type { Host } from '../../core/model/host.ts';
+import { Columns, json, number, numberOrNull, orNull, text } from '../db/columns.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
+
+const columns = new Columns({ name: orNull(text), labels: json<readonly string[]>(), expiresMs: number });
 
 export const expireJoinTokens = (nowMs: number): Statement => ({
   sql: 'DELETE FROM join_tokens WHERE expires_ms <= ?',
@@ -10,8 +13,8 @@ export const expireJoinTokens = (nowMs: number): Statement => ({
 });
 
 export const insertJoinToken = (token: StoredJoinToken): Statement => ({
-  sql: 'INSERT INTO join_tokens (hash, name, labels, expires_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
-  args: [token.hash, token.name, JSON.stringify(token.labels), token.expiresMs],
+  sql: `INSERT INTO join_tokens (hash, ${columns.names}) VALUES (?, ${columns.marks}) ON CONFLICT DO NOTHING`,
+  args: [token.hash, ...columns.values(token)],
 });
 
 /** Deletes expired tokens, and inserts the new one. */
@@ -57,8 +60,6 @@ export const useJoinToken = ([hash, { id }]: [string, Host]): Statement => ({
 });
 
 const tokenOf = (row: Row): JoinToken => ({
-  name: row.name === null ? null : String(row.name),
-  labels: JSON.parse(String(row.labels)),
-  expiresMs: Number(row.expires_ms),
-  hostId: row.host_id === null ? null : Number(row.host_id),
+  ...columns.read(row),
+  hostId: numberOrNull(row.host_id),
 });

@@ -1,6 +1,14 @@
 /** Rows of personal access tokens, with digests only. A token is valid while its row exists (ACC-15). */
 import type { PersonalToken, StoredPersonalToken } from '../../core/accounts/personal-token.ts';
+import { Columns, json, number, numberOrNull, orNull, text } from '../db/columns.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
+
+const columns = new Columns({
+  name: text,
+  scopes: json<PersonalToken['scopes']>(),
+  madeMs: number,
+  expiresMs: orNull(number),
+});
 
 export const expirePersonalTokens = (userId: number, nowMs: number): Statement => ({
   sql: 'DELETE FROM personal_tokens WHERE user_id = ? AND expires_ms <= ?',
@@ -9,19 +17,10 @@ export const expirePersonalTokens = (userId: number, nowMs: number): Statement =
 
 /** Inserts nothing beyond the limit, if the name is taken, or if the user has changed. */
 export const insertPersonalToken = (token: StoredPersonalToken, maxPerUser: number): Statement => ({
-  sql: `INSERT INTO personal_tokens (user_id, name, hash, scopes, made_ms, expires_ms)
-    SELECT id, ?, ?, ?, ?, ? FROM users WHERE id = ? AND credential_version = ? AND enabled = 1 AND deleted = 0
+  sql: `INSERT INTO personal_tokens (user_id, hash, ${columns.names})
+    SELECT id, ?, ${columns.marks} FROM users WHERE id = ? AND credential_version = ? AND enabled = 1 AND deleted = 0
       AND (SELECT count(*) FROM personal_tokens WHERE user_id = users.id) < ? ON CONFLICT DO NOTHING`,
-  args: [
-    token.name,
-    token.hash,
-    JSON.stringify(token.scopes),
-    token.madeMs,
-    token.expiresMs,
-    token.userId,
-    token.credentialVersion,
-    maxPerUser,
-  ],
+  args: [token.hash, ...columns.values(token), token.userId, token.credentialVersion, maxPerUser],
 });
 
 /** In the order of their creation. BERTH_LIMITS.personalTokensPerUser bounds them. */
@@ -57,9 +56,6 @@ export async function writePersonalTokenUse(db: Db, hash: string, usedMs: number
 const tokenOf = (row: Row): PersonalToken => ({
   id: Number(row.id),
   userId: Number(row.user_id),
-  name: String(row.name),
-  scopes: JSON.parse(String(row.scopes)),
-  madeMs: Number(row.made_ms),
-  expiresMs: row.expires_ms === null ? null : Number(row.expires_ms),
-  usedMs: row.used_ms === null ? null : Number(row.used_ms),
+  ...columns.read(row),
+  usedMs: numberOrNull(row.used_ms),
 });

@@ -2,8 +2,20 @@
 import { ADMIN_ROLE, INTERNAL_SOURCE, LDAP_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { StoredNewUser, StoredUserChanges, UserFilter } from '../../core/accounts/account-input.ts';
 import { folded } from '../../core/accounts/sign-on.ts';
+import { Columns, flag, number, text } from '../db/columns.ts';
 import type { Db, Row, Statement, Value } from '../db/db.ts';
 import { allRows, given } from './account-writes.ts';
+
+/** What creations, changes and filters may give. The number of a user is given or the next free one. */
+const columns = new Columns({
+  username: text,
+  email: text,
+  roleId: number,
+  quotaId: number,
+  authSource: text,
+  priority: number,
+  enabled: flag,
+});
 
 /** True for an administrator who can log in. `table` must be a constant. */
 const isAdministrator = (table: string) => `(${table}.deleted = 0 AND ${table}.enabled = 1
@@ -28,19 +40,8 @@ export async function isLikeness(db: Db, username: string): Promise<boolean> {
 export async function listUsers(db: Db, filter: UserFilter): Promise<User[]> {
   const rows = await allRows(
     db,
-    `SELECT * FROM users WHERE id > ? AND deleted = 0 AND username = COALESCE(?, username)
-      AND email = COALESCE(?, email) AND role_id = COALESCE(?, role_id) AND quota_id = COALESCE(?, quota_id)
-      AND auth_source = COALESCE(?, auth_source) AND priority = COALESCE(?, priority)
-      AND enabled = COALESCE(?, enabled) ORDER BY id LIMIT ?`,
-    [
-      given(filter.username),
-      given(filter.email),
-      given(filter.roleId),
-      given(filter.quotaId),
-      given(filter.authSource),
-      given(filter.priority),
-      given(filter.enabled),
-    ],
+    `SELECT * FROM users WHERE id > ? AND deleted = 0 AND ${columns.matched} ORDER BY id LIMIT ?`,
+    columns.given(filter),
   );
   return rows.map(userOf);
 }
@@ -104,20 +105,13 @@ export const refusalOfUser = (id: number | undefined, changes: StoredUserChanges
  * workspace has the name of the user, unless that was the workspace of another user.
  */
 export const insertUser = (user: StoredNewUser): Statement => ({
-  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash,
-      folded_name, workspace)
-    SELECT ?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, ifnull(max(fs_uid), 0) + 1) FROM fs_uids)), ?, ?, ?, ?,
+  sql: `INSERT INTO users (${columns.names}, fs_uid, password_hash, folded_name, workspace)
+    SELECT ${columns.marks}, COALESCE(?, (SELECT max(1000, ifnull(max(fs_uid), 0) + 1) FROM fs_uids)), ?, ?,
       ? || iif(EXISTS (SELECT 1 FROM workspaces WHERE name = ?), '.' || lower(hex(randomblob(4))), '')
     WHERE NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
   args: [
-    user.username,
-    user.email,
-    user.roleId,
-    user.quotaId,
-    user.authSource,
+    ...columns.values(user),
     given(user.fsUid),
-    user.priority,
-    given(user.enabled),
     given(user.passwordHash),
     folded(user.username),
     user.username,
@@ -132,14 +126,11 @@ export const insertUser = (user: StoredNewUser): Statement => ({
  * that status, or where `refusalOfUser` has a reason.
  */
 export function updateUser(id: number, changes: StoredUserChanges): Statement {
-  const { username, email, roleId, quotaId, authSource, fsUid, priority, enabled, passwordHash, identity } =
-    changes;
+  const { roleId, enabled, authSource, fsUid, passwordHash, identity } = changes;
   // A change of the credentials or the permissions ends sessions and cached credentials.
   const access = [given(roleId), given(enabled), given(authSource)];
   return {
-    sql: `UPDATE users SET username = COALESCE(?, username), email = COALESCE(?, email),
-      role_id = COALESCE(?, role_id), quota_id = COALESCE(?, quota_id), auth_source = COALESCE(?, auth_source),
-      fs_uid = COALESCE(?, fs_uid), priority = COALESCE(?, priority), enabled = COALESCE(?, enabled),
+    sql: `UPDATE users SET ${columns.changed}, fs_uid = COALESCE(?, fs_uid),
       password_hash = iif(?, NULL, COALESCE(?, password_hash)),
       credential_version = credential_version + (? IS NOT NULL OR role_id <> COALESCE(?, role_id)
         OR enabled <> COALESCE(?, enabled) OR auth_source <> COALESCE(?, auth_source)),
@@ -148,14 +139,8 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
         OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))
         AND NOT ${IS_TAKEN} AND NOT ${IS_DANGLING}`,
     args: [
-      given(username),
-      given(email),
-      given(roleId),
-      given(quotaId),
-      given(authSource),
+      ...columns.given(changes),
       given(fsUid),
-      given(priority),
-      given(enabled),
       Number(Boolean(identity)),
       given(passwordHash),
       given(passwordHash ?? (identity === undefined ? undefined : 1)),
@@ -215,14 +200,8 @@ export const purgeUsers: Statement = {
 
 export const userOf = (row: Row): User => ({
   id: Number(row.id),
-  username: String(row.username),
-  email: String(row.email),
-  roleId: Number(row.role_id),
-  quotaId: Number(row.quota_id),
-  authSource: String(row.auth_source),
+  ...columns.read(row),
   fsUid: Number(row.fs_uid),
-  priority: Number(row.priority),
-  enabled: row.enabled === 1,
   credentialVersion: Number(row.credential_version),
   ...(typeof row.workspace === 'string' && row.workspace !== row.username && { workspace: row.workspace }),
 });

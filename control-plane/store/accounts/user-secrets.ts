@@ -11,8 +11,12 @@ import type {
   StoredKind,
 } from '../../core/accounts/secret.ts';
 import type { SecretStock } from '../../core/metrics/secret-counts.ts';
+import { Columns, number, oneOf, orNull, text } from '../db/columns.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { allRows } from './account-writes.ts';
+
+const place = new Columns<SecretPlace>({ kind: oneOf<StoredKind>(), userId: orNull(number), name: text });
+const about = new Columns({ keyId: text, bytes: number, setMs: number });
 
 export interface SealedSecret extends SecretPlace {
   id: number;
@@ -38,8 +42,8 @@ export function insertSecret(
   { kind, userId, name, sealed, bytes }: NewSecret,
   { maxPerUser, setMs, byUserId }: SecretTerms,
 ): Statement {
-  const sql = `INSERT INTO user_secrets (kind, user_id, name, key_id, sealed, bytes, set_ms)
-    SELECT ?, ?, ?, ?, ?, ?, ?
+  const sql = `INSERT INTO user_secrets (${place.names}, ${about.names}, sealed)
+    SELECT ${place.marks}, ${about.marks}, ?
     WHERE EXISTS (SELECT 1 FROM users u JOIN roles r ON r.id = u.role_id
         WHERE u.id = ? AND u.enabled = 1 AND u.deleted = 0 AND (? IS NOT NULL OR r.can_change_config = 1))
       AND ((SELECT count(*) FROM user_secrets WHERE user_id IS ?) < ?
@@ -48,13 +52,9 @@ export function insertSecret(
       SET key_id = excluded.key_id, sealed = excluded.sealed, bytes = excluded.bytes,
         set_ms = max(excluded.set_ms, set_ms + 1)`;
   const args = [
-    kind,
-    userId,
-    name,
-    sealed.keyId,
+    ...place.values({ kind, userId, name }),
+    ...about.values({ keyId: sealed.keyId, bytes, setMs }),
     sealed.text,
-    bytes,
-    setMs,
     byUserId,
     userId,
     userId,
@@ -66,7 +66,7 @@ export function insertSecret(
   return { sql, args };
 }
 
-export const LISTED = 'id, kind, user_id, name, key_id, bytes, set_ms';
+export const LISTED = `id, ${place.names}, ${about.names}`;
 
 /** Reads an index only: a value may have 350,000 characters (H632). */
 export const LIST = `SELECT ${LISTED}, 0 AS common FROM user_secrets WHERE user_id = ? AND kind = ?
@@ -210,22 +210,14 @@ export const resealed = ({ id, sealed }: SealedSecret, { keyId, text }: Sealed):
 
 const nameOf = (row: Row): SecretName => ({ kind: String(row.kind) as SecretKind, name: String(row.name) });
 
-const placeOf = (row: Row): SecretPlace => ({
-  kind: String(row.kind) as StoredKind,
-  name: String(row.name),
-  userId: row.user_id === null ? null : Number(row.user_id),
-});
-
 export const secretOf = (row: Row): Secret => ({
-  ...placeOf(row),
+  ...place.read(row),
+  ...about.read(row),
   id: Number(row.id),
-  bytes: Number(row.bytes),
-  keyId: String(row.key_id),
-  setMs: Number(row.set_ms),
 });
 
 const sealedOf = (row: Row): SealedSecret => ({
-  ...placeOf(row),
+  ...place.read(row),
   id: Number(row.id),
   sealed: { keyId: String(row.key_id), text: String(row.sealed) },
 });

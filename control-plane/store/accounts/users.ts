@@ -10,7 +10,8 @@ import {
   type TokenKind,
 } from '../../core/accounts/account.ts';
 import { isAlike, OIDC_SOURCE } from '../../core/accounts/sign-on.ts';
-import type { Db, Row, Statement, Value } from '../db/db.ts';
+import { numberOrNull, textOrNull } from '../db/columns.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
 import { outdateCoordinator } from '../db/epoch.ts';
 import { deletePersonalTokensOf } from './personal-tokens.ts';
 import { ROLE_FLAGS, roleOf } from './roles.ts';
@@ -108,7 +109,8 @@ export async function findAccountByPersonalToken(
 ): Promise<(StoredAccount & { id: number; scopes: readonly Scope[]; expiresMs: number }) | undefined> {
   const [row] = await db.query(BY_PERSONAL_TOKEN, [hash]);
   if (!row) return undefined;
-  const expiresMs = Math.min(timeOr(row.expires_ms), timeOr(row.until_ms));
+  const [ownMs, signOnMs] = [numberOrNull(row.expires_ms), numberOrNull(row.until_ms)];
+  const expiresMs = Math.min(ownMs ?? Number.POSITIVE_INFINITY, signOnMs ?? Number.POSITIVE_INFINITY);
   if (expiresMs <= nowMs) return undefined;
   return { ...accountOf(row), id: Number(row.token_id), scopes: JSON.parse(String(row.scopes)), expiresMs };
 }
@@ -196,9 +198,7 @@ export async function findSessionTimes(
   const sql = `SELECT COALESCE(full_until_ms, expires_ms) AS expires_ms, signed_on_ms FROM sessions
     WHERE token_hash = ? LIMIT 1`;
   const [row] = await db.query(sql, [tokenHash]);
-  if (!row) return undefined;
-  const signedOnMs = row.signed_on_ms === null ? null : Number(row.signed_on_ms);
-  return { expiresMs: Number(row.expires_ms), signedOnMs };
+  return row && { expiresMs: Number(row.expires_ms), signedOnMs: numberOrNull(row.signed_on_ms) };
 }
 
 /** Resolves to false if the session has ended. */
@@ -274,12 +274,9 @@ export async function insertFirstAdministrator(
   return inserted === 1;
 }
 
-/** Null: never. */
-const timeOr = (ms: Value | undefined): number => (ms === null ? Number.POSITIVE_INFINITY : Number(ms));
-
 export const accountOf = (row: Row): StoredAccount => ({
   user: userOf(row),
   role: roleOf({ ...row, id: row.role_id ?? null, name: row.role_name ?? null }),
-  passwordHash: row.password_hash === null ? null : String(row.password_hash),
+  passwordHash: textOrNull(row.password_hash),
   ...(row.expires_ms !== undefined && { expiresMs: Number(row.expires_ms) }),
 });

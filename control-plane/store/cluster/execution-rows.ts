@@ -4,7 +4,7 @@ import { instancesOf } from '../../core/lifecycle/submission.ts';
 import type { Execution, ExecutionStatus } from '../../core/model/execution.ts';
 import { utf8Bytes } from '../../core/model/json-bytes.ts';
 import { gangDemandOf } from '../../core/scheduling/resource-demand.ts';
-import { Columns, flag, json, number, oneOf, orNull, text } from '../db/columns.ts';
+import { Columns, flag, json, number, numberOrNull, oneOf, orNull, text } from '../db/columns.ts';
 import type { Argument, Row, Statement } from '../db/db.ts';
 import { serviceOf } from './service-rows.ts';
 import { waitingValues } from './waiting-rows.ts';
@@ -76,5 +76,3 @@ export const updateExecution = (execution: Execution): Statement => ({
 /** A long text is sent as bytes: within the JSON of a remote database, it may take twice its length. */
 const longText = (text: string): Argument => (text.length > LONG ? utf8.encode(text) : text);
 const LONG = 4096;
-
-const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);

@@ -5,7 +5,7 @@
 
 import type { Instance } from '../../core/lifecycle/submission.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../../core/model/service.ts';
-import { Columns, flag, json, type Kind, number, oneOf, orNull, text } from '../db/columns.ts';
+import { Columns, flag, json, type Kind, number, numberOrNull, oneOf, orNull, text } from '../db/columns.ts';
 import type { Row, Statement } from '../db/db.ts';
 
 const columns = new Columns(
@@ -43,7 +43,7 @@ export const serviceOf = (row: Row, instance: Instance): Service => ({
   requirement: instance.requirement,
   isChecked: instance.isChecked,
   restart: instance.restart,
-  hostId: row.host_id === null ? null : Number(row.host_id),
+  hostId: numberOrNull(row.host_id),
   preparing: '',
   ...columns.read(row),
 });

@@ -7,6 +7,7 @@ import { instancesOf, newServices } from '../../core/lifecycle/submission.ts';
 import type { Execution } from '../../core/model/execution.ts';
 import type { Service } from '../../core/model/service.ts';
 import { demandFromText, demandText } from '../../core/scheduling/resource-demand.ts';
+import { numberOrNull } from '../db/columns.ts';
 import type { Db, Row } from '../db/db.ts';
 import { pagesOf } from '../db/pages.ts';
 import { serviceOf } from './service-rows.ts';
@@ -61,8 +62,8 @@ const waitingOf = (row: Row): Execution => ({
   timeStopMs: null,
   timeEndMs: null,
   attempts: Number(row.attempts),
-  retryAtMs: row.retry_at_ms === null ? null : Number(row.retry_at_ms),
-  timeLimitS: row.time_limit_s === null ? null : Number(row.time_limit_s),
+  retryAtMs: numberOrNull(row.retry_at_ms),
+  timeLimitS: numberOrNull(row.time_limit_s),
   services: NO_SERVICES,
 });
 

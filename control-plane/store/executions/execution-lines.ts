@@ -7,6 +7,7 @@ import {
   SEARCHED_NAMES,
 } from '../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../core/views/execution-views.ts';
+import { numberOrNull, textOrNull } from '../db/columns.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import {
   conditionOf,
@@ -108,6 +109,3 @@ const lineOf = (row: Row): ExecutionLine => ({
   services: Number(row.services),
   activeServices: Number(row.active_services),
 });
-
-const textOrNull = (value: Row[string] | undefined) => (typeof value === 'string' ? value : null);
-const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);

@@ -7,6 +7,7 @@ import type { ServiceStart } from '../../core/model/service-history.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { definitionOf, type ExecutionView, type ServiceView } from '../../core/views/execution-views.ts';
 import type { StartView } from '../../core/views/service-starts.ts';
+import { numberOrNull, textOrNull } from '../db/columns.ts';
 import type { Db, Row } from '../db/db.ts';
 import { firstPage, firstPageOfAll, pagedIds, pagesOf } from '../db/pages.ts';
 import { EARLY_ENDS, filterCondition } from './execution-filter-sql.ts';
@@ -91,7 +92,7 @@ export async function findState(db: Db, executionId: number): Promise<ExecutionS
     row && {
       userId: Number(row.user_id),
       status: String(row.status) as ExecutionStatus,
-      errorMessage: row.error_message === null ? null : String(row.error_message),
+      errorMessage: textOrNull(row.error_message),
       timeStartMs: numberOrNull(row.time_start_ms),
     }
   );
@@ -214,7 +215,7 @@ export async function findLogLocation(db: Db, serviceId: number): Promise<LogLoc
   );
   const hasEnded = (status: Row[string] | undefined) => status === 'terminated' || status === 'error';
   if (row) {
-    const hostId = row.host_id === null ? null : Number(row.host_id);
+    const hostId = numberOrNull(row.host_id);
     const { execution_id, name, generation, status, has_host } = row;
     const host = { hostId, hostName: String(name), hasHost: has_host === 1 };
     const start = { executionId: Number(execution_id), generation: Number(generation) };
@@ -233,7 +234,7 @@ const executionView = (row: Row): ExecutionView => ({
   userName: String(row.username),
   status: String(row.status) as ExecutionStatus,
   description: String(row.description),
-  errorMessage: row.error_message === null ? null : String(row.error_message),
+  errorMessage: textOrNull(row.error_message),
   timeSubmitMs: Number(row.time_submit_ms),
   timePlaceMs: numberOrNull(row.time_place_ms),
   timeStartMs: numberOrNull(row.time_start_ms),
@@ -296,15 +297,15 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   group: String(row.service_group),
   status: String(row.status) as ServiceStatus,
   backendStatus: String(row.backend_status) as BackendStatus,
-  ipAddress: row.ip_address === null ? null : String(row.ip_address),
-  containerId: row.backend_id === null ? null : String(row.backend_id),
-  errorMessage: row.error_message === null ? null : String(row.error_message),
+  ipAddress: textOrNull(row.ip_address),
+  containerId: textOrNull(row.backend_id),
+  errorMessage: textOrNull(row.error_message),
   exit: typeof row.exit === 'string' ? JSON.parse(row.exit) : null,
   hasDied: row.exit !== null && row.deaths_ms !== '[]' && row.stop_reason === null,
   ports: JSON.parse(String(row.ports)),
-  hostName: row.host === null ? null : String(row.host),
+  hostName: textOrNull(row.host),
   hostId: numberOrNull(row.host_id),
-  hostAddress: row.address === null ? null : String(row.address),
+  hostAddress: textOrNull(row.address),
   starts: Number(row.generation),
   restartAtMs: numberOrNull(row.restart_at_ms),
   hasEndedExecution: row.has_ended_execution === 1,
@@ -312,5 +313,3 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   share: application.share,
   description: definitionOf(application, String(row.service_group)),
 });
-
-const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);

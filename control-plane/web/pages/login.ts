@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { plainAddress } from '../../http/address.ts';
+import { plainAddress } from '../../guard/address.ts';
 import { dropOwnCookie } from '../../http/cookies.ts';
 import { isHttps } from '../../http/own-origin.ts';
 import { COOKIE, requestIdOf, sessionCookie, withOrigin } from '../../http/request.ts';

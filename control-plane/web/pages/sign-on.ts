@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import type { User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { plainAddress } from '../../http/address.ts';
+import { plainAddress } from '../../guard/address.ts';
 import {
   dropOwnCookie,
   readOwnCookie,

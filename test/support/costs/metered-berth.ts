@@ -27,7 +27,7 @@ import {
   outcomeOf,
 } from '../../../control-plane/coordinator/runtime/remote-call.ts';
 import { holdMs, newHost } from '../../../control-plane/core/model/host.ts';
-import { cloudflareAddress } from '../../../control-plane/http/address.ts';
+import { cloudflareAddress } from '../../../control-plane/guard/address.ts';
 import { chooseVariant } from '../../../control-plane/http/variants/choose.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';

@@ -1,14 +1,15 @@
 /** The endpoints of agents, registration and connection, on loopback before the coordinator of a rig. */
 import type { Server } from 'node:http';
 import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
-import { BodyReader } from '../../../control-plane/http/bodies/body-reader.ts';
+import { BodyReader } from '../../../control-plane/guard/body-reader.ts';
+import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
+import { SecretFetches } from '../../../control-plane/guard/secret-fetches.ts';
+import { UserShares } from '../../../control-plane/guard/user-shares.ts';
+import { noteBody } from '../../../control-plane/http/idempotency.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/http/routes/agents.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
-import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
-import { SecretFetches } from '../../../control-plane/operations/secrets/secret-fetches.ts';
-import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { listenOn } from '../hosts/port.ts';
@@ -29,7 +30,12 @@ export async function agentServer(
     shares: new UserShares(Date.now),
     seal: new Seal([]),
     variant: variants.B,
-    bodies: new BodyReader({ addressOf: () => '127.0.0.1', memoryBytes: 2 ** 25, nowMs: Date.now }),
+    bodies: new BodyReader({
+      addressOf: () => '127.0.0.1',
+      memoryBytes: 2 ** 25,
+      noteBody,
+      nowMs: Date.now,
+    }),
     nowMs: () => rig.clock.nowMs(),
     addressOf: () => '192.0.2.1',
     // A restart replaces the coordinator.

@@ -2,15 +2,15 @@
 import { beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import type { AppGrant, AppRequest } from '../../../control-plane/core/streams/app-request.ts';
+import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
+import { UserShares } from '../../../control-plane/guard/user-shares.ts';
 import type { AcceptApp } from '../../../control-plane/http/apps/accept-app.ts';
 import { withAppHosts } from '../../../control-plane/http/apps/app-hosts.ts';
 import { digest } from '../../../control-plane/operations/accounts/digest.ts';
 import { Sessions } from '../../../control-plane/operations/accounts/sessions.ts';
 import { AppVisits, TICKET_MS } from '../../../control-plane/operations/apps/app-visits.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
-import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
-import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { findAccountBySession } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Authenticated } from '../../../control-plane/core/accounts/account.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import { UserShares } from '../../../control-plane/guard/user-shares.ts';
 import { type Granted, Tokens } from '../../../control-plane/operations/accounts/tokens.ts';
-import { UserShares } from '../../../control-plane/operations/user-shares.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';

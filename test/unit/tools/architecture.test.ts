@@ -48,15 +48,16 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   'control-plane': {
     core: [],
     store: ['core'],
-    coordinator: ['store', 'core'],
-    operations: ['store', 'core', 'type coordinator/coordinator-api.ts'],
+    guard: ['core', 'type coordinator/ports.ts'],
+    coordinator: ['store', 'core', 'guard/allowance.ts', 'guard/message-allowance.ts'],
+    operations: ['store', 'guard', 'core', 'type coordinator/coordinator-api.ts'],
     directory: ['core', 'type coordinator/ports.ts', 'type operations/passwords/password-source.ts'],
-    http: ['operations', 'core', 'store/db/db.ts', 'version.ts'],
-    web: ['http', 'operations', 'core'],
+    http: ['operations', 'guard', 'core', 'store/db/db.ts', 'version.ts'],
+    web: ['http', 'operations', 'guard', 'core'],
     server: [
       'http',
+      'guard',
       'core',
-      'type coordinator/ports.ts',
       'coordinator/streams/stream-session.ts',
       'coordinator/runtime/refuse-upgrade.ts',
       'coordinator/apps',
@@ -109,22 +110,13 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     passwords: [],
     accounts: ['context.ts', 'access-review.ts', 'audit.ts', 'passwords'],
     cluster: ['context.ts', 'audit.ts', 'accounts'],
-    secrets: ['context.ts', 'audit.ts', 'fair-line.ts', 'app-addresses.ts'],
-    executions: [
-      'secrets',
-      'context.ts',
-      'audit.ts',
-      'input.ts',
-      'read-turns.ts',
-      'access-review.ts',
-      'app-addresses.ts',
-    ],
+    secrets: ['context.ts', 'audit.ts', 'app-addresses.ts'],
+    executions: ['secrets', 'context.ts', 'audit.ts', 'input.ts', 'access-review.ts', 'app-addresses.ts'],
     shop: ['context.ts', 'executions'],
-    'sign-on': ['context.ts', 'access-review.ts', 'fair-line.ts', 'accounts', 'type passwords'],
-    apps: ['context.ts', 'app-addresses.ts', 'read-turns.ts', 'accounts', 'executions', 'sign-on'],
+    'sign-on': ['context.ts', 'access-review.ts', 'accounts', 'type passwords'],
+    apps: ['context.ts', 'app-addresses.ts', 'accounts', 'executions', 'sign-on'],
   },
   'control-plane/http': {
-    bodies: ['address.ts', 'idempotency.ts'],
     json: ['words.ts'],
     accounts: ['json'],
     variants: ['words.ts', 'text-stream.ts', 'json', 'accounts'],
@@ -135,24 +127,12 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       'cross-site.ts',
       'install.ts',
       'type words.ts',
-      'type address.ts',
-      'bodies',
       'json',
       'accounts',
       'variants',
     ],
-    routes: [
-      'request.ts',
-      'files.ts',
-      'http-counts.ts',
-      'type address.ts',
-      'type words.ts',
-      'type bodies',
-      'json',
-      'variants',
-      'api',
-    ],
-    apps: ['address.ts', 'request.ts', 'strict-transport.ts', 'json', 'type routes'],
+    routes: ['request.ts', 'files.ts', 'http-counts.ts', 'type words.ts', 'json', 'variants', 'api'],
+    apps: ['request.ts', 'strict-transport.ts', 'json', 'type routes'],
   },
   'control-plane/web': {
     components: ['type context.ts', 'error-page.ts'],
@@ -366,7 +346,12 @@ describe('pure files', () => {
   /** Lets the work of others wait, and needs promises and a timer for it. */
   const isQueue = ({ path }: Source) => path === 'shared/fair-queue.ts';
   const inFolders = sourcesIn('control-plane/core', 'shared').filter((source) => !isQueue(source));
-  const pure = [...inFolders, sourceOf('agent/services/plan.ts')];
+  const guards = ['allowance', 'connection-places', 'login-queue', 'unread-answers'];
+  const pure = [
+    ...inFolders,
+    ...guards.map((name) => sourceOf(`control-plane/guard/${name}.ts`)),
+    sourceOf('agent/services/plan.ts'),
+  ];
   const FORBIDDEN: readonly [RegExp, string][] = [
     [/\bDate\b|\bperformance\b/, 'the clock'],
     [/\bMath\.random\b|\bcrypto\b/, 'chance'],

@@ -21,7 +21,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'agent/connection/key-file.ts',
     'agent/services/lease.ts',
   ],
-  hono: ['control-plane/app.ts', 'control-plane/http/', 'control-plane/web/'],
+  hono: ['control-plane/app.ts', 'control-plane/guard/', 'control-plane/http/', 'control-plane/web/'],
   uplot: ['control-plane/web/browser/charts.ts'],
   '@xterm/xterm': ['control-plane/web/browser/terminal/terminal-screen.ts'],
   anser: ['control-plane/web/browser/logs/log-colours.ts'],

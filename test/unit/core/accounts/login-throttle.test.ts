@@ -3,7 +3,6 @@ import {
   bucketsOf,
   delayMs,
   FORGET_MS,
-  networkOf,
   waitMs,
 } from '../../../../control-plane/core/accounts/login-throttle.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
@@ -38,28 +37,6 @@ describe('delays after failed logins', () => {
       }),
     );
     expect(FORGET_MS).toBeGreaterThan(15 * MINUTE_MS);
-  });
-
-  test.each([
-    ['192.0.2.1', '192.0.2.1'],
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['::FFFF:c000:0201', '192.0.2.1'],
-    ['0:0:0:0:0:ffff:c000:201', '192.0.2.1'],
-    ['0:0:0:0:0:ffff:192.0.2.1', '192.0.2.1'],
-    ['2001:db8:0:1::7', '2001:db8:0:1'],
-    ['2001:0DB8:0000:0001:a:b:c:d', '2001:db8:0:1'],
-    ['2001:db8::7', '2001:db8:0:0'],
-    ['::1', '0:0:0:0'],
-  ])('H132: the address %s counts as %s', (address, network) => {
-    expect(networkOf(address)).toBe(network);
-  });
-
-  test('H132: any text from a proxy is accepted as an address', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.ipV6(), fc.stringMatching(/^[0-9a-f:.]{0,60}$/)), (text) => {
-        expect(typeof networkOf(text)).toBe('string');
-      }),
-    );
   });
 });
 

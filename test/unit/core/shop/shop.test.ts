@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor, Role } from '../../../../control-plane/core/accounts/account.ts';
 import { parameterKinds } from '../../../../control-plane/core/shop/shop-parameters.ts';
+import { ReadTurns } from '../../../../control-plane/guard/read-turns.ts';
+import { UserShares } from '../../../../control-plane/guard/user-shares.ts';
 import { EXAMPLE_SHOP, shopFolder } from '../../../../control-plane/local/shop-folder.ts';
 import { Passwords } from '../../../../control-plane/operations/passwords/passwords.ts';
-import { ReadTurns } from '../../../../control-plane/operations/read-turns.ts';
 import { Seal } from '../../../../control-plane/operations/secrets/seal.ts';
 import {
   explainFromShop,
@@ -22,7 +23,6 @@ import {
   startFromShop,
 } from '../../../../control-plane/operations/shop/shop.ts';
 import { readShop } from '../../../../control-plane/operations/shop/shop-entries.ts';
-import { UserShares } from '../../../../control-plane/operations/user-shares.ts';
 import { findAccountByName } from '../../../../control-plane/store/accounts/users.ts';
 import { findExecution } from '../../../../control-plane/store/executions/executions.ts';
 import { ScratchShop } from '../../../support/fixtures/shops.ts';

@@ -1,6 +1,6 @@
 /** Reads the bytes of a body, up to the limit, and decodes them. */
 import type { Context as HonoContext } from 'hono';
-import { OperationError } from '../../core/model/errors.ts';
+import { OperationError } from '../core/model/errors.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
 /**
@@ -55,7 +55,7 @@ const PART_BYTES = 64 * 1024;
 
 /**
  * Reads a body part by part. workerd would hand over each chunk in a buffer of 4 KB, and a body of a megabyte
- * can have a million chunks. On Node the server joins them (server/body-chunks.ts).
+ * can have a million chunks. On Node the server joins them (body-chunks.ts).
  */
 function partsOf(body: ReadableStream<Uint8Array>): () => Promise<{ value?: Uint8Array | undefined }> {
   if ('readAtLeast' in ReadableStreamBYOBReader.prototype) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lastForwarded } from '../../../control-plane/http/address.ts';
+import { lastForwarded } from '../../../control-plane/guard/address.ts';
 
 test.each([
   ['1.2.3.4', '1.2.3.4'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unreadBeyond } from '../../../control-plane/server/unread-answers.ts';
+import { unreadBeyond } from '../../../control-plane/guard/unread-answers.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 const answers = (sizes: Record<string, number[]>) =>

@@ -2,8 +2,9 @@
  * How much each host may send: a burst, and then a steady rate (P152). An allowance lasts longer than a
  * connection, so that a host gains nothing by a new one.
  */
-import { Allowance } from '../../core/hosts/allowance.ts';
-import type { Clock } from '../ports.ts';
+
+import type { Clock } from '../coordinator/ports.ts';
+import { Allowance } from './allowance.ts';
 
 /** The two longest messages. */
 const DEFAULT_MAX_BYTES = 32 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from 'vitest';
-import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
-import { HostConnections } from '../../../../control-plane/coordinator/agents/agents.ts';
-import { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
-import { MessageAllowances } from '../../../../control-plane/coordinator/connections/message-allowance.ts';
-import { encode, encodeChunk } from '../../../../shared/protocol/codec.ts';
-import { MemorySocket } from '../../../support/agents/model-agent.ts';
+import { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import { HostConnections } from '../../../control-plane/coordinator/agents/agents.ts';
+import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
+import { MessageAllowances } from '../../../control-plane/guard/message-allowance.ts';
+import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
+import { MemorySocket } from '../../support/agents/model-agent.ts';
 
 const KIB = 1_024;
 let nowMs: number;

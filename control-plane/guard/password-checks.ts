@@ -2,9 +2,10 @@
  * Limits how many passwords this process or isolate checks at once. Further logins wait in a fair queue
  * (ACC-5).
  */
-import { LoginQueue, type WaitingLogin } from '../../core/accounts/login-queue.ts';
-import type { Limit } from '../../core/metrics/limits.ts';
-import { OperationError } from '../../core/model/errors.ts';
+
+import type { Limit } from '../core/metrics/limits.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { LoginQueue, type WaitingLogin } from './login-queue.ts';
 
 /** Logins that are checked at once. Each takes a thread and 32 MiB. */
 const MAX_RUNNING = 2;

@@ -2,8 +2,8 @@
  * The addresses from which somebody has lately logged in, by any name: an order by name would reveal which
  * names exist (ACC-5). Each process or isolate has its own.
  */
-import { networkOf } from '../../core/accounts/login-throttle.ts';
-import { RecentMap } from '../../core/model/recent-map.ts';
+import { networkOf } from '../core/accounts/network.ts';
+import { RecentMap } from '../core/model/recent-map.ts';
 
 const FAMILIAR_MS = 12 * 60 * 60_000;
 const MAX_ADDRESSES = 10_000;

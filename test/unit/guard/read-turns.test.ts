@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
+import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
 
 /** A list of texts, each made only when the test says so. */
 function list(made: string[], name: string) {

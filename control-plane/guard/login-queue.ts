@@ -4,7 +4,6 @@
  * Each second place goes to the network, and each other one to the name, whose last turn is the longest ago.
  * Guesses from one network, or at one name, therefore delay every other login by a few checks only.
  */
-import { networkOf } from './login-throttle.ts';
 
 /** One login that waits. Whether its name belongs to a user must not matter here. */
 export interface WaitingLogin {
@@ -160,7 +159,3 @@ function rotate<V>(entries: Map<string, V>): V | undefined {
 /** The largest one; if several are, the one whose turn comes last. There must be one. */
 const largestOf = <V extends { size: number }>(entries: ReadonlyMap<string, V>): V =>
   [...entries.values()].reduce((best, value) => (best.size > value.size ? best : value));
-
-/** The /24 of an IPv4 address, or the /64 of an IPv6 address: what usually belongs to one attacker. */
-export const subnetOf = (address: string): string =>
-  networkOf(address).replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1.0/24');

@@ -2,11 +2,11 @@
  * Requests of hosts for secrets: a few at a time, in turns that go round the hosts, and within an allowance
  * of each host (P240). In the memory of one process or isolate.
  */
-import type { FairQueue } from '../../../shared/fair-queue.ts';
-import { Allowance } from '../../core/hosts/allowance.ts';
-import { FetchCounts, type FetchOutcome } from '../../core/metrics/secret-counts.ts';
-import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
-import { fairLine } from '../fair-line.ts';
+import type { FairQueue } from '../../shared/fair-queue.ts';
+import { FetchCounts, type FetchOutcome } from '../core/metrics/secret-counts.ts';
+import { type ErrorCode, OperationError } from '../core/model/errors.ts';
+import { Allowance } from './allowance.ts';
+import { fairLine } from './fair-line.ts';
 
 /** A request takes a few MiB of memory at most, and waits for the database. */
 const LIMITS = {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { PasswordChecks } from '../../../control-plane/operations/passwords/password-checks.ts';
+import { PasswordChecks } from '../../../control-plane/guard/password-checks.ts';
 
 let nowMs = 0;
 const limitOf = (maxRunning: number) => new PasswordChecks(() => nowMs, { maxRunning, maxWaiting: 512 });

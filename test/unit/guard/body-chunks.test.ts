@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
-import { MAX_CHUNKS } from '../../../control-plane/server/body-chunks.ts';
+import { MAX_CHUNKS } from '../../../control-plane/guard/body-chunks.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { ServerRig } from '../../support/rigs/server-rig.ts';
 

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { metricsText } from '../../../control-plane/core/metrics/family.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import { SecretFetches } from '../../../control-plane/operations/secrets/secret-fetches.ts';
+import { SecretFetches } from '../../../control-plane/guard/secret-fetches.ts';
 
 const MAX_BYTES = 32_000;
 let nowMs: number;

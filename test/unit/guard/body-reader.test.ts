@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import { BodyReader } from '../../../control-plane/http/bodies/body-reader.ts';
+import { BodyReader } from '../../../control-plane/guard/body-reader.ts';
 import { descriptionSteps } from '../../../control-plane/operations/executions/submission-input.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 
@@ -9,6 +9,7 @@ const MIB = 2 ** 20;
 const bodies = new BodyReader({
   addressOf: (c) => c.req.header('address'),
   memoryBytes: 4 * MIB,
+  noteBody: () => {},
   nowMs: () => Date.now(),
 });
 const app = new Hono();

@@ -3,16 +3,15 @@
  * are being read or wait share a bounded memory.
  */
 import type { Context as HonoContext } from 'hono';
-import type { FairQueue } from '../../../shared/fair-queue.ts';
-import { depthProblem } from '../../../shared/json-depth.ts';
-import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
-import { networkOf } from '../../core/accounts/login-throttle.ts';
-import type { Limit } from '../../core/metrics/limits.ts';
-import { OperationError } from '../../core/model/errors.ts';
-import { fairLine, type LineWords } from '../../operations/fair-line.ts';
-import type { AddressOf } from '../address.ts';
-import { noteBody } from '../idempotency.ts';
+import type { FairQueue } from '../../shared/fair-queue.ts';
+import { depthProblem } from '../../shared/json-depth.ts';
+import { finish, type Steps, TURN_UNITS } from '../../shared/steps.ts';
+import { networkOf } from '../core/accounts/network.ts';
+import type { Limit } from '../core/metrics/limits.ts';
+import { OperationError } from '../core/model/errors.ts';
+import type { AddressOf } from './address.ts';
 import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
+import { fairLine, type LineWords } from './fair-line.ts';
 
 /** Set for requests of users: proves again who asks, since a client may hold its body back (ACC-12). */
 export type BodyEnv = { Variables: { proveAgain?: () => Promise<void> } };
@@ -32,17 +31,21 @@ export interface BodyReaderOptions {
   addressOf: AddressOf;
   /** Bytes of the bodies that are read at a time, or that wait for their turn. */
   memoryBytes: number;
+  /** Called with each body that has been read. */
+  noteBody: (c: HonoContext, bytes: Uint8Array) => void;
   nowMs: () => number;
 }
 
 export class BodyReader {
   readonly #addressOf: AddressOf;
+  readonly #noteBody: BodyReaderOptions['noteBody'];
   readonly #memory: FairQueue;
   readonly #memoryBytes: number;
   readonly #turns: FairQueue;
 
-  constructor({ addressOf, memoryBytes, nowMs }: BodyReaderOptions) {
+  constructor({ addressOf, memoryBytes, noteBody, nowMs }: BodyReaderOptions) {
     this.#addressOf = addressOf;
+    this.#noteBody = noteBody;
     this.#memoryBytes = memoryBytes;
     const perOwner = Math.max(MAX_BODY_BYTES, memoryBytes * ADDRESS_SHARE);
     this.#memory = fairLine(words('bodies'), { ...WAITING, total: memoryBytes, perOwner }, nowMs);
@@ -83,26 +86,26 @@ export class BodyReader {
 
   async #parsed<T>(c: HonoContext, parse: (bytes: Uint8Array) => Steps<T>): Promise<T> {
     const length = declaredLength(c);
-    if (length !== undefined && length <= SMALL_BODY_BYTES) return finish(parse(await readBytes(c)));
+    if (length !== undefined && length <= SMALL_BODY_BYTES) return finish(parse(await this.#bytesOf(c)));
     const address = this.#lineOf(c);
     const read = async () => {
-      const bytes = await readBytes(c);
+      const bytes = await this.#bytesOf(c);
       if (bytes.byteLength <= LARGE_BODY_BYTES) return finish(parse(bytes));
       return this.#turns.run(() => finishInTurns(parse(bytes)), address);
     };
     return this.#memory.run(read, address, length ?? MAX_BODY_BYTES);
   }
 
+  async #bytesOf(c: HonoContext): Promise<Uint8Array> {
+    const bytes = await bodyBytes(c);
+    this.#noteBody(c, bytes);
+    return bytes;
+  }
+
   /** The address by which a request waits. */
   #lineOf(c: HonoContext): string {
     return networkOf(this.#addressOf(c) ?? '');
   }
-}
-
-async function readBytes(c: HonoContext): Promise<Uint8Array> {
-  const bytes = await bodyBytes(c);
-  noteBody(c, bytes);
-  return bytes;
 }
 
 /**

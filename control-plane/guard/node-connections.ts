@@ -3,10 +3,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../coordinator/ports.ts';
-import { networkOf } from '../core/accounts/login-throttle.ts';
+import { networkOf } from '../core/accounts/network.ts';
 import type { Limit } from '../core/metrics/limits.ts';
 import { OperationError } from '../core/model/errors.ts';
-import { lastForwarded } from '../http/address.ts';
+import { lastForwarded } from './address.ts';
 import { type ConnectionLimits, ConnectionPlaces, type Excess } from './connection-places.ts';
 import { unreadBeyond } from './unread-answers.ts';
 

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  LoginQueue,
-  subnetOf,
-  type WaitingLogin,
-} from '../../../../control-plane/core/accounts/login-queue.ts';
-import { fc } from '../../../support/tools/random-cases.ts';
+import { LoginQueue, type WaitingLogin } from '../../../control-plane/guard/login-queue.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 const login = (name: string, network: string, familiar = false): WaitingLogin => ({
   name,
@@ -111,14 +107,4 @@ describe('the places of the queue', () => {
       }),
     );
   });
-});
-
-test.each([
-  ['192.0.2.77', '192.0.2.0/24'],
-  ['::ffff:192.0.2.77', '192.0.2.0/24'],
-  ['::ffff:c000:24d', '192.0.2.0/24'],
-  ['2001:db8:0:1::7', '2001:db8:0:1'],
-  ['unknown', 'unknown'],
-])('H341: the network of %s is %s', (address, network) => {
-  expect(subnetOf(address)).toBe(network);
 });

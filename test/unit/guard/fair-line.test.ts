@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fairLine } from '../../../control-plane/operations/fair-line.ts';
+import { fairLine } from '../../../control-plane/guard/fair-line.ts';
 import { type FairLimits, FairQueue } from '../../../shared/fair-queue.ts';
 
 const WIDE = {
