@@ -248,10 +248,10 @@ export class Simulation {
     });
   }
 
-  /** One that is down for long starts by itself. */
+  /** One that is down for long starts by itself, and takes over by itself. */
   #hasControlPlane(): Promise<void> {
     return this.#settle('all is removed', () =>
-      this.controlPlanes.length > 0 ? [] : ['no control plane runs'],
+      this.controlPlanes.some(({ isWaiting }) => !isWaiting) ? [] : ['no control plane is active'],
     );
   }
 
