@@ -1,7 +1,10 @@
-/** Words and statuses: the parts of a variant of the API that name things and report success or failure. */
+/** Words, statuses and answers: the parts of a variant of the API that its handlers use. */
+import type { Account } from '../core/accounts/account.ts';
+import type { AppAddresses } from '../core/apps/app-address.ts';
 import type { ExecutionStatus } from '../core/model/execution.ts';
 import type { Owner } from '../core/views/execution-filter.ts';
-import type { ExecutionView } from '../core/views/execution-views.ts';
+import type { ExecutionView, ServiceView } from '../core/views/execution-views.ts';
+import type { ListedExecution } from '../operations/executions/waiting.ts';
 
 export type OthersList = 'own' | 'none';
 
@@ -33,4 +36,11 @@ export interface Statuses {
   statusHeader: boolean;
   /** Whether an error has a body. */
   errorBody: boolean;
+}
+
+/** The JSON text and values of the variant's answers. */
+export interface Answers {
+  loginResult(account: Account): unknown;
+  executionText(execution: ListedExecution): string;
+  serviceJson(service: ServiceView, apps: AppAddresses): unknown;
 }

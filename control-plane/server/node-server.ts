@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { OperationError } from '../core/model/errors.ts';
 import { errorResponse } from '../http/json/render.ts';
-import type { Variant } from '../http/variants/variant.ts';
+import type { Variant } from '../http/variant.ts';
 import { withAppBodies } from './app-bodies.ts';
 import { joinChunks, MAX_CHUNKS } from './body-chunks.ts';
 import { type ConnectionSettings, NodeConnections } from './node-connections.ts';

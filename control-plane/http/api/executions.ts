@@ -3,6 +3,7 @@ import type { Context as HonoContext } from 'hono';
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
 import { executionSeenAt, runningSinceMs } from '../../core/views/early-end.ts';
+import { endpointPairs } from '../../core/views/execution-views.ts';
 import {
   changeTimeLimit,
   deleteExecution,
@@ -32,18 +33,18 @@ import { empty, json, jsonText } from '../json/render.ts';
 import { executionSchema, explanationSchema, groupSchemas, idOf } from '../json/schemas.ts';
 import { endpointsSchema } from '../json/service-schemas.ts';
 import { checked, type Env, pathId } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import type { Variant } from '../variant.ts';
 import { executionLogsRoute } from './execution-logs.ts';
 import type { ApiDeps, Route } from './route.ts';
 
 const common = { tag: 'Executions', access: 'work' } as const;
 
 export const executionRoutes = (variant: Variant): Route[] => {
-  const { documentedAs = 'B', explains, longNames } = variant;
+  const { documentedAs = 'B', longNames } = variant;
   const execution = executionSchema(variant, groupSchemas[documentedAs].userId);
   const explanation = explanationSchema(variant);
   const submission = longNames ? longNamedSchema : submissionSchema;
-  const all: (Route | false)[] = [
+  return [
     {
       ...common,
       access: 'change',
@@ -84,7 +85,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       query: executionFilters(variant),
       answer: z.record(z.string(), execution),
       errors: [],
-      handle: list,
+      handle: (c, deps) => list(c, deps, variant),
     },
     {
       ...common,
@@ -132,7 +133,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
         return empty(variant.removed);
       },
     },
-    explains && {
+    {
       ...common,
       method: 'get',
       path: '/execution/:id/explain',
@@ -147,7 +148,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
         return json(explanationJson(found, variant));
       },
     },
-    explains && {
+    {
       ...common,
       method: 'post',
       path: '/execution/explain',
@@ -192,10 +193,9 @@ export const executionRoutes = (variant: Variant): Route[] => {
       answer: endpointsSchema,
       errors: [404],
       handle: async (c, deps) =>
-        json(variant.endpointsJson(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
+        json(endpointPairs(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
     },
   ];
-  return all.filter((route) => route !== false);
 };
 
 const seenAt =
@@ -203,8 +203,7 @@ const seenAt =
   (execution: ListedExecution) =>
     hidesEarlyEnds ? executionSeenAt(execution, nowMs) : execution;
 
-async function list(c: HonoContext<Env>, deps: ApiDeps): Promise<Response> {
-  const { variant } = deps;
+async function list(c: HonoContext<Env>, deps: ApiDeps, variant: Variant): Promise<Response> {
   // An anonymous request is refused before its filters are read.
   const actor = c.get('actor');
   const filter = actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);

@@ -7,10 +7,10 @@ import { json } from '../json/render.ts';
 import { grantSchema } from '../json/request-schemas.ts';
 import { groupSchemas, type TokenJson, tokenSchema } from '../json/schemas.ts';
 import { checked, type Env } from '../request.ts';
-import type { TokenVariant, Variant } from '../variants/variant.ts';
+import type { TokenVariant, Variant } from '../variant.ts';
 import type { ApiDeps, Route } from './route.ts';
 
-export const sessionRoutes = ({ documentedAs = 'B', userInfo, tokens }: Variant): Route[] => {
+export const sessionRoutes = ({ documentedAs = 'B', tokens }: Variant): Route[] => {
   const login: Route = {
     method: 'get',
     path: '/login',
@@ -23,11 +23,7 @@ export const sessionRoutes = ({ documentedAs = 'B', userInfo, tokens }: Variant)
     errors: [],
     handle: loggedIn,
   };
-  return [
-    login,
-    ...(userInfo ? [{ ...login, path: '/userinfo', id: 'getUserInfo', access: 'user' } as const] : []),
-    ...(tokens ? tokenRoutes(tokens) : []),
-  ];
+  return [login, ...(tokens ? tokenRoutes(tokens) : [])];
 };
 
 const loggedIn = (c: HonoContext<Env>, { variant }: ApiDeps) =>

@@ -1,7 +1,8 @@
 /** Chooses the variant of the API by the settings. No other file compares names of variants (API-1). */
+
+import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
-import type { Variant } from './variant.ts';
 import { zoe2017, zoe2018 } from './zoe.ts';
 
 /** By the value of the setting BERTH_API_VARIANT. */

@@ -5,15 +5,14 @@
 import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
 import { type Endpoint, isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { type HostState, rounded } from '../../core/views/statistics.ts';
-import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
 import { executionText, hasContainer, serviceJson } from '../json/render.ts';
+import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
-import type { Variant } from './variant.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
 import { readDescription, showDescription, showService } from './zoe-description.ts';
-import { openLines } from './zoe-log.ts';
+import { type Release, zoeRoutes } from './zoe-routes.ts';
 
 /** As long as the cookies of the earlier platform lived. */
 const WORK_SESSION_MS = 30 * 24 * 60 * 60_000;
@@ -31,13 +30,8 @@ const zoe = {
   hidesEarlyEnds: true,
   strictEnds: true,
   longNames: true,
-  everyGroup: 'all',
-  validated: { validation: 'ok' },
-  openLog: openLines,
   readDescription,
   validatePath: '/zapp_validate',
-  explains: false,
-  isZoe: true,
   tokens: null,
   documentedAs: undefined,
   queueFull: 'conflict',
@@ -70,32 +64,47 @@ const proxied = ({ name, published, path, app }: Endpoint) => {
   return [name, published ?? outside, outside];
 };
 
+const release2018: Release = {
+  version: '2018.12',
+  privateDiscovery: true,
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
+  statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
+    queue_length: queued.length,
+    running_length: running.length,
+    termination_queue_length: cleaningUp.length,
+    termination_threads_count: cleaningUp.length,
+    queue: queued,
+    running_queue: running,
+    termination_queue: cleaningUp,
+    platform_stats: platformJson(hosts),
+  }),
+};
+
+const release2017: Release = {
+  version: '2017.12',
+  userInfo: true,
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
+  statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
+    queue_length: queued.length,
+    termination_threads_count: cleaningUp.length,
+    running_length: running.length,
+    queue: queued,
+    running_queue: running,
+    platform_stats: platformJson(hosts),
+  }),
+};
+
 export const zoe2018: Variant = {
   ...groupB,
   ...zoe,
   lenientFilters: 'own',
-  version: '2018.12',
   errorBody: false,
-  privateDiscovery: true,
   executionText(execution) {
     const { size } = JSON.parse(execution.description) as { size: number };
     return `${executionText(shown(execution), groupB).slice(0, -1)},"size":${size}}`;
   },
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
-  async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
-    return {
-      queue_length: queued.length,
-      running_length: running.length,
-      termination_queue_length: cleaningUp.length,
-      termination_threads_count: cleaningUp.length,
-      queue: queued,
-      running_queue: running,
-      termination_queue: cleaningUp,
-      platform_stats: platformJson(hosts),
-    };
-  },
+  adapt: (own) => zoeRoutes(own, release2018),
   accounts: zoeAccounts,
   overQuota: 'refuse',
 };
@@ -104,22 +113,9 @@ export const zoe2017: Variant = {
   ...groupA,
   ...zoe,
   lenientFilters: 'none',
-  version: '2017.12',
-  userInfo: true,
   executionText: (execution) => executionText(shown(execution), groupA),
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
-  async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
-    return {
-      queue_length: queued.length,
-      termination_threads_count: cleaningUp.length,
-      running_length: running.length,
-      queue: queued,
-      running_queue: running,
-      platform_stats: platformJson(hosts),
-    };
-  },
+  adapt: (own) => zoeRoutes(own, release2017),
 };
 
 /** What the original reports without a database of metrics: Berth's agents report usage on request only. */

@@ -1,5 +1,5 @@
 /** Variant of the API: everything that differs between releases. Types only; choose.ts lists the variants. */
-import type { Account, Actor, Quota, Role, User } from '../../core/accounts/account.ts';
+import type { Quota, Role, User } from '../core/accounts/account.ts';
 import type {
   NameFilter,
   NewQuota,
@@ -9,50 +9,28 @@ import type {
   RoleChanges,
   UserChanges,
   UserFilter,
-} from '../../core/accounts/account-input.ts';
-import type { AppAddresses } from '../../core/apps/app-address.ts';
-import type { Endpoint, ServiceView } from '../../core/views/execution-views.ts';
-import type { TokenRules } from '../../operations/accounts/tokens.ts';
-import type { Context } from '../../operations/context.ts';
-import type { OverQuota } from '../../operations/executions/executions.ts';
-import type { ListedExecution } from '../../operations/executions/waiting.ts';
-import type { Resource } from '../accounts/resource.ts';
-import type { Group } from '../json/schemas.ts';
-import type { Statuses, Words } from '../words.ts';
+} from '../core/accounts/account-input.ts';
+import type { TokenRules } from '../operations/accounts/tokens.ts';
+import type { OverQuota } from '../operations/executions/executions.ts';
+import type { Resource } from './accounts/resource.ts';
+import type { Route } from './api/route.ts';
+import type { Group } from './json/schemas.ts';
+import type { Answers, Statuses, Words } from './words.ts';
 
 export type Variant = Words & Statuses & Answers & Routes;
 
-/** The JSON text and values of the variant's answers. */
-export interface Answers {
-  loginResult(account: Account): unknown;
-  executionText(execution: ListedExecution): string;
-  serviceJson(service: ServiceView, apps: AppAddresses): unknown;
-  endpointsJson(endpoints: readonly Endpoint[]): unknown;
-  /** The answer to a valid description. */
-  validated: unknown;
-  statistics(context: Context): Promise<unknown>;
-  /** Opens the live output of a service from its first byte; the stream ends after the last byte. */
-  openLog(context: Context, actor: Actor, serviceId: number): Promise<ReadableStream<Uint8Array>>;
-}
-
 /** The endpoints of the variant, and what they accept. */
 export interface Routes {
-  /** The version in `info`. */
-  version: string;
-  /** Whether the name of an execution may have 1,000 characters. */
-  longNames?: boolean;
+  /** Turns Berth's routes into those of another platform's API. */
+  adapt?: (own: readonly Route[]) => Route[];
   /** How long sessions admit to executions, services and logs, if longer than to the rest (H169). */
   workSessionMs?: number;
   /** Whether the built-in superusers may not delete executions in a new database (H172). */
   superuserKeepsExecutions?: boolean;
   /** Whether containers look as on the earlier platform (H738). */
   zoeContainers?: boolean;
-  /** Whether there is `userinfo`, with the user name and the role of the caller. */
-  userInfo?: boolean;
-  /** Whether discovery requires credentials. */
-  privateDiscovery?: boolean;
-  /** Name of the group that stands for all services of an execution in discovery. */
-  everyGroup?: string;
+  /** Whether the name of an execution may have 1,000 characters. */
+  longNames?: boolean;
   /** Whether an execution is seen running for some seconds after its start, whatever happens to it (H168). */
   hidesEarlyEnds?: boolean;
   /** Whether to delete an active execution, and to terminate an ended one, are `invalid`. */
@@ -60,12 +38,8 @@ export interface Routes {
   /** Reads a description that is not in the words of Berth (H739). */
   readDescription?: (description: unknown) => unknown;
   validatePath: string;
-  /** Whether there are endpoints that explain why an execution is queued. */
-  explains: boolean;
   /** Whether this is Berth's own path, with what only its own programs need (native.ts). */
   isNative?: boolean;
-  /** Whether this is an API of the earlier platform, without events, streams and secrets. */
-  isZoe?: boolean;
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */
   accounts: Accounts | undefined;
   /** Null if the variant has no tokens. */
