@@ -196,7 +196,7 @@ const webDeps = (deps: RouteDeps, { authentication, anew }: Authenticating): Web
   authentication,
   anew,
   signOns: deps.signOn && new SignOn({ ...deps, isUsername }, deps.signOn),
-  refusals: { overQuota: deps.variant.overQuota, queueFull: 'too-many' },
+  overQuota: deps.variant.overQuota,
   docsPath: deps.variant.documentedAs && DOCS_PATH,
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
 });

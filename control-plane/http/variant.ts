@@ -29,14 +29,10 @@ export interface Routes {
   superuserKeepsExecutions?: boolean;
   /** Whether containers look as on the earlier platform (H738). */
   zoeContainers?: boolean;
-  /** Whether the name of an execution may have 1,000 characters. */
-  longNames?: boolean;
   /** Whether an execution is seen running for some seconds after its start, whatever happens to it (H168). */
   hidesEarlyEnds?: boolean;
   /** Whether to delete an active execution, and to terminate an ended one, are `invalid`. */
   strictEnds?: boolean;
-  /** Reads a description that is not in the words of Berth (H739). */
-  readDescription?: (description: unknown) => unknown;
   validatePath: string;
   /** Whether this is Berth's own path, with what only its own programs need (native.ts). */
   isNative?: boolean;
@@ -46,8 +42,6 @@ export interface Routes {
   tokens: TokenVariant | null;
   /** What happens to a submission that exceeds the user's quota. */
   overQuota: OverQuota;
-  /** The error of a submission that the bounds of the queue refuse. */
-  queueFull: 'too-many' | 'conflict';
   /** The group whose `/openapi.json` describes the variant; undefined for another platform's API. */
   documentedAs: Group | undefined;
 }

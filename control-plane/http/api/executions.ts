@@ -14,12 +14,11 @@ import {
   submitExecution,
   terminateExecution,
 } from '../../operations/executions/executions.ts';
-import { MAX_KNOWN_LENGTH } from '../../operations/executions/known-descriptions.ts';
+import { type KnownDescriptions, MAX_KNOWN_LENGTH } from '../../operations/executions/known-descriptions.ts';
 import { getExecution } from '../../operations/executions/reads.ts';
 import {
   draftSchema,
   draftSteps,
-  longNamedSchema,
   submissionSchema,
   submissionSteps,
   timeLimitSchema,
@@ -40,10 +39,9 @@ import type { ApiDeps, Route } from './route.ts';
 const common = { tag: 'Executions', access: 'work' } as const;
 
 export const executionRoutes = (variant: Variant): Route[] => {
-  const { documentedAs = 'B', longNames } = variant;
+  const { documentedAs = 'B', overQuota } = variant;
   const execution = executionSchema(variant, groupSchemas[documentedAs].userId);
   const explanation = explanationSchema(variant);
-  const submission = longNames ? longNamedSchema : submissionSchema;
   return [
     {
       ...common,
@@ -62,15 +60,8 @@ export const executionRoutes = (variant: Variant): Route[] => {
       errors: [],
       async handle(c, deps) {
         const input = () =>
-          deps.bodies.jsonInSteps(c, (body, bytes) =>
-            submissionSteps(
-              body,
-              bytes <= MAX_KNOWN_LENGTH ? deps.known : undefined,
-              submission,
-              variant.readDescription,
-            ),
-          );
-        const made = await submitExecution(deps, c.get('caller'), input, variant, keyOf(c));
+          deps.bodies.jsonInSteps(c, (body, bytes) => submissionSteps(body, knownIn(deps, bytes)));
+        const made = await submitExecution(deps, c.get('caller'), input, overQuota, keyOf(c));
         return madeJson('execution_id', made, variant.created);
       },
     },
@@ -197,6 +188,10 @@ export const executionRoutes = (variant: Variant): Route[] => {
     },
   ];
 };
+
+/** Where a description in a body of so many bytes is looked up and remembered, if anywhere. */
+export const knownIn = ({ known }: ApiDeps, bytes: number): KnownDescriptions | undefined =>
+  bytes <= MAX_KNOWN_LENGTH ? known : undefined;
 
 const seenAt =
   ({ hidesEarlyEnds }: Variant, nowMs: number) =>

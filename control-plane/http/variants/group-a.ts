@@ -32,6 +32,5 @@ export const groupA: Variant = {
     revokedResult: (text) => ({ ret: text }),
   },
   overQuota: 'queue',
-  queueFull: 'too-many',
   documentedAs: 'A',
 };

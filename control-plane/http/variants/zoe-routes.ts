@@ -3,17 +3,26 @@
  * cases and map their results.
  */
 import { authorise } from '../../core/accounts/account.ts';
+import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 import { serviceSeenAt } from '../../core/views/early-end.ts';
 import type { Endpoint } from '../../core/views/execution-views.ts';
 import type { SchedulerSnapshot } from '../../core/views/statistics.ts';
 import { appAddresses } from '../../operations/app-addresses.ts';
 import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
-import { listEndpoints } from '../../operations/executions/executions.ts';
+import { listEndpoints, type OverQuota, submitExecution } from '../../operations/executions/executions.ts';
 import { getService } from '../../operations/executions/services.ts';
-import { descriptionSteps } from '../../operations/executions/submission-input.ts';
+import {
+  descriptionSteps,
+  nameOf,
+  submissionSchema as ownSubmissionSchema,
+  submissionSteps,
+  unwrapped,
+} from '../../operations/executions/submission-input.ts';
+import { knownIn } from '../api/executions.ts';
 import { discovery, infoOf } from '../api/public.ts';
 import type { Route } from '../api/route.ts';
 import { serviceLog } from '../api/services.ts';
+import { keyOf, madeJson } from '../idempotency.ts';
 import { json } from '../json/render.ts';
 import { pathId } from '../request.ts';
 import { readDescription } from './zoe-description.ts';
@@ -22,6 +31,7 @@ import { openLines } from './zoe-log.ts';
 /** What a release answers in its own way. */
 export interface Release {
   version: string;
+  overQuota: OverQuota;
   /** Whether discovery requires credentials. */
   privateDiscovery?: boolean;
   /** Whether there is `userinfo`, with the user name and the role of the caller. */
@@ -53,8 +63,29 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
   getInfo: { handle: infoOf(release.version) },
   validateApplication: {
     async handle(c, { bodies }) {
-      await bodies.jsonInSteps(c, (body) => descriptionSteps(body, readDescription));
+      await bodies.jsonInSteps(c, (body) =>
+        descriptionSteps(unwrapped(body).at === '' ? readDescription(body) : withDescription(body)),
+      );
       return json({ validation: 'ok' });
+    },
+  },
+  submitExecution: {
+    async handle(c, deps) {
+      let isRead = false;
+      const input = async () => {
+        const submission = await deps.bodies.jsonInSteps(c, (body, bytes) =>
+          submissionSteps(withDescription(body), knownIn(deps, bytes), submissionSchema),
+        );
+        isRead = true;
+        return submission;
+      };
+      const made = await submitExecution(deps, c.get('caller'), input, release.overQuota, keyOf(c)).catch(
+        (error: unknown) => {
+          // The queue is full.
+          throw isRead && hasCode(error, 'too-many') ? new OperationError('conflict', error.message) : error;
+        },
+      );
+      return madeJson('execution_id', made, deps.variant.created);
     },
   },
   getSchedulerStatistics: {
@@ -81,5 +112,17 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
   },
   readServiceLog: { handle: serviceLog(openLines) },
 });
+
+/** The body with its description in the words of Berth. */
+const withDescription = (body: unknown): unknown =>
+  typeof body === 'object' && body !== null && 'application' in body
+    ? { ...body, application: readDescription(body.application) }
+    : body;
+
+/** There, names are longer, and may have tabs (H167). */
+const submissionSchema = ownSubmissionSchema.extend({ name: nameOf(1_000, /^(?:\t|[^\p{Cc}\p{Cs}])*$/u) });
+
+const hasCode = (error: unknown, code: ErrorCode): error is OperationError =>
+  error instanceof OperationError && error.code === code;
 
 const discover = discovery((group) => (group === 'all' ? undefined : group));

@@ -11,7 +11,7 @@ import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
-import { readDescription, showDescription, showService } from './zoe-description.ts';
+import { showDescription, showService } from './zoe-description.ts';
 import { type Release, zoeRoutes } from './zoe-routes.ts';
 
 /** As long as the cookies of the earlier platform lived. */
@@ -29,12 +29,9 @@ const zoe = {
   zoeContainers: true,
   hidesEarlyEnds: true,
   strictEnds: true,
-  longNames: true,
-  readDescription,
   validatePath: '/zapp_validate',
   tokens: null,
   documentedAs: undefined,
-  queueFull: 'conflict',
 } as const;
 
 const shown = (execution: ListedExecution): ListedExecution => ({
@@ -66,6 +63,7 @@ const proxied = ({ name, published, path, app }: Endpoint) => {
 
 const release2018: Release = {
   version: '2018.12',
+  overQuota: 'refuse',
   privateDiscovery: true,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
   statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
@@ -82,6 +80,7 @@ const release2018: Release = {
 
 const release2017: Release = {
   version: '2017.12',
+  overQuota: 'queue',
   userInfo: true,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
   statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
@@ -106,7 +105,7 @@ export const zoe2018: Variant = {
   serviceJson: zoeServiceJson,
   adapt: (own) => zoeRoutes(own, release2018),
   accounts: zoeAccounts,
-  overQuota: 'refuse',
+  overQuota: release2018.overQuota,
 };
 
 export const zoe2017: Variant = {

@@ -45,45 +45,20 @@ export type ReadSubmission = () => Promise<SubmissionInput>;
  */
 export type OverQuota = 'queue' | 'refuse';
 
-/** How a submission is refused. */
-export interface Refusals {
-  overQuota: OverQuota;
-  /** The error beyond a bound of the queue. */
-  queueFull: 'too-many' | 'conflict';
-}
-
 /** Queues an application. Resolves to its execution once that is durable. */
 export const submitExecution = (
   context: Context,
   actor: Actor | ExpectedActor,
   input: ReadSubmission,
-  refusals: Refusals,
+  overQuota: OverQuota,
   readKey?: ReadKey,
 ): Promise<Made> =>
-  attempted(context, actor, { action: 'submit-execution' }, () =>
-    submit(context, actor, input, refusals, readKey),
-  );
-
-async function submit(
-  context: Context,
-  actor: Actor | ExpectedActor,
-  input: ReadSubmission,
-  { overQuota, queueFull }: Refusals,
-  readKey: ReadKey | undefined,
-): Promise<Made> {
-  const caller = authorise(actor, { kind: 'submit-execution' });
-  const { user } = caller;
-  const submission = { userId: user.id, ...(await input()), withinQuota: overQuota === 'refuse' };
-  await checkSecrets(context, submission);
-  const key = readKey?.();
-  try {
-    return await context.coordinator.submit(submission, caller, key);
-  } catch (error) {
-    if (queueFull === 'too-many' || !(error instanceof OperationError) || error.code !== 'too-many')
-      throw error;
-    throw new OperationError(queueFull, error.message);
-  }
-}
+  attempted(context, actor, { action: 'submit-execution' }, async () => {
+    const caller = authorise(actor, { kind: 'submit-execution' });
+    const submission = { userId: caller.user.id, ...(await input()), withinQuota: overQuota === 'refuse' };
+    await checkSecrets(context, submission);
+    return context.coordinator.submit(submission, caller, readKey?.());
+  });
 
 /** Explains what would happen to an application if it were submitted now. Nothing is queued. */
 export async function explainApplication(

@@ -140,7 +140,16 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       'json',
       'accounts',
     ],
-    variants: ['request.ts', 'text-stream.ts', 'type variant.ts', 'type words.ts', 'json', 'accounts', 'api'],
+    variants: [
+      'request.ts',
+      'idempotency.ts',
+      'text-stream.ts',
+      'type variant.ts',
+      'type words.ts',
+      'json',
+      'accounts',
+      'api',
+    ],
     routes: [
       'request.ts',
       'files.ts',
