@@ -6,19 +6,12 @@ import type { Owner } from '../core/views/execution-filter.ts';
 import type { ExecutionView, ServiceView } from '../core/views/execution-views.ts';
 import type { ListedExecution } from '../operations/executions/waiting.ts';
 
-export type OthersList = 'own' | 'none';
-
 export interface Words {
   /** The word for a status; variants differ in the one of a queued execution. */
   statusOf(status: ExecutionStatus): string;
   userIdOf(execution: Pick<ExecutionView, 'userId' | 'userName'>): number | string;
   /** The user that a user_id of this variant names; undefined if the text cannot be a user_id. */
   ownerOf(userId: string): Owner | undefined;
-  /**
-   * Whether the filters of a list are read as the earlier platform does, and what a user who may not operate
-   * others' executions gets for the `user_id` of another: the own list, or an empty one (H166).
-   */
-  lenientFilters?: OthersList;
 }
 
 export interface Statuses {

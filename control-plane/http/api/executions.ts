@@ -2,7 +2,9 @@
 import type { Context as HonoContext } from 'hono';
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
-import { executionSeenAt, runningSinceMs } from '../../core/views/early-end.ts';
+import type { User } from '../../core/accounts/account.ts';
+import { executionSeenAt } from '../../core/views/early-end.ts';
+import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { endpointPairs } from '../../core/views/execution-views.ts';
 import {
   changeTimeLimit,
@@ -33,6 +35,7 @@ import { executionSchema, explanationSchema, groupSchemas, idOf } from '../json/
 import { endpointsSchema } from '../json/service-schemas.ts';
 import { checked, type Env, pathId } from '../request.ts';
 import type { Variant } from '../variant.ts';
+import type { Words } from '../words.ts';
 import { executionLogsRoute } from './execution-logs.ts';
 import type { ApiDeps, Route } from './route.ts';
 
@@ -76,7 +79,11 @@ export const executionRoutes = (variant: Variant): Route[] => {
       query: executionFilters(variant),
       answer: z.record(z.string(), execution),
       errors: [],
-      handle: (c, deps) => list(c, deps, variant),
+      handle(c, deps) {
+        const { user, pages } = listExecutions(deps, c.get('actor'), filterIn(c, variant));
+        const listed = variant.isNative ? withWaitingReasons(deps, pages) : pages;
+        return listAnswer(deps, user, listed, variant.executionText);
+      },
     },
     {
       ...common,
@@ -198,19 +205,19 @@ const seenAt =
   (execution: ListedExecution) =>
     hidesEarlyEnds ? executionSeenAt(execution, nowMs) : execution;
 
-async function list(c: HonoContext<Env>, deps: ApiDeps, variant: Variant): Promise<Response> {
-  // An anonymous request is refused before its filters are read.
-  const actor = c.get('actor');
-  const filter = actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
-  // One time for the whole list, so that each execution has the status by which it was found.
-  const nowMs = deps.nowMs();
-  if (variant.hidesEarlyEnds) filter.runningSinceMs = runningSinceMs(nowMs);
-  const { user, pages } = listExecutions(deps, actor, filter, variant.lenientFilters);
-  const listed = variant.isNative ? withWaitingReasons(deps, pages) : pages;
-  const texts = objectTexts(listed, (one) => variant.executionText(seenAt(variant, nowMs)(one)));
-  return new Response(await streamInTurns(texts, deps.turns, user.id, deps.nowMs), {
-    headers: jsonText('').headers,
-  });
+/** The filter of the query. Without an actor it is not read: the list is refused. */
+const filterIn = (c: HonoContext<Env>, words: Words): ExecutionFilter =>
+  c.get('actor').kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, words);
+
+/** The executions of a list by their ids, for the user. */
+export async function listAnswer(
+  { turns, nowMs }: ApiDeps,
+  { id }: User,
+  pages: AsyncGenerator<ListedExecution[]>,
+  textOf: (execution: ListedExecution) => string,
+): Promise<Response> {
+  const stream = await streamInTurns(objectTexts(pages, textOf), turns, id, nowMs);
+  return new Response(stream, { headers: jsonText('').headers });
 }
 
 /** Streams the texts, each made in a turn of the user when it is read. */

@@ -4,12 +4,17 @@
  */
 import { authorise } from '../../core/accounts/account.ts';
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
-import { serviceSeenAt } from '../../core/views/early-end.ts';
+import { executionSeenAt, runningSinceMs, serviceSeenAt } from '../../core/views/early-end.ts';
 import type { Endpoint } from '../../core/views/execution-views.ts';
 import type { SchedulerSnapshot } from '../../core/views/statistics.ts';
 import { appAddresses } from '../../operations/app-addresses.ts';
 import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
-import { listEndpoints, type OverQuota, submitExecution } from '../../operations/executions/executions.ts';
+import {
+  listEndpoints,
+  listExecutions,
+  type OverQuota,
+  submitExecution,
+} from '../../operations/executions/executions.ts';
 import { getService } from '../../operations/executions/services.ts';
 import {
   descriptionSteps,
@@ -18,7 +23,7 @@ import {
   submissionSteps,
   unwrapped,
 } from '../../operations/executions/submission-input.ts';
-import { knownIn } from '../api/executions.ts';
+import { knownIn, listAnswer } from '../api/executions.ts';
 import { discovery, infoOf } from '../api/public.ts';
 import type { Route } from '../api/route.ts';
 import { serviceLog } from '../api/services.ts';
@@ -26,12 +31,14 @@ import { keyOf, madeJson } from '../idempotency.ts';
 import { json } from '../json/render.ts';
 import { pathId } from '../request.ts';
 import { readDescription } from './zoe-description.ts';
+import { type OthersList, readFilter } from './zoe-filter.ts';
 import { openLines } from './zoe-log.ts';
 
 /** What a release answers in its own way. */
 export interface Release {
   version: string;
   overQuota: OverQuota;
+  othersList: OthersList;
   /** Whether discovery requires credentials. */
   privateDiscovery?: boolean;
   /** Whether there is `userinfo`, with the user name and the role of the caller. */
@@ -100,6 +107,20 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
         },
       }
     : { handle: discover },
+  listExecutions: {
+    handle(c, deps) {
+      const actor = c.get('actor');
+      // One time for the whole list, so that each execution has the status by which it was found.
+      const nowMs = deps.nowMs();
+      const filter =
+        actor.kind === 'anonymous'
+          ? {}
+          : readFilter(new URL(c.req.url).searchParams, deps.variant, actor, release.othersList);
+      const since = { runningSinceMs: runningSinceMs(nowMs) };
+      const { user, pages } = listExecutions(deps, actor, { ...filter, ...since });
+      return listAnswer(deps, user, pages, (one) => deps.variant.executionText(executionSeenAt(one, nowMs)));
+    },
+  },
   listEndpoints: {
     handle: async (c, deps) =>
       json(release.endpointsJson(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),

@@ -12,6 +12,7 @@ import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
 import { showDescription, showService } from './zoe-description.ts';
+import { NOBODY } from './zoe-filter.ts';
 import { type Release, zoeRoutes } from './zoe-routes.ts';
 
 /** As long as the cookies of the earlier platform lived. */
@@ -64,6 +65,7 @@ const proxied = ({ name, published, path, app }: Endpoint) => {
 const release2018: Release = {
   version: '2018.12',
   overQuota: 'refuse',
+  othersList: 'own',
   privateDiscovery: true,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
   statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
@@ -81,6 +83,7 @@ const release2018: Release = {
 const release2017: Release = {
   version: '2017.12',
   overQuota: 'queue',
+  othersList: 'none',
   userInfo: true,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
   statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
@@ -96,7 +99,7 @@ const release2017: Release = {
 export const zoe2018: Variant = {
   ...groupB,
   ...zoe,
-  lenientFilters: 'own',
+  ownerOf: (userId) => groupB.ownerOf(userId) ?? NOBODY,
   errorBody: false,
   executionText(execution) {
     const { size } = JSON.parse(execution.description) as { size: number };
@@ -111,7 +114,7 @@ export const zoe2018: Variant = {
 export const zoe2017: Variant = {
   ...groupA,
   ...zoe,
-  lenientFilters: 'none',
+  ownerOf: (userId) => groupA.ownerOf(userId) ?? NOBODY,
   executionText: (execution) => executionText(shown(execution), groupA),
   serviceJson: zoeServiceJson,
   adapt: (own) => zoeRoutes(own, release2017),

@@ -121,9 +121,6 @@ async function withSecretProblem(
     : { ...explanation, waitingFor: [...explanation.waitingFor, `Its start would fail. ${problem}`] };
 }
 
-/** What a filter for another user lists if the caller may not operate others'. Undefined: `forbidden`. */
-type OthersList = 'own' | 'none' | undefined;
-
 /**
  * Pages of the executions that pass the filter, oldest first: those of the user who asks, or all if the role
  * operates others.
@@ -132,10 +129,9 @@ export function listExecutions(
   context: Context,
   actor: Actor,
   filter: ExecutionFilter = {},
-  others?: OthersList,
 ): { user: User; pages: AsyncGenerator<ExecutionView[]> } {
   const account = authorise(actor, { kind: 'list-executions' });
-  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter, others)) };
+  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter)) };
 }
 
 /** One page of the list, newest first. */
@@ -194,20 +190,16 @@ export async function findExecutions(
 }
 
 /** Restricts the filter to what the account may read. */
-function visibleTo({ user, role }: Account, filter: ExecutionFilter, others?: OthersList): ExecutionFilter {
+function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionFilter {
   if (role.canOperateOthers) return filter;
-  const isForOthers = filter.owner !== undefined && !isOwner(filter.owner, user);
-  if (isForOthers && others === undefined) {
+  if (filter.owner !== undefined && !isOwner(filter.owner, user)) {
     throw new OperationError(
       'forbidden',
       `The role ${role.name} lacks "Operate others' executions" (can_operate_others).`,
     );
   }
-  return { ...filter, owner: isForOthers && others === 'none' ? NOBODY : { id: user.id } };
+  return { ...filter, owner: { id: user.id } };
 }
-
-/** Ids of users begin at 1. */
-const NOBODY = { id: 0 };
 
 /**
  * The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass.
