@@ -31,8 +31,6 @@ export interface Routes {
   zoeContainers?: boolean;
   /** Whether an execution is seen running for some seconds after its start, whatever happens to it (H168). */
   hidesEarlyEnds?: boolean;
-  /** Whether to delete an active execution, and to terminate an ended one, are `invalid`. */
-  strictEnds?: boolean;
   validatePath: string;
   /** Whether this is Berth's own path, with what only its own programs need (native.ts). */
   isNative?: boolean;

@@ -111,7 +111,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       answer: 'empty',
       errors: [404, 409],
       async handle(c, deps) {
-        await terminateExecution(deps, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
+        await terminateExecution(deps, c.get('caller'), pathId(c, 'id'));
         return empty(variant.removed);
       },
     },
@@ -127,7 +127,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       answer: 'empty',
       errors: [404],
       async handle(c, deps) {
-        await deleteExecution(deps, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
+        await deleteExecution(deps, c.get('caller'), pathId(c, 'id'));
         return empty(variant.removed);
       },
     },

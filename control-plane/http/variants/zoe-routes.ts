@@ -3,7 +3,7 @@
  * cases and map their results.
  */
 import { authorise } from '../../core/accounts/account.ts';
-import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
+import { hasCode, OperationError } from '../../core/model/errors.ts';
 import { executionSeenAt, runningSinceMs, serviceSeenAt } from '../../core/views/early-end.ts';
 import type { Endpoint } from '../../core/views/execution-views.ts';
 import type { SchedulerSnapshot } from '../../core/views/statistics.ts';
@@ -28,9 +28,10 @@ import { discovery, infoOf } from '../api/public.ts';
 import type { Route } from '../api/route.ts';
 import { serviceLog } from '../api/services.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
-import { json } from '../json/render.ts';
+import { empty, json } from '../json/render.ts';
 import { pathId } from '../request.ts';
 import { readDescription } from './zoe-description.ts';
+import { deleteExecution, terminateExecution } from './zoe-ends.ts';
 import { type OthersList, readFilter } from './zoe-filter.ts';
 import { openLines } from './zoe-log.ts';
 
@@ -107,6 +108,8 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
         },
       }
     : { handle: discover },
+  terminateExecution: ended(terminateExecution),
+  deleteExecution: ended(deleteExecution),
   listExecutions: {
     handle(c, deps) {
       const actor = c.get('actor');
@@ -134,6 +137,14 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
   readServiceLog: { handle: serviceLog(openLines) },
 });
 
+const ended = (end: typeof terminateExecution): Partial<Route> => ({
+  access: 'work',
+  async handle(c, deps) {
+    await end(deps, c.get('actor'), pathId(c, 'id'));
+    return empty(deps.variant.removed);
+  },
+});
+
 /** The body with its description in the words of Berth. */
 const withDescription = (body: unknown): unknown =>
   typeof body === 'object' && body !== null && 'application' in body
@@ -142,8 +153,5 @@ const withDescription = (body: unknown): unknown =>
 
 /** There, names are longer, and may have tabs (H167). */
 const submissionSchema = ownSubmissionSchema.extend({ name: nameOf(1_000, /^(?:\t|[^\p{Cc}\p{Cs}])*$/u) });
-
-const hasCode = (error: unknown, code: ErrorCode): error is OperationError =>
-  error instanceof OperationError && error.code === code;
 
 const discover = discovery((group) => (group === 'all' ? undefined : group));

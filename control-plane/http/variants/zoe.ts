@@ -29,7 +29,6 @@ const zoe = {
   superuserKeepsExecutions: true,
   zoeContainers: true,
   hidesEarlyEnds: true,
-  strictEnds: true,
   validatePath: '/zapp_validate',
   tokens: null,
   documentedAs: undefined,

@@ -201,18 +201,14 @@ function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionF
   return { ...filter, owner: { id: user.id } };
 }
 
-/**
- * The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass.
- * `isStrict`: what has ended is `invalid`.
- */
+/** The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass. */
 export const terminateExecution = (
   context: Context,
   actor: Actor | ExpectedActor,
   id: number,
-  isStrict = false,
 ): Promise<void> =>
   attempted(context, actor, { action: 'terminate-execution', targetId: id }, async () =>
-    context.coordinator.terminate(id, authorise(actor, { kind: 'list-executions' }), isStrict),
+    context.coordinator.terminate(id, authorise(actor, { kind: 'list-executions' })),
   );
 
 /** Authorised as `terminateExecution`. Null removes the limit. */
@@ -227,15 +223,10 @@ export const changeTimeLimit = (
     await context.coordinator.limitTime(id, await input(), caller);
   });
 
-/** Authorised as `terminateExecution`. `isStrict`: only what has ended may be deleted. */
-export const deleteExecution = (
-  context: Context,
-  actor: Actor | ExpectedActor,
-  id: number,
-  isStrict = false,
-): Promise<void> =>
+/** Authorised as `terminateExecution`. */
+export const deleteExecution = (context: Context, actor: Actor | ExpectedActor, id: number): Promise<void> =>
   attempted(context, actor, { action: 'delete-execution', targetId: id }, async () =>
-    context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' }), isStrict),
+    context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' })),
   );
 
 /** Where users reach the ports of the execution now. */
