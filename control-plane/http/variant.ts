@@ -29,8 +29,6 @@ export interface Routes {
   superuserKeepsExecutions?: boolean;
   /** Whether containers look as on the earlier platform (H738). */
   zoeContainers?: boolean;
-  /** Whether an execution is seen running for some seconds after its start, whatever happens to it (H168). */
-  hidesEarlyEnds?: boolean;
   validatePath: string;
   /** Whether this is Berth's own path, with what only its own programs need (native.ts). */
   isNative?: boolean;

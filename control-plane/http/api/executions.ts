@@ -3,7 +3,6 @@ import type { Context as HonoContext } from 'hono';
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
 import type { User } from '../../core/accounts/account.ts';
-import { executionSeenAt } from '../../core/views/early-end.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { endpointPairs } from '../../core/views/execution-views.ts';
 import {
@@ -96,7 +95,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       errors: [404],
       async handle(c, deps) {
         const found = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
-        return jsonText(variant.executionText(seenAt(variant, deps.nowMs())(found)));
+        return jsonText(variant.executionText(found));
       },
     },
     {
@@ -199,11 +198,6 @@ export const executionRoutes = (variant: Variant): Route[] => {
 /** Where a description in a body of so many bytes is looked up and remembered, if anywhere. */
 export const knownIn = ({ known }: ApiDeps, bytes: number): KnownDescriptions | undefined =>
   bytes <= MAX_KNOWN_LENGTH ? known : undefined;
-
-const seenAt =
-  ({ hidesEarlyEnds }: Variant, nowMs: number) =>
-  (execution: ListedExecution) =>
-    hidesEarlyEnds ? executionSeenAt(execution, nowMs) : execution;
 
 /** The filter of the query. Without an actor it is not read: the list is refused. */
 const filterIn = (c: HonoContext<Env>, words: Words): ExecutionFilter =>

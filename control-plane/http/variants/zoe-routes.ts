@@ -4,17 +4,17 @@
  */
 import { authorise } from '../../core/accounts/account.ts';
 import { hasCode, OperationError } from '../../core/model/errors.ts';
-import { executionSeenAt, runningSinceMs, serviceSeenAt } from '../../core/views/early-end.ts';
 import type { Endpoint } from '../../core/views/execution-views.ts';
 import type { SchedulerSnapshot } from '../../core/views/statistics.ts';
 import { appAddresses } from '../../operations/app-addresses.ts';
-import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
+import { listEndedSince, schedulerSnapshot } from '../../operations/cluster/statistics.ts';
 import {
   listEndpoints,
   listExecutions,
   type OverQuota,
   submitExecution,
 } from '../../operations/executions/executions.ts';
+import { getExecution } from '../../operations/executions/reads.ts';
 import { getService } from '../../operations/executions/services.ts';
 import {
   descriptionSteps,
@@ -28,10 +28,17 @@ import { discovery, infoOf } from '../api/public.ts';
 import type { Route } from '../api/route.ts';
 import { serviceLog } from '../api/services.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
-import { empty, json } from '../json/render.ts';
+import { empty, json, jsonText } from '../json/render.ts';
 import { pathId } from '../request.ts';
 import { readDescription } from './zoe-description.ts';
-import { deleteExecution, terminateExecution } from './zoe-ends.ts';
+import {
+  deleteExecution,
+  executionSeenAt,
+  runningSinceMs,
+  serviceSeenAt,
+  snapshotSeenWith,
+  terminateExecution,
+} from './zoe-ends.ts';
 import { type OthersList, readFilter } from './zoe-filter.ts';
 import { openLines } from './zoe-log.ts';
 
@@ -97,7 +104,11 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
     },
   },
   getSchedulerStatistics: {
-    handle: async (_, deps) => json(release.statisticsJson(await snapshotWithoutEarlyEnds(deps))),
+    async handle(_, deps) {
+      const since = runningSinceMs(deps.nowMs());
+      const [snapshot, early] = await Promise.all([schedulerSnapshot(deps), listEndedSince(deps, since)]);
+      return json(release.statisticsJson(snapshotSeenWith(snapshot, early)));
+    },
   },
   discoverServiceGroup: release.privateDiscovery
     ? {
@@ -108,6 +119,12 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
         },
       }
     : { handle: discover },
+  getExecution: {
+    async handle(c, deps) {
+      const found = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
+      return jsonText(deps.variant.executionText(executionSeenAt(found, deps.nowMs())));
+    },
+  },
   terminateExecution: ended(terminateExecution),
   deleteExecution: ended(deleteExecution),
   listExecutions: {

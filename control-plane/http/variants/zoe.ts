@@ -28,7 +28,6 @@ const zoe = {
   revealsOthers: true,
   superuserKeepsExecutions: true,
   zoeContainers: true,
-  hidesEarlyEnds: true,
   validatePath: '/zapp_validate',
   tokens: null,
   documentedAs: undefined,
