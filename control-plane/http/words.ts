@@ -1,6 +1,7 @@
 /** Words, statuses and answers: the parts of a variant of the API that its handlers use. */
 import type { Account } from '../core/accounts/account.ts';
 import type { AppAddresses } from '../core/apps/app-address.ts';
+import type { OperationError } from '../core/model/errors.ts';
 import type { ExecutionStatus } from '../core/model/execution.ts';
 import type { Owner } from '../core/views/execution-filter.ts';
 import type { ExecutionView, ServiceView } from '../core/views/execution-views.ts';
@@ -21,8 +22,8 @@ export interface Statuses {
   removed: 200 | 204;
   /** The answer to an authenticated caller whose role does not allow the request. */
   forbidden: 401 | 403;
-  /** Whether another user's execution is `forbidden` and not hidden (H173). */
-  revealsOthers?: boolean;
+  /** The error that clients of this variant get in place of one of Berth's. */
+  errorFor?: (error: OperationError) => OperationError;
   /** The answer to OPTIONS. */
   options: 200 | 204;
   /** Whether the text of an error is also sent as Status header and reason phrase. */

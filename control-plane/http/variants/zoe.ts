@@ -3,6 +3,7 @@
  * work unchanged (SPEC.md H150 to H167).
  */
 import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
+import { OperationError } from '../../core/model/errors.ts';
 import { type Endpoint, isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { type HostState, rounded } from '../../core/views/statistics.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
@@ -25,13 +26,14 @@ const zoe = {
   forbidden: 401,
   options: 204,
   workSessionMs: WORK_SESSION_MS,
-  revealsOthers: true,
+  // Another user's execution is not hidden (H173).
+  errorFor: (error) => (error.isOthers ? new OperationError('forbidden', 'Unauthorized') : error),
   superuserKeepsExecutions: true,
   zoeContainers: true,
   validatePath: '/zapp_validate',
   tokens: null,
   documentedAs: undefined,
-} as const;
+} as const satisfies Partial<Variant>;
 
 const shown = (execution: ListedExecution): ListedExecution => ({
   ...execution,
