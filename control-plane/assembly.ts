@@ -39,8 +39,8 @@ export function assemble(env: Record<string, unknown>): Assembly {
   let prepared = false;
   const prepare = async () => {
     if (prepared) return;
-    const { superuserKeepsExecutions } = chooseVariant(config.BERTH_API_VARIANT);
-    const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
+    const { builtInRoles: roles } = chooseVariant(config.BERTH_API_VARIANT);
+    const first = { ...firstPasswordOf(config), roles };
     const password = await prepareDatabase(db, log, first, Date.now(), config.BERTH_SECRET_KEYS);
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;

@@ -137,9 +137,8 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const endStreams = serveStreams(upgrades.ofBerth, serve, ofStreams, keep);
   const endApps = serveApps(upgrades.ofApps, serve, keep);
   // Not before the server listens: a start that fails would take the only copy of the password with it.
-  const { superuserKeepsExecutions } = variant;
   const passwords = new Passwords(surroundings.passwordCost);
-  const first = { ...firstPasswordOf(config), superuserKeepsExecutions, passwords };
+  const first = { ...firstPasswordOf(config), roles: variant.builtInRoles, passwords };
   const password = await ensureAdministrator(db, first, nowMs());
   open();
   coordinator.begin();

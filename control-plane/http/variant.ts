@@ -10,6 +10,7 @@ import type {
   UserChanges,
   UserFilter,
 } from '../core/accounts/account-input.ts';
+import type { BuiltInRoles } from '../operations/accounts/generated-passwords.ts';
 import type { TokenRules } from '../operations/accounts/tokens.ts';
 import type { OverQuota } from '../operations/executions/executions.ts';
 import type { Resource } from './accounts/resource.ts';
@@ -25,8 +26,8 @@ export interface Routes {
   adapt?: (own: readonly Route[]) => Route[];
   /** How long sessions admit to executions, services and logs, if longer than to the rest (H169). */
   workSessionMs?: number;
-  /** Whether the built-in superusers may not delete executions in a new database (H172). */
-  superuserKeepsExecutions?: boolean;
+  /** How built-in roles differ in a new database, by their names. */
+  builtInRoles?: BuiltInRoles;
   /** Whether containers look as on the earlier platform (H738). */
   zoeContainers?: boolean;
   validatePath: string;

@@ -28,7 +28,7 @@ const zoe = {
   workSessionMs: WORK_SESSION_MS,
   // Another user's execution is not hidden (H173).
   errorFor: (error) => (error.isOthers ? new OperationError('forbidden', 'Unauthorized') : error),
-  superuserKeepsExecutions: true,
+  builtInRoles: { superuser: { canDeleteExecutions: false } },
   zoeContainers: true,
   validatePath: '/zapp_validate',
   tokens: null,
