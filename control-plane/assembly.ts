@@ -1,10 +1,11 @@
 /**
  * The common setup of Worker and Durable Object: settings, database and log, from the bindings of an isolate.
  */
+import type { ContainerExtras } from '../shared/expand.ts';
 import { ConfigError, firstPasswordOf, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
-import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
+import { chooseVariant, containerExtrasOf } from './http/variants/choose.ts';
 import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Config } from './settings.ts';
@@ -17,7 +18,7 @@ import { VERSION } from './version.ts';
 export interface Assembly {
   config: Config;
   scheduling: SchedulerConfig;
-  zoeGid: number | undefined;
+  containerExtras: ContainerExtras | undefined;
   db: Db;
   log: Logger;
   /** The version of this program and its schema. */
@@ -49,7 +50,7 @@ export function assemble(env: Record<string, unknown>): Assembly {
   return {
     config,
     scheduling: schedulerConfigOf(config),
-    zoeGid: zoeGidOf(config),
+    containerExtras: containerExtrasOf(config),
     db,
     log,
     release,

@@ -36,7 +36,7 @@ import { HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import type { MetricsSettings } from './http/routes/metrics.ts';
 import type { Variant } from './http/variant.ts';
-import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
+import { chooseVariant, containerExtrasOf } from './http/variants/choose.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
 import { generatedFiles } from './local/assets/generated-files.ts';
 import { guideFile } from './local/assets/guide-files.ts';
@@ -271,7 +271,7 @@ function appDeps(
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
-    zoeGid: zoeGidOf(config),
+    containerExtras: containerExtrasOf(config),
     ...secretSettingsOf(config),
     secretKeys: ownSecretKeys(config, dataDir),
     variant,

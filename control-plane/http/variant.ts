@@ -1,4 +1,5 @@
-/** Variant of the API: everything that differs between releases. Types only; choose.ts lists the variants. */
+/** Variant of the API: everything that differs between releases. Types only; variants/choose.ts lists the variants. */
+import type { ContainerExtras } from '../../shared/expand.ts';
 import type { Quota, Role, User } from '../core/accounts/account.ts';
 import type {
   NameFilter,
@@ -28,8 +29,8 @@ export interface Routes {
   workSessionMs?: number;
   /** How built-in roles differ in a new database, by their names. */
   builtInRoles?: BuiltInRoles;
-  /** Whether containers look as on the earlier platform (H738). */
-  zoeContainers?: boolean;
+  /** `gid`: BERTH_ZOE_GID. */
+  containerExtrasOf?: (gid: number) => ContainerExtras;
   validatePath: string;
   /** Whether this is Berth's own path, with what only its own programs need (native.ts). */
   isNative?: boolean;

@@ -12,6 +12,7 @@ import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
+import { zoeContainers } from './zoe-containers.ts';
 import { showDescription, showService } from './zoe-description.ts';
 import { NOBODY } from './zoe-filter.ts';
 import { type Release, zoeRoutes } from './zoe-routes.ts';
@@ -29,7 +30,7 @@ const zoe = {
   // Another user's execution is not hidden (H173).
   errorFor: (error) => (error.isOthers ? new OperationError('forbidden', 'Unauthorized') : error),
   builtInRoles: { superuser: { canDeleteExecutions: false } },
-  zoeContainers: true,
+  containerExtrasOf: zoeContainers,
   validatePath: '/zapp_validate',
   tokens: null,
   documentedAs: undefined,
